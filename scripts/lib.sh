@@ -1,0 +1,47 @@
+# Shared by every script here: where things are, how they speak, how they get what they miss.
+# Sourced, never run.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Downloads and foreign programs live outside the source tree; builds live in Cargo's own folder.
+cache=${SYNCEDMEM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libsyncedmem}
+target=${CARGO_TARGET_DIR:-$root/target}
+
+step() { printf '\n==> %s\n' "$*" >&2; }
+note() { printf '    %s\n' "$*" >&2; }
+die() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+# need PACKAGE…: installs the Debian packages that are missing; where it may not, says the command.
+need() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  command -v apt-get >/dev/null || die "these Debian packages (or your system's own) are missing: ${missing[*]}"
+  local as=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null && sudo -n true 2>/dev/null && as=(sudo) ||
+      die "please run: sudo apt-get install ${missing[*]}"
+  fi
+  step "installing ${missing[*]}"
+  "${as[@]}" apt-get update -qq >&2 || note "apt-get update failed; trying with the lists there are"
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >&2 ||
+    die "please run: sudo apt-get install ${missing[*]}"
+}
+
+# need_rust: a Rust toolchain is the one thing asked of the machine.
+need_rust() {
+  command -v cargo >/dev/null || die "cargo is not on PATH: a Rust toolchain (1.85 or later) is needed, see rust-lang.org"
+}
+
+# build_library: the release library; prints its path.
+build_library() {
+  need_rust
+  need gcc libc6-dev
+  (cd "$root" && cargo build --release --lib >&2) || die "the library does not build"
+  printf '%s\n' "$target/release/libsyncedmem.so"
+}
