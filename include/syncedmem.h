@@ -1,0 +1,565 @@
+/*
+ * libsyncedmem: Caffe's SyncedMemory as a library. SPDX-License-Identifier: BSD-2-Clause
+ * Generated from the Rust source by cbindgen. Do not edit.
+ *
+ * A syncedmem_t is a buffer with a host side (CPU) and a device side (GPU): each is allocated when it is first
+ * touched, and copied only when the other side is newer. A handle is the address of the object itself, and every
+ * caffe::SyncedMemory is one: both ABIs work on the same objects.
+ *
+ * Ownership. What syncedmem_create returns pairs only with syncedmem_destroy, what syncedmem_construct returns only
+ * with syncedmem_destruct, a C++ new only with delete. Pointers to data belong to the object; memory given with
+ * syncedmem_set_cpu_data or syncedmem_set_gpu_data stays the caller's and is never freed. Sizes are in bytes.
+ *
+ * NULL. No argument may be NULL unless its function says so; what is NULL is refused, not followed.
+ *
+ * Threads. Any number of threads may call syncedmem_cpu_data and syncedmem_gpu_data on one object at once: exactly
+ * one of them allocates, fills and copies, the others wait for it. Every other call on an object needs it alone.
+ * Different objects are independent. The functions that set a policy may be called at any time.
+ *
+ * Errors. Functions that return a syncedmem_status_t write their results only on success; otherwise the object is
+ * as it was, and syncedmem_last_error() tells the calling thread what was asked, what is wrong and what to do.
+ * Nothing in this header ends the process or throws.
+ * Detected: NULL, misalignment, storage that is too small, unknown numbers, sizes that cannot exist, and the use
+ * of an object after its end for as long as nobody reuses its bytes. A library built with the feature "checked"
+ * never reuses what syncedmem_create allocated, so there every later use is detected. Not detected: addresses that
+ * lead elsewhere, and memory given to syncedmem_set_cpu_data that is too small or gone.
+ *
+ * Fork. The child may use every object: host data stays, and an object that another thread was filling is as it was
+ * before. Exit. Nothing need be destroyed before the process ends, in whatever order it ends.
+ */
+
+#ifndef SYNCEDMEM_H
+#define SYNCEDMEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * The major number of the version that this header belongs to.
+ */
+#define SYNCEDMEM_VERSION_MAJOR 0
+
+/**
+ * The minor number of the version that this header belongs to.
+ */
+#define SYNCEDMEM_VERSION_MINOR 1
+
+/**
+ * The patch number of the version that this header belongs to.
+ */
+#define SYNCEDMEM_VERSION_PATCH 0
+
+/**
+ * Bytes of storage that `syncedmem_construct` needs at least.
+ */
+#define SYNCEDMEM_STORAGE_BYTES 32
+
+/**
+ * The alignment in bytes that `syncedmem_construct` needs at least.
+ */
+#define SYNCEDMEM_STORAGE_ALIGNMENT 8
+
+/**
+ * The outcome of a call. The numbers are fixed: later versions add, and never change or reuse one.
+ */
+enum syncedmem_status_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Done.
+   */
+  SYNCEDMEM_SUCCESS = 0,
+  /**
+   * An argument cannot be used: NULL, misaligned, too small, or a number that is not one of its enumeration.
+   */
+  SYNCEDMEM_ERROR_INVALID_ARGUMENT = 1,
+  /**
+   * The handle does not lead to a live object.
+   */
+  SYNCEDMEM_ERROR_INVALID_HANDLE = 2,
+  /**
+   * Host memory ran out, or the size asked for cannot exist.
+   */
+  SYNCEDMEM_ERROR_OUT_OF_MEMORY = 3,
+  /**
+   * The call needs a GPU, and there is none to use; the message says why.
+   */
+  SYNCEDMEM_ERROR_NO_GPU = 4,
+  /**
+   * The object's head does not allow it.
+   */
+  SYNCEDMEM_ERROR_INVALID_STATE = 5,
+  /**
+   * The calling thread is already inside an operation on the same object.
+   */
+  SYNCEDMEM_ERROR_REENTERED = 6,
+  /**
+   * A bug of the library, caught inside it.
+   */
+  SYNCEDMEM_ERROR_INTERNAL = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_status_t syncedmem_status_t;
+#else
+typedef int32_t syncedmem_status_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Where the newest data is; the numbers are those of `caffe::SyncedMemory::SyncedHead`.
+ */
+enum syncedmem_head_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Neither side has been touched.
+   */
+  SYNCEDMEM_UNINITIALIZED = 0,
+  /**
+   * The host is newer.
+   */
+  SYNCEDMEM_HEAD_AT_CPU = 1,
+  /**
+   * The device is newer.
+   */
+  SYNCEDMEM_HEAD_AT_GPU = 2,
+  /**
+   * Both sides hold the same data.
+   */
+  SYNCEDMEM_SYNCED = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_head_t syncedmem_head_t;
+#else
+typedef int32_t syncedmem_head_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What `Caffe::mode()` is taken to be.
+ */
+enum syncedmem_mode_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * What the Caffe in the process says.
+   */
+  SYNCEDMEM_MODE_AUTO = 0,
+  /**
+   * CPU mode.
+   */
+  SYNCEDMEM_MODE_CPU = 1,
+  /**
+   * GPU mode.
+   */
+  SYNCEDMEM_MODE_GPU = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_mode_t syncedmem_mode_t;
+#else
+typedef int32_t syncedmem_mode_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * When host memory of objects is page-locked. Where it cannot be, it is pageable, and that is no error.
+ */
+enum syncedmem_pinning_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * In GPU mode.
+   */
+  SYNCEDMEM_PIN_AUTO = 0,
+  /**
+   * Always.
+   */
+  SYNCEDMEM_PIN_ALWAYS = 1,
+  /**
+   * Never.
+   */
+  SYNCEDMEM_PIN_NEVER = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_pinning_t syncedmem_pinning_t;
+#else
+typedef int32_t syncedmem_pinning_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a failure in a C++ entry point does after it was reported. C functions return a status in any case.
+ */
+enum syncedmem_error_policy_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * `abort()`, as Caffe did.
+   */
+  SYNCEDMEM_ON_ERROR_ABORT = 0,
+  /**
+   * `std::bad_alloc` when memory ran out, `std::runtime_error` for the rest.
+   */
+  SYNCEDMEM_ON_ERROR_THROW = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_error_policy_t syncedmem_error_policy_t;
+#else
+typedef int32_t syncedmem_error_policy_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A CUDA stream, as `CUstream` and `cudaStream_t` point to it.
+ */
+typedef struct CUstream_st CUstream_st;
+
+/**
+ * A `caffe::SyncedMemory`, seen from C. A handle is the address of the object itself.
+ */
+typedef struct syncedmem_t syncedmem_t;
+
+/**
+ * Called when a C++ entry point failed: see `syncedmem_set_error_callback`.
+ */
+typedef void (*syncedmem_error_callback_t)(syncedmem_status_t status, const char *message, void *user);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The name of a `syncedmem_status_t`, such as "SYNCEDMEM_ERROR_NO_GPU"; of another number, "unknown status".
+ * The string lives for ever.
+ */
+const char *syncedmem_status_name(int32_t status);
+
+/**
+ * What went wrong in the calling thread's last call that failed, as a sentence: what was asked, what is wrong,
+ * what to do. Empty if none has failed. Calls that succeed leave it as it is. The string lives until the next
+ * call that fails on this thread, or the thread's end.
+ */
+const char *syncedmem_last_error(void);
+
+/**
+ * The version of the library that runs, such as "1.2.3". The string lives for ever.
+ */
+const char *syncedmem_version(void);
+
+/**
+ * Makes an object of `bytes` bytes on each side and writes its handle to `*mem`. Neither side is allocated yet.
+ *
+ * Pairs only with `syncedmem_destroy`. Size 0 is allowed.
+ *
+ * Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (no room for the object, or no address space
+ * holds `bytes`).
+ *
+ * # Safety
+ * `mem` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_create(size_t bytes,
+                                    struct syncedmem_t **mem);
+
+/**
+ * Ends an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing.
+ *
+ * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
+ *
+ * # Safety
+ * `mem` is NULL or came from `syncedmem_create`; nobody uses it or its pointers any more.
+ */
+syncedmem_status_t syncedmem_destroy(struct syncedmem_t *mem);
+
+/**
+ * Makes an object of `bytes` bytes on each side in the caller's storage and writes its handle, which is the
+ * storage's address, to `*mem`. Neither side is allocated yet.
+ *
+ * Pairs only with `syncedmem_destruct`. Only the first 32 bytes of the storage are ever touched.
+ *
+ * Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`,
+ * `storage_bytes` is below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
+ *
+ * # Safety
+ * `storage` is NULL or writable for `storage_bytes`, and stays where it is; `mem` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_construct(void *storage,
+                                       size_t storage_bytes,
+                                       size_t bytes,
+                                       struct syncedmem_t **mem);
+
+/**
+ * Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
+ *
+ * # Safety
+ * `mem` is NULL or a handle whose storage is still there; nobody uses it or its pointers any more.
+ */
+syncedmem_status_t syncedmem_destruct(struct syncedmem_t *mem);
+
+/**
+ * Writes where the newest data is to `*head`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `head` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_head(const struct syncedmem_t *mem, syncedmem_head_t *head);
+
+/**
+ * Writes the size of each side, in bytes, to `*bytes`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `bytes` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_size(const struct syncedmem_t *mem, size_t *bytes);
+
+/**
+ * Writes the address of the host data to `*data`, for reading: allocates and zeroes it at the first touch, copies it
+ * from the device if that is newer.
+ *
+ * The address stays the same, and readable, until the object is ended, or its host side released or set.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `NO_GPU` (the device is newer and out of reach),
+ * `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `data` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_cpu_data(struct syncedmem_t *mem,
+                                      const void **data);
+
+/**
+ * Writes the address of the host data to `*data`, for reading and writing: as `syncedmem_cpu_data`, and the host is
+ * the newest side afterwards.
+ *
+ * Errors: as `syncedmem_cpu_data`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `data` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_mutable_cpu_data(struct syncedmem_t *mem,
+                                              void **data);
+
+/**
+ * Writes the address of the host data to `*data`, for writing alone: neither zeroed nor copied. The host is the
+ * newest side afterwards, and the caller promises to write all of it: until then its contents are undefined.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `data` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_overwrite_cpu_data(struct syncedmem_t *mem,
+                                                void **data);
+
+/**
+ * Writes the address of the device data to `*data`, for reading: the mirror image of `syncedmem_cpu_data`. It is NULL
+ * for size 0.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `data` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_gpu_data(struct syncedmem_t *mem,
+                                      const void **data);
+
+/**
+ * Writes the address of the device data to `*data`, for reading and writing: the mirror image of
+ * `syncedmem_mutable_cpu_data`.
+ *
+ * Errors: as `syncedmem_gpu_data`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `data` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_mutable_gpu_data(struct syncedmem_t *mem, void **data);
+
+/**
+ * Writes the address of the device data to `*data`, for writing alone: the mirror image of
+ * `syncedmem_overwrite_cpu_data`.
+ *
+ * Errors: as `syncedmem_gpu_data`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `data` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem, void **data);
+
+/**
+ * Makes the caller's memory the host side, which is the newest afterwards. It is borrowed, never freed; a host
+ * block that the object owned is freed at once; the device block stays.
+ *
+ * A later copy from the device writes into the caller's memory.
+ *
+ * Errors: `INVALID_ARGUMENT` (also where `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object
+ * refers to it. The pointer to an owned host block is not used any more.
+ */
+syncedmem_status_t syncedmem_set_cpu_data(struct syncedmem_t *mem,
+                                          void *data);
+
+/**
+ * Makes the caller's device memory the device side: the mirror image of `syncedmem_set_cpu_data`.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it.
+ */
+syncedmem_status_t syncedmem_set_gpu_data(struct syncedmem_t *mem,
+                                          void *data);
+
+/**
+ * Starts a copy from the host to the device on `stream` and returns: the head is SYNCED at once, and the caller
+ * synchronises the stream before using the device data. The host must be the newest side.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`, `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `stream` is NULL (the default stream) or a stream of the current context.
+ */
+syncedmem_status_t syncedmem_async_gpu_push(struct syncedmem_t *mem,
+                                            struct CUstream_st *stream);
+
+/**
+ * Gives back the host block while the device holds the newest data. The next host access allocates it again.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data, so
+ * nothing is given back), `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; pointers to its host data are not used any more.
+ */
+syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
+
+/**
+ * Gives back the device block while the host holds the newest data: the mirror image of `syncedmem_release_cpu`.
+ *
+ * Errors: as `syncedmem_release_cpu`, and `NO_GPU`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; pointers to its device data are not used any more.
+ */
+syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
+
+/**
+ * Says what `Caffe::mode()` is taken to be: a `syncedmem_mode_t`. Wins over `SYNCEDMEM_MODE`.
+ *
+ * Errors: `INVALID_ARGUMENT` (another number).
+ */
+syncedmem_status_t syncedmem_set_mode(int32_t mode);
+
+/**
+ * Writes the `syncedmem_mode_t` in force to `*mode`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
+ *
+ * # Safety
+ * `mode` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_mode(syncedmem_mode_t *mode);
+
+/**
+ * Says when host memory is page-locked from now on: a `syncedmem_pinning_t`. Wins over `SYNCEDMEM_PIN`.
+ *
+ * Errors: `INVALID_ARGUMENT` (another number).
+ */
+syncedmem_status_t syncedmem_set_pinning(int32_t pinning);
+
+/**
+ * Writes the `syncedmem_pinning_t` in force to `*pinning`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
+ *
+ * # Safety
+ * `pinning` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_pinning(syncedmem_pinning_t *pinning);
+
+/**
+ * Says what failures in C++ entry points do from now on: a `syncedmem_error_policy_t`. Wins over
+ * `SYNCEDMEM_ON_ERROR`.
+ *
+ * Errors: `INVALID_ARGUMENT` (another number).
+ */
+syncedmem_status_t syncedmem_set_error_policy(int32_t policy);
+
+/**
+ * Writes the `syncedmem_error_policy_t` in force to `*policy`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
+ *
+ * # Safety
+ * `policy` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
+
+/**
+ * Registers what is called when a C++ entry point fails, before the error policy is followed; NULL for nothing.
+ * C functions never call it.
+ *
+ * It is called on the failing thread with nothing held, so it may use any object. It gets the status, the
+ * message (which lives until it returns) and `user`. It may throw a C++ exception; if it returns, the policy is
+ * followed. A failure inside it is not reported to it again.
+ *
+ * Errors: `OUT_OF_MEMORY` (the one in force stays).
+ *
+ * # Safety
+ * `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
+ */
+syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callback,
+                                                void *user);
+
+/**
+ * Allocates `size` bytes of host memory, aligned to 64, with any contents: writes the address to `*ptr` and
+ * whether the memory is page-locked to `*use_cuda`.
+ *
+ * Memory that is not page-locked may be freed by `CaffeFreeHost` or by `free()`. For size 0 the address is not
+ * NULL and is freed all the same.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
+ *
+ * # Safety
+ * `ptr` and `use_cuda` are NULL or writable.
+ */
+syncedmem_status_t CaffeMallocHost(void **ptr,
+                                   size_t size,
+                                   bool *use_cuda);
+
+/**
+ * Frees what `CaffeMallocHost` or `malloc()` returned; `use_cuda` is what the former wrote, or false. NULL is
+ * allowed and does nothing.
+ *
+ * # Safety
+ * `ptr` is NULL or came from one of them, and is not used any more.
+ */
+syncedmem_status_t CaffeFreeHost(void *ptr, bool use_cuda);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SYNCEDMEM_H */

@@ -1,0 +1,111 @@
+"""The Caffe that scripts/real-caffe found, and how its programs are run and measured."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional
+
+
+class Missing(Exception):
+    """A part of Caffe that a check needs and that this Caffe does not have."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a program did: how it ended, what it wrote, what it took."""
+
+    status: int  # as subprocess says it: negative for the signal that ended it
+    out: str
+    err: str
+    seconds: float
+    peak_bytes: int
+    calls: dict[str, int] = field(default_factory=dict)  # what SYNCEDMEM_CALLS reported, if asked
+
+    def ending(self) -> str:
+        """How it ended, with its last words, for a sentence about a failure."""
+        how = f"ended with status {self.status}"
+        if self.status < 0:
+            how = f"was ended by {signal.Signals(-self.status).name}"
+        words = [line for line in (self.out + self.err).splitlines() if line.strip()]
+        return how + (": " + " | ".join(words[-3:])[-600:] if words else ", without a word")
+
+
+def read_calls(report: Path) -> dict[str, int]:
+    """The counters of the one line that the library appends to `report` at exit."""
+    lines = report.read_text().splitlines() if report.exists() else []
+    lines = [line for line in lines if line.startswith("syncedmem_calls ")]
+    if len(lines) != 1:
+        raise AssertionError(f"the program left {len(lines)} reports of the library's calls, not one")
+    pairs = (word.split("=", 1) for word in lines[0].split()[1:])
+    return {name: int(value) for name, value in pairs if name not in ("pid", "program")}
+
+
+class Caffe:
+    """Paths of the parts, by the names that `scripts/real-caffe --print` gives them."""
+
+    def __init__(self) -> None:
+        if "real_caffe_program" not in os.environ:
+            raise SystemExit("run this through scripts/real-caffe or scripts/demo")
+
+    def part(self, name: str) -> str:
+        """The path of a part; Missing if this Caffe does not have it."""
+        path = os.environ.get(f"real_caffe_{name}", "")
+        if not path:
+            raise Missing(f"this Caffe has no {name}; scripts/real-caffe --help says where it is looked for")
+        return path
+
+    def run(
+        self,
+        arguments: list[str],
+        folder: Path,
+        preload: Optional[Path] = None,
+        settings: Optional[dict[str, str]] = None,
+        count_calls: bool = False,
+        library_path: str = "",
+    ) -> Finished:
+        """Runs a program of this Caffe in `folder`, the library preloaded if one is given.
+
+        `library_path` goes before Caffe's own. The caller's SYNCEDMEM_* settings are left out, and
+        arithmetic runs on one thread, so that a result depends on nothing but its input.
+        """
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SYNCEDMEM_", "LD_"))}
+        environment.update(
+            LD_LIBRARY_PATH=":".join(filter(None, (library_path, self.part("library_path")))),
+            PYTHONHOME=os.environ["real_caffe_python_home"],
+            PYTHONPATH=os.environ["real_caffe_python_path"],
+            PYTHONDONTWRITEBYTECODE="1",
+            MPLCONFIGDIR=str(folder / "matplotlib"),
+            GLOG_logtostderr="1",
+            OPENBLAS_NUM_THREADS="1",
+            OMP_NUM_THREADS="1",
+        )
+        environment.update(settings or {})
+        with tempfile.TemporaryDirectory() as scratch:
+            report = Path(scratch, "calls")
+            if preload:
+                environment["LD_PRELOAD"] = str(preload)
+            if count_calls:
+                environment["SYNCEDMEM_CALLS"] = str(report)
+            with open(Path(scratch, "out"), "w+b") as out, open(Path(scratch, "err"), "w+b") as err:
+                start = time.monotonic()
+                process = subprocess.Popen(
+                    arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+                )
+                # wait4 and not wait: it tells what this one child took.
+                _, status, usage = os.wait4(process.pid, 0)
+                seconds = time.monotonic() - start
+                process.returncode = os.waitstatus_to_exitcode(status)
+                out.seek(0)
+                err.seek(0)
+                return Finished(
+                    process.returncode,
+                    out.read().decode(errors="replace"),
+                    err.read().decode(errors="replace"),
+                    seconds,
+                    usage.ru_maxrss * 1024,
+                    read_calls(report) if count_calls and process.returncode == 0 else {},
+                )

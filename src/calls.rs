@@ -1,0 +1,148 @@
+//! Counts of calls to the C++ entry points, to show that a Caffe's calls really arrive here.
+//!
+//! Off unless `SYNCEDMEM_CALLS` names a file or `stderr`: then one line is added there when the process exits.
+#![expect(unsafe_code, reason = "a function that runs at exit, and open(2) without allocation")]
+
+use std::ffi::CStr;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use crate::settings;
+use crate::text::{Text, to_stderr};
+
+/// An entry point that is counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Call {
+    Construct,
+    Destroy,
+    CpuData,
+    MutableCpuData,
+    GpuData,
+    MutableGpuData,
+    SetCpuData,
+    SetGpuData,
+    AsyncGpuPush,
+    Resize,
+    MallocHost,
+    FreeHost,
+}
+
+const NAMES: [&str; 12] = [
+    "construct",
+    "destroy",
+    "cpu_data",
+    "mutable_cpu_data",
+    "gpu_data",
+    "mutable_gpu_data",
+    "set_cpu_data",
+    "set_gpu_data",
+    "async_gpu_push",
+    "resize",
+    "malloc_host",
+    "free_host",
+];
+
+impl Call {
+    /// The entry point's name.
+    pub const fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+}
+
+static COUNTS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
+
+const OFF: u8 = 0;
+const ON: u8 = 1;
+const UNREAD: u8 = 2;
+static STATE: AtomicU8 = AtomicU8::new(UNREAD);
+
+/// Whether no call is counted: the one predictable branch that counting costs when it is off.
+#[inline(always)]
+pub fn off() -> bool {
+    STATE.load(Ordering::Relaxed) == OFF
+}
+
+/// Counts one call, where counting is on.
+#[inline(always)]
+pub fn count(call: Call) {
+    if !off() {
+        count_if_on(call);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn count_if_on(call: Call) {
+    if STATE.load(Ordering::Relaxed) == UNREAD {
+        let on = destination().is_some();
+        STATE.store(if on { ON } else { OFF }, Ordering::Relaxed);
+    }
+    if STATE.load(Ordering::Relaxed) == ON {
+        COUNTS[call as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn destination() -> Option<&'static CStr> {
+    settings::environment(c"SYNCEDMEM_CALLS")
+}
+
+/// Runs after every static destructor of the process, so that none of their calls is missed.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = report;
+
+extern "C" fn report() {
+    if STATE.load(Ordering::Relaxed) != ON {
+        return;
+    }
+    let mut line =
+        Text::<1024>::of(format_args!("syncedmem_calls pid={} program={}", std::process::id(), program().as_ref()));
+    for (name, count) in NAMES.iter().zip(&COUNTS) {
+        let _ = write!(line, " {name}={}", count.load(Ordering::Relaxed));
+    }
+    let _ = line.write_char('\n');
+    match destination() {
+        Some(file) if file != c"stderr" => append(file, line.as_bytes()),
+        _ => to_stderr(line.as_bytes()),
+    }
+}
+
+fn append(file: &CStr, line: &[u8]) {
+    const FLAGS: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
+    // SAFETY: `file` is NUL-terminated.
+    let file = unsafe { libc::open(file.as_ptr(), FLAGS, 0o666) };
+    // SAFETY: `line` is a live slice; a file that could not be opened is refused by the kernel.
+    let written = unsafe { libc::write(file, line.as_ptr().cast(), line.len()) };
+    if written < 0 {
+        to_stderr(b"libsyncedmem: SYNCEDMEM_CALLS: the file cannot be written; the counts follow\n");
+        to_stderr(line);
+    }
+    // SAFETY: `file` is not used again.
+    unsafe { libc::close(file) };
+}
+
+/// The process's name, as the kernel has it.
+fn program() -> Text<17> {
+    let mut name = [0u8; 17];
+    // SAFETY: the kernel writes at most 16 bytes.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let name = CStr::from_bytes_until_nul(&name).unwrap_or_default().to_str().unwrap_or_default();
+    let mut text = Text::new();
+    // Spaces separate the fields of the line.
+    for part in name.chars().map(|c| if c.is_whitespace() { '_' } else { c }) {
+        let _ = text.write_char(part);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_has_its_name() {
+        assert_eq!(Call::Construct.name(), "construct");
+        assert_eq!(Call::AsyncGpuPush.name(), "async_gpu_push");
+        assert_eq!(Call::FreeHost.name(), "free_host");
+    }
+}

@@ -1,0 +1,134 @@
+//! What can go wrong, as plain values: copied freely, never allocated, turned into words only at the edge.
+
+use std::fmt;
+
+use crate::head::{Head, Side};
+use crate::text::Bytes;
+
+/// Why an operation did not happen. The object it was asked of is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Memory of the host ran out.
+    OutOfMemory(Shortage),
+    /// The operation needs a GPU and there is none to use.
+    NoGpu {
+        /// The reason, as a sentence's end.
+        why: &'static str,
+    },
+    /// An argument cannot be used.
+    InvalidArgument {
+        /// Which one, what is wrong with it, what to pass instead.
+        what: &'static str,
+    },
+    /// `set_cpu_data` or `set_gpu_data` was given NULL.
+    NullData {
+        /// The side that was to be set.
+        side: Side,
+    },
+    /// A handle does not lead to a live object.
+    InvalidHandle,
+    /// A side was to be given back while the other could not replace it.
+    NotRedundant {
+        /// The side that was to be given back.
+        side: Side,
+        /// Where the newest data is.
+        head: Head,
+    },
+    /// An asynchronous push was asked of an object whose newest data is not on the host.
+    NotAtCpu {
+        /// Where the newest data is.
+        head: Head,
+    },
+    /// This thread is already inside an operation on the same object.
+    Reentered,
+    /// A bug of this library, caught before it could leave it.
+    Internal,
+}
+
+/// An allocation that failed, and what is known about why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// Bytes asked for.
+    pub asked: usize,
+    /// What stood in the way.
+    pub cause: Cause,
+    /// Bytes of pageable host memory that this library held at the time, in objects.
+    pub held: u64,
+    /// `RLIMIT_AS` of the process in bytes, where one is set.
+    pub address_space: Option<u64>,
+    /// The memory limit of the process's control group in bytes, where one is set.
+    pub cgroup: Option<u64>,
+}
+
+/// What stood in the way of an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// No address space holds that many bytes.
+    Absurd,
+    /// The system or its C library said no.
+    System,
+    /// `SYNCEDMEM_HOST_LIMIT`, this many bytes.
+    Limit(u64),
+    /// The library's own bookkeeping found no room.
+    Bookkeeping,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Error::OutOfMemory(shortage) => shortage.fmt(f),
+            Error::NoGpu { why } => write!(f, "no GPU: {why}"),
+            Error::InvalidArgument { what } => f.write_str(what),
+            Error::NullData { side: Side::Host } => {
+                f.write_str("data is NULL; pass the address of at least size() bytes of host memory")
+            }
+            Error::NullData { side: Side::Device } => {
+                f.write_str("data is NULL; pass the address of at least size() bytes of device memory")
+            }
+            Error::InvalidHandle => f.write_str(
+                "the handle does not lead to a live SyncedMemory: it was destroyed, or its memory was overwritten",
+            ),
+            Error::NotRedundant { side, head } => write!(
+                f,
+                "the {} side cannot be given back: the head is {}, so the {} side does not hold the newest data; \
+                 read the data there first",
+                side.name(),
+                head.name(),
+                side.other().name()
+            ),
+            Error::NotAtCpu { head } => write!(
+                f,
+                "the head is {}, and an asynchronous push needs HEAD_AT_CPU; call mutable_cpu_data first",
+                head.name()
+            ),
+            Error::Reentered => f.write_str(
+                "this thread is already inside an operation on the same object; let that operation return first",
+            ),
+            Error::Internal => f.write_str("a bug in libsyncedmem was caught; its panic message is on standard error"),
+        }
+    }
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "host allocation of {} failed: ", Bytes(self.asked as u64))?;
+        match self.cause {
+            Cause::Absurd => {
+                return f.write_str("no address space holds that; a negative number may have been taken for a size");
+            }
+            Cause::System => f.write_str("the system has no pageable memory left for it")?,
+            Cause::Limit(limit) => write!(f, "SYNCEDMEM_HOST_LIMIT is {}", Bytes(limit))?,
+            Cause::Bookkeeping => f.write_str("there is no memory for the library's own bookkeeping")?,
+        }
+        write!(f, "; libsyncedmem holds {} of pageable host memory", Bytes(self.held))?;
+        if let Some(limit) = self.address_space {
+            write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;
+        }
+        if let Some(limit) = self.cgroup {
+            write!(f, "; the limit of the control group is {}", Bytes(limit))?;
+        }
+        f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,29 @@
+//! The C API of `include/syncedmem.h`, which is generated from this folder.
+//!
+//! The conventions (ownership, NULL, threads, errors, fork, exit) are stated once, at the top of that header.
+
+pub mod access;
+pub mod caffe_host;
+pub mod errors;
+pub mod object;
+mod pointers;
+pub mod policy;
+
+use super::guard::guard;
+use super::per_thread;
+use super::status::syncedmem_status_t;
+use crate::error::Error;
+
+/// Does the work of the C function `name`: its result becomes a status, its error this thread's last sentence.
+fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
+    match guard(work) {
+        Ok(()) => syncedmem_status_t::SYNCEDMEM_SUCCESS,
+        Err(error) => failed(name, error),
+    }
+}
+
+#[cold]
+fn failed(name: &str, error: Error) -> syncedmem_status_t {
+    per_thread::keep(&per_thread::Sentence::of(format_args!("{name}: {error}")));
+    error.into()
+}

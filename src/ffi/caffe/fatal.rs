@@ -1,0 +1,114 @@
+//! What a failure in a C++ entry point does: it is reported, the user's callback is asked, and then the process
+//! aborts as Caffe did or, when that was asked for, an exception is thrown.
+//!
+//! All of this runs after the guard against panics and outside it, with nothing held: exceptions pass.
+#![expect(unsafe_code, reason = "abort, gettid and the local time")]
+
+use std::fmt::Write;
+
+use super::{callback, throw};
+use crate::calls::Call;
+use crate::error::Error;
+use crate::ffi::per_thread::{self, Sentence};
+use crate::settings;
+use crate::text::{Text, to_stderr};
+
+/// A failure, and where it happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure {
+    /// The entry point.
+    pub call: Call,
+    /// What went wrong.
+    pub error: Error,
+}
+
+/// Reports `failure`, then throws or aborts, as the callback and the policy say.
+#[cold]
+#[inline(never)]
+pub fn fail(failure: Failure) -> ! {
+    let sentence = failure.sentence();
+    per_thread::keep(&sentence);
+    to_stderr(failure.log(&sentence).as_bytes());
+    callback::call(failure.error.into(), &sentence);
+    if settings::throws() {
+        throw::throw(failure.error, &sentence);
+        to_stderr(b"libsyncedmem: SYNCEDMEM_ON_ERROR=throw, but no libstdc++ is loaded to throw with; aborting\n");
+    }
+    // SAFETY: abort has no preconditions.
+    unsafe { libc::abort() }
+}
+
+/// Reports `failure` and goes on: for destructors.
+#[cold]
+#[inline(never)]
+pub fn report_only(failure: Failure) {
+    let sentence = failure.sentence();
+    per_thread::keep(&sentence);
+    to_stderr(Text::<1100>::of(format_args!("libsyncedmem: {}; nothing was freed\n", sentence.as_ref())).as_bytes());
+}
+
+impl Failure {
+    /// The words that Caffe had for it, then this library's report.
+    fn sentence(&self) -> Sentence {
+        let mut sentence = Sentence::new();
+        let _ = match self.error {
+            Error::OutOfMemory(shortage) => {
+                // Compat: Caffe printed a size_t through an ostream.
+                write!(sentence, "Check failed: *ptr host allocation of size {} failed: ", shortage.asked)
+            }
+            Error::NullData { .. } => sentence.write_str("Check failed: data "),
+            Error::NotAtCpu { .. } => sentence.write_str("Check failed: head_ == HEAD_AT_CPU "),
+            Error::NoGpu { .. } => sentence.write_str("Cannot use GPU in CPU-only Caffe: check mode. "),
+            _ => Ok(()),
+        };
+        let _ = write!(sentence, "SyncedMemory::{}: {}", self.call.name(), self.error);
+        sentence
+    }
+
+    /// Where BVLC's master says it, file and line.
+    /// Compat: log filters look for them.
+    fn origin(&self) -> &'static str {
+        match (self.error, self.call) {
+            (Error::OutOfMemory(_), _) => "syncedmem.hpp:33",
+            (Error::NullData { .. }, Call::SetCpuData) => "syncedmem.cpp:101",
+            (Error::NullData { .. }, _) => "syncedmem.cpp:124",
+            (Error::NotAtCpu { .. }, _) => "syncedmem.cpp:158",
+            (Error::NoGpu { .. }, Call::GpuData) => "syncedmem.cpp:116",
+            (Error::NoGpu { .. }, Call::SetGpuData) => "syncedmem.cpp:132",
+            (Error::NoGpu { .. }, Call::MutableGpuData) => "syncedmem.cpp:150",
+            (Error::NoGpu { .. }, Call::AsyncGpuPush) => "syncedmem.cpp:160",
+            (Error::NoGpu { .. }, _) => "syncedmem.cpp:57",
+            _ => concat!(file!(), ":", line!()),
+        }
+    }
+
+    /// A line as glog writes it: `F0102 03:04:05.678901  2345 syncedmem.hpp:33] Check failed: …`.
+    fn log(&self, sentence: &Sentence) -> Text<1200> {
+        let (now, microseconds) = local_time();
+        // SAFETY: gettid has no preconditions. (syscall: glibc has had a function for it only since 2.30.)
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+        Text::of(format_args!(
+            "F{:02}{:02} {:02}:{:02}:{:02}.{:06} {:5} {}] {}\n",
+            now.tm_mon + 1,
+            now.tm_mday,
+            now.tm_hour,
+            now.tm_min,
+            now.tm_sec,
+            microseconds,
+            thread,
+            self.origin(),
+            sentence.as_ref()
+        ))
+    }
+}
+
+fn local_time() -> (libc::tm, i64) {
+    let mut clock = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `clock` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut clock) };
+    // SAFETY: all zeros is a value of `tm`, whose pointer may be null.
+    let mut local: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both are live; if the time zone cannot be read, UTC is used.
+    unsafe { libc::localtime_r(&clock.tv_sec, &mut local) };
+    (local, clock.tv_nsec / 1000)
+}

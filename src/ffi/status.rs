@@ -1,0 +1,54 @@
+//! The numbers that callers of either ABI see.
+
+use crate::error::Error;
+
+/// The outcome of a call. The numbers are fixed: later versions add, and never change or reuse one.
+#[expect(non_camel_case_types, reason = "the names of the C API")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum syncedmem_status_t {
+    /// Done.
+    SYNCEDMEM_SUCCESS = 0,
+    /// An argument cannot be used: NULL, misaligned, too small, or a number that is not one of its enumeration.
+    SYNCEDMEM_ERROR_INVALID_ARGUMENT = 1,
+    /// The handle does not lead to a live object.
+    SYNCEDMEM_ERROR_INVALID_HANDLE = 2,
+    /// Host memory ran out, or the size asked for cannot exist.
+    SYNCEDMEM_ERROR_OUT_OF_MEMORY = 3,
+    /// The call needs a GPU, and there is none to use; the message says why.
+    SYNCEDMEM_ERROR_NO_GPU = 4,
+    /// The object's head does not allow it.
+    SYNCEDMEM_ERROR_INVALID_STATE = 5,
+    /// The calling thread is already inside an operation on the same object.
+    SYNCEDMEM_ERROR_REENTERED = 6,
+    /// A bug of the library, caught inside it.
+    SYNCEDMEM_ERROR_INTERNAL = 7,
+}
+
+use syncedmem_status_t::*;
+
+/// Every status and its name.
+pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 8] = [
+    (SYNCEDMEM_SUCCESS, c"SYNCEDMEM_SUCCESS"),
+    (SYNCEDMEM_ERROR_INVALID_ARGUMENT, c"SYNCEDMEM_ERROR_INVALID_ARGUMENT"),
+    (SYNCEDMEM_ERROR_INVALID_HANDLE, c"SYNCEDMEM_ERROR_INVALID_HANDLE"),
+    (SYNCEDMEM_ERROR_OUT_OF_MEMORY, c"SYNCEDMEM_ERROR_OUT_OF_MEMORY"),
+    (SYNCEDMEM_ERROR_NO_GPU, c"SYNCEDMEM_ERROR_NO_GPU"),
+    (SYNCEDMEM_ERROR_INVALID_STATE, c"SYNCEDMEM_ERROR_INVALID_STATE"),
+    (SYNCEDMEM_ERROR_REENTERED, c"SYNCEDMEM_ERROR_REENTERED"),
+    (SYNCEDMEM_ERROR_INTERNAL, c"SYNCEDMEM_ERROR_INTERNAL"),
+];
+
+impl From<Error> for syncedmem_status_t {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::InvalidArgument { .. } | Error::NullData { .. } => SYNCEDMEM_ERROR_INVALID_ARGUMENT,
+            Error::InvalidHandle => SYNCEDMEM_ERROR_INVALID_HANDLE,
+            Error::OutOfMemory(_) => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
+            Error::NoGpu { .. } => SYNCEDMEM_ERROR_NO_GPU,
+            Error::NotRedundant { .. } | Error::NotAtCpu { .. } => SYNCEDMEM_ERROR_INVALID_STATE,
+            Error::Reentered => SYNCEDMEM_ERROR_REENTERED,
+            Error::Internal => SYNCEDMEM_ERROR_INTERNAL,
+        }
+    }
+}

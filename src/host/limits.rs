@@ -1,0 +1,63 @@
+//! Limits on the process's memory, for messages: read when an allocation failed, without allocating.
+#![expect(unsafe_code, reason = "getrlimit, open, read and close are called here")]
+
+use crate::text::Text;
+
+/// `RLIMIT_AS` in bytes, if it is set.
+pub fn address_space() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable.
+    let failed = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// The smallest memory limit, in bytes, of the process's control group and the groups around it.
+pub fn cgroup() -> Option<u64> {
+    let mut buffer = [0; 4096];
+    let groups = read(c"/proc/self/cgroup", &mut buffer)?;
+    // Version 2 has one line, `0::/path`; version 1 has one for each controller, `4:memory:/path`.
+    groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        match controllers {
+            "" => smallest("/sys/fs/cgroup", path, "memory.max"),
+            "memory" => smallest("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes"),
+            _ => None,
+        }
+    })
+}
+
+fn smallest(mount: &str, path: &str, file: &str) -> Option<u64> {
+    /// Version 1 writes "no limit" as the largest multiple of a page in 63 bits.
+    const NO_LIMIT: u64 = 1 << 62;
+    let mut group = path.trim_end_matches('/');
+    let mut smallest = None;
+    loop {
+        let name = Text::<512>::of(format_args!("{mount}{group}/{file}"));
+        let mut buffer = [0; 64];
+        let limit = std::ffi::CStr::from_bytes_until_nul(name.as_bytes_with_nul())
+            .ok()
+            .and_then(|name| read(name, &mut buffer))
+            .and_then(|text| text.trim().parse().ok())
+            .filter(|&limit: &u64| limit < NO_LIMIT);
+        smallest = [smallest, limit].into_iter().flatten().min();
+        match group.rfind('/') {
+            Some(parent) => group = &group[..parent],
+            None => return smallest,
+        }
+    }
+}
+
+/// The beginning of a small file, as much of it as `buffer` takes.
+fn read<'b>(path: &std::ffi::CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
+    // SAFETY: `path` is NUL-terminated.
+    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return None;
+    }
+    // SAFETY: `buffer` is writable for its length.
+    let read = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
+    // SAFETY: `file` was opened above and is not used again.
+    unsafe { libc::close(file) };
+    std::str::from_utf8(&buffer[..usize::try_from(read).ok()?]).ok()
+}

@@ -1,0 +1,90 @@
+//! Anonymous mappings: zeros that cost nothing until they are touched, on huge pages where the system has them.
+#![expect(unsafe_code, reason = "mmap, munmap and madvise are called here")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use super::MAPPED_FROM as HUGE_PAGE;
+use crate::settings;
+
+/// A mapped block. It is given back only by [`Mapping::unmap`].
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
+    /// What the kernel mapped; the block begins somewhere in it.
+    base: NonNull<c_void>,
+    len: usize,
+    /// The block's first byte.
+    block: NonNull<c_void>,
+}
+
+impl Mapping {
+    /// A mapping with a block of `bytes`, on a huge page's boundary where huge pages are asked for.
+    pub fn of(bytes: usize) -> Option<Mapping> {
+        let page = page_size();
+        let len = bytes.checked_next_multiple_of(page)?;
+        if !settings::huge_pages() {
+            return map(len);
+        }
+        // A boundary cannot be asked for: map more, and give the rest back.
+        let roomy = len.checked_add(HUGE_PAGE - page).and_then(map);
+        let mapping = match roomy {
+            Some(mapping) => mapping.trim(len),
+            None => map(len)?,
+        };
+        // SAFETY: the range is within the new mapping. A kernel without huge pages refuses, and that is fine.
+        unsafe { libc::madvise(mapping.block.as_ptr(), len, libc::MADV_HUGEPAGE) };
+        Some(mapping)
+    }
+
+    /// The block's first byte.
+    pub fn block(&self) -> NonNull<c_void> {
+        self.block
+    }
+
+    /// Gives the whole mapping back to the system.
+    pub fn unmap(self) {
+        // SAFETY: the range is a mapping of ours; whoever calls this gave up the block.
+        // It can fail only by splitting a mapping, when there are too many: then it stays mapped, which is a leak.
+        unsafe { libc::munmap(self.base.as_ptr(), self.len) };
+    }
+
+    /// Puts the block on the first huge page boundary and gives back what lies before it and `len` bytes behind.
+    fn trim(self, len: usize) -> Mapping {
+        let before = self.base.addr().get().wrapping_neg() % HUGE_PAGE;
+        let after = self.len - before - len;
+        // SAFETY: `before` is less than the surplus that was mapped.
+        let block = unsafe { self.base.byte_add(before) };
+        // SAFETY: `before + len` is at most the mapping's length.
+        let end = unsafe { block.byte_add(len) };
+        let mut trimmed = Mapping { block, ..self };
+        // SAFETY: these bytes are ours and nobody knows them; if the kernel keeps them, so does the record.
+        if before == 0 || unsafe { libc::munmap(self.base.as_ptr(), before) } == 0 {
+            trimmed.base = block;
+            trimmed.len -= before;
+        }
+        // SAFETY: likewise.
+        if after > 0 && unsafe { libc::munmap(end.as_ptr(), after) } == 0 {
+            trimmed.len -= after;
+        }
+        trimmed
+    }
+}
+
+fn map(len: usize) -> Option<Mapping> {
+    const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    // Never MAP_NORESERVE: an error here beats a kill at the first touch.
+    const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), len, ACCESS, KIND, -1, 0) };
+    let base = NonNull::new(base).filter(|_| base != libc::MAP_FAILED)?;
+    Some(Mapping { base, len, block: base })
+}
+
+fn page_size() -> usize {
+    // SAFETY: sysconf has no preconditions.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread.
+unsafe impl Send for Mapping {}

@@ -1,0 +1,183 @@
+//! Host blocks: where they come from, and how each is given back.
+//!
+//! Below 2 MiB blocks come from `posix_memalign`, so that `free()` takes them: the inline originals of
+//! `CaffeFreeHost` are compiled into other people's code. From 2 MiB up they are anonymous mappings.
+#![expect(unsafe_code, reason = "memory is allocated and freed here")]
+
+mod limits;
+mod mapping;
+pub(crate) mod records;
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use crate::error::{Cause, Error, Shortage};
+use crate::{cuda, settings, stats, text};
+
+/// Every block starts on a multiple of this many bytes: a cache line, and what AVX-512 loads like.
+pub const ALIGNMENT: usize = 64;
+
+/// Blocks of this many bytes and more are mapped: the size of an x86-64 huge page.
+pub const MAPPED_FROM: usize = 2 << 20;
+
+/// A host block as an object holds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Its first byte; never null, even when it has no bytes.
+    pub address: NonNull<c_void>,
+    /// Whether the object must give it back.
+    pub owned: bool,
+    /// Whether it is page-locked.
+    pub pinned: bool,
+}
+
+/// What blocks without bytes point to. Nobody owns it, so nobody frees it.
+#[repr(align(64))]
+struct Nothing([u8; ALIGNMENT]);
+static NOTHING: Nothing = Nothing([0; ALIGNMENT]);
+
+/// A block of `bytes` for an object, zeroed or with any contents.
+pub fn allocate(bytes: usize, zeroed: bool) -> Result<Block, Error> {
+    if bytes == 0 {
+        let address = NonNull::from(&NOTHING.0).cast();
+        return Ok(Block { address, owned: false, pinned: false });
+    }
+    if settings::wants_pinned() {
+        pinned(bytes)?;
+    }
+    check_size(bytes)?;
+    stats::admit(bytes).map_err(|limit| shortage(bytes, Cause::Limit(limit)))?;
+    match pageable(bytes, zeroed) {
+        Ok(address) => {
+            stats::added(address, bytes);
+            Ok(Block { address, owned: true, pinned: false })
+        }
+        Err(cause) => {
+            stats::withdraw(bytes);
+            Err(shortage(bytes, cause))
+        }
+    }
+}
+
+/// Gives back an owned block of an object.
+///
+/// # Safety
+/// `address` and `bytes` are those of a block that an object owned and no longer refers to: one of
+/// [`allocate`]'s, or one that an inlined original took from `malloc`.
+pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
+    if bytes == 0 && address == NonNull::from(&NOTHING.0).cast() {
+        return;
+    }
+    stats::removed(address, bytes);
+    // SAFETY: the caller guarantees it.
+    unsafe { give_back(address) }
+}
+
+/// What Caffe's `CaffeMallocHost` hands out: memory that `free()` takes, with any contents.
+pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
+    if settings::wants_pinned() {
+        pinned(bytes)?;
+    }
+    check_size(bytes)?;
+    match aligned(bytes) {
+        // Compat: the original's block of no bytes is non-null too, and is passed to free().
+        Some(address) => Ok(Block { address, owned: true, pinned: false }),
+        None => Err(shortage(bytes, Cause::System)),
+    }
+}
+
+/// Caffe's `CaffeFreeHost`: takes what [`caffe_malloc`] or `malloc()` handed out, or NULL.
+///
+/// # Safety
+/// `address` came from one of them and is not used again.
+pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) {
+    // Page-locked memory was not pinned by this version, which has no driver to unpin it: it stays until exit.
+    let Some(address) = NonNull::new(address).filter(|_| !pinned) else { return };
+    // SAFETY: the caller guarantees it.
+    unsafe { give_back(address) }
+}
+
+/// # Safety
+/// As for [`free`].
+unsafe fn give_back(address: NonNull<c_void>) {
+    match records::take(address) {
+        Some(mapping) => mapping.unmap(),
+        // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
+        None => unsafe { libc::free(address.as_ptr()) },
+    }
+}
+
+/// Refuses a size that no allocation could have.
+pub fn check_size(bytes: usize) -> Result<(), Error> {
+    if bytes > isize::MAX as usize {
+        return Err(Error::OutOfMemory(Shortage {
+            asked: bytes,
+            cause: Cause::Absurd,
+            held: stats::pageable_held(),
+            address_space: None,
+            cgroup: None,
+        }));
+    }
+    Ok(())
+}
+
+fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
+    if bytes >= MAPPED_FROM && !settings::malloc_only() {
+        let mapping = mapping::Mapping::of(bytes).ok_or(Cause::System)?;
+        return records::keep(mapping).ok_or(Cause::Bookkeeping);
+    }
+    let address = aligned(bytes).ok_or(Cause::System)?;
+    if zeroed {
+        // SAFETY: `aligned` returned at least `bytes` writable bytes, known to nobody else yet.
+        unsafe { address.cast::<u8>().write_bytes(0, bytes) };
+    }
+    Ok(address)
+}
+
+/// Memory that `free()` takes, aligned to [`ALIGNMENT`].
+fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
+    // glibc's malloc serves these from a per-thread cache, four times as fast as posix_memalign, and an aligned
+    // block that was freed comes back from it: so ask there first.
+    const CACHED_UP_TO: usize = 1032;
+    if bytes <= CACHED_UP_TO {
+        // SAFETY: malloc has no preconditions.
+        let address = NonNull::new(unsafe { libc::malloc(bytes) })?;
+        if address.addr().get() % ALIGNMENT == 0 {
+            return Some(address);
+        }
+        // SAFETY: malloc just returned it, and nobody else knows it.
+        unsafe { libc::free(address.as_ptr()) };
+    }
+    let mut address = std::ptr::null_mut();
+    // SAFETY: `address` is writable; the alignment is a power of two and a multiple of a pointer's size.
+    let failed = unsafe { libc::posix_memalign(&mut address, ALIGNMENT, bytes) };
+    if failed == 0 { NonNull::new(address) } else { None }
+}
+
+/// Page-locked memory needs a driver; without one a block is pageable, and the user hears of it once.
+fn pinned(_bytes: usize) -> Result<(), Error> {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static SAID: AtomicBool = AtomicBool::new(false);
+    match cuda::driver() {
+        Ok(driver) => driver.absurd(),
+        Err(why) => {
+            if !SAID.swap(true, Ordering::Relaxed) {
+                let said = text::Text::<300>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n"));
+                text::to_stderr(said.as_bytes());
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The error for an allocation of `asked` bytes, with what is known about the limits.
+#[cold]
+pub fn shortage(asked: usize, cause: Cause) -> Error {
+    Error::OutOfMemory(Shortage {
+        asked,
+        cause,
+        held: stats::pageable_held(),
+        address_space: limits::address_space(),
+        cgroup: limits::cgroup(),
+    })
+}

@@ -1,0 +1,70 @@
+//! Which blocks are mappings. A block without a record came from malloc's family.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard};
+
+use super::mapping::Mapping;
+
+type Records = HashMap<usize, Mapping, BuildHasherDefault<AddressHasher>>;
+
+static RECORDS: Mutex<Records> = Mutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
+
+/// Records `mapping` and returns its block; unmaps it and returns `None` if there is no memory for a record.
+pub fn keep(mapping: Mapping) -> Option<NonNull<c_void>> {
+    let block = mapping.block();
+    let mut records = lock();
+    if records.try_reserve(1).is_ok() {
+        records.insert(block.addr().get(), mapping);
+        return Some(block);
+    }
+    drop(records);
+    mapping.unmap();
+    None
+}
+
+/// Takes out the record of the block at `address`, if it has one.
+pub fn take(address: NonNull<c_void>) -> Option<Mapping> {
+    // Mappings begin on pages: most blocks of malloc's need not be looked for.
+    const SMALLEST_PAGE: usize = 4096;
+    let address = address.addr().get();
+    if address % SMALLEST_PAGE != 0 {
+        return None;
+    }
+    lock().remove(&address)
+}
+
+/// The records, held still.
+pub struct Stillness(#[expect(dead_code, reason = "held for its drop")] MutexGuard<'static, Records>);
+
+/// Holds the records still, for as long as the result lives.
+pub fn hold() -> Stillness {
+    Stillness(lock())
+}
+
+fn lock() -> MutexGuard<'static, Records> {
+    RECORDS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Block addresses differ in their middle bits; one multiplication spreads them over the word.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(usize::from(byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        // 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming, volume 3, 6.4).
+        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(20);
+    }
+}

@@ -1,0 +1,28 @@
+//! Caffe's `SyncedMemory` as a library of its own, for an unmodified Caffe and for every language with an FFI.
+//!
+//! A `SyncedMemory` is a buffer with a host side and a device side: each is allocated when it is first touched,
+//! and copied only when the other side is newer. This crate builds `libsyncedmem.so` and `libsyncedmem.a`, which
+//! export it twice: as the C++ symbols that Caffe's objects import ([`ffi::caffe`]), and as a C API
+//! ([`ffi::c`], `include/syncedmem.h`). Both work on the same objects.
+//!
+//! # How it is laid out
+//! ```text
+//! ffi::{c, caffe}  →  synced  →  head, host, cuda, stats
+//!                     host    →  cuda, stats
+//! ```
+//! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate or
+//! copy. [`host`] knows where host memory comes from and how it is given back.
+#![deny(unsafe_code)]
+// The library is its exported symbols; the modules are public so that tests and the documentation reach them.
+
+mod calls;
+mod cuda;
+pub mod error;
+pub mod ffi;
+pub mod head;
+mod host;
+mod settings;
+mod stats;
+mod sync;
+pub mod synced;
+mod text;

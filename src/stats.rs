@@ -1,0 +1,63 @@
+//! How much memory objects hold, kept exactly when a limit must hold and without contention otherwise.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::settings;
+
+const STRIPES: usize = 16;
+
+/// One counter on cache lines of its own (128: x86 fetches lines in pairs).
+#[repr(align(128))]
+struct Stripe(AtomicU64);
+
+/// Bytes of pageable host memory in objects. One stripe may wrap below zero; their sum does not.
+static PAGEABLE: [Stripe; STRIPES] = [const { Stripe(AtomicU64::new(0)) }; STRIPES];
+
+/// Bytes of pageable host memory that objects hold now.
+pub fn pageable_held() -> u64 {
+    let sum = PAGEABLE.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
+    // Objects that another implementation filled and this one freed can bring it below zero.
+    if sum > i64::MAX as u64 { 0 } else { sum }
+}
+
+/// Asks for `bytes` under the limit before they are allocated; the limit, if they would exceed it.
+pub fn admit(bytes: usize) -> Result<(), u64> {
+    let Some(limit) = settings::host_limit() else { return Ok(()) };
+    let fits =
+        |held: u64| (held as i64).max(0).checked_add_unsigned(bytes as u64).is_some_and(|sum| sum as u64 <= limit);
+    // Under a limit all counting is on this one stripe, so that two threads cannot both take the last bytes.
+    PAGEABLE[0]
+        .0
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| fits(held).then(|| held.wrapping_add(bytes as u64)))
+        .map(drop)
+        .map_err(|_| limit)
+}
+
+/// Takes back an `admit` whose allocation failed.
+pub fn withdraw(bytes: usize) {
+    if settings::host_limit().is_some() {
+        PAGEABLE[0].0.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Counts an admitted block of `bytes` at `block`.
+pub fn added<T>(block: NonNull<T>, bytes: usize) {
+    if settings::host_limit().is_none() {
+        stripe(block).fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Counts the block of `bytes` at `block` as given back.
+pub fn removed<T>(block: NonNull<T>, bytes: usize) {
+    stripe(block).fetch_sub(bytes as u64, Ordering::Relaxed);
+}
+
+fn stripe<T>(block: NonNull<T>) -> &'static AtomicU64 {
+    let index = match settings::host_limit() {
+        Some(_) => 0,
+        // Threads allocate from arenas of their own, far apart: the middle bits tell them from each other.
+        None => (block.as_ptr().addr() >> 16) % STRIPES,
+    };
+    &PAGEABLE[index].0
+}

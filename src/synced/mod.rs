@@ -1,0 +1,298 @@
+//! `SyncedMemory`: the head and two buffers, in the 32 bytes that every Caffe's class begins with.
+//!
+//! This is the only place that decides to allocate, fill or copy. An object whose data is where it is wanted
+//! is served by one load and one compare; everything else claims the object in the [`table`] first.
+#![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
+
+#[cfg(not(loom))]
+mod fork;
+pub mod table;
+pub mod word;
+
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::ptr::NonNull;
+
+use crate::error::{Cause, Error};
+use crate::head::{Access, Contents, Head, Side};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::{cuda, host};
+use table::{Claim, Identity, NoClaim};
+use word::Word;
+
+/// The first 32 bytes of a `caffe::SyncedMemory`, which are all that this library touches.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SyncedMemory {
+    cpu_ptr: AtomicPtr<c_void>,
+    gpu_ptr: AtomicPtr<c_void>,
+    size: AtomicUsize,
+    /// A [`Word`]. Every store is a Release by the claim's holder, after the pointers are written; a load that
+    /// leads to a pointer is an Acquire.
+    word: AtomicU64,
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    assert!(size_of::<SyncedMemory>() == 32 && align_of::<SyncedMemory>() == 8);
+    assert!(offset_of!(SyncedMemory, cpu_ptr) == 0 && offset_of!(SyncedMemory, gpu_ptr) == 8);
+    assert!(offset_of!(SyncedMemory, size) == 16 && offset_of!(SyncedMemory, word) == 24);
+};
+
+#[cfg(not(loom))]
+static TABLE: table::Table = table::Table::new();
+#[cfg(loom)]
+loom::lazy_static! { static ref TABLE: table::Table = table::Table::new(); }
+
+impl SyncedMemory {
+    /// Makes an object of `bytes` in `storage`, as an out-of-line constructor does: nothing is allocated.
+    ///
+    /// # Safety
+    /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and nobody uses it as an object.
+    pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
+        TABLE.purge(storage.addr().get());
+        let object = SyncedMemory {
+            cpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
+            gpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
+            size: AtomicUsize::new(bytes),
+            word: AtomicU64::new(Word::NEW.0),
+        };
+        // SAFETY: the caller guarantees writable storage.
+        unsafe { storage.write(object) };
+    }
+
+    /// Ends the object: frees the blocks it owns. An error means that it was no live object, and nothing was done.
+    ///
+    /// # Safety
+    /// Nobody uses the object or its pointers any more.
+    pub unsafe fn destruct(&self) -> Result<(), Error> {
+        TABLE.purge(self.address());
+        let word = self.load();
+        word.head().ok_or(Error::InvalidHandle)?;
+        let host = self.owned_host(word);
+        self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+        // A device block was made by another implementation, in a process where this one finds no driver: it stays.
+        // SAFETY: nobody uses its pointers any more, says the caller.
+        unsafe { self.free_host(host) };
+        Ok(())
+    }
+
+    /// Where the newest data is.
+    pub fn head(&self) -> Result<Head, Error> {
+        self.load().head().ok_or(Error::InvalidHandle)
+    }
+
+    /// The size of each side, in bytes.
+    pub fn size(&self) -> Result<usize, Error> {
+        self.head().map(|_| self.size.load(Ordering::Relaxed))
+    }
+
+    /// The address of `side`'s data, made ready for `access`. It is null only on the device, for size 0.
+    #[inline]
+    pub fn data(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
+        match self.ready(access, side) {
+            Some(address) => Ok(address),
+            None => self.prepare(access, side),
+        }
+    }
+
+    /// The address of `side`'s data if nothing need be done for `access`: one load, one compare, no lock.
+    #[inline]
+    pub fn ready(&self, access: Access, side: Side) -> Option<*mut c_void> {
+        let word = self.load();
+        let ready = match access {
+            Access::Read => word.is_ready_to_read(side),
+            Access::Write | Access::Overwrite => word.is_ready_to_write(side),
+        };
+        // Relaxed: written before the word that `load` acquired.
+        ready.then(|| self.pointer(side).load(Ordering::Relaxed))
+    }
+
+    /// Does what `access` to `side` needs, once for all threads that ask at the same time.
+    #[cold]
+    #[inline(never)]
+    pub fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
+        let claim = match self.claim(|| self.ready(access, side)) {
+            Ok(claim) => claim,
+            Err(NoClaim::Unneeded(address)) => return Ok(address),
+            Err(why) => return Err(refused(why)),
+        };
+        let word = self.load();
+        let step = word.head().ok_or(Error::InvalidHandle)?.on(access, side);
+        if side == Side::Device {
+            return cuda::driver()?.absurd();
+        }
+        let next = word.with_head(step.head);
+        match step.contents {
+            Contents::Copy => cuda::driver()?.absurd(),
+            Contents::Current => Ok(self.publish(claim, None, next)),
+            Contents::Undefined if self.host(word).is_some() => Ok(self.publish(claim, None, next)),
+            Contents::Zeros | Contents::Undefined => {
+                let zeroed = step.contents == Contents::Zeros;
+                let block = host::allocate(self.size.load(Ordering::Relaxed), zeroed)?;
+                let next = next.with_host(block.owned, block.pinned);
+                Ok(self.publish(claim, Some(block.address.as_ptr()), next))
+            }
+        }
+    }
+
+    /// Borrows the caller's memory as the host side, which is then the newest. An owned block is freed at once.
+    ///
+    /// # Safety
+    /// `data` stays readable and writable for `size()` bytes for as long as the object refers to it, and
+    /// pointers to a host block that the object owned are not used any more.
+    pub unsafe fn set_cpu_data(&self, data: *mut c_void) -> Result<(), Error> {
+        if data.is_null() {
+            return Err(Error::NullData { side: Side::Host });
+        }
+        let claim = self.claim_always()?;
+        let word = self.load();
+        word.head().ok_or(Error::InvalidHandle)?;
+        let old = self.owned_host(word);
+        self.publish(claim, Some(data), word.with_head(Head::AtCpu).with_host(false, false));
+        // SAFETY: the object no longer refers to it, nor does the caller.
+        unsafe { self.free_host(old) };
+        Ok(())
+    }
+
+    /// Borrows the caller's memory as the device side, which is then the newest.
+    pub fn set_gpu_data(&self, _data: *mut c_void) -> Result<(), Error> {
+        self.head()?;
+        cuda::driver()?.absurd()
+    }
+
+    /// Starts a copy from host to device on `stream`.
+    pub fn async_gpu_push(&self, _stream: *mut c_void) -> Result<(), Error> {
+        self.head()?;
+        cuda::driver()?.absurd()
+    }
+
+    /// Gives back one side's block while the other side holds the newest data.
+    ///
+    /// # Safety
+    /// Pointers to that side's block are not used any more.
+    pub unsafe fn release(&self, side: Side) -> Result<(), Error> {
+        let claim = self.claim_always()?;
+        let word = self.load();
+        let head = word.head().ok_or(Error::InvalidHandle)?;
+        if side == Side::Device {
+            return cuda::driver()?.absurd();
+        }
+        let next = head.on_release(side).ok_or(Error::NotRedundant { side, head })?;
+        let old = self.owned_host(word);
+        self.publish(claim, Some(std::ptr::null_mut()), word.with_head(next).with_host(false, false));
+        // SAFETY: the object no longer refers to it, nor does the caller.
+        unsafe { self.free_host(old) };
+        Ok(())
+    }
+
+    /// Compat: yjxiong's `Resize`. To grow discards both sides; to shrink, or to stay, does nothing.
+    ///
+    /// # Safety
+    /// Pointers to the object's blocks are not used any more if it grows.
+    pub unsafe fn resize(&self, bytes: usize) -> Result<(), Error> {
+        host::check_size(bytes)?;
+        let claim = self.claim_always()?;
+        let word = self.load();
+        word.head().ok_or(Error::InvalidHandle)?;
+        let old_size = self.size.load(Ordering::Relaxed);
+        if bytes <= old_size {
+            return Ok(());
+        }
+        let old = self.owned_host(word);
+        claim.publish(|| {
+            self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
+            self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
+            self.size.store(bytes, Ordering::Relaxed);
+            self.word.store(Word::NEW.0, Ordering::Release);
+        });
+        if let Some(old) = old {
+            // SAFETY: the object no longer refers to it, nor does the caller; this was its size.
+            unsafe { host::free(old, old_size) };
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn load(&self) -> Word {
+        Word(self.word.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn pointer(&self, side: Side) -> &AtomicPtr<c_void> {
+        match side {
+            Side::Host => &self.cpu_ptr,
+            Side::Device => &self.gpu_ptr,
+        }
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            object: self.address(),
+            host: self.cpu_ptr.load(Ordering::Relaxed).addr(),
+            device: self.gpu_ptr.load(Ordering::Relaxed).addr(),
+            size: self.size.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The host block, if there is one. An UNINITIALIZED object has none, whatever its bytes say.
+    fn host(&self, word: Word) -> Option<NonNull<c_void>> {
+        let touched = word.head() != Some(Head::Uninitialized);
+        NonNull::new(self.cpu_ptr.load(Ordering::Relaxed)).filter(|_| touched)
+    }
+
+    /// The host block, if there is one and the object must free it.
+    fn owned_host(&self, word: Word) -> Option<NonNull<c_void>> {
+        self.host(word).filter(|_| word.owns_host())
+    }
+
+    /// # Safety
+    /// `block` is what `owned_host` returned, and nobody refers to it any more.
+    unsafe fn free_host(&self, block: Option<NonNull<c_void>>) {
+        if let Some(block) = block {
+            // SAFETY: the caller guarantees it.
+            unsafe { host::free(block, self.size.load(Ordering::Relaxed)) };
+        }
+    }
+
+    fn claim<T>(&self, unless: impl Fn() -> Option<T>) -> Result<Claim<'static>, NoClaim<T>> {
+        #[cfg(not(loom))]
+        fork::watch()?;
+        TABLE.claim(self.address(), this_thread(), || self.identity(), unless)
+    }
+
+    fn claim_always(&self) -> Result<Claim<'static>, Error> {
+        self.claim(|| None::<std::convert::Infallible>).map_err(refused)
+    }
+
+    /// Ends the claim with a new word, and a new host pointer if there is one; returns the host pointer in force.
+    fn publish(&self, claim: Claim<'_>, host: Option<*mut c_void>, word: Word) -> *mut c_void {
+        claim.publish(|| {
+            if let Some(host) = host {
+                self.cpu_ptr.store(host, Ordering::Relaxed);
+            }
+            // Release: whoever acquires this word sees the pointer above, and the block's contents.
+            self.word.store(word.0, Ordering::Release);
+            self.cpu_ptr.load(Ordering::Relaxed)
+        })
+    }
+}
+
+#[cold]
+fn refused<T>(why: NoClaim<T>) -> Error {
+    match why {
+        NoClaim::NoRoom => host::shortage(size_of::<Identity>(), Cause::Bookkeeping),
+        NoClaim::Reentered => Error::Reentered,
+        // Only an `unless` that answers leads here, and its callers take the answer.
+        NoClaim::Unneeded(_) => Error::Internal,
+    }
+}
+
+fn this_thread() -> usize {
+    // SAFETY: pthread_self has no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}

@@ -1,0 +1,130 @@
+//! Text in fixed buffers: nothing here allocates, so an error can be told when memory has run out.
+
+use std::fmt::{self, Write};
+
+/// Up to `N` bytes of UTF-8 and a NUL; what does not fit is cut at a character and marked with `...`.
+#[derive(Clone, Copy)]
+pub struct Text<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+const CUT: &[u8] = b"...";
+
+impl<const N: usize> Text<N> {
+    /// An empty text.
+    pub const fn new() -> Self {
+        Text { bytes: [0; N], len: 0 }
+    }
+
+    /// The text that `arguments` format to.
+    pub fn of(arguments: fmt::Arguments<'_>) -> Self {
+        let mut text = Text::new();
+        // A text that was cut says so itself.
+        let _ = text.write_fmt(arguments);
+        text
+    }
+
+    /// The bytes, without the NUL.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// The bytes and the NUL behind them.
+    pub fn as_bytes_with_nul(&self) -> &[u8] {
+        &self.bytes[..=self.len]
+    }
+}
+
+impl<const N: usize> Write for Text<N> {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let room = N - 1 - self.len;
+        if more.len() <= room {
+            self.bytes[self.len..self.len + more.len()].copy_from_slice(more.as_bytes());
+            self.len += more.len();
+            return Ok(());
+        }
+        let mut fits = room.saturating_sub(CUT.len());
+        while !more.is_char_boundary(fits) {
+            fits -= 1;
+        }
+        self.bytes[self.len..self.len + fits].copy_from_slice(&more.as_bytes()[..fits]);
+        let end = (self.len + fits).min(N - 1 - CUT.len());
+        self.bytes[end..end + CUT.len()].copy_from_slice(CUT);
+        self.len = end + CUT.len();
+        Err(fmt::Error)
+    }
+}
+
+impl<const N: usize> AsRef<str> for Text<N> {
+    fn as_ref(&self) -> &str {
+        // Only whole characters are ever written, except where the mark replaces the end of one.
+        let bytes = self.as_bytes();
+        std::str::from_utf8(bytes).unwrap_or_else(|e| std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or(""))
+    }
+}
+
+/// A number of bytes as people read it: `158297088 bytes (151.0 MiB)`.
+#[derive(Clone, Copy)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        if self.0 < 1024 {
+            return write!(f, "{} bytes", self.0);
+        }
+        let mut power = 1;
+        while power < UNITS.len() && self.0 >> (10 * (power + 1)) > 0 {
+            power += 1;
+        }
+        let tenths = u128::from(self.0) * 10 >> (10 * power);
+        write!(f, "{} bytes ({}.{} {})", self.0, tenths / 10, tenths % 10, UNITS[power - 1])
+    }
+}
+
+/// Writes `text` to the process's standard error, whole, without buffering.
+#[expect(unsafe_code, reason = "write(2) without the locks and buffers of std")]
+pub fn to_stderr(text: &[u8]) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        // SAFETY: `rest` is a live slice; the kernel only reads it.
+        let written = unsafe { libc::write(libc::STDERR_FILENO, rest.as_ptr().cast(), rest.len()) };
+        match usize::try_from(written) {
+            Ok(0) => return,
+            Ok(n) => rest = &rest[n.min(rest.len())..],
+            Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+            // A closed or full standard error must not stop the program.
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_does_not_fit_is_cut_at_a_character_and_says_so() {
+        let text = Text::<12>::of(format_args!("{}{}", "1234567", "éééé"));
+        assert_eq!(text.as_ref(), "1234567...");
+        assert_eq!(text.as_bytes_with_nul().last(), Some(&0));
+    }
+
+    #[test]
+    fn a_full_text_takes_no_more() {
+        let mut text = Text::<8>::of(format_args!("1234567"));
+        assert!(text.write_str("8").is_err());
+        assert_eq!(text.as_ref(), "1234...");
+    }
+
+    #[test]
+    fn sizes_are_told_in_bytes_and_in_readable_units() {
+        let told = |n| Text::<64>::of(format_args!("{}", Bytes(n))).as_ref().to_string();
+        assert_eq!(told(0), "0 bytes");
+        assert_eq!(told(1023), "1023 bytes");
+        assert_eq!(told(1024), "1024 bytes (1.0 KiB)");
+        assert_eq!(told(158_297_088), "158297088 bytes (150.9 MiB)");
+        assert_eq!(told(u64::MAX), "18446744073709551615 bytes (15.9 EiB)");
+    }
+}
