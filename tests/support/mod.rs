@@ -1,0 +1,127 @@
+//! What several tests need: an object in storage of the test's own, watched from outside through its bytes.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use std::ffi::c_void;
+use std::process::Command;
+
+use syncedmem::ffi::c::access::*;
+use syncedmem::ffi::c::object::*;
+use syncedmem::ffi::status::syncedmem_status_t;
+pub use syncedmem::ffi::status::syncedmem_status_t::*;
+
+/// What storage is filled with before an object is made in it.
+pub const FILL: u8 = 0xA5;
+
+/// Storage for an object, with guards behind it.
+#[repr(C, align(8))]
+pub struct Storage(pub [u8; 64]);
+
+impl Storage {
+    pub fn new() -> Box<Storage> {
+        Box::new(Storage([FILL; 64]))
+    }
+
+    pub fn mem(&mut self) -> *mut syncedmem_t {
+        self.0.as_mut_ptr().cast()
+    }
+
+    pub fn construct(&mut self, bytes: usize) -> syncedmem_status_t {
+        let mut mem = std::ptr::null_mut();
+        unsafe { syncedmem_construct(self.0.as_mut_ptr().cast(), 64, bytes, &mut mem) }
+    }
+
+    pub fn destruct(&mut self) -> syncedmem_status_t {
+        unsafe { syncedmem_destruct(self.mem()) }
+    }
+
+    pub fn put(&mut self, offset: usize, bytes: &[u8]) {
+        self.0[offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// The word at `offset`, read as another program's code would: not cached from before.
+    pub fn word(&self, offset: usize) -> usize {
+        unsafe { std::ptr::read_volatile(self.0.as_ptr().add(offset).cast()) }
+    }
+
+    pub fn head(&self) -> u32 {
+        self.word(24) as u32
+    }
+
+    /// Bytes 28 to 31: the flags, and the byte of the library's own.
+    pub fn flags(&self) -> [u8; 4] {
+        ((self.word(24) >> 32) as u32).to_le_bytes()
+    }
+
+    pub fn guard_is_whole(&self) -> bool {
+        self.0[32..].iter().all(|&byte| byte == FILL)
+    }
+
+    pub fn cpu_data(&mut self) -> Result<*mut u8, syncedmem_status_t> {
+        let mut data = std::ptr::null();
+        result(unsafe { syncedmem_cpu_data(self.mem(), &mut data) }, data.cast_mut())
+    }
+
+    pub fn mutable_cpu_data(&mut self) -> Result<*mut u8, syncedmem_status_t> {
+        let mut data = std::ptr::null_mut();
+        result(unsafe { syncedmem_mutable_cpu_data(self.mem(), &mut data) }, data)
+    }
+
+    pub fn overwrite_cpu_data(&mut self) -> Result<*mut u8, syncedmem_status_t> {
+        let mut data = std::ptr::null_mut();
+        result(unsafe { syncedmem_overwrite_cpu_data(self.mem(), &mut data) }, data)
+    }
+
+    pub fn gpu_data(&mut self) -> Result<*mut u8, syncedmem_status_t> {
+        let mut data = std::ptr::null();
+        result(unsafe { syncedmem_gpu_data(self.mem(), &mut data) }, data.cast_mut())
+    }
+
+    pub fn set_cpu_data(&mut self, data: *mut u8) -> syncedmem_status_t {
+        unsafe { syncedmem_set_cpu_data(self.mem(), data.cast()) }
+    }
+
+    pub fn release_cpu(&mut self) -> syncedmem_status_t {
+        unsafe { syncedmem_release_cpu(self.mem()) }
+    }
+}
+
+fn result(status: syncedmem_status_t, data: *mut c_void) -> Result<*mut u8, syncedmem_status_t> {
+    if status == SYNCEDMEM_SUCCESS { Ok(data.cast()) } else { Err(status) }
+}
+
+/// The calling thread's last error.
+pub fn last_error() -> String {
+    let text = unsafe { std::ffi::CStr::from_ptr(syncedmem::ffi::c::errors::syncedmem_last_error()) };
+    text.to_str().unwrap().to_string()
+}
+
+/// Whether `bytes` at `data` are all zero.
+pub fn all_zero(data: *const u8, bytes: usize) -> bool {
+    unsafe { std::slice::from_raw_parts(data, bytes) }.iter().all(|&byte| byte == 0)
+}
+
+/// Runs `body` in a process of its own, with `environment`: what the library reads from there it reads once.
+/// `test` is the name of the test that calls this. Returns what the process wrote to its standard error.
+pub fn in_a_process_of_its_own(test: &str, environment: &[(&str, &str)], body: impl FnOnce()) -> String {
+    const INSIDE: &str = "SYNCEDMEM_TEST_INSIDE";
+    if std::env::var_os(INSIDE).is_some_and(|name| name == test) {
+        body();
+        return String::new();
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(INSIDE, test)
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{test}: {}\n{}{errors}", output.status, String::from_utf8_lossy(&output.stdout));
+    // A name that is not found would pass without running anything.
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "no test is called {test}");
+    errors
+}
+
+/// Whether this is the process that `in_a_process_of_its_own` started.
+pub fn inside() -> bool {
+    std::env::var_os("SYNCEDMEM_TEST_INSIDE").is_some()
+}
