@@ -14,8 +14,8 @@ from typing import Dict, List, Optional
 THP = Path("/sys/kernel/mm/transparent_hugepage")
 
 # "No slower" within the noise of the measurement. The original against itself (its path given for
-# --library too) strayed by at most 2 % in the rows with this bound, in each of three runs on a virtual
-# machine with two processors and other work on it; 5 % leaves room for another day's code layout.
+# --library too) strayed by at most 1 % in every row with a bound, in each of three runs on a virtual
+# machine with two processors and other work on it; 5 % leaves room for another build's code layout.
 NO_SLOWER = 1.05
 FAST_PATH = 0.45
 HUGE_PAGES = 0.25
@@ -189,7 +189,8 @@ def print_header(about: Dict[str, str], system: Dict[str, object]) -> None:
         ("system", f"{system['kernel']}, {system['c_library']}; {binding}"),
         ("huge pages", f"{system['huge_pages']}, defrag {system['huge_page_defrag']}"),
         ("settings", ", ".join(f"{k}={v}" for k, v in settings.items()) or "none in the environment"),
-        ("method", "one process; original, library, library, original in turn; first round discarded"),
+        ("method", "one process; original, library, library, original in turn, each once untimed before it is"),
+        ("", "timed; the first round is discarded"),
         ("figures", "times: median [10th - 90th percentile]; bytes, counts: median [least - most]"),
         ("ratio", "library's median / original's: below 1 is faster"),
         ("loop", f"with an empty call {float(about['empty_call_ns']):.2f} ns, in every figure, subtracted from none"),
