@@ -15,7 +15,7 @@ layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
   convolution_param { num_output: 8 kernel_size: 3
     weight_filler { type: "gaussian" std: 0.1 } bias_filler { type: "constant" value: 0.1 } } }
 layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
-layer { name: "pool" type: "Pooling" bottom: "conv" top: "pool" pooling_param { kernel_size: 2 stride: 2 } }
+layer { name: "pool" type: "Pooling" bottom: "conv" top: "pool" pooling_param { pool: AVE global_pooling: true } }
 layer { name: "scores" type: "InnerProduct" bottom: "pool" top: "scores"
   inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "scores" bottom: "label" top: "loss" }
@@ -32,16 +32,16 @@ def digests(net_file: str) -> list[str]:
     chance = numpy.random.RandomState(2)
     lines = []
     for step in range(2):
-        # The second step has another shape: Caffe then makes new memory for the blobs that grow.
-        count = 4 + 2 * step
-        net.blobs["data"].reshape(count, 3, 20, 20)
-        net.blobs["label"].reshape(count)
-        net.blobs["data"].data[...] = chance.standard_normal((count, 3, 20, 20))
-        net.blobs["label"].data[...] = chance.randint(0, 5, count)
+        # The second step is larger: Caffe makes new memory for what grows, some of it above 2 MiB.
+        shape = (4 + 2 * step, 3, 20 + 100 * step, 20 + 100 * step)
+        net.blobs["data"].reshape(*shape)
+        net.blobs["label"].reshape(shape[0])
+        net.blobs["data"].data[...] = chance.standard_normal(shape)
+        net.blobs["label"].data[...] = chance.randint(0, 5, shape[0])
         net.reshape()
         net.forward()
         net.backward()
-        blobs = [(name, blob) for name, blob in net.blobs.items()]
+        blobs = list(net.blobs.items())
         blobs += [(f"{name} weights {i}", blob) for name, ws in net.params.items() for i, blob in enumerate(ws)]
         for name, blob in blobs:
             for part, array in (("data", blob.data), ("diff", blob.diff)):

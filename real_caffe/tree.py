@@ -75,7 +75,6 @@ class Caffe:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SYNCEDMEM_", "LD_"))}
         environment.update(
             LD_LIBRARY_PATH=":".join(filter(None, (library_path, self.part("library_path")))),
-            PYTHONHOME=os.environ["real_caffe_python_home"],
             PYTHONPATH=os.environ["real_caffe_python_path"],
             PYTHONDONTWRITEBYTECODE="1",
             MPLCONFIGDIR=str(folder / "matplotlib"),
@@ -83,9 +82,12 @@ class Caffe:
             OPENBLAS_NUM_THREADS="1",
             OMP_NUM_THREADS="1",
         )
+        if os.environ["real_caffe_python"]:
+            environment["PYTHONHOME"] = os.environ["real_caffe_python_home"]
         environment.update(settings or {})
         with tempfile.TemporaryDirectory() as scratch:
             report = Path(scratch, "calls")
+            environment["TMPDIR"] = scratch  # Caffe's tests leave hundreds of folders there
             if preload:
                 environment["LD_PRELOAD"] = str(preload)
             if count_calls:
