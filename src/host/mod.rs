@@ -20,6 +20,9 @@ pub const ALIGNMENT: usize = 64;
 /// Blocks of this many bytes and more are mapped: the size of an x86-64 huge page.
 pub const MAPPED_FROM: usize = 2 << 20;
 
+/// A block of up to this many bytes is allocated and filled in less time than it takes to say who does it.
+pub const BRIEF: usize = 4096;
+
 /// A host block as an object holds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {

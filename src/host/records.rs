@@ -4,25 +4,29 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard};
 
 use super::mapping::Mapping;
+use crate::sync::Lock;
 
 type Records = HashMap<usize, Mapping, BuildHasherDefault<AddressHasher>>;
 
-static RECORDS: Mutex<Records> = Mutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
+#[cfg(not(loom))]
+static RECORDS: Lock<Records> = Lock::new(HashMap::with_hasher(BuildHasherDefault::new()));
+#[cfg(loom)]
+loom::lazy_static! { static ref RECORDS: Lock<Records> = Lock::new(HashMap::default()); }
 
 /// Records `mapping` and returns its block; unmaps it and returns `None` if there is no memory for a record.
 pub fn keep(mapping: Mapping) -> Option<NonNull<c_void>> {
     let block = mapping.block();
-    let mut records = lock();
-    if records.try_reserve(1).is_ok() {
+    let kept = RECORDS.with(|records| {
+        records.try_reserve(1).ok()?;
         records.insert(block.addr().get(), mapping);
-        return Some(block);
+        Some(block)
+    });
+    if kept.is_none() {
+        mapping.unmap();
     }
-    drop(records);
-    mapping.unmap();
-    None
+    kept
 }
 
 /// Takes out the record of the block at `address`, if it has one.
@@ -33,19 +37,17 @@ pub fn take(address: NonNull<c_void>) -> Option<Mapping> {
     if address % SMALLEST_PAGE != 0 {
         return None;
     }
-    lock().remove(&address)
+    RECORDS.with(|records| records.remove(&address))
 }
 
-/// The records, held still.
-pub struct Stillness(#[expect(dead_code, reason = "held for its drop")] MutexGuard<'static, Records>);
-
-/// Holds the records still, for as long as the result lives.
-pub fn hold() -> Stillness {
-    Stillness(lock())
+/// Holds the records still, until `release`: for fork.
+pub fn acquire() {
+    RECORDS.acquire();
 }
 
-fn lock() -> MutexGuard<'static, Records> {
-    RECORDS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Ends `acquire`.
+pub fn release() {
+    RECORDS.release();
 }
 
 /// Block addresses differ in their middle bits; one multiplication spreads them over the word.

@@ -2,12 +2,11 @@
 //!
 //! Heads are published last, so in the child an object that another thread was filling is as it was before;
 //! only the entry that says so must go.
-#![expect(unsafe_code, reason = "pthread_atfork, and guards kept from one handler to the next")]
+#![expect(unsafe_code, reason = "pthread_atfork")]
 
-use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::table::{self, Held, NoClaim};
+use super::table::NoClaim;
 use super::{TABLE, this_thread};
 use crate::host::records;
 
@@ -28,44 +27,35 @@ pub fn watch<T>() -> Result<(), NoClaim<T>> {
 
 /// The thread that is forking and holds every lock; 0 if none does.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
-static LOCKS: Locks = Locks(UnsafeCell::new(None));
-
-/// The locks held across a fork. Only the thread in [`FORKING`] may look inside.
-struct Locks(UnsafeCell<Option<(table::Stillness<'static>, records::Stillness)>>);
-
-// SAFETY: the content is touched only by the one thread that holds every lock of it.
-unsafe impl Sync for Locks {}
 
 /// Takes every lock, in this order: the table's shards, the records of mappings.
 ///
 /// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
 extern "C" fn prepare() {
-    if FORKING.load(Ordering::Relaxed) == this_thread() {
-        return;
+    if FORKING.load(Ordering::Relaxed) != this_thread() {
+        TABLE.acquire();
+        records::acquire();
+        FORKING.store(this_thread(), Ordering::Relaxed);
     }
-    let held = (TABLE.hold(), records::hold());
-    FORKING.store(this_thread(), Ordering::Relaxed);
-    // SAFETY: this thread holds every lock, so no other thread is between `prepare` and `release`.
-    unsafe { *LOCKS.0.get() = Some(held) };
 }
 
 extern "C" fn parent() {
-    release(|_| ());
+    release();
 }
 
 extern "C" fn child() {
-    release(|table| table.iter_mut().for_each(Held::forget));
+    if release() {
+        TABLE.forget();
+    }
 }
 
-fn release(last: impl FnOnce(&mut table::Stillness<'static>)) {
-    if FORKING.load(Ordering::Relaxed) != this_thread() {
-        return;
+/// Gives every lock back, and says whether this call did.
+fn release() -> bool {
+    let held = FORKING.load(Ordering::Relaxed) == this_thread();
+    if held {
+        FORKING.store(0, Ordering::Relaxed);
+        records::release();
+        TABLE.release();
     }
-    // SAFETY: this thread holds every lock, since `prepare`.
-    let held = unsafe { (*LOCKS.0.get()).take() };
-    FORKING.store(0, Ordering::Relaxed);
-    if let Some((mut table, records)) = held {
-        last(&mut table);
-        drop((table, records));
-    }
+    held
 }

@@ -27,7 +27,7 @@ pub struct SyncedMemory {
     cpu_ptr: AtomicPtr<c_void>,
     gpu_ptr: AtomicPtr<c_void>,
     size: AtomicUsize,
-    /// A [`Word`]. Every store is a Release by the claim's holder, after the pointers are written; a load that
+    /// A [`Word`]. Every store is a Release under the table's lock, after the pointers are written; a load that
     /// leads to a pointer is an Acquire.
     word: AtomicU64,
 }
@@ -112,28 +112,41 @@ impl SyncedMemory {
     #[cold]
     #[inline(never)]
     pub fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
-        let claim = match self.claim(|| self.ready(access, side)) {
-            Ok(claim) => claim,
-            Err(NoClaim::Unneeded(address)) => return Ok(address),
-            Err(why) => return Err(refused(why)),
-        };
-        let word = self.load();
-        let step = word.head().ok_or(Error::InvalidHandle)?.on(access, side);
         if side == Side::Device {
+            self.head()?;
             return cuda::driver()?.absurd();
         }
-        let next = word.with_head(step.head);
-        match step.contents {
+        watch_forks::<()>().map_err(refused)?;
+        if self.size.load(Ordering::Relaxed) <= host::BRIEF {
+            let brief = || self.prepare_host(access, |outcome| self.store(outcome));
+            if let Some(result) = TABLE.briefly(self.address(), brief) {
+                return result;
+            }
+        }
+        match self.claim(|| self.ready(access, side)) {
+            Ok(claim) => self.prepare_host(access, |outcome| claim.publish(|| self.store(outcome))),
+            Err(NoClaim::Unneeded(address)) => Ok(address),
+            Err(why) => Err(refused(why)),
+        }
+    }
+
+    /// Prepares the host side and hands the outcome to `publish`. Nobody else is at work on the object.
+    #[inline]
+    fn prepare_host(&self, access: Access, publish: impl FnOnce(Outcome) -> *mut c_void) -> Result<*mut c_void, Error> {
+        let word = self.load();
+        let step = word.head().ok_or(Error::InvalidHandle)?.on(access, Side::Host);
+        let now = Outcome { host: self.host(word), word: word.with_head(step.head) };
+        let outcome = match step.contents {
             Contents::Copy => cuda::driver()?.absurd(),
-            Contents::Current => Ok(self.publish(claim, None, next)),
-            Contents::Undefined if self.host(word).is_some() => Ok(self.publish(claim, None, next)),
+            Contents::Current => now,
+            Contents::Undefined if now.host.is_some() => now,
             Contents::Zeros | Contents::Undefined => {
                 let zeroed = step.contents == Contents::Zeros;
                 let block = host::allocate(self.size.load(Ordering::Relaxed), zeroed)?;
-                let next = next.with_host(block.owned, block.pinned);
-                Ok(self.publish(claim, Some(block.address.as_ptr()), next))
+                Outcome { host: Some(block.address), word: now.word.with_host(block.owned, block.pinned) }
             }
-        }
+        };
+        Ok(publish(outcome))
     }
 
     /// Borrows the caller's memory as the host side, which is then the newest. An owned block is freed at once.
@@ -149,7 +162,8 @@ impl SyncedMemory {
         let word = self.load();
         word.head().ok_or(Error::InvalidHandle)?;
         let old = self.owned_host(word);
-        self.publish(claim, Some(data), word.with_head(Head::AtCpu).with_host(false, false));
+        let word = word.with_head(Head::AtCpu).with_host(false, false);
+        claim.publish(|| self.store(Outcome { host: NonNull::new(data), word }));
         // SAFETY: the object no longer refers to it, nor does the caller.
         unsafe { self.free_host(old) };
         Ok(())
@@ -180,7 +194,8 @@ impl SyncedMemory {
         }
         let next = head.on_release(side).ok_or(Error::NotRedundant { side, head })?;
         let old = self.owned_host(word);
-        self.publish(claim, Some(std::ptr::null_mut()), word.with_head(next).with_host(false, false));
+        let word = word.with_head(next).with_host(false, false);
+        claim.publish(|| self.store(Outcome { host: None, word }));
         // SAFETY: the object no longer refers to it, nor does the caller.
         unsafe { self.free_host(old) };
         Ok(())
@@ -260,8 +275,7 @@ impl SyncedMemory {
     }
 
     fn claim<T>(&self, unless: impl Fn() -> Option<T>) -> Result<Claim<'static>, NoClaim<T>> {
-        #[cfg(not(loom))]
-        fork::watch()?;
+        watch_forks()?;
         TABLE.claim(self.address(), this_thread(), || self.identity(), unless)
     }
 
@@ -269,17 +283,27 @@ impl SyncedMemory {
         self.claim(|| None::<std::convert::Infallible>).map_err(refused)
     }
 
-    /// Ends the claim with a new word, and a new host pointer if there is one; returns the host pointer in force.
-    fn publish(&self, claim: Claim<'_>, host: Option<*mut c_void>, word: Word) -> *mut c_void {
-        claim.publish(|| {
-            if let Some(host) = host {
-                self.cpu_ptr.store(host, Ordering::Relaxed);
-            }
-            // Release: whoever acquires this word sees the pointer above, and the block's contents.
-            self.word.store(word.0, Ordering::Release);
-            self.cpu_ptr.load(Ordering::Relaxed)
-        })
+    /// Makes an outcome visible, and returns the host block's address. Done under the table's lock for this object.
+    #[inline]
+    fn store(&self, outcome: Outcome) -> *mut c_void {
+        let host = outcome.host.map_or(std::ptr::null_mut(), NonNull::as_ptr);
+        self.cpu_ptr.store(host, Ordering::Relaxed);
+        // Release: whoever acquires this word sees the pointer above, and the block's contents.
+        self.word.store(outcome.word.0, Ordering::Release);
+        host
     }
+}
+
+/// What an object looks like after an operation on its host side.
+struct Outcome {
+    host: Option<NonNull<c_void>>,
+    word: Word,
+}
+
+fn watch_forks<T>() -> Result<(), NoClaim<T>> {
+    #[cfg(not(loom))]
+    fork::watch()?;
+    Ok(())
 }
 
 #[cold]

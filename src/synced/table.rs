@@ -5,8 +5,10 @@
 //! shard's lock, together with the end of the claim, so that an entry always describes its object: pointers
 //! and size as they were when it was made. One that does not was left by an earlier object at that address,
 //! destroyed behind our back, and is dropped.
+//!
+//! Work of some nanoseconds is not worth a claim: it is done under the shard's lock, see [`Table::briefly`].
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock, wait};
+use crate::sync::{AtomicUsize, Gate, Lock, Ordering};
 
 #[cfg(not(loom))]
 const SHARDS: usize = 64;
@@ -30,7 +32,7 @@ struct Entry {
     identity: Identity,
     /// `pthread_self()` of the thread at work.
     owner: usize,
-    waiters: usize,
+    has_waiters: bool,
 }
 
 /// Entries by address. Made for few entries for a short time each.
@@ -40,10 +42,10 @@ pub struct Table {
 
 #[repr(align(64))]
 struct Shard {
-    entries: Mutex<Vec<Entry>>,
+    entries: Lock<Vec<Entry>>,
     /// `entries.len()`, readable without the lock.
     count: AtomicUsize,
-    gone: Condvar,
+    gate: Gate,
 }
 
 /// Why there is no claim.
@@ -69,20 +71,25 @@ impl Table {
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Table {
-            shards: [const { Shard { entries: Mutex::new(Vec::new()), count: AtomicUsize::new(0), gone: Condvar::new() } };
+            shards: [const { Shard { entries: Lock::new(Vec::new()), count: AtomicUsize::new(0), gate: Gate::new() } };
                 SHARDS],
         }
     }
 
     #[cfg(loom)]
     pub fn new() -> Self {
-        Table {
-            shards: std::array::from_fn(|_| Shard {
-                entries: Mutex::new(Vec::new()),
-                count: AtomicUsize::new(0),
-                gone: Condvar::new(),
-            }),
-        }
+        let shard = |_| Shard { entries: Lock::new(Vec::new()), count: AtomicUsize::new(0), gate: Gate::new() };
+        Table { shards: std::array::from_fn(shard) }
+    }
+
+    /// Does `work` under the lock that publishing takes, unless somebody is at work on the object.
+    /// For work that takes no longer than to make a claim and end it.
+    #[inline]
+    pub fn briefly<R>(&self, object: usize, work: impl FnOnce() -> R) -> Option<R> {
+        self.shard(object).entries.with(|entries| {
+            let taken = entries.iter().any(|entry| entry.identity.object == object);
+            (!taken).then(work)
+        })
     }
 
     /// Claims an object for the calling thread, `owner`. While another thread is at work on it, waits;
@@ -96,47 +103,73 @@ impl Table {
         unless: impl Fn() -> Option<T>,
     ) -> Result<Claim<'_>, NoClaim<T>> {
         let shard = self.shard(object);
-        let mut entries = lock(&shard.entries);
         loop {
-            if let Some(answer) = unless() {
-                return Err(NoClaim::Unneeded(answer));
-            }
-            let Some(at) = entries.iter().position(|entry| entry.identity.object == object) else {
-                entries.try_reserve(1).map_err(|_| NoClaim::NoRoom)?;
-                entries.push(Entry { identity: identity(), owner, waiters: 0 });
-                shard.count.store(entries.len(), Ordering::Relaxed);
-                return Ok(Claim { shard, object, owner });
-            };
-            let entry = &mut entries[at];
-            if entry.identity != identity() {
-                shard.remove(&mut entries, at);
-            } else if entry.owner == owner {
-                return Err(NoClaim::Reentered);
-            } else {
-                entry.waiters += 1;
-                entries = wait(&shard.gone, entries);
+            let ticket = shard.entries.with(|entries| {
+                if let Some(answer) = unless() {
+                    return Err(NoClaim::Unneeded(answer));
+                }
+                let new = Entry { identity: identity(), owner, has_waiters: false };
+                match entries.iter_mut().find(|entry| entry.identity.object == object) {
+                    None => {
+                        entries.try_reserve(1).map_err(|_| NoClaim::NoRoom)?;
+                        entries.push(new);
+                        shard.count.store(entries.len(), Ordering::Relaxed);
+                        Ok(None)
+                    }
+                    Some(entry) if entry.identity != new.identity => {
+                        // Whoever waits for the earlier object's entry looks again.
+                        let had_waiters = std::mem::replace(entry, new).has_waiters;
+                        entry.has_waiters = had_waiters;
+                        Ok(None)
+                    }
+                    Some(entry) if entry.owner == owner => Err(NoClaim::Reentered),
+                    Some(entry) => {
+                        entry.has_waiters = true;
+                        Ok(Some(shard.gate.ticket()))
+                    }
+                }
+            })?;
+            match ticket {
+                None => return Ok(Claim { shard, object, owner }),
+                Some(ticket) => shard.gate.wait(ticket),
             }
         }
+    }
+
+    /// Whether no entry can be this object's: all that constructors and destructors ask as a rule.
+    #[inline]
+    pub fn is_quiet(&self, object: usize) -> bool {
+        // Relaxed: an entry of an earlier object was made before that object's storage came to the caller.
+        self.shard(object).count.load(Ordering::Relaxed) == 0
     }
 
     /// Drops what an earlier object at this address left behind: for constructors and destructors.
+    #[inline]
     pub fn purge(&self, object: usize) {
-        let shard = self.shard(object);
-        // Relaxed: an entry of an earlier object was made before that object's storage came to the caller.
-        if shard.count.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        let mut entries = lock(&shard.entries);
-        if let Some(at) = entries.iter().position(|entry| entry.identity.object == object) {
-            shard.remove(&mut entries, at);
+        if !self.is_quiet(object) {
+            self.shard(object).remove(|entry| entry.identity.object == object);
         }
     }
 
-    /// Holds every entry still, for as long as the guards live.
-    pub fn hold(&self) -> Stillness<'_> {
-        std::array::from_fn(|i| Held { shard: &self.shards[i], entries: lock(&self.shards[i].entries) })
+    /// Holds every entry still, until `release`: for fork.
+    pub fn acquire(&self) {
+        self.shards.iter().for_each(|shard| shard.entries.acquire());
     }
 
+    /// Ends `acquire`.
+    pub fn release(&self) {
+        self.shards.iter().for_each(|shard| shard.entries.release());
+    }
+
+    /// Forgets every entry: in a forked child, where the threads that made them do not exist.
+    pub fn forget(&self) {
+        self.shards.iter().for_each(|shard| {
+            shard.entries.with(Vec::clear);
+            shard.count.store(0, Ordering::Relaxed);
+        });
+    }
+
+    #[inline]
     fn shard(&self, object: usize) -> &Shard {
         // Objects are at least 32 bytes apart; the multiplier is 2^64 divided by the golden ratio.
         let hash = (object >> 5).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -144,54 +177,41 @@ impl Table {
     }
 }
 
-/// All shards, held still.
-pub type Stillness<'t> = [Held<'t>; SHARDS];
-
-/// One shard, held still.
-pub struct Held<'t> {
-    shard: &'t Shard,
-    entries: MutexGuard<'t, Vec<Entry>>,
-}
-
-impl Held<'_> {
-    /// Forgets every entry: in a forked child, where the threads that made them do not exist.
-    pub fn forget(&mut self) {
-        self.entries.clear();
-        self.shard.count.store(0, Ordering::Relaxed);
-    }
-}
-
 impl Shard {
-    fn remove(&self, entries: &mut Vec<Entry>, at: usize) {
-        let entry = entries.swap_remove(at);
-        self.count.store(entries.len(), Ordering::Relaxed);
-        if entry.waiters > 0 {
-            self.gone.notify_all();
+    fn remove(&self, is_it: impl Fn(&Entry) -> bool) {
+        self.publish(is_it, || ());
+    }
+
+    /// Does `outcome` and removes the entry as one step for everybody who takes the lock, then wakes who waited.
+    fn publish<R>(&self, is_it: impl Fn(&Entry) -> bool, outcome: impl FnOnce() -> R) -> R {
+        let (result, had_waiters) = self.entries.with(|entries| {
+            let result = outcome();
+            let entry = entries.iter().position(is_it).map(|at| entries.swap_remove(at));
+            self.count.store(entries.len(), Ordering::Relaxed);
+            (result, entry.is_some_and(|entry| entry.has_waiters))
+        });
+        if had_waiters {
+            self.gate.open();
         }
+        result
     }
 }
 
 impl Claim<'_> {
-    /// Makes the outcome visible and ends the claim, as one step for everybody who takes the shard's lock.
+    /// Makes the outcome visible and ends the claim.
     pub fn publish<R>(self, outcome: impl FnOnce() -> R) -> R {
-        let mut entries = lock(&self.shard.entries);
-        let result = outcome();
-        self.end(&mut entries);
-        std::mem::forget(self);
-        result
+        let claim = std::mem::ManuallyDrop::new(self);
+        claim.shard.publish(|entry| claim.is(entry), outcome)
     }
 
-    fn end(&self, entries: &mut Vec<Entry>) {
-        let own = |entry: &Entry| entry.identity.object == self.object && entry.owner == self.owner;
-        if let Some(at) = entries.iter().position(own) {
-            self.shard.remove(entries, at);
-        }
+    fn is(&self, entry: &Entry) -> bool {
+        entry.identity.object == self.object && entry.owner == self.owner
     }
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        self.end(&mut lock(&self.shard.entries));
+        self.shard.remove(|entry| self.is(entry));
     }
 }
 
@@ -207,7 +227,7 @@ mod tests {
     }
 
     fn entries(table: &Table) -> usize {
-        table.hold().iter().map(|shard| shard.entries.len()).sum()
+        table.shards.iter().map(|shard| shard.entries.with(|entries| entries.len())).sum()
     }
 
     #[test]
@@ -219,6 +239,15 @@ mod tests {
         assert_eq!(entries(&table), 0);
         drop(claim(&table, 1, FIRST));
         assert_eq!(entries(&table), 0);
+    }
+
+    #[test]
+    fn brief_work_is_not_done_while_somebody_is_at_work_on_the_object() {
+        let table = Table::new();
+        let first = claim(&table, 1, FIRST).expect("nobody else is there");
+        assert_eq!(table.briefly(FIRST.object, || 42), None);
+        drop(first);
+        assert_eq!(table.briefly(FIRST.object, || 42), Some(42));
     }
 
     #[test]
@@ -253,7 +282,9 @@ mod tests {
     fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
         let table = Table::new();
         std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
-        table.hold().iter_mut().for_each(Held::forget);
+        table.acquire();
+        table.release();
+        table.forget();
         drop(claim(&table, 2, FIRST).expect("nothing is left"));
     }
 
@@ -263,9 +294,11 @@ mod tests {
         let done = std::sync::atomic::AtomicBool::new(false);
         let first = claim(&table, 1, FIRST).expect("nobody else is there");
         std::thread::scope(|threads| {
-            let answer = || done.load(Ordering::Relaxed).then_some(42);
-            let second = threads.spawn(|| table.claim(FIRST.object, 2, || FIRST, answer).err());
-            while lock(&table.shard(FIRST.object).entries)[0].waiters == 0 {
+            let done = &done;
+            let answer = move || done.load(Ordering::Relaxed).then_some(42);
+            let table = &table;
+            let second = threads.spawn(move || table.claim(FIRST.object, 2, || FIRST, answer).err());
+            while !table.shard(FIRST.object).entries.with(|entries| entries[0].has_waiters) {
                 std::thread::yield_now();
             }
             first.publish(|| done.store(true, Ordering::Relaxed));
