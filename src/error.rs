@@ -9,7 +9,12 @@ use crate::text::Bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Memory of the host ran out.
-    OutOfMemory(Shortage),
+    OutOfMemory {
+        /// Bytes asked for.
+        asked: usize,
+        /// What stood in the way.
+        cause: Cause,
+    },
     /// The operation needs a GPU and there is none to use.
     NoGpu {
         /// The reason, as a sentence's end.
@@ -45,21 +50,6 @@ pub enum Error {
     Internal,
 }
 
-/// An allocation that failed, and what is known about why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortage {
-    /// Bytes asked for.
-    pub asked: usize,
-    /// What stood in the way.
-    pub cause: Cause,
-    /// Bytes of pageable host memory that this library held at the time, in objects.
-    pub held: u64,
-    /// `RLIMIT_AS` of the process in bytes, where one is set.
-    pub address_space: Option<u64>,
-    /// The memory limit of the process's control group in bytes, where one is set.
-    pub cgroup: Option<u64>,
-}
-
 /// What stood in the way of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -76,7 +66,10 @@ pub enum Cause {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Error::OutOfMemory(shortage) => shortage.fmt(f),
+            Error::OutOfMemory { asked, cause } => {
+                write!(f, "host allocation of {} failed: ", Bytes(asked as u64))?;
+                cause.fmt(f)
+            }
             Error::NoGpu { why } => write!(f, "no GPU: {why}"),
             Error::InvalidArgument { what } => f.write_str(what),
             Error::NullData { side: Side::Host } => {
@@ -109,25 +102,16 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Display for Shortage {
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "host allocation of {} failed: ", Bytes(self.asked as u64))?;
-        match self.cause {
+        match *self {
             Cause::Absurd => {
-                return f.write_str("no address space holds that; a negative number may have been taken for a size");
+                f.write_str("no address space holds that; a negative number may have been taken for a size")
             }
-            Cause::System => f.write_str("the system has no pageable memory left for it")?,
-            Cause::Limit(limit) => write!(f, "SYNCEDMEM_HOST_LIMIT is {}", Bytes(limit))?,
-            Cause::Bookkeeping => f.write_str("there is no memory for the library's own bookkeeping")?,
+            Cause::System => f.write_str("the system has no pageable memory left for it"),
+            Cause::Limit(limit) => write!(f, "SYNCEDMEM_HOST_LIMIT is {}", Bytes(limit)),
+            Cause::Bookkeeping => f.write_str("there is no memory for the library's own bookkeeping"),
         }
-        write!(f, "; libsyncedmem holds {} of pageable host memory", Bytes(self.held))?;
-        if let Some(limit) = self.address_space {
-            write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;
-        }
-        if let Some(limit) = self.cgroup {
-            write!(f, "; the limit of the control group is {}", Bytes(limit))?;
-        }
-        f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")
     }
 }
 

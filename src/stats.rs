@@ -14,12 +14,15 @@ struct Stripe(AtomicU64);
 /// Bytes of pageable host memory in objects. One stripe may wrap below zero; their sum does not.
 static PAGEABLE: [Stripe; STRIPES] = [const { Stripe(AtomicU64::new(0)) }; STRIPES];
 
-/// Bytes of pageable host memory that objects hold now.
+/// Bytes of pageable host memory that objects hold now; without a limit, in blocks of 4 KiB and more.
 pub fn pageable_held() -> u64 {
     let sum = PAGEABLE.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
     // Objects that another implementation filled and this one freed can bring it below zero.
     if sum > i64::MAX as u64 { 0 } else { sum }
 }
+
+/// Smaller blocks are not counted unless a limit must hold: to count would cost more than to allocate.
+const COUNTED_FROM: usize = 4096;
 
 /// Asks for `bytes` under the limit before they are allocated; the limit, if they would exceed it.
 pub fn admit(bytes: usize) -> Result<(), u64> {
@@ -42,15 +45,19 @@ pub fn withdraw(bytes: usize) {
 }
 
 /// Counts an admitted block of `bytes` at `block`.
+#[inline]
 pub fn added<T>(block: NonNull<T>, bytes: usize) {
-    if settings::host_limit().is_none() {
+    if bytes >= COUNTED_FROM && settings::host_limit().is_none() {
         stripe(block).fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 
 /// Counts the block of `bytes` at `block` as given back.
+#[inline]
 pub fn removed<T>(block: NonNull<T>, bytes: usize) {
-    stripe(block).fetch_sub(bytes as u64, Ordering::Relaxed);
+    if bytes >= COUNTED_FROM || settings::host_limit().is_some() {
+        stripe(block).fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
 }
 
 fn stripe<T>(block: NonNull<T>) -> &'static AtomicU64 {

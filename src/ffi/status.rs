@@ -44,7 +44,7 @@ impl From<Error> for syncedmem_status_t {
         match error {
             Error::InvalidArgument { .. } | Error::NullData { .. } => SYNCEDMEM_ERROR_INVALID_ARGUMENT,
             Error::InvalidHandle => SYNCEDMEM_ERROR_INVALID_HANDLE,
-            Error::OutOfMemory(_) => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
+            Error::OutOfMemory { .. } => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
             Error::NoGpu { .. } => SYNCEDMEM_ERROR_NO_GPU,
             Error::NotRedundant { .. } | Error::NotAtCpu { .. } => SYNCEDMEM_ERROR_INVALID_STATE,
             Error::Reentered => SYNCEDMEM_ERROR_REENTERED,

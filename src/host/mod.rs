@@ -6,13 +6,16 @@
 
 mod limits;
 mod mapping;
+mod recent;
 pub(crate) mod records;
 
 use std::ffi::c_void;
+use std::fmt;
 use std::ptr::NonNull;
 
-use crate::error::{Cause, Error, Shortage};
-use crate::{cuda, settings, stats, text};
+use crate::error::{Cause, Error};
+use crate::text::{Bytes, Text, to_stderr};
+use crate::{cuda, settings, stats};
 
 /// Every block starts on a multiple of this many bytes: a cache line, and what AVX-512 loads like.
 pub const ALIGNMENT: usize = 64;
@@ -49,7 +52,7 @@ pub fn allocate(bytes: usize, zeroed: bool) -> Result<Block, Error> {
         pinned(bytes)?;
     }
     check_size(bytes)?;
-    stats::admit(bytes).map_err(|limit| shortage(bytes, Cause::Limit(limit)))?;
+    stats::admit(bytes).map_err(|limit| Error::OutOfMemory { asked: bytes, cause: Cause::Limit(limit) })?;
     match pageable(bytes, zeroed) {
         Ok(address) => {
             stats::added(address, bytes);
@@ -57,7 +60,7 @@ pub fn allocate(bytes: usize, zeroed: bool) -> Result<Block, Error> {
         }
         Err(cause) => {
             stats::withdraw(bytes);
-            Err(shortage(bytes, cause))
+            Err(Error::OutOfMemory { asked: bytes, cause })
         }
     }
 }
@@ -72,8 +75,11 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
         return;
     }
     stats::removed(address, bytes);
-    // SAFETY: the caller guarantees it.
-    unsafe { give_back(address) }
+    match records::take(address) {
+        Some(mapping) => mapping.unmap(),
+        // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
+        None => unsafe { recent::keep_or_free(address, bytes) },
+    }
 }
 
 /// What Caffe's `CaffeMallocHost` hands out: memory that `free()` takes, with any contents.
@@ -85,7 +91,7 @@ pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
     match aligned(bytes) {
         // Compat: the original's block of no bytes is non-null too, and is passed to free().
         Some(address) => Ok(Block { address, owned: true, pinned: false }),
-        None => Err(shortage(bytes, Cause::System)),
+        None => Err(Error::OutOfMemory { asked: bytes, cause: Cause::System }),
     }
 }
 
@@ -97,29 +103,13 @@ pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) {
     // Page-locked memory was not pinned by this version, which has no driver to unpin it: it stays until exit.
     let Some(address) = NonNull::new(address).filter(|_| !pinned) else { return };
     // SAFETY: the caller guarantees it.
-    unsafe { give_back(address) }
-}
-
-/// # Safety
-/// As for [`free`].
-unsafe fn give_back(address: NonNull<c_void>) {
-    match records::take(address) {
-        Some(mapping) => mapping.unmap(),
-        // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
-        None => unsafe { libc::free(address.as_ptr()) },
-    }
+    unsafe { libc::free(address.as_ptr()) };
 }
 
 /// Refuses a size that no allocation could have.
 pub fn check_size(bytes: usize) -> Result<(), Error> {
     if bytes > isize::MAX as usize {
-        return Err(Error::OutOfMemory(Shortage {
-            asked: bytes,
-            cause: Cause::Absurd,
-            held: stats::pageable_held(),
-            address_space: None,
-            cgroup: None,
-        }));
+        return Err(Error::OutOfMemory { asked: bytes, cause: Cause::Absurd });
     }
     Ok(())
 }
@@ -129,9 +119,9 @@ fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
         let mapping = mapping::Mapping::of(bytes).ok_or(Cause::System)?;
         return records::keep(mapping).ok_or(Cause::Bookkeeping);
     }
-    let address = aligned(bytes).ok_or(Cause::System)?;
+    let address = recent::take(bytes).or_else(|| aligned(bytes)).ok_or(Cause::System)?;
     if zeroed {
-        // SAFETY: `aligned` returned at least `bytes` writable bytes, known to nobody else yet.
+        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
         unsafe { address.cast::<u8>().write_bytes(0, bytes) };
     }
     Ok(address)
@@ -139,18 +129,6 @@ fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
 
 /// Memory that `free()` takes, aligned to [`ALIGNMENT`].
 fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
-    // glibc's malloc serves these from a per-thread cache, four times as fast as posix_memalign, and an aligned
-    // block that was freed comes back from it: so ask there first.
-    const CACHED_UP_TO: usize = 1032;
-    if bytes <= CACHED_UP_TO {
-        // SAFETY: malloc has no preconditions.
-        let address = NonNull::new(unsafe { libc::malloc(bytes) })?;
-        if address.addr().get() % ALIGNMENT == 0 {
-            return Some(address);
-        }
-        // SAFETY: malloc just returned it, and nobody else knows it.
-        unsafe { libc::free(address.as_ptr()) };
-    }
     let mut address = std::ptr::null_mut();
     // SAFETY: `address` is writable; the alignment is a power of two and a multiple of a pointer's size.
     let failed = unsafe { libc::posix_memalign(&mut address, ALIGNMENT, bytes) };
@@ -165,22 +143,30 @@ fn pinned(_bytes: usize) -> Result<(), Error> {
         Ok(driver) => driver.absurd(),
         Err(why) => {
             if !SAID.swap(true, Ordering::Relaxed) {
-                let said = text::Text::<300>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n"));
-                text::to_stderr(said.as_bytes());
+                let said = Text::<300>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n"));
+                to_stderr(said.as_bytes());
             }
             Ok(())
         }
     }
 }
 
-/// The error for an allocation of `asked` bytes, with what is known about the limits.
-#[cold]
-pub fn shortage(asked: usize, cause: Cause) -> Error {
-    Error::OutOfMemory(Shortage {
-        asked,
-        cause,
-        held: stats::pageable_held(),
-        address_space: limits::address_space(),
-        cgroup: limits::cgroup(),
-    })
+/// What is known about host memory when there was too little of it: what this library holds, what the limits are.
+/// Empty for other errors.
+pub struct Circumstances(pub Error);
+
+impl fmt::Display for Circumstances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !matches!(self.0, Error::OutOfMemory { cause: Cause::System | Cause::Limit(_) | Cause::Bookkeeping, .. }) {
+            return Ok(());
+        }
+        write!(f, "; libsyncedmem holds {} of pageable host memory", Bytes(stats::pageable_held()))?;
+        if let Some(limit) = limits::address_space() {
+            write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;
+        }
+        if let Some(limit) = limits::cgroup() {
+            write!(f, "; the limit of the control group is {}", Bytes(limit))?;
+        }
+        f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")
+    }
 }

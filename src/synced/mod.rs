@@ -51,6 +51,22 @@ impl SyncedMemory {
     /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and nobody uses it as an object.
     pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
         TABLE.purge(storage.addr().get());
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::construct_fresh(storage, bytes) };
+    }
+
+    /// Whether nothing can be left of an earlier object at this address.
+    #[inline]
+    pub fn is_fresh(storage: NonNull<SyncedMemory>) -> bool {
+        TABLE.is_quiet(storage.addr().get())
+    }
+
+    /// `construct`, where `is_fresh`.
+    ///
+    /// # Safety
+    /// As for `construct`.
+    #[inline]
+    pub unsafe fn construct_fresh(storage: NonNull<SyncedMemory>, bytes: usize) {
         let object = SyncedMemory {
             cpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
             gpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
@@ -59,6 +75,18 @@ impl SyncedMemory {
         };
         // SAFETY: the caller guarantees writable storage.
         unsafe { storage.write(object) };
+    }
+
+    /// Ends the object if it was never touched, and says whether it did: then it owns nothing.
+    #[inline]
+    pub fn destruct_untouched(&self) -> bool {
+        // Relaxed: whoever destroys an object has seen all that others did with it.
+        let word = Word(self.word.load(Ordering::Relaxed));
+        let untouched = TABLE.is_quiet(self.address()) && word.is_untouched();
+        if untouched {
+            self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+        }
+        untouched
     }
 
     /// Ends the object: frees the blocks it owns. An error means that it was no live object, and nothing was done.
@@ -309,7 +337,7 @@ fn watch_forks<T>() -> Result<(), NoClaim<T>> {
 #[cold]
 fn refused<T>(why: NoClaim<T>) -> Error {
     match why {
-        NoClaim::NoRoom => host::shortage(size_of::<Identity>(), Cause::Bookkeeping),
+        NoClaim::NoRoom => Error::OutOfMemory { asked: size_of::<Identity>(), cause: Cause::Bookkeeping },
         NoClaim::Reentered => Error::Reentered,
         // Only an `unless` that answers leads here, and its callers take the answer.
         NoClaim::Unneeded(_) => Error::Internal,

@@ -34,6 +34,12 @@ impl Word {
         Head::from_number((self.0 & HEAD) as u32)
     }
 
+    /// Whether the head is UNINITIALIZED.
+    #[inline]
+    pub const fn is_untouched(self) -> bool {
+        self.0 & HEAD == Head::Uninitialized as u64
+    }
+
     /// Whether `side` can be read right away: it is current, and nothing is in flight. One mask, one compare.
     #[inline]
     pub const fn is_ready_to_read(self, side: Side) -> bool {
@@ -50,7 +56,7 @@ impl Word {
 
     /// The same with another head, and nothing in flight.
     pub const fn with_head(self, head: Head) -> Word {
-        let rest = if (self.0 & HEAD) == Head::Uninitialized as u64 { UNKNOWN_DEVICE } else { self.0 & !HEAD & !SLOW };
+        let rest = if self.is_untouched() { UNKNOWN_DEVICE } else { self.0 & !HEAD & !SLOW };
         Word(rest | head as u64)
     }
 

@@ -13,6 +13,7 @@ use super::guard::guard;
 use super::per_thread;
 use super::status::syncedmem_status_t;
 use crate::error::Error;
+use crate::host::Circumstances;
 
 /// Does the work of the C function `name`: its result becomes a status, its error this thread's last sentence.
 fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
@@ -24,6 +25,6 @@ fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_statu
 
 #[cold]
 fn failed(name: &str, error: Error) -> syncedmem_status_t {
-    per_thread::keep(&per_thread::Sentence::of(format_args!("{name}: {error}")));
+    per_thread::keep(&per_thread::Sentence::of(format_args!("{name}: {error}{}", Circumstances(error))));
     error.into()
 }

@@ -10,6 +10,7 @@ use super::{callback, throw};
 use crate::calls::Call;
 use crate::error::Error;
 use crate::ffi::per_thread::{self, Sentence};
+use crate::host::Circumstances;
 use crate::settings;
 use crate::text::{Text, to_stderr};
 
@@ -52,16 +53,16 @@ impl Failure {
     fn sentence(&self) -> Sentence {
         let mut sentence = Sentence::new();
         let _ = match self.error {
-            Error::OutOfMemory(shortage) => {
+            Error::OutOfMemory { asked, .. } => {
                 // Compat: Caffe printed a size_t through an ostream.
-                write!(sentence, "Check failed: *ptr host allocation of size {} failed: ", shortage.asked)
+                write!(sentence, "Check failed: *ptr host allocation of size {} failed: ", asked)
             }
             Error::NullData { .. } => sentence.write_str("Check failed: data "),
             Error::NotAtCpu { .. } => sentence.write_str("Check failed: head_ == HEAD_AT_CPU "),
             Error::NoGpu { .. } => sentence.write_str("Cannot use GPU in CPU-only Caffe: check mode. "),
             _ => Ok(()),
         };
-        let _ = write!(sentence, "SyncedMemory::{}: {}", self.call.name(), self.error);
+        let _ = write!(sentence, "SyncedMemory::{}: {}{}", self.call.name(), self.error, Circumstances(self.error));
         sentence
     }
 
@@ -69,7 +70,7 @@ impl Failure {
     /// Compat: log filters look for them.
     fn origin(&self) -> &'static str {
         match (self.error, self.call) {
-            (Error::OutOfMemory(_), _) => "syncedmem.hpp:33",
+            (Error::OutOfMemory { .. }, _) => "syncedmem.hpp:33",
             (Error::NullData { .. }, Call::SetCpuData) => "syncedmem.cpp:101",
             (Error::NullData { .. }, _) => "syncedmem.cpp:124",
             (Error::NotAtCpu { .. }, _) => "syncedmem.cpp:158",

@@ -79,11 +79,22 @@ macro_rules! constructor {
         /// `this` is storage for an object.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(this: NonNull<SyncedMemory> $(, $bytes: usize)?) {
+            #[cold]
+            #[inline(never)]
+            unsafe extern "C-unwind" fn noted(this: NonNull<SyncedMemory>, bytes: usize) {
+                count(Call::Construct);
+                // SAFETY: C++ constructs in storage that it just set aside.
+                unsafe { SyncedMemory::construct(this, bytes) };
+            }
             // Compat: from rc4 on there is a default constructor too, for an object without bytes.
             let bytes = 0 $(+ $bytes)?;
-            count(Call::Construct);
-            // SAFETY: C++ constructs in storage that it just set aside.
-            unsafe { SyncedMemory::construct(this, bytes) };
+            if calls::off() && SyncedMemory::is_fresh(this) {
+                // SAFETY: as above.
+                unsafe { SyncedMemory::construct_fresh(this, bytes) };
+            } else {
+                // SAFETY: as above.
+                unsafe { noted(this, bytes) };
+            }
         }
     };
 }
@@ -114,10 +125,18 @@ macro_rules! destructor {
         /// `this` is a live object, and nobody uses it any more.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) {
-            count(Call::Destroy);
-            // SAFETY: C++ destroys a live object once, and gives up its pointers with it.
-            if let Err(error) = guard(|| unsafe { (*this).destruct() }) {
-                fatal::report_only(Failure { call: Call::Destroy, error });
+            #[inline(never)]
+            extern "C-unwind" fn touched(this: &SyncedMemory) {
+                count(Call::Destroy);
+                // SAFETY: C++ destroys a live object once, and gives up its pointers with it.
+                if let Err(error) = guard(|| unsafe { this.destruct() }) {
+                    fatal::report_only(Failure { call: Call::Destroy, error });
+                }
+            }
+            // SAFETY: C++ destroys a live object.
+            let this = unsafe { &*this };
+            if !(calls::off() && this.destruct_untouched()) {
+                touched(this);
             }
         }
     };

@@ -48,7 +48,7 @@ impl Thrower {
         let allocate = unsafe { transmute::<*mut c_void, Allocate>(library.find(c"__cxa_allocate_exception")?) };
         // SAFETY: likewise (2.4.3).
         let throw = unsafe { transmute::<*mut c_void, Throw>(library.find(c"__cxa_throw")?) };
-        if matches!(error, Error::OutOfMemory(_)) {
+        if matches!(error, Error::OutOfMemory { .. }) {
             return Some(Thrower {
                 allocate,
                 throw,
