@@ -25,14 +25,8 @@ impl Mapping {
         if !settings::huge_pages() {
             return map(len);
         }
-        // A boundary cannot be asked for: map more, and give the rest back.
-        let roomy = len.checked_add(HUGE_PAGE - page).and_then(map);
-        let mapping = match roomy {
-            Some(mapping) => mapping.trim(len),
-            None => map(len)?,
-        };
-        // SAFETY: the range is within the new mapping. A kernel without huge pages refuses, and that is fine.
-        unsafe { libc::madvise(mapping.block.as_ptr(), len, libc::MADV_HUGEPAGE) };
+        let mapping = map_on_huge_page(len, page)?;
+        mapping.ask_for_huge_pages(len);
         Some(mapping)
     }
 
@@ -46,6 +40,19 @@ impl Mapping {
         // SAFETY: the range is a mapping of ours; whoever calls this gave up the block.
         // It can fail only by splitting a mapping, when there are too many: then it stays mapped, which is a leak.
         unsafe { libc::munmap(self.base.as_ptr(), self.len) };
+    }
+
+    /// Asks for huge pages in the block's `len` bytes.
+    ///
+    /// A very large block begins with small ones: who touches no more than its beginning pays for a page, not for
+    /// 2 MiB of zeros, and who fills it loses a few percent.
+    fn ask_for_huge_pages(&self, len: usize) {
+        const VERY_LARGE: usize = 256 << 20;
+        let small = if len < VERY_LARGE { 0 } else { HUGE_PAGE };
+        // SAFETY: `small` is less than the block's length.
+        let from = unsafe { self.block.byte_add(small) };
+        // SAFETY: the range is within the new mapping. A kernel without huge pages refuses, and that is fine.
+        unsafe { libc::madvise(from.as_ptr(), len - small, libc::MADV_HUGEPAGE) };
     }
 
     /// Puts the block on the first huge page boundary and gives back what lies before it and `len` bytes behind.
@@ -67,6 +74,23 @@ impl Mapping {
             trimmed.len -= after;
         }
         trimmed
+    }
+}
+
+/// A mapping whose block is on a huge page's boundary, if there is address space for that.
+fn map_on_huge_page(len: usize, page: usize) -> Option<Mapping> {
+    // Linux 6.7 and later puts whole huge pages there by themselves.
+    if len % HUGE_PAGE == 0 {
+        let mapping = map(len)?;
+        if mapping.block.addr().get() % HUGE_PAGE == 0 {
+            return Some(mapping);
+        }
+        mapping.unmap();
+    }
+    // Otherwise a boundary cannot be asked for: map more, and give the rest back.
+    match len.checked_add(HUGE_PAGE - page).and_then(map) {
+        Some(mapping) => Some(mapping.trim(len)),
+        None => map(len),
     }
 }
 
