@@ -1,0 +1,129 @@
+//! Forks under eight allocating threads: the child finds every lock free, its objects whole, and goes on.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use support::*;
+use syncedmem::ffi::c::access::syncedmem_cpu_data;
+use syncedmem::ffi::c::object::syncedmem_t;
+
+const THREADS: usize = 8;
+const FORKS: usize = 1000;
+/// Large enough for a mapping and its record, small enough to be filled often.
+const LARGE: usize = 2 << 20;
+
+#[derive(Clone, Copy)]
+struct Shared(*mut syncedmem_t);
+unsafe impl Send for Shared {}
+
+/// Exit statuses of a child, each for one thing that went wrong there.
+fn in_child(old: &mut Storage, mid_fill: &mut [Box<Storage>]) -> i32 {
+    // Old: touched before the fork, in this thread.
+    match old.cpu_data() {
+        Ok(data) if unsafe { data.read() } == 42 => {}
+        _ => return 1,
+    }
+    // Fresh, small and large.
+    for bytes in [100, 10_000, LARGE] {
+        let mut fresh = Storage::new();
+        if fresh.construct(bytes) != SYNCEDMEM_SUCCESS || !fresh.cpu_data().is_ok_and(|data| all_zero(data, 100)) {
+            return 2;
+        }
+        if fresh.destruct() != SYNCEDMEM_SUCCESS {
+            return 3;
+        }
+    }
+    // Mid-fill: the parent's threads are at work on these, and do not exist here.
+    for storage in mid_fill {
+        match storage.cpu_data() {
+            Ok(data) if all_zero(data, 100) => {}
+            _ => return 4,
+        }
+        if storage.head() != 1 || storage.destruct() != SYNCEDMEM_SUCCESS {
+            return 5;
+        }
+    }
+    0
+}
+
+/// Waits for a child; one that hangs is killed and is a failure.
+fn wait_for(child: libc::pid_t) -> Result<i32, &'static str> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut status = 0;
+    while unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } == 0 {
+        if Instant::now() > deadline {
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            unsafe { libc::waitpid(child, &mut status, 0) };
+            return Err("it hung");
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    if libc::WIFEXITED(status) { Ok(libc::WEXITSTATUS(status)) } else { Err("a signal ended it") }
+}
+
+#[test]
+fn a_thousand_forks_under_eight_allocating_threads_leave_every_object_usable() {
+    let stop = AtomicBool::new(false);
+    let touches = AtomicUsize::new(0);
+    let mut old = Storage::new();
+    old.construct(64);
+    unsafe { old.mutable_cpu_data().unwrap().write(42) };
+
+    std::thread::scope(|threads| {
+        for thread in 0..THREADS {
+            let (stop, touches) = (&stop, &touches);
+            threads.spawn(move || {
+                let bytes = [100, 5000, 50_000, LARGE][thread % 4];
+                while !stop.load(Ordering::Relaxed) {
+                    let mut storage = Storage::new();
+                    storage.construct(bytes);
+                    assert!(storage.cpu_data().is_ok());
+                    storage.destruct();
+                    touches.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let result =
+            (0..FORKS).try_for_each(|number| fork_once(&mut old).map_err(|why| format!("fork {number}: {why}")));
+        stop.store(true, Ordering::Relaxed);
+        result.unwrap();
+    });
+    assert!(touches.into_inner() > THREADS, "the threads were at work");
+    assert_eq!(unsafe { old.cpu_data().unwrap().read() }, 42);
+    old.destruct();
+}
+
+/// Forks while other threads fill objects that the child then touches.
+fn fork_once(old: &mut Storage) -> Result<(), String> {
+    let mut mid_fill: Vec<Box<Storage>> = [200_000, LARGE]
+        .map(|bytes| {
+            let mut storage = Storage::new();
+            storage.construct(bytes);
+            storage
+        })
+        .into();
+    let objects: Vec<Shared> = mid_fill.iter_mut().map(|storage| Shared(storage.mem())).collect();
+    let child = std::thread::scope(|threads| {
+        for object in objects {
+            threads.spawn(move || {
+                let object = object;
+                let mut data = std::ptr::null();
+                assert_eq!(unsafe { syncedmem_cpu_data(object.0, &mut data) }, SYNCEDMEM_SUCCESS);
+            });
+        }
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            unsafe { libc::_exit(in_child(old, &mut mid_fill)) };
+        }
+        child
+    });
+    let outcome = wait_for(child);
+    mid_fill.iter_mut().for_each(|storage| assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS));
+    match outcome {
+        Ok(0) => Ok(()),
+        Ok(code) => Err(format!("check {code} failed in the child")),
+        Err(why) => Err(why.to_string()),
+    }
+}
