@@ -4,13 +4,11 @@
 //! is served by one load and one compare; everything else claims the object in the [`table`] first.
 #![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
-#[cfg(not(loom))]
 mod fork;
 pub mod table;
 pub mod word;
 
 use std::ffi::c_void;
-use std::mem::offset_of;
 use std::ptr::NonNull;
 
 use crate::error::{Cause, Error};
@@ -34,6 +32,7 @@ pub struct SyncedMemory {
 
 #[cfg(not(loom))]
 const _: () = {
+    use std::mem::offset_of;
     assert!(size_of::<SyncedMemory>() == 32 && align_of::<SyncedMemory>() == 8);
     assert!(offset_of!(SyncedMemory, cpu_ptr) == 0 && offset_of!(SyncedMemory, gpu_ptr) == 8);
     assert!(offset_of!(SyncedMemory, size) == 16 && offset_of!(SyncedMemory, word) == 24);
@@ -247,7 +246,8 @@ impl SyncedMemory {
             self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.size.store(bytes, Ordering::Relaxed);
-            self.word.store(Word::NEW.0, Ordering::Release);
+            // Relaxed: an untouched object leads nobody to a pointer; whoever touches it takes the lock.
+            self.word.store(Word::NEW.0, Ordering::Relaxed);
         });
         if let Some(old) = old {
             // SAFETY: the object no longer refers to it, nor does the caller; this was its size.
@@ -329,9 +329,8 @@ struct Outcome {
 }
 
 fn watch_forks<T>() -> Result<(), NoClaim<T>> {
-    #[cfg(not(loom))]
-    fork::watch()?;
-    Ok(())
+    // A model has no processes.
+    if cfg!(loom) { Ok(()) } else { fork::watch() }
 }
 
 #[cold]
@@ -344,7 +343,16 @@ fn refused<T>(why: NoClaim<T>) -> Error {
     }
 }
 
+#[cfg(not(loom))]
 fn this_thread() -> usize {
     // SAFETY: pthread_self has no preconditions.
     unsafe { libc::pthread_self() as usize }
+}
+
+#[cfg(loom)]
+fn this_thread() -> usize {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    loom::thread::current().id().hash(&mut hasher);
+    hasher.finish() as usize
 }

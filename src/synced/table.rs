@@ -76,6 +76,7 @@ impl Table {
         }
     }
 
+    /// A table without entries.
     #[cfg(loom)]
     pub fn new() -> Self {
         let shard = |_| Shard { entries: Lock::new(Vec::new()), count: AtomicUsize::new(0), gate: Gate::new() };

@@ -1,0 +1,117 @@
+//! The protocol of an object's word and the table of work in progress, in every interleaving that matters.
+//!
+//! Run by `scripts/model`, which also checks that a model fails when any ordering is weakened.
+#![cfg(loom)]
+
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use loom::sync::Arc;
+use loom::thread;
+use syncedmem::head::{Access, Head, Side};
+use syncedmem::synced::SyncedMemory;
+
+/// Filled under the table's lock.
+const BRIEF: usize = 8;
+/// Filled under a claim.
+const CLAIMED: usize = 5000;
+
+/// An object on the heap, ended when the last thread is done with it.
+struct Object(Box<MaybeUninit<SyncedMemory>>);
+
+impl Object {
+    fn new(bytes: usize) -> Arc<Object> {
+        let mut storage = Box::new(MaybeUninit::uninit());
+        unsafe { SyncedMemory::construct(NonNull::new(storage.as_mut_ptr()).unwrap(), bytes) };
+        Arc::new(Object(storage))
+    }
+
+    fn read(&self) -> usize {
+        let data = self.data(Access::Read, Side::Host).unwrap();
+        assert!(!data.is_null(), "a word that says ready leads to a pointer");
+        assert_eq!(unsafe { data.cast::<u8>().read() }, 0);
+        data.addr()
+    }
+}
+
+impl std::ops::Deref for Object {
+    type Target = SyncedMemory;
+    fn deref(&self) -> &SyncedMemory {
+        unsafe { self.0.assume_init_ref() }
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        unsafe { self.destruct() }.unwrap();
+    }
+}
+
+fn readers_agree(bytes: usize) {
+    let object = Object::new(bytes);
+    let other = thread::spawn({
+        let object = object.clone();
+        move || object.read()
+    });
+    let here = object.read();
+    assert_eq!(other.join().unwrap(), here);
+    assert_eq!(object.head(), Ok(Head::AtCpu));
+}
+
+#[test]
+fn two_readers_of_a_small_object_get_one_block() {
+    loom::model(|| readers_agree(BRIEF));
+}
+
+#[test]
+fn two_readers_of_a_large_object_get_one_block() {
+    loom::model(|| readers_agree(CLAIMED));
+}
+
+#[test]
+fn what_is_ready_has_its_pointer_and_its_contents() {
+    loom::model(|| {
+        let object = Object::new(CLAIMED);
+        let other = thread::spawn({
+            let object = object.clone();
+            move || object.ready(Access::Read, Side::Host)
+        });
+        let data = object.data(Access::Read, Side::Host).unwrap();
+        if let Some(seen) = other.join().unwrap() {
+            assert_eq!(seen, data);
+        }
+    });
+}
+
+#[test]
+fn a_writer_beside_a_reader_leaves_the_object_whole() {
+    for bytes in [BRIEF, CLAIMED] {
+        loom::model(move || {
+            let object = Object::new(bytes);
+            let own = Box::leak(Box::new([0u8; CLAIMED]));
+            let address = own.as_mut_ptr().addr();
+            let other = thread::spawn({
+                let object = object.clone();
+                move || object.data(Access::Read, Side::Host).map(|data| data.addr())
+            });
+            unsafe { object.set_cpu_data(own.as_mut_ptr().cast()) }.unwrap();
+            other.join().unwrap().unwrap();
+            assert_eq!(object.head(), Ok(Head::AtCpu));
+            assert_eq!(object.read(), address, "set_cpu_data was the last to change it");
+            drop(unsafe { Box::from_raw(own) });
+        });
+    }
+}
+
+#[test]
+fn objects_that_share_a_shard_do_not_wait_for_each_others_work() {
+    loom::model(|| {
+        let (first, second) = (Object::new(CLAIMED), Object::new(CLAIMED));
+        let other = thread::spawn({
+            let first = first.clone();
+            move || first.read()
+        });
+        let here = second.read();
+        assert_ne!(other.join().unwrap(), here);
+    });
+}
