@@ -78,7 +78,7 @@ impl fmt::Display for Bytes {
         while power < UNITS.len() && self.0 >> (10 * (power + 1)) > 0 {
             power += 1;
         }
-        let tenths = u128::from(self.0) * 10 >> (10 * power);
+        let tenths = (u128::from(self.0) * 10) >> (10 * power);
         write!(f, "{} bytes ({}.{} {})", self.0, tenths / 10, tenths % 10, UNITS[power - 1])
     }
 }

@@ -1,5 +1,11 @@
 //! The 32-byte discipline of ABI.md: one binary serves every layout in its table because only the first 32 bytes
 //! of an object are touched, and nothing in them is trusted before it was written.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
 
 mod support;
 

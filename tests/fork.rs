@@ -1,4 +1,10 @@
 //! Forks under eight allocating threads: the child finds every lock free, its objects whole, and goes on.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
 
 mod support;
 

@@ -1,4 +1,10 @@
 //! Host blocks: alignment, zeros, sizes at the edges, limits, and whose `free()` takes them.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
 
 mod support;
 

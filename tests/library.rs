@@ -28,7 +28,7 @@ fn about(tool: &str, arguments: &[&str]) -> String {
     let output = Command::new(tool).args(arguments).arg(library()).output();
     let output = output.unwrap_or_else(|error| panic!("{tool} (Debian package binutils): {error}"));
     assert!(output.status.success(), "{tool}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// The values in brackets of the dynamic section's entries of a kind: `(NEEDED) … [libc.so.6]`.

@@ -2,6 +2,12 @@
 //!
 //! Run by `scripts/model`, which also checks that a model fails when any ordering is weakened.
 #![cfg(loom)]
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;

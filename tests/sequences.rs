@@ -1,5 +1,11 @@
 //! Every sequence of operations on a real object, from every state, against a naive model: state, contents,
 //! ownership and pointers. There is no GPU here, so what needs one must be refused and change nothing.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
 
 mod support;
 

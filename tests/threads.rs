@@ -1,4 +1,10 @@
 //! Many readers of one object: one of them allocates and fills, all get the same address.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
 
 mod support;
 

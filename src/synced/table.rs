@@ -69,6 +69,7 @@ pub struct Claim<'t> {
 impl Table {
     /// A table without entries.
     #[cfg(not(loom))]
+    #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Self {
         Table {
             shards: [const { Shard { entries: Lock::new(Vec::new()), count: AtomicUsize::new(0), gate: Gate::new() } };

@@ -70,7 +70,7 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
         host::check_size(bytes)?;
         // SAFETY: malloc has no preconditions; its memory is aligned to 16.
         let storage = NonNull::new(unsafe { libc::malloc(OBJECT_BYTES) }.cast::<SyncedMemory>())
-            .ok_or_else(|| Error::OutOfMemory { asked: OBJECT_BYTES, cause: Cause::Bookkeeping })?;
+            .ok_or(Error::OutOfMemory { asked: OBJECT_BYTES, cause: Cause::Bookkeeping })?;
         // SAFETY: fresh storage, aligned and large enough.
         unsafe { SyncedMemory::construct(storage, bytes) };
         out.set(storage.as_ptr().cast());
