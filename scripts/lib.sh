@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034 # what is set here is used where it is sourced
 # Shared by every script here: where things are, how they speak, how they get what they miss.
 # Sourced, never run.
 set -euo pipefail
@@ -24,8 +25,8 @@ need() {
   command -v apt-get >/dev/null || die "these Debian packages (or your system's own) are missing: ${missing[*]}"
   local as=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null && sudo -n true 2>/dev/null && as=(sudo) ||
-      die "please run: sudo apt-get install ${missing[*]}"
+    sudo -n true 2>/dev/null || die "please run: sudo apt-get install ${missing[*]}"
+    as=(sudo)
   fi
   step "installing ${missing[*]}"
   "${as[@]}" apt-get update -qq >&2 || note "apt-get update failed; trying with the lists there are"

@@ -11,7 +11,7 @@
 //!                     host    →  cuda, stats
 //! ```
 //! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate or
-//! copy. [`host`] knows where host memory comes from and how it is given back.
+//! copy. `host` knows where host memory comes from and how it is given back.
 #![deny(unsafe_code)]
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 

@@ -1,6 +1,6 @@
 //! The C++ symbols of `caffe::SyncedMemory`, of every Caffe in the table of ABI.md, under their mangled names.
 //!
-//! An entry point that fails does what [`fatal`] says; nothing below it holds anything by then.
+//! An entry point that fails does what `fatal` says; nothing below it holds anything by then.
 #![expect(unsafe_code, reason = "C++ calls these with pointers that it vouches for")]
 
 pub mod callback;
