@@ -1,0 +1,78 @@
+# Runs cargo, and gives what it builds the two target names that users link.
+
+find_program(SYNCEDMEM_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" DOC "The cargo to build with")
+if(NOT SYNCEDMEM_CARGO)
+  message(FATAL_ERROR "cargo was not found: a Rust toolchain (1.85 or later) is needed to build libsyncedmem. \
+Install one (see rust-lang.org), or name yours with -DSYNCEDMEM_CARGO=/path/to/cargo")
+endif()
+
+# Where cargo puts its results: the profile "dev" goes to debug/, and a C library's version that
+# follows a target's name (cargo-zigbuild's way to choose one) is no part of the folder's name.
+set(folder "${SYNCEDMEM_PROFILE}")
+if(folder STREQUAL "dev")
+  set(folder debug)
+endif()
+string(REGEX REPLACE "\\.[0-9.]+$" "" triple "${SYNCEDMEM_TARGET}")
+set(built "${SYNCEDMEM_CARGO_DIR}/${folder}")
+if(triple)
+  set(built "${SYNCEDMEM_CARGO_DIR}/${triple}/${folder}")
+endif()
+set(system_libraries_file "${built}/native-static-libs")
+
+# --locked: Cargo.lock, like all of the source tree, is only read.
+set(cargo "${SYNCEDMEM_CARGO}" rustc --locked --lib --profile "${SYNCEDMEM_PROFILE}"
+  --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --target-dir "${SYNCEDMEM_CARGO_DIR}")
+if(SYNCEDMEM_TARGET)
+  list(APPEND cargo --target "${SYNCEDMEM_TARGET}")
+endif()
+if(SYNCEDMEM_FEATURES)
+  string(REPLACE ";" "," features "${SYNCEDMEM_FEATURES}")
+  list(APPEND cargo --features "${features}")
+endif()
+list(APPEND cargo -- --print "native-static-libs=${system_libraries_file}")
+
+# What a program needs besides the static library, only the compiler can tell, and only by building.
+if(NOT SYNCEDMEM_SYSTEM_LIBRARIES)
+  message(STATUS "Building libsyncedmem once, to learn which system libraries the static one needs")
+  file(MAKE_DIRECTORY "${built}")
+  execute_process(COMMAND ${cargo} RESULT_VARIABLE status ERROR_VARIABLE output)
+  if(NOT status EQUAL 0 OR NOT EXISTS "${system_libraries_file}")
+    message(FATAL_ERROR "cargo could not build libsyncedmem (${status}):\n${output}")
+  endif()
+  file(READ "${system_libraries_file}" found)
+  separate_arguments(found UNIX_COMMAND "${found}")
+  set(SYNCEDMEM_SYSTEM_LIBRARIES "${found}" CACHE STRING "What to link with the static library")
+  mark_as_advanced(SYNCEDMEM_SYSTEM_LIBRARIES)
+endif()
+
+# The files under the names that the loader and linkers look for; dates change only with the contents.
+set(library_dir "${CMAKE_CURRENT_BINARY_DIR}/lib")
+set(shared_file "libsyncedmem.so.${PROJECT_VERSION}")
+set(shared_links "${soname}" libsyncedmem.so)
+set(static_file libsyncedmem.a)
+set(link_commands "")
+foreach(link IN LISTS shared_links)
+  list(APPEND link_commands COMMAND "${CMAKE_COMMAND}" -E create_symlink "${shared_file}" "${library_dir}/${link}")
+endforeach()
+file(MAKE_DIRECTORY "${library_dir}")
+add_custom_target(syncedmem_build ALL
+  COMMAND ${cargo}
+  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${built}/libsyncedmem.so" "${library_dir}/${shared_file}"
+  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${built}/libsyncedmem.a" "${library_dir}/${static_file}"
+  ${link_commands}
+  BYPRODUCTS "${library_dir}/${shared_file}" "${library_dir}/${static_file}"
+  COMMENT "Building libsyncedmem with cargo"
+  USES_TERMINAL VERBATIM)
+
+add_library(syncedmem::syncedmem SHARED IMPORTED GLOBAL)
+set_target_properties(syncedmem::syncedmem PROPERTIES
+  IMPORTED_LOCATION "${library_dir}/${shared_file}"
+  IMPORTED_SONAME "${soname}")
+add_library(syncedmem::static STATIC IMPORTED GLOBAL)
+set_target_properties(syncedmem::static PROPERTIES
+  IMPORTED_LOCATION "${library_dir}/${static_file}"
+  INTERFACE_LINK_LIBRARIES "${SYNCEDMEM_SYSTEM_LIBRARIES}")
+foreach(library syncedmem::syncedmem syncedmem::static)
+  set_target_properties(${library} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include")
+  add_dependencies(${library} syncedmem_build)
+endforeach()

@@ -1,0 +1,32 @@
+# What is installed, and the two descriptions of it: a CMake package and a pkg-config file. Both find
+# everything from where they are, so an installed tree may be moved.
+include(CMakePackageConfigHelpers)
+
+set(headers "${CMAKE_CURRENT_SOURCE_DIR}/include/syncedmem.h")
+if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/include/syncedmem.hpp")
+  list(APPEND headers "${CMAKE_CURRENT_SOURCE_DIR}/include/syncedmem.hpp")
+endif()
+set(shared_paths "")
+foreach(name IN ITEMS ${shared_file} LISTS shared_links)
+  list(APPEND shared_paths "${library_dir}/${name}")
+endforeach()
+install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES ${shared_paths} "${library_dir}/${static_file}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/syncedmem")
+configure_package_config_file(cmake/syncedmemConfig.cmake.in syncedmemConfig.cmake
+  INSTALL_DESTINATION "${package_dir}"
+  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR
+  NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+# Within a major version, later versions of the C API only add.
+write_basic_package_version_file(syncedmemConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/syncedmemConfig.cmake"
+  "${CMAKE_CURRENT_BINARY_DIR}/syncedmemConfigVersion.cmake" DESTINATION "${package_dir}")
+
+set(pkgconfig_dir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH pc_prefix "${pkgconfig_dir}" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+file(RELATIVE_PATH pc_includedir "${pkgconfig_dir}" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+string(REPLACE ";" " " pc_system_libraries "${SYNCEDMEM_SYSTEM_LIBRARIES}")
+configure_file(cmake/syncedmem.pc.in syncedmem.pc @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/syncedmem.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

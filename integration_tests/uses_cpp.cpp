@@ -1,0 +1,51 @@
+// A user's C++ program in both ways to be one: through the wrapper, and as Caffe is, through its own class, whose
+// member functions the library defines. It catches what a failure throws, so unwinding works across the library.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <new>
+#include <syncedmem.hpp>
+
+namespace caffe {
+// Caffe 1.0's class, seen from its users: out-of-line members and 40 bytes of state.
+class SyncedMemory {
+ public:
+  SyncedMemory();
+  explicit SyncedMemory(std::size_t size);
+  ~SyncedMemory();
+  const void* cpu_data();
+  void* mutable_cpu_data();
+
+ private:
+  alignas(8) unsigned char state_[40];
+};
+}  // namespace caffe
+
+// Either class, asked for more than there is, throws a std::bad_alloc.
+template <typename Use>
+bool runs_out_of_memory(Use use) {
+  try {
+    use(SIZE_MAX / 4);
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+  return false;
+}
+
+int main() {
+  syncedmem::SyncedMemory wrapped(16 * sizeof(float));
+  wrapped.mutable_cpu_data<float>()[15] = 2.5f;
+  const float of_wrapper = wrapped.cpu_data<float>()[15];
+
+  caffe::SyncedMemory plain(16 * sizeof(float));
+  static_cast<float*>(plain.mutable_cpu_data())[15] = 4.5f;
+  const float of_caffe = static_cast<const float*>(plain.cpu_data())[15];
+
+  const bool wrapper_throws = runs_out_of_memory([](std::size_t n) { syncedmem::SyncedMemory(n).cpu_data(); });
+  syncedmem::check(syncedmem_set_error_policy(SYNCEDMEM_ON_ERROR_THROW));
+  const bool caffe_throws = runs_out_of_memory([](std::size_t n) { caffe::SyncedMemory(n).cpu_data(); });
+
+  std::printf("C++, version %s: %g and %g, bad_alloc from %d of 2\n", syncedmem_version(), of_wrapper, of_caffe,
+              wrapper_throws + caffe_throws);
+  return !(of_wrapper == 2.5f && of_caffe == 4.5f && wrapper_throws && caffe_throws);
+}
