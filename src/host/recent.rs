@@ -9,15 +9,20 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::ALIGNMENT;
+use crate::settings;
 
 /// With [`LARGEST`] it bounds what lies idle: 2 MiB.
 const SLOTS: usize = 64;
-/// malloc's blocks have room for two words, however few bytes were asked for: its own lists need them.
-const SMALLEST: usize = 1;
 /// Larger blocks are not kept: to fill one takes longer than to get it from malloc.
 const LARGEST: usize = 32 << 10;
+/// A block of so many bytes has room for its size.
+const WORD: usize = size_of::<usize>();
 
-static RECENT: [AtomicPtr<c_void>; SLOTS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
+type Slot = AtomicPtr<c_void>;
+/// Blocks of any size from [`WORD`] on: the first word of each says which.
+static SIZED: [Slot; SLOTS] = [const { Slot::new(std::ptr::null_mut()) }; SLOTS];
+/// Blocks too small for that, by size.
+static TINY: [[Slot; 8]; WORD - 1] = [const { [const { Slot::new(std::ptr::null_mut()) }; 8] }; WORD - 1];
 
 /// A block of exactly `bytes`, if one was kept.
 pub fn take(bytes: usize) -> Option<NonNull<c_void>> {
@@ -26,8 +31,8 @@ pub fn take(bytes: usize) -> Option<NonNull<c_void>> {
     }
     // Acquire: the size that the last holder wrote is seen.
     let block = NonNull::new(slot(bytes).swap(std::ptr::null_mut(), Ordering::Acquire))?;
-    // SAFETY: whoever kept the block wrote its size there, and nobody else has it now.
-    if unsafe { block.cast::<usize>().read() } == bytes {
+    // SAFETY: whoever kept a block of this slot wrote its size there, and nobody else has it now.
+    if bytes < WORD || unsafe { block.cast::<usize>().read() } == bytes {
         return Some(block);
     }
     // SAFETY: kept blocks are malloc's.
@@ -43,8 +48,10 @@ pub unsafe fn keep_or_free(block: NonNull<c_void>, bytes: usize) {
     let mut surplus = block.as_ptr();
     // A block of an inlined original's may be less aligned than ours must be.
     if is_kept(bytes) && block.addr().get() % ALIGNMENT == 0 {
-        // SAFETY: the caller's block has room for a word, see `SMALLEST`, and is aligned.
-        unsafe { block.cast::<usize>().write(bytes) };
+        if bytes >= WORD {
+            // SAFETY: the caller's block is large enough, as just checked, and aligned.
+            unsafe { block.cast::<usize>().write(bytes) };
+        }
         // Release: the size is seen by whoever takes it. Acquire: as in `take`, for the one that makes room.
         surplus = slot(bytes).swap(surplus, Ordering::AcqRel);
     }
@@ -53,13 +60,69 @@ pub unsafe fn keep_or_free(block: NonNull<c_void>, bytes: usize) {
 }
 
 fn is_kept(bytes: usize) -> bool {
-    (SMALLEST..=LARGEST).contains(&bytes) && !crate::settings::malloc_only()
+    (1..=LARGEST).contains(&bytes) && !settings::malloc_only()
 }
 
-/// Threads that work side by side use slots of their own.
-fn slot(bytes: usize) -> &'static AtomicPtr<c_void> {
+/// Threads that work side by side use slots of their own, as far as there are any.
+fn slot(bytes: usize) -> &'static Slot {
     // SAFETY: pthread_self has no preconditions.
     let thread = unsafe { libc::pthread_self() } as usize;
-    let hash = (bytes ^ thread.rotate_left(20)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    &RECENT[hash >> (usize::BITS - SLOTS.trailing_zeros())]
+    // The multiplier is 2^64 divided by the golden ratio; the upper bits are the well mixed ones.
+    let hash = (bytes ^ thread.rotate_left(20)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - 6);
+    match TINY.get(bytes.wrapping_sub(1)) {
+        Some(slots) => &slots[hash % slots.len()],
+        None => &SIZED[hash % SLOTS],
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// The slots are the process's: one test at a time.
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+    fn malloc(bytes: usize) -> NonNull<c_void> {
+        let mut block = std::ptr::null_mut();
+        // SAFETY: `block` is writable, and the alignment a power of two.
+        assert_eq!(unsafe { libc::posix_memalign(&mut block, ALIGNMENT, bytes) }, 0);
+        NonNull::new(block).expect("posix_memalign succeeded")
+    }
+
+    #[test]
+    fn a_kept_block_comes_back_for_its_own_size_alone() {
+        let _turn = TURN.lock();
+        for bytes in [1, 7, 8, 4000, LARGEST] {
+            let block = malloc(bytes);
+            // SAFETY: just allocated, and not used until it comes back.
+            unsafe { keep_or_free(block, bytes) };
+            assert_eq!(take(bytes), Some(block));
+            assert_eq!(take(bytes), None, "it is not there twice");
+            // SAFETY: it came back.
+            unsafe { libc::free(block.as_ptr()) };
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_less_aligned_is_not_kept() {
+        let _turn = TURN.lock();
+        const BYTES: usize = 6000;
+        // SAFETY: malloc has no preconditions.
+        let block = NonNull::new(unsafe { libc::malloc(BYTES + ALIGNMENT) }).expect("there is memory");
+        let aligned = block.addr().get() % ALIGNMENT == 0;
+        // SAFETY: just allocated, and not used again.
+        unsafe { keep_or_free(block, BYTES) };
+        assert_eq!(take(BYTES).is_some(), aligned);
+    }
+
+    #[test]
+    fn blocks_without_bytes_and_very_large_ones_are_not_kept() {
+        let _turn = TURN.lock();
+        for bytes in [0, LARGEST + 1] {
+            let block = malloc(bytes.max(1));
+            // SAFETY: just allocated, and not used again.
+            unsafe { keep_or_free(block, bytes) };
+            assert_eq!(take(bytes), None);
+        }
+    }
 }
