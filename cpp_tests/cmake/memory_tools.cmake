@@ -1,0 +1,28 @@
+# How programs become tests.
+
+if(SYNCEDMEM_TESTS_VALGRIND)
+  find_program(VALGRIND valgrind)
+  if(NOT VALGRIND)
+    message(FATAL_ERROR "valgrind was not found: install it, or configure with -DSYNCEDMEM_TESTS_VALGRIND=OFF")
+  endif()
+  # What is still reachable at exit is the library's tables. They live as long as the process, and Rust's hash tables
+  # are pointed into their middle, which valgrind calls possibly lost.
+  set(memcheck "${VALGRIND}" --tool=memcheck --quiet --error-exitcode=99 --leak-check=full
+    --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect
+    "--suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/leaks.valgrind")
+endif()
+
+# run_test(NAME LABEL PROGRAM [argument…])
+function(run_test name label program)
+  add_test(NAME ${name} COMMAND ${program} ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 120)
+endfunction()
+
+# run_under_valgrind(NAME PROGRAM [argument…]), with the options in memcheck_too behind valgrind's others
+function(run_under_valgrind name program)
+  if(SYNCEDMEM_TESTS_VALGRIND)
+    add_test(NAME valgrind.${name} COMMAND ${memcheck} ${memcheck_too} $<TARGET_FILE:${program}> ${ARGN})
+    set_tests_properties(valgrind.${name} PROPERTIES LABELS valgrind TIMEOUT 300
+      ENVIRONMENT "SYNCEDMEM_TESTS_ROUNDS=3")
+  endif()
+endfunction()

@@ -1,0 +1,87 @@
+# The GoogleTest suites. A suite is compiled per generation of Caffe's class, since all of them have one name, and in
+# builds that differ in their options.
+
+set(generations bvlc_master bvlc_rc3 bvlc_rc2 bvlc_v0_9 nvidia_0_12 nvidia_0_15 faster_rcnn caffe_on_spark yjxiong)
+set(builds O0 O2)
+set(options_O0 -O0)
+set(options_O2 -O2)
+if(SYNCEDMEM_TESTS_ASAN)
+  list(APPEND builds asan)
+  set(options_asan -O1 -g1 -fno-omit-frame-pointer -fsanitize=address)
+endif()
+
+# GoogleTest's own header is half of a suite's compilation: compiled once for each build.
+file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/gtest_header.cpp" CONTENT "// Only the header is wanted.\n")
+foreach(build IN LISTS builds)
+  add_library(gtest_header.${build} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/gtest_header.cpp")
+  target_compile_options(gtest_header.${build} PRIVATE ${options_${build}})
+  target_link_libraries(gtest_header.${build} PRIVATE GTest::gtest)
+  target_precompile_headers(gtest_header.${build} PRIVATE <gtest/gtest.h>)
+endforeach()
+
+# compile_suite(NAME BUILD GENERATION SOURCE…): objects, compiled once however often they are linked.
+function(compile_suite name build generation)
+  add_library(${name} OBJECT ${ARGN})
+  target_compile_definitions(${name} PRIVATE GENERATION="generations/${generation}.hpp")
+  if(generation STREQUAL bvlc_master)
+    target_compile_definitions(${name} PRIVATE EVERY_DOOR)
+  endif()
+  target_compile_options(${name} PRIVATE ${options_${build}})
+  target_link_libraries(${name} PRIVATE syncedmem::syncedmem GTest::gtest)
+  target_precompile_headers(${name} REUSE_FROM gtest_header.${build})
+endfunction()
+
+# link_suite(NAME OBJECTS LIBRARY [linker option…])
+function(link_suite name objects library)
+  add_executable(${name} $<TARGET_OBJECTS:${objects}>)
+  target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main Threads::Threads ${ARGN})
+endfunction()
+
+# add_suite(NAME GENERATION SOURCE…): every build of it, linked both ways, as tests; AddressSanitizer's is linked with
+# the shared library.
+function(add_suite name generation)
+  foreach(build IN LISTS builds)
+    compile_suite(${name}.${build} ${build} ${generation} ${ARGN})
+    if(build STREQUAL asan)
+      link_suite(${name}.asan.shared ${name}.asan syncedmem::syncedmem -fsanitize=address)
+      run_test(${name}.asan.shared asan ${name}.asan.shared)
+      set_tests_properties(${name}.asan.shared PROPERTIES ENVIRONMENT
+        "SYNCEDMEM_TESTS_ROUNDS=20;LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/leaks.lsan")
+    else()
+      link_suite(${name}.${build}.shared ${name}.${build} syncedmem::syncedmem)
+      link_suite(${name}.${build}.static ${name}.${build} syncedmem::static)
+      run_test(${name}.${build}.shared suite ${name}.${build}.shared)
+      run_test(${name}.${build}.static suite ${name}.${build}.static)
+    endif()
+  endforeach()
+endfunction()
+
+foreach(generation IN LISTS generations)
+  add_suite(memory.${generation} ${generation} synced_memory_test.cpp layout_test.cpp)
+  run_under_valgrind(memory.${generation} memory.${generation}.O2.shared)
+endforeach()
+
+add_suite(abis bvlc_master two_abis_test.cpp threads_test.cpp wrapper_test.cpp)
+run_under_valgrind(abis abis.O2.shared)
+
+# Programs that die on purpose: not under valgrind, which has nothing to say about them.
+add_suite(fatal bvlc_master fatal_test.cpp)
+add_suite(fatal.nvidia_0_15 nvidia_0_15 fatal_test.cpp)
+
+add_suite(throwing bvlc_master throwing_test.cpp)
+run_under_valgrind(throwing throwing.O2.shared)
+get_property(tests DIRECTORY PROPERTY TESTS)
+foreach(test IN LISTS tests)
+  if(test MATCHES "^(valgrind\\.)?throwing")
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "SYNCEDMEM_ON_ERROR=throw")
+  endif()
+endforeach()
+
+# The same sentences hold whatever the user chose for host blocks.
+foreach(choice SYNCEDMEM_HOST_BLOCKS=malloc SYNCEDMEM_HUGE_PAGES=never)
+  string(REGEX REPLACE "SYNCEDMEM_|=.*" "" name ${choice})
+  run_test(memory.with.${name} suite memory.bvlc_master.O2.shared)
+  run_test(abis.with.${name} suite abis.O2.shared)
+  set_tests_properties(memory.with.${name} abis.with.${name} PROPERTIES ENVIRONMENT
+    "${choice};SYNCEDMEM_TESTS_ROUNDS=50")
+endforeach()

@@ -1,0 +1,9 @@
+// The C++ header alone: nothing is included before it, and nothing else.
+#include "syncedmem.hpp"
+
+int main() {
+  syncedmem::SyncedMemory memory(16);
+  memory.mutable_cpu_data<char>()[15] = 1;
+  syncedmem::SyncedMemory moved(std::move(memory));
+  return moved.cpu_data<char>()[15] == 1 && moved.head() == SYNCEDMEM_HEAD_AT_CPU ? 0 : 1;
+}

@@ -1,0 +1,205 @@
+// The class of one generation of Caffe, field by field and byte by byte: what the library writes is what that Caffe's
+// own header says is there, and it writes nothing else.
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include GENERATION
+#include "support/guarded_storage.hpp"
+#include "syncedmem.h"
+
+namespace {
+
+using caffe::SyncedMemory;
+
+static_assert(sizeof(SyncedMemory) == Generation::object_bytes, "the size that the C++ ABI's table has");
+static_assert(sizeof(SyncedMemory) >= SYNCEDMEM_STORAGE_BYTES, "what the library may touch");
+static_assert(alignof(SyncedMemory) == SYNCEDMEM_STORAGE_ALIGNMENT, "what the library may rely on");
+static_assert(int(SyncedMemory::UNINITIALIZED) == int(SYNCEDMEM_UNINITIALIZED), "");
+static_assert(int(SyncedMemory::HEAD_AT_CPU) == int(SYNCEDMEM_HEAD_AT_CPU), "");
+static_assert(int(SyncedMemory::HEAD_AT_GPU) == int(SYNCEDMEM_HEAD_AT_GPU), "");
+static_assert(int(SyncedMemory::SYNCED) == int(SYNCEDMEM_SYNCED), "");
+
+/// An object of this generation in guarded storage, whose constructor left all it may leave as it was.
+class Layout : public ::testing::Test {
+ protected:
+  void SetUp() override { Generation::check_layout(); }
+
+  SyncedMemory& construct(std::size_t size) {
+    object_ = new (storage_.object()) SyncedMemory(size);
+    // The constructor's compiler may write into padding where it likes: undone, for the worst case.
+    storage_.spoil_from(Generation::garbage_from);
+    storage_.note_tail();
+    return *object_;
+  }
+
+  void destroy() { object_->~SyncedMemory(); }
+
+  void expect_whole(SyncedMemory::SyncedHead head, std::size_t size, const void* pointer, bool owned) {
+    EXPECT_TRUE(storage_.is_intact()) << "a byte was touched outside the first 32";
+    EXPECT_EQ(object_->head(), head);
+    EXPECT_EQ(object_->size(), size);
+    EXPECT_EQ(Generation::cpu_pointer(*object_), pointer);
+#ifdef GENERATION_BORROWS  // the flag came with borrowing
+    EXPECT_EQ(Generation::owns_cpu(*object_), owned);
+#endif
+    for (std::size_t flag = 28; flag < 31; ++flag) {
+      EXPECT_LE(storage_.byte(flag), 1) << "byte " << flag << " is no bool";
+    }
+    EXPECT_EQ(storage_.byte(28), owned ? 1 : 0);
+    EXPECT_EQ(storage_.byte(29), 0) << "not page-locked, nothing of the device's is owned";
+    EXPECT_EQ(storage_.byte(30), 0) << "nothing of the device's is owned";
+    EXPECT_EQ(storage_.byte(31) & 0x80, 0) << "nothing is in flight";
+  }
+
+  GuardedStorage storage_;
+  SyncedMemory* object_ = nullptr;
+};
+
+constexpr std::size_t small = 100;
+constexpr std::size_t mapped = 3 << 20;
+
+TEST_F(Layout, OfANewObjectIsThatOfTheHeaderAndNothingBehindIt) {
+  construct(small);
+  EXPECT_TRUE(storage_.is_intact());
+  EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
+  EXPECT_EQ(object_->size(), small);
+  EXPECT_EQ(Generation::cpu_pointer(*object_), nullptr);
+  destroy();
+  EXPECT_TRUE(storage_.is_intact());
+}
+
+TEST_F(Layout, OfAnEmptyObjectMadeByTheDefaultConstructorIsWhole) {
+  object_ = new (storage_.object()) SyncedMemory();
+  storage_.spoil_from(Generation::garbage_from);
+  storage_.note_tail();
+  EXPECT_EQ(object_->size(), 0u);
+  const void* data = object_->cpu_data();
+  EXPECT_NE(data, nullptr);
+  EXPECT_EQ(Generation::cpu_pointer(*object_), data);
+  EXPECT_TRUE(storage_.is_intact());
+  destroy();
+  EXPECT_TRUE(storage_.is_intact());
+}
+
+TEST_F(Layout, IsTrueAfterTheFirstRead) {
+  for (std::size_t size : {small, mapped}) {
+    const void* data = construct(size).cpu_data();
+    expect_whole(SyncedMemory::HEAD_AT_CPU, size, data, true);
+    destroy();
+    EXPECT_TRUE(storage_.is_intact());
+  }
+}
+
+TEST_F(Layout, IsTrueAfterTheFirstWrite) {
+  for (std::size_t size : {small, mapped}) {
+    void* data = construct(size).mutable_cpu_data();
+    expect_whole(SyncedMemory::HEAD_AT_CPU, size, data, true);
+    object_->cpu_data();
+    expect_whole(SyncedMemory::HEAD_AT_CPU, size, data, true);
+    destroy();
+    EXPECT_TRUE(storage_.is_intact());
+  }
+}
+
+TEST_F(Layout, IsTrueThroughTheCApiToo) {
+  construct(small);
+  syncedmem_t* mem = reinterpret_cast<syncedmem_t*>(object_);
+  std::size_t size = 0;
+  EXPECT_EQ(syncedmem_size(mem, &size), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(size, small);
+  void* data = nullptr;
+  ASSERT_EQ(syncedmem_overwrite_cpu_data(mem, &data), SYNCEDMEM_SUCCESS) << syncedmem_last_error();
+  expect_whole(SyncedMemory::HEAD_AT_CPU, small, data, true);
+  EXPECT_EQ(syncedmem_release_cpu(mem), SYNCEDMEM_ERROR_INVALID_STATE);
+  expect_whole(SyncedMemory::HEAD_AT_CPU, small, data, true);
+  destroy();
+  EXPECT_TRUE(storage_.is_intact());
+}
+
+TEST_F(Layout, IsTrueAfterARefusedDeviceAccess) {
+  construct(small);
+  syncedmem_t* mem = reinterpret_cast<syncedmem_t*>(object_);
+  const void* data = nullptr;
+  EXPECT_EQ(syncedmem_gpu_data(mem, &data), SYNCEDMEM_ERROR_NO_GPU);
+  EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
+  const void* host = object_->cpu_data();
+  EXPECT_EQ(syncedmem_gpu_data(mem, &data), SYNCEDMEM_ERROR_NO_GPU);
+  expect_whole(SyncedMemory::HEAD_AT_CPU, small, host, true);
+  destroy();
+}
+
+TEST_F(Layout, TakesABlockThatAnInlinedOriginalAllocatedForOneOfMallocs) {
+  // What an inlined original leaves: the pointer, its flag and the head, written by somebody else.
+  construct(small);
+  void* block = std::calloc(1, small);
+  const unsigned char own = 1, rest = 0;
+  const int at_cpu = SyncedMemory::HEAD_AT_CPU;
+  unsigned char* bytes = static_cast<unsigned char*>(storage_.object());
+  std::memcpy(bytes, &block, sizeof block);
+  std::memcpy(bytes + 24, &at_cpu, sizeof at_cpu);
+  std::memcpy(bytes + 28, &own, 1);
+  for (std::size_t flag = 29; flag < 32; ++flag) std::memcpy(bytes + flag, &rest, 1);
+  EXPECT_EQ(object_->mutable_cpu_data(), block);
+  destroy();  // frees it: a leak or a bad free shows under valgrind and AddressSanitizer
+  EXPECT_TRUE(storage_.is_intact());
+}
+
+TEST_F(Layout, AllowsWhatCaffeDoesWithObjects) {
+  delete new SyncedMemory();
+  SyncedMemory on_the_stack(small);
+  EXPECT_NE(on_the_stack.mutable_cpu_data(), nullptr);
+  std::shared_ptr<SyncedMemory> shared(new SyncedMemory(small));
+  EXPECT_NE(shared->mutable_cpu_data(), nullptr);
+  std::unique_ptr<SyncedMemory> unique(new SyncedMemory(mapped));
+  EXPECT_NE(unique->cpu_data(), nullptr);
+}
+
+#ifdef GENERATION_BORROWS
+TEST_F(Layout, IsTrueAfterBorrowing) {
+  char mine[small] = {}, other[small] = {};
+  construct(small).set_cpu_data(mine);
+  expect_whole(SyncedMemory::HEAD_AT_CPU, small, mine, false);
+  object_->set_cpu_data(other);
+  expect_whole(SyncedMemory::HEAD_AT_CPU, small, other, false);
+  object_->mutable_cpu_data();
+  expect_whole(SyncedMemory::HEAD_AT_CPU, small, other, false);
+  destroy();
+  EXPECT_TRUE(storage_.is_intact());
+}
+
+TEST_F(Layout, IsTrueAfterAnOwnedBlockMadeRoomForABorrowedOne) {
+  for (std::size_t size : {small, mapped}) {
+    std::unique_ptr<char[]> mine(new char[size]());
+    expect_whole(SyncedMemory::HEAD_AT_CPU, size, construct(size).cpu_data(), true);
+    object_->set_cpu_data(mine.get());
+    expect_whole(SyncedMemory::HEAD_AT_CPU, size, mine.get(), false);
+    destroy();
+    EXPECT_TRUE(storage_.is_intact());
+  }
+}
+#endif
+
+#ifdef GENERATION_RESIZES
+TEST_F(Layout, IsTrueAfterResizeWhichDiscardsAndGrowsAndNeverShrinks) {
+  void* first = construct(small).mutable_cpu_data();
+  std::memset(first, 1, small);
+  object_->Resize(small / 2);
+  expect_whole(SyncedMemory::HEAD_AT_CPU, small, first, true);
+  object_->Resize(mapped);
+  EXPECT_TRUE(storage_.is_intact());
+  EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
+  EXPECT_EQ(object_->size(), mapped);
+  const unsigned char* second = static_cast<const unsigned char*>(object_->cpu_data());
+  expect_whole(SyncedMemory::HEAD_AT_CPU, mapped, second, true);
+  EXPECT_EQ(second[0], 0);
+  EXPECT_EQ(second[mapped - 1], 0);
+  destroy();
+  EXPECT_TRUE(storage_.is_intact());
+}
+#endif
+
+}  // namespace

@@ -1,0 +1,35 @@
+// A small stand-in for libcaffe: blobs over SyncedMemory, as Caffe's are.
+#ifndef LOOKALIKE_BLOB_HPP
+#define LOOKALIKE_BLOB_HPP
+
+#include <cstddef>
+#include <memory>
+
+#include "generations/bvlc_master.hpp"
+
+namespace caffe {
+
+/// Some floats. All that happens to their memory happens in this library, unless somebody takes data().
+class Blob {
+ public:
+  explicit Blob(std::size_t count);
+  ~Blob();
+
+  void fill(float value);
+  float sum() const;
+  /// Looks at the other blob's floats from now on.
+  void share_data(const Blob& other);
+  /// The memory itself, for those who reach into it from outside.
+  const std::shared_ptr<SyncedMemory>& data() const { return data_; }
+
+ private:
+  std::size_t count_;
+  std::shared_ptr<SyncedMemory> data_;
+};
+
+/// Fills memory that is somebody else's.
+void fill(SyncedMemory& memory, float value);
+
+}  // namespace caffe
+
+#endif  // LOOKALIKE_BLOB_HPP

@@ -1,0 +1,22 @@
+// How a C++ entry point dies: what it says, and by which signal.
+#ifndef SUPPORT_FATAL_LINE_HPP
+#define SUPPORT_FATAL_LINE_HPP
+
+#include <csignal>
+#include <string>
+
+#include <gtest/gtest.h>
+
+/// A line as glog writes it, from `source` ("syncedmem.hpp"), whose text begins with `words` (a regular expression)
+/// and goes on with this library's report by `function`.
+inline std::string fatal_line(const std::string& source, const std::string& words, const std::string& function) {
+  const std::string stem = source.substr(0, source.find('.'));
+  const std::string suffix = source.substr(source.find('.') + 1);
+  return "(^|\n)F[01][0-9][0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]\\.[0-9]{6} +[0-9]+ " + stem + "\\." + suffix +
+         ":[0-9]+\\] " + words + " ?:? ?SyncedMemory::" + function + ": .*";
+}
+
+/// Expects `statement` to say a line that matches `line` and to abort.
+#define EXPECT_ABORT(statement, line) EXPECT_EXIT(statement, ::testing::KilledBySignal(SIGABRT), line)
+
+#endif  // SUPPORT_FATAL_LINE_HPP

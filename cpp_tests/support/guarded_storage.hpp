@@ -1,0 +1,56 @@
+// Storage for one object, filled with a pattern and watched behind its 32nd byte.
+#ifndef SUPPORT_GUARDED_STORAGE_HPP
+#define SUPPORT_GUARDED_STORAGE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+/// Room for an object of any generation between two guards, all of it 0xA5. It is written and read through volatile
+/// bytes: compilers may forget what was stored where an object then begins its life.
+class GuardedStorage {
+ public:
+  static constexpr unsigned char pattern = 0xA5;
+  static constexpr std::size_t touched = 32;
+
+  GuardedStorage() { fill(0, sizeof bytes_); }
+
+  void* object() { return const_cast<unsigned char*>(bytes_ + front); }
+
+  /// Fills the object's bytes from `begin` up to byte 32, as a constructor may leave them.
+  void spoil_from(std::size_t begin) {
+    if (begin < touched) fill(front + begin, touched - begin);
+  }
+
+  /// What the object's constructor wrote behind byte 32 is its own business: notes it.
+  void note_tail() {
+    for (std::size_t i = 0; i < tail; ++i) noted_[i] = bytes_[front + touched + i];
+  }
+
+  /// Whether everything behind byte 32 is as noted, and everything before the object as filled.
+  bool is_intact() const {
+    for (std::size_t i = 0; i < front; ++i) {
+      if (bytes_[i] != pattern) return false;
+    }
+    for (std::size_t i = 0; i < tail; ++i) {
+      if (bytes_[front + touched + i] != noted_[i]) return false;
+    }
+    return true;
+  }
+
+  unsigned char byte(std::size_t at) const { return bytes_[front + at]; }
+
+ private:
+  // An odd multiple of 8: objects need no more alignment than that, and get no more here.
+  static constexpr std::size_t front = 72;
+  static constexpr std::size_t tail = 96;
+
+  void fill(std::size_t begin, std::size_t count) {
+    for (std::size_t i = begin; i < begin + count; ++i) bytes_[i] = pattern;
+  }
+
+  alignas(16) volatile unsigned char bytes_[front + touched + tail];
+  unsigned char noted_[tail] = {};
+};
+
+#endif  // SUPPORT_GUARDED_STORAGE_HPP

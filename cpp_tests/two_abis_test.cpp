@@ -1,0 +1,122 @@
+// A handle is a caffe::SyncedMemory, and the other way round: both ABIs on one object.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include GENERATION
+#include "syncedmem.h"
+
+namespace caffe {
+void CaffeMallocHost(void** ptr, std::size_t size, bool* use_cuda);
+void CaffeFreeHost(void* ptr, bool use_cuda);
+void CaffeMallocHost(void** ptr, std::size_t size);
+void CaffeFreeHost(void* ptr);
+}  // namespace caffe
+
+namespace {
+
+using caffe::SyncedMemory;
+
+constexpr std::size_t small = 100;
+constexpr std::size_t mapped = 3 << 20;
+
+TEST(OneObject, MadeByCxxAnswersToC) {
+  SyncedMemory memory(small);
+  syncedmem_t* mem = reinterpret_cast<syncedmem_t*>(&memory);
+
+  std::size_t size = 0;
+  EXPECT_EQ(syncedmem_size(mem, &size), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(size, small);
+  syncedmem_head_t head = SYNCEDMEM_SYNCED;
+  EXPECT_EQ(syncedmem_head(mem, &head), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(head, SYNCEDMEM_UNINITIALIZED);
+
+  std::memset(memory.mutable_cpu_data(), 3, small);
+  const void* data = nullptr;
+  EXPECT_EQ(syncedmem_cpu_data(mem, &data), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(data, memory.cpu_data());
+  EXPECT_EQ(syncedmem_head(mem, &head), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(head, SYNCEDMEM_HEAD_AT_CPU);
+
+  char mine[small] = {};
+  EXPECT_EQ(syncedmem_set_cpu_data(mem, mine), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(memory.cpu_data(), mine);
+}
+
+TEST(OneObject, MadeByCAnswersToCxx) {
+  for (std::size_t size : {small, mapped}) {
+    syncedmem_t* mem = nullptr;
+    ASSERT_EQ(syncedmem_create(size, &mem), SYNCEDMEM_SUCCESS);
+    SyncedMemory* memory = reinterpret_cast<SyncedMemory*>(mem);
+    EXPECT_EQ(memory->size(), size);
+    EXPECT_EQ(memory->head(), SyncedMemory::UNINITIALIZED);
+    void* data = nullptr;
+    EXPECT_EQ(syncedmem_overwrite_cpu_data(mem, &data), SYNCEDMEM_SUCCESS);
+    EXPECT_EQ(memory->head(), SyncedMemory::HEAD_AT_CPU);
+    EXPECT_EQ(memory->mutable_cpu_data(), data);
+    EXPECT_EQ(syncedmem_destroy(mem), SYNCEDMEM_SUCCESS);
+  }
+}
+
+TEST(OneObject, ConstructedByCInStorageForAClassAnswersToCxx) {
+  alignas(SyncedMemory) unsigned char storage[sizeof(SyncedMemory)];
+  syncedmem_t* mem = nullptr;
+  ASSERT_EQ(syncedmem_construct(storage, sizeof storage, mapped, &mem), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(static_cast<void*>(mem), storage);
+  SyncedMemory* memory = std::launder(reinterpret_cast<SyncedMemory*>(storage));
+  EXPECT_NE(memory->mutable_cpu_data(), nullptr);
+  EXPECT_EQ(syncedmem_destruct(mem), SYNCEDMEM_SUCCESS);
+}
+
+TEST(OneObject, AFailureOnOneSideIsTheStatusOfThatSideAlone) {
+  SyncedMemory memory(~std::size_t(0));
+  syncedmem_t* mem = reinterpret_cast<syncedmem_t*>(&memory);
+  void* data = &memory;
+  EXPECT_EQ(syncedmem_mutable_cpu_data(mem, &data), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(data, &memory);
+  EXPECT_EQ(memory.head(), SyncedMemory::UNINITIALIZED);
+}
+
+// Inline in Caffe's header, so that their originals are compiled into other people's code: either may meet the other.
+TEST(CaffeMallocHost, OfBothErasGivesWhatFreeTakes) {
+  for (std::size_t size : {std::size_t(0), std::size_t(1), small, mapped}) {
+    void* block = nullptr;
+    bool pinned = true;
+    caffe::CaffeMallocHost(&block, size, &pinned);
+    ASSERT_NE(block, nullptr);
+    EXPECT_FALSE(pinned);
+    std::memset(block, 1, size);
+    std::free(block);
+
+    block = nullptr;
+    caffe::CaffeMallocHost(&block, size);
+    ASSERT_NE(block, nullptr);
+    std::memset(block, 1, size);
+    std::free(block);
+  }
+}
+
+TEST(CaffeFreeHost, OfBothErasTakesWhatMallocGave) {
+  for (std::size_t size : {std::size_t(0), std::size_t(1), small, mapped}) {
+    caffe::CaffeFreeHost(std::malloc(size), false);
+    caffe::CaffeFreeHost(std::malloc(size));
+  }
+  caffe::CaffeFreeHost(nullptr, false);
+  caffe::CaffeFreeHost(nullptr);
+}
+
+TEST(CaffeMallocHost, OfCGivesWhatEitherFreeTakes) {
+  void* block = nullptr;
+  bool pinned = true;
+  ASSERT_EQ(CaffeMallocHost(&block, small, &pinned), SYNCEDMEM_SUCCESS);
+  EXPECT_FALSE(pinned);
+  caffe::CaffeFreeHost(block, pinned);
+  ASSERT_EQ(CaffeMallocHost(&block, small, &pinned), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(CaffeFreeHost(block, pinned), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(CaffeFreeHost(std::malloc(small), false), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(CaffeFreeHost(nullptr, false), SYNCEDMEM_SUCCESS);
+}
+
+}  // namespace

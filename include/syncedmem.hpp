@@ -1,0 +1,207 @@
+/*
+ * libsyncedmem for C++11 and later, without Caffe. SPDX-License-Identifier: BSD-2-Clause
+ *
+ * One class over the C API of syncedmem.h, header-only: it owns its object, and what fails throws.
+ *
+ *     syncedmem::SyncedMemory weights(1000 * sizeof(float));
+ *     float* w = weights.mutable_cpu_data<float>();   // zeros
+ *     w[0] = 1.0f;
+ *
+ * Pointers to data belong to the object and live as long as it does, wherever it is moved. The conventions on
+ * threads, fork and exit are those of syncedmem.h: functions that are const here may run on many threads at once,
+ * every other one needs the object alone.
+ *
+ * A moved-from object has no memory. It may be destroyed, assigned to, swapped and asked whether it has any
+ * (operator bool, get); all else throws std::invalid_argument.
+ */
+
+#ifndef SYNCEDMEM_HPP
+#define SYNCEDMEM_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "syncedmem.h"
+
+namespace syncedmem {
+
+/// Memory ran out: a std::bad_alloc that says what was asked, what stood in the way and what to do.
+/// It carries its text in itself, so that to copy it never allocates.
+class out_of_memory : public std::bad_alloc {
+ public:
+  /// Keeps what fits of `message`.
+  explicit out_of_memory(const char* message) noexcept {
+    std::strncpy(message_, message, sizeof message_ - 1);
+    message_[sizeof message_ - 1] = '\0';
+  }
+  /// The library's sentence.
+  const char* what() const noexcept override { return message_; }
+
+ private:
+  char message_[1024];
+};
+
+/// Any failure that is neither out_of_memory nor std::invalid_argument: no GPU, a head that does not allow it, …
+class error : public std::runtime_error {
+ public:
+  error(syncedmem_status_t status, const char* message) : std::runtime_error(message), status_(status) {}
+  /// The status of the C API.
+  syncedmem_status_t status() const noexcept { return status_; }
+
+ private:
+  syncedmem_status_t status_;
+};
+
+/// Returns if `status` is SYNCEDMEM_SUCCESS; otherwise throws the exception for it, with the calling thread's last
+/// error as its text: out_of_memory, std::invalid_argument, or error for every other number.
+inline void check(syncedmem_status_t status) {
+  switch (status) {
+    case SYNCEDMEM_SUCCESS:
+      return;
+    case SYNCEDMEM_ERROR_OUT_OF_MEMORY:
+      throw out_of_memory(syncedmem_last_error());
+    case SYNCEDMEM_ERROR_INVALID_ARGUMENT:
+      throw std::invalid_argument(syncedmem_last_error());
+    default:
+      throw error(status, syncedmem_last_error());
+  }
+}
+
+/// A buffer with a host side and a device side, each allocated when it is first touched and copied only when the
+/// other side is newer. Move-only; sizes are in bytes.
+class SyncedMemory {
+ public:
+  /// An object of `bytes` bytes on each side; neither is allocated yet. Throws out_of_memory.
+  explicit SyncedMemory(std::size_t bytes) : handle_(nullptr) { check(syncedmem_create(bytes, &handle_)); }
+
+  /// Takes over what syncedmem_create returned, or NULL.
+  static SyncedMemory adopt(syncedmem_t* handle) noexcept { return SyncedMemory(handle, Adopted()); }
+
+  SyncedMemory(const SyncedMemory&) = delete;
+  SyncedMemory& operator=(const SyncedMemory&) = delete;
+
+  SyncedMemory(SyncedMemory&& other) noexcept : handle_(other.release()) {}
+  SyncedMemory& operator=(SyncedMemory&& other) noexcept {
+    SyncedMemory ends_here(std::move(other));
+    ends_here.swap(*this);
+    return *this;
+  }
+
+  /// Frees the memory that the object owns; what it borrowed stays.
+  ~SyncedMemory() { syncedmem_destroy(handle_); }
+
+  void swap(SyncedMemory& other) noexcept { std::swap(handle_, other.handle_); }
+
+  /// The handle, for the C API. It stays this object's.
+  syncedmem_t* get() const noexcept { return handle_; }
+
+  /// Gives the handle up: the caller ends it with syncedmem_destroy.
+  syncedmem_t* release() noexcept {
+    syncedmem_t* handle = handle_;
+    handle_ = nullptr;
+    return handle;
+  }
+
+  /// Whether there is an object: false when it was moved from or released.
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+
+  /// The size of each side in bytes.
+  std::size_t size() const {
+    std::size_t bytes = 0;
+    check(syncedmem_size(handle_, &bytes));
+    return bytes;
+  }
+
+  /// How many whole elements of `T` each side holds.
+  template <typename T>
+  std::size_t count() const {
+    return size() / sizeof(T);
+  }
+
+  /// Where the newest data is.
+  syncedmem_head_t head() const {
+    syncedmem_head_t head = SYNCEDMEM_UNINITIALIZED;
+    check(syncedmem_head(handle_, &head));
+    return head;
+  }
+
+  /// The host data, for reading: zeros at the first touch. Throws out_of_memory, error (NO_GPU).
+  template <typename T = void>
+  const T* cpu_data() const {
+    const void* data = nullptr;
+    check(syncedmem_cpu_data(handle_, &data));
+    return static_cast<const T*>(data);
+  }
+
+  /// The host data, for reading and writing; the host is the newest side afterwards. Throws as cpu_data.
+  template <typename T = void>
+  T* mutable_cpu_data() {
+    return writable<T>(syncedmem_mutable_cpu_data);
+  }
+
+  /// The host data, for writing all of it: neither zeroed nor copied, undefined until written. Throws out_of_memory.
+  template <typename T = void>
+  T* overwrite_cpu_data() {
+    return writable<T>(syncedmem_overwrite_cpu_data);
+  }
+
+  /// The device data, for reading; null for size 0. Throws error (NO_GPU).
+  template <typename T = void>
+  const T* gpu_data() const {
+    const void* data = nullptr;
+    check(syncedmem_gpu_data(handle_, &data));
+    return static_cast<const T*>(data);
+  }
+
+  /// The device data, for reading and writing; the device is the newest side afterwards. Throws as gpu_data.
+  template <typename T = void>
+  T* mutable_gpu_data() {
+    return writable<T>(syncedmem_mutable_gpu_data);
+  }
+
+  /// The device data, for writing all of it: neither zeroed nor copied. Throws as gpu_data.
+  template <typename T = void>
+  T* overwrite_gpu_data() {
+    return writable<T>(syncedmem_overwrite_gpu_data);
+  }
+
+  /// Borrows the caller's memory of size() bytes as the host side, which is then the newest. A host block that the
+  /// object owned is freed. Throws std::invalid_argument (NULL).
+  void set_cpu_data(void* data) { check(syncedmem_set_cpu_data(handle_, data)); }
+
+  /// Borrows the caller's device memory: the mirror image of set_cpu_data. Throws error (NO_GPU) too.
+  void set_gpu_data(void* data) { check(syncedmem_set_gpu_data(handle_, data)); }
+
+  /// Starts a copy from host to device on `stream` (null: the default one), which the caller synchronises before
+  /// using the device data. Throws error (NO_GPU, INVALID_STATE).
+  void async_gpu_push(CUstream_st* stream) { check(syncedmem_async_gpu_push(handle_, stream)); }
+
+  /// Gives back the host block while the device holds the newest data. Throws error (INVALID_STATE).
+  void release_cpu() { check(syncedmem_release_cpu(handle_)); }
+
+  /// Gives back the device block while the host holds the newest data. Throws error (INVALID_STATE, NO_GPU).
+  void release_gpu() { check(syncedmem_release_gpu(handle_)); }
+
+ private:
+  struct Adopted {};
+  SyncedMemory(syncedmem_t* handle, Adopted) noexcept : handle_(handle) {}
+
+  template <typename T>
+  T* writable(syncedmem_status_t (*access)(syncedmem_t*, void**)) {
+    void* data = nullptr;
+    check(access(handle_, &data));
+    return static_cast<T*>(data);
+  }
+
+  syncedmem_t* handle_;
+};
+
+inline void swap(SyncedMemory& a, SyncedMemory& b) noexcept { a.swap(b); }
+
+}  // namespace syncedmem
+
+#endif  // SYNCEDMEM_HPP
