@@ -93,7 +93,7 @@ fn size_zero_gives_an_address_and_nothing_to_free() {
 
 #[test]
 fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
-    for bytes in [isize::MAX as usize + 1, usize::MAX - 4096, usize::MAX] {
+    for bytes in [(1 << 56) + 1, isize::MAX as usize, isize::MAX as usize + 1, usize::MAX - 4096, usize::MAX] {
         let mut storage = Storage::new();
         assert_eq!(storage.construct(bytes), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
         assert!(last_error().contains("no address space holds that"), "{}", last_error());
@@ -108,7 +108,7 @@ fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
 #[test]
 fn a_size_that_the_system_refuses_is_told_with_what_is_known() {
     let mut storage = Storage::new();
-    for bytes in [isize::MAX as usize, 1 << 46] {
+    for bytes in [1 << 56, 1 << 46] {
         storage.construct(bytes);
         assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
         let message = last_error();

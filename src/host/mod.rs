@@ -108,7 +108,9 @@ pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) {
 
 /// Refuses a size that no allocation could have.
 pub fn check_size(bytes: usize) -> Result<(), Error> {
-    if bytes > isize::MAX as usize {
+    /// The largest a process can have: 56 bits of x86-64's 57 with five-level page tables.
+    const ADDRESS_SPACE: usize = 1 << 56;
+    if bytes > ADDRESS_SPACE {
         return Err(Error::OutOfMemory { asked: bytes, cause: Cause::Absurd });
     }
     Ok(())
