@@ -126,13 +126,14 @@ impl SyncedMemory {
     /// The address of `side`'s data if nothing need be done for `access`: one load, one compare, no lock.
     #[inline]
     pub fn ready(&self, access: Access, side: Side) -> Option<*mut c_void> {
-        let word = self.load();
-        let ready = match access {
-            Access::Read => word.is_ready_to_read(side),
-            Access::Write | Access::Overwrite => word.is_ready_to_write(side),
-        };
+        self.ready_if(Word::deciding(access, side), side)
+    }
+
+    /// The same, with the bits that decide: none of them, and the answer is always `None`.
+    #[inline]
+    pub fn ready_if(&self, deciding: u64, side: Side) -> Option<*mut c_void> {
         // Relaxed: written before the word that `load` acquired.
-        ready.then(|| self.pointer(side).load(Ordering::Relaxed))
+        self.load().is_ready(deciding, side).then(|| self.pointer(side).load(Ordering::Relaxed))
     }
 
     /// Does what `access` to `side` needs, once for all threads that ask at the same time.

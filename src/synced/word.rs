@@ -3,7 +3,7 @@
 //! The head and the flags are where BVLC's header has them. Byte 31 is padding in every layout of ABI.md:
 //! its top bit says "take the slow path", the other seven are the owning device's ordinal, as a hint.
 
-use crate::head::{Head, Side};
+use crate::head::{Access, Head, Side};
 
 #[cfg(target_endian = "big")]
 compile_error!("the head is taken for the low half of the word");
@@ -17,7 +17,6 @@ const HEAD: u64 = 0xFFFF_FFFF;
 const OWN_CPU: u64 = 1 << 32;
 const PINNED: u64 = 1 << 40;
 const OWN_GPU: u64 = 1 << 48;
-const FLAGS: u64 = 0x00FF_FFFF_0000_0000;
 const SLOW: u64 = 1 << 63;
 const UNKNOWN_DEVICE: u64 = 127 << 56;
 /// No head has this number, and its low bits are those of UNINITIALIZED, which sends every access the slow way.
@@ -40,18 +39,20 @@ impl Word {
         self.0 & HEAD == Head::Uninitialized as u64
     }
 
-    /// Whether `side` can be read right away: it is current, and nothing is in flight. One mask, one compare.
-    #[inline]
-    pub const fn is_ready_to_read(self, side: Side) -> bool {
+    /// The bits that decide whether `access` to `side` needs work.
+    pub const fn deciding(access: Access, side: Side) -> u64 {
         // The heads' numbers are a bit for each side that is current.
-        let current = Head::only_at(side) as u64;
-        self.0 & (current | SLOW) == current
+        match access {
+            Access::Read => SLOW | Head::only_at(side) as u64,
+            Access::Write | Access::Overwrite => SLOW | Head::Synced as u64,
+        }
     }
 
-    /// Whether `side` can be written right away: it alone is current, and nothing is in flight.
+    /// Whether the `deciding` bits of an access to `side` say that it is ready: for reading, that the side is
+    /// current, for writing, that it alone is, and that nothing is in flight. One mask, one compare.
     #[inline]
-    pub const fn is_ready_to_write(self, side: Side) -> bool {
-        self.0 & (Head::Synced as u64 | SLOW) == Head::only_at(side) as u64
+    pub const fn is_ready(self, deciding: u64, side: Side) -> bool {
+        self.0 & deciding == Head::only_at(side) as u64
     }
 
     /// The same with another head, and nothing in flight.
@@ -75,28 +76,34 @@ impl Word {
     pub const fn owns_device(self) -> bool {
         self.0 & OWN_GPU != 0
     }
-
-    /// Whether every flag byte holds 0 or 1, which is all that C++ allows a `bool` to hold.
-    pub const fn has_true_bools(self) -> bool {
-        self.0 & FLAGS & !(OWN_CPU | PINNED | OWN_GPU) == 0
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use crate::head::{Contents, Step};
+
+    fn every_access() -> impl Iterator<Item = (Access, Side)> {
+        let accesses = [Access::Read, Access::Write, Access::Overwrite];
+        accesses.into_iter().flat_map(|access| [(access, Side::Host), (access, Side::Device)])
+    }
+
     const HEADS: [Head; 4] = [Head::Uninitialized, Head::AtCpu, Head::AtGpu, Head::Synced];
+
+    fn is_ready(word: Word, access: Access, side: Side) -> bool {
+        word.is_ready(Word::deciding(access, side), side)
+    }
 
     #[test]
     fn the_fast_path_agrees_with_the_state_machine() {
-        for head in HEADS {
-            for side in [Side::Host, Side::Device] {
+        for (access, side) in every_access() {
+            for head in HEADS {
                 let word = Word::NEW.with_head(head);
-                assert_eq!(word.is_ready_to_read(side), head.is_current(side), "{head:?} {side:?}");
-                assert_eq!(word.is_ready_to_write(side), head == Head::only_at(side), "{head:?} {side:?}");
-                assert!(!Word(word.0 | SLOW).is_ready_to_read(side));
-                assert!(!Word(word.0 | SLOW).is_ready_to_write(side));
+                let nothing_to_do = head.on(access, side) == Step { contents: Contents::Current, head };
+                assert_eq!(is_ready(word, access, side), nothing_to_do, "{access:?} {side:?} {head:?}");
+                assert!(!is_ready(Word(word.0 | SLOW), access, side));
+                assert!(!word.is_ready(0, side), "no bits decide nothing");
             }
         }
     }
@@ -106,17 +113,14 @@ mod tests {
         let garbage = Word(0xA5A5_A5A5_0000_0000);
         assert_eq!(garbage.head(), Some(Head::Uninitialized));
         let word = garbage.with_head(Head::AtCpu).with_host(true, false);
-        assert!(word.has_true_bools());
-        assert!(word.owns_host() && !word.owns_device());
-        assert!(word.is_ready_to_read(Side::Host));
+        assert_eq!(word.0.to_le_bytes(), [1, 0, 0, 0, 1, 0, 0, 127]);
     }
 
     #[test]
     fn a_destroyed_object_is_never_ready_and_has_no_head() {
         assert_eq!(Word::DESTROYED.head(), None);
-        for side in [Side::Host, Side::Device] {
-            assert!(!Word::DESTROYED.is_ready_to_read(side));
-            assert!(!Word::DESTROYED.is_ready_to_write(side));
+        for (access, side) in every_access() {
+            assert!(!is_ready(Word::DESTROYED, access, side));
         }
     }
 

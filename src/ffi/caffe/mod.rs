@@ -9,12 +9,14 @@ mod throw;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::guard::guard;
 use crate::calls::{self, Call, count};
 use crate::head::{Access, Side};
 use crate::host;
 use crate::synced::SyncedMemory;
+use crate::synced::word::Word;
 use fatal::Failure;
 
 /// Unwraps a result on behalf of C++. In a macro, so that no frame of ours but the entry point's is left behind
@@ -37,17 +39,23 @@ macro_rules! accessor {
         /// `this` is a live object.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) -> *mut c_void {
+            // The bits that decide, from when it is known that no call is counted; until then none do, so that
+            // counting costs the fast path not even a branch.
+            static DECIDING: AtomicU64 = AtomicU64::new(0);
             #[cold]
             #[inline(never)]
             extern "C-unwind" fn prepared(this: &SyncedMemory) -> *mut c_void {
                 count($call);
+                if calls::off() {
+                    DECIDING.store(Word::deciding($access, $side), Ordering::Relaxed);
+                }
                 or_fail!($call, this.data($access, $side))
             }
             // SAFETY: C++ calls a member of a live object.
             let this = unsafe { &*this };
-            match this.ready($access, $side) {
-                Some(address) if calls::off() => address,
-                _ => prepared(this),
+            match this.ready_if(DECIDING.load(Ordering::Relaxed), $side) {
+                Some(address) => address,
+                None => prepared(this),
             }
         }
     };
