@@ -12,9 +12,10 @@
  *
  * NULL. No argument may be NULL unless its function says so; what is NULL is refused, not followed.
  *
- * Threads. Any number of threads may call syncedmem_cpu_data and syncedmem_gpu_data on one object at once: exactly
- * one of them allocates, fills and copies, the others wait for it. Every other call on an object needs it alone.
- * Different objects are independent. The functions that set a policy may be called at any time.
+ * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_head and syncedmem_size
+ * on one object at once: exactly one of them allocates, fills and copies, the others wait for it. Every other call
+ * on an object needs it alone. Different objects are independent. The functions that set a policy may be called at
+ * any time. In a signal handler only access to data that is current already is safe.
  *
  * Errors. Functions that return a syncedmem_status_t write their results only on success; otherwise the object is
  * as it was, and syncedmem_last_error() tells the calling thread what was asked, what is wrong and what to do.
@@ -522,8 +523,9 @@ syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
  * C functions never call it.
  *
  * It is called on the failing thread with nothing held, so it may use any object. It gets the status, the
- * message (which lives until it returns) and `user`. It may throw a C++ exception; if it returns, the policy is
- * followed. A failure inside it is not reported to it again.
+ * message (which lives until it returns) and `user`. It may throw a C++ exception, but not `longjmp`; if it
+ * returns, the policy is followed. A failure inside it is not reported to it again, and where there is no memory
+ * to note that it runs, it is not called.
  *
  * Errors: `OUT_OF_MEMORY` (the one in force stays).
  *
@@ -551,12 +553,13 @@ syncedmem_status_t CaffeMallocHost(void **ptr,
 
 /**
  * Frees what `CaffeMallocHost` or `malloc()` returned; `use_cuda` is what the former wrote, or false. NULL is
- * allowed and does nothing.
+ * allowed and does nothing. Memory said to be page-locked stays until exit while there is no GPU to unlock it.
  *
  * # Safety
  * `ptr` is NULL or came from one of them, and is not used any more.
  */
-syncedmem_status_t CaffeFreeHost(void *ptr, bool use_cuda);
+syncedmem_status_t CaffeFreeHost(void *ptr,
+                                 bool use_cuda);
 
 #ifdef __cplusplus
 }  // extern "C"

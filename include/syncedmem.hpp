@@ -12,7 +12,7 @@
  * every other one needs the object alone.
  *
  * A moved-from object has no memory. It may be destroyed, assigned to, swapped and asked whether it has any
- * (operator bool, get); all else throws std::invalid_argument.
+ * (operator bool, get), and release() gives NULL; all else throws std::invalid_argument.
  */
 
 #ifndef SYNCEDMEM_HPP

@@ -82,11 +82,17 @@ fn count_if_on(call: Call) {
     }
 }
 
+/// Begins anew: in a forked child, whose parent reports its own calls.
+pub fn forget() {
+    COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+}
+
 fn destination() -> Option<&'static CStr> {
     settings::environment(c"SYNCEDMEM_CALLS")
 }
 
-/// Runs after every static destructor of the process, so that none of their calls is missed.
+/// Runs when the library is finalised: after `main` and the destructors of the program's own static objects.
+/// Objects that other libraries destroy after that are not counted.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = report;
@@ -121,12 +127,16 @@ fn append(file: &CStr, line: &[u8]) {
     unsafe { libc::close(file) };
 }
 
-/// The process's name, as the kernel has it.
-fn program() -> Text<17> {
-    let mut name = [0u8; 17];
-    // SAFETY: the kernel writes at most 16 bytes.
-    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
-    let name = CStr::from_bytes_until_nul(&name).unwrap_or_default().to_str().unwrap_or_default();
+/// The program's name, without its folder.
+fn program() -> Text<256> {
+    unsafe extern "C" {
+        /// Of the GNU C library: what `argv[0]` ends with.
+        static program_invocation_short_name: *const std::ffi::c_char;
+    }
+    // SAFETY: set before the first line of the process runs, and never changed by anything here.
+    let name = unsafe { program_invocation_short_name };
+    // SAFETY: NUL-terminated, says the C library's manual.
+    let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default();
     let mut text = Text::new();
     // Spaces separate the fields of the line.
     for part in name.chars().map(|c| if c.is_whitespace() { '_' } else { c }) {

@@ -7,8 +7,10 @@
 //!
 //! # How it is laid out
 //! ```text
-//! ffi::{c, caffe}  →  synced  →  head, host, cuda, stats
-//!                     host    →  cuda, stats
+//! ffi::{c, caffe}  →  synced, host (for CaffeMallocHost), calls
+//! synced           →  head, host, cuda, sync
+//! host             →  cuda, stats, sync
+//! everything       →  error, text, settings
 //! ```
 //! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate or
 //! copy. `host` knows where host memory comes from and how it is given back.
@@ -22,6 +24,7 @@ pub mod ffi;
 pub mod head;
 mod host;
 mod settings;
+mod spread;
 mod stats;
 mod sync;
 pub mod synced;

@@ -27,14 +27,9 @@ const COUNTED_FROM: usize = 4096;
 /// Asks for `bytes` under the limit before they are allocated; the limit, if they would exceed it.
 pub fn admit(bytes: usize) -> Result<(), u64> {
     let Some(limit) = settings::host_limit() else { return Ok(()) };
-    let fits =
-        |held: u64| (held as i64).max(0).checked_add_unsigned(bytes as u64).is_some_and(|sum| sum as u64 <= limit);
+    let more = |held: u64| held.checked_add(bytes as u64).filter(|&sum| sum <= limit);
     // Under a limit all counting is on this one stripe, so that two threads cannot both take the last bytes.
-    PAGEABLE[0]
-        .0
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| fits(held).then(|| held.wrapping_add(bytes as u64)))
-        .map(drop)
-        .map_err(|_| limit)
+    PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| limit)
 }
 
 /// Takes back an `admit` whose allocation failed.
@@ -55,16 +50,16 @@ pub fn added<T>(block: NonNull<T>, bytes: usize) {
 /// Counts the block of `bytes` at `block` as given back.
 #[inline]
 pub fn removed<T>(block: NonNull<T>, bytes: usize) {
-    if bytes >= COUNTED_FROM || settings::host_limit().is_some() {
+    if settings::host_limit().is_some() {
+        // Another implementation's block was never admitted: it must not make room for others.
+        let less = |held: u64| Some(held.saturating_sub(bytes as u64));
+        let _ = PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    } else if bytes >= COUNTED_FROM {
         stripe(block).fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 }
 
+/// Threads allocate from arenas of their own, far apart: the middle bits tell them from each other.
 fn stripe<T>(block: NonNull<T>) -> &'static AtomicU64 {
-    let index = match settings::host_limit() {
-        Some(_) => 0,
-        // Threads allocate from arenas of their own, far apart: the middle bits tell them from each other.
-        None => (block.as_ptr().addr() >> 16) % STRIPES,
-    };
-    &PAGEABLE[index].0
+    &PAGEABLE[(block.addr().get() >> 16) % STRIPES].0
 }

@@ -10,8 +10,10 @@ pub(crate) use std::sync::atomic::Ordering;
 
 use cell::UnsafeCell;
 
-/// A lock for a few instructions at a time. One atomic operation takes it and a plain store gives it back, which
-/// is half of what std's costs; it has no owner, so a forked child can give back what its parent took.
+/// A lock for some nanoseconds at a time: a few instructions, or at most one small block from malloc and its zeros.
+///
+/// One atomic operation takes it and a plain store gives it back, which is half of what std's costs; it has no
+/// owner, so a forked child can give back what its parent took.
 pub(crate) struct Lock<T> {
     /// 0: free, 1: held.
     state: AtomicU32,
@@ -46,26 +48,30 @@ mod lock {
                     self.0.release();
                 }
             }
-            self.acquire();
-            let _held = Held(self);
-            // SAFETY: the lock is held until `work` is done, even if it panics.
+            let _held = self.acquire().then(|| Held(self));
+            // SAFETY: the lock is held until `work` is done, even if it panics: by `_held`, or by this thread's fork.
             self.value.with_mut(|value| work(unsafe { &mut *value }))
         }
 
-        /// Takes the lock without looking inside: for fork. Each is followed by one `release`, here or in the child.
+        /// Takes the lock, and says whether it must be released: not if this thread is forking and has it already,
+        /// inside somebody else's fork handler.
         #[inline]
-        pub(crate) fn acquire(&self) {
+        pub(crate) fn acquire(&self) -> bool {
             // Acquire: what the last holder did is seen.
-            if self.state.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-                self.acquire_when_free();
-            }
+            self.state.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() || self.acquire_when_free()
         }
 
         #[cold]
-        fn acquire_when_free(&self) {
+        fn acquire_when_free(&self) -> bool {
             let mut tries = 0u32;
-            // Acquire: as above.
-            while self.state.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            loop {
+                if forking::is_this_thread() {
+                    return false;
+                }
+                // Acquire: as above.
+                if self.state.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    return true;
+                }
                 tries = tries.saturating_add(1);
                 pause(tries);
             }
@@ -79,6 +85,46 @@ mod lock {
     }
 }
 
+/// The calling thread's name for the time of its life: never 0.
+#[cfg(not(loom))]
+#[expect(unsafe_code, reason = "pthread_self")]
+pub(crate) fn this_thread() -> usize {
+    // SAFETY: pthread_self has no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
+#[cfg(loom)]
+pub(crate) fn this_thread() -> usize {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    loom::thread::current().id().hash(&mut hasher);
+    hasher.finish() as usize
+}
+
+/// Which thread is inside fork and holds every lock.
+pub(crate) mod forking {
+    use super::this_thread;
+    // Not loom's: a model has no processes.
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    static THREAD: AtomicUsize = AtomicUsize::new(0);
+
+    /// From now on it is this thread.
+    pub(crate) fn begin() {
+        THREAD.store(this_thread(), Relaxed);
+    }
+
+    /// No longer.
+    pub(crate) fn end() {
+        THREAD.store(0, Relaxed);
+    }
+
+    /// Whether it is this thread. Relaxed: nobody's store but its own can make it so.
+    pub(crate) fn is_this_thread() -> bool {
+        THREAD.load(Relaxed) == this_thread()
+    }
+}
+
 /// Lets the holder go on: it needs nanoseconds, unless it lost its processor.
 fn pause(_tries: u32) {
     #[cfg(loom)]
@@ -88,8 +134,17 @@ fn pause(_tries: u32) {
         0..64 => std::hint::spin_loop(),
         64..128 => std::thread::yield_now(),
         // A holder of lower priority never runs while we only yield.
-        _ => std::thread::sleep(std::time::Duration::from_micros(50)),
+        _ => nap(),
     }
+}
+
+/// Sleeps for 50 microseconds. By `syscall`: std's sleep is a cancellation point, and no thread may end in here.
+#[cfg(not(loom))]
+#[expect(unsafe_code, reason = "nanosleep(2)")]
+fn nap() {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
+    // SAFETY: `time` is live; the remainder is not asked for.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
 }
 
 /// Where threads sleep until something is gone.

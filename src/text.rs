@@ -84,12 +84,15 @@ impl fmt::Display for Bytes {
 }
 
 /// Writes `text` to the process's standard error, whole, without buffering.
+///
+/// By `syscall`, since `write` is a cancellation point: a thread that is cancelled in here would have to unwind
+/// through the guard against panics, which ends the process. A reader that has gone sends SIGPIPE, as for any writer.
 #[expect(unsafe_code, reason = "write(2) without the locks and buffers of std")]
 pub fn to_stderr(text: &[u8]) {
     let mut rest = text;
     while !rest.is_empty() {
         // SAFETY: `rest` is a live slice; the kernel only reads it.
-        let written = unsafe { libc::write(libc::STDERR_FILENO, rest.as_ptr().cast(), rest.len()) };
+        let written = unsafe { libc::syscall(libc::SYS_write, libc::STDERR_FILENO, rest.as_ptr(), rest.len()) };
         match usize::try_from(written) {
             Ok(0) => return,
             Ok(n) => rest = &rest[n.min(rest.len())..],

@@ -1,5 +1,5 @@
-//! Every allocation of every operation fails in turn, alone and with all that follow: each time there is a status, the object is as it was, and
-//! the same call succeeds afterwards. Nothing aborts.
+//! Every allocation of every operation fails in turn, alone and with all that follow: each time there is a status,
+//! the object is as it was, and the same call succeeds afterwards. Nothing aborts.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,

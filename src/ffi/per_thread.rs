@@ -42,7 +42,7 @@ pub fn last_error() -> *const c_char {
     })
 }
 
-/// Runs `callback` unless this thread is inside one already. An exception may pass.
+/// Runs `callback` unless this thread is inside one already, or that cannot be known. An exception may pass.
 pub fn unless_inside_callback(callback: impl FnOnce()) {
     struct Inside<'a>(&'a Cell<bool>);
     impl Drop for Inside<'_> {
@@ -57,7 +57,8 @@ pub fn unless_inside_callback(callback: impl FnOnce()) {
             let _inside = Inside(&state.inside_callback);
             callback();
         }
-        None => callback(),
+        // Without memory to note it down, a callback that fails again could not be told from the first.
+        None => {}
     }
 }
 

@@ -38,8 +38,13 @@ impl Mapping {
     /// Gives the whole mapping back to the system.
     pub fn unmap(self) {
         // SAFETY: the range is a mapping of ours; whoever calls this gave up the block.
-        // It can fail only by splitting a mapping, when there are too many: then it stays mapped, which is a leak.
-        unsafe { libc::munmap(self.base.as_ptr(), self.len) };
+        let failed = unsafe { libc::munmap(self.base.as_ptr(), self.len) };
+        if failed != 0 {
+            // The kernel has merged it with its neighbours, and the process has too many mappings to split it off
+            // (vm.max_map_count): the addresses are lost, but the memory need not be.
+            // SAFETY: as above.
+            unsafe { libc::madvise(self.base.as_ptr(), self.len, libc::MADV_DONTNEED) };
+        }
     }
 
     /// Asks for huge pages in the block's `len` bytes.

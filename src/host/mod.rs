@@ -9,6 +9,7 @@ mod mapping;
 mod recent;
 pub(crate) mod records;
 
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
@@ -38,18 +39,24 @@ pub struct Block {
 }
 
 /// What blocks without bytes point to. Nobody owns it, so nobody frees it.
+/// Compat: it can be written, as what malloc gives for no bytes can: there are callers that do.
 #[repr(align(64))]
-struct Nothing([u8; ALIGNMENT]);
-static NOTHING: Nothing = Nothing([0; ALIGNMENT]);
+struct Nothing(UnsafeCell<[u8; ALIGNMENT]>);
+static NOTHING: Nothing = Nothing(UnsafeCell::new([0; ALIGNMENT]));
+
+// SAFETY: nothing here reads or writes it.
+unsafe impl Sync for Nothing {}
+
+impl Nothing {
+    fn address(&self) -> NonNull<c_void> {
+        NonNull::from(&self.0).cast()
+    }
+}
 
 /// A block of `bytes` for an object, zeroed or with any contents.
 pub fn allocate(bytes: usize, zeroed: bool) -> Result<Block, Error> {
     if bytes == 0 {
-        let address = NonNull::from(&NOTHING.0).cast();
-        return Ok(Block { address, owned: false, pinned: false });
-    }
-    if settings::wants_pinned() {
-        pinned(bytes)?;
+        return Ok(Block { address: NOTHING.address(), owned: false, pinned: false });
     }
     check_size(bytes)?;
     stats::admit(bytes).map_err(|limit| Error::OutOfMemory { asked: bytes, cause: Cause::Limit(limit) })?;
@@ -71,7 +78,7 @@ pub fn allocate(bytes: usize, zeroed: bool) -> Result<Block, Error> {
 /// `address` and `bytes` are those of a block that an object owned and no longer refers to: one of
 /// [`allocate`]'s, or one that an inlined original took from `malloc`.
 pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
-    if bytes == 0 && address == NonNull::from(&NOTHING.0).cast() {
+    if address == NOTHING.address() {
         return;
     }
     stats::removed(address, bytes);
@@ -84,9 +91,7 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
 
 /// What Caffe's `CaffeMallocHost` hands out: memory that `free()` takes, with any contents.
 pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
-    if settings::wants_pinned() {
-        pinned(bytes)?;
-    }
+    settle();
     check_size(bytes)?;
     match aligned(bytes) {
         // Compat: the original's block of no bytes is non-null too, and is passed to free().
@@ -137,18 +142,23 @@ fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
     if failed == 0 { NonNull::new(address) } else { None }
 }
 
+/// Reads the settings, and says what there is to say of them, before any lock is taken.
+///
 /// Page-locked memory needs a driver; without one a block is pageable, and the user hears of it once.
-fn pinned(_bytes: usize) -> Result<(), Error> {
+pub fn settle() {
     use std::sync::atomic::{AtomicBool, Ordering};
     static SAID: AtomicBool = AtomicBool::new(false);
-    match cuda::driver() {
-        Ok(driver) => driver.absurd(),
-        Err(why) => {
-            if !SAID.swap(true, Ordering::Relaxed) {
+    settings::host_limit();
+    settings::malloc_only();
+    settings::huge_pages();
+    if settings::wants_pinned() && !SAID.load(Ordering::Relaxed) {
+        match cuda::driver() {
+            Ok(driver) => driver.absurd(),
+            Err(_) if SAID.swap(true, Ordering::Relaxed) => {}
+            Err(why) => {
                 let said = Text::<300>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n"));
                 to_stderr(said.as_bytes());
             }
-            Ok(())
         }
     }
 }
@@ -163,6 +173,9 @@ impl fmt::Display for Circumstances {
             return Ok(());
         }
         write!(f, "; libsyncedmem holds {} of pageable host memory", Bytes(stats::pageable_held()))?;
+        if settings::host_limit().is_none() {
+            f.write_str(" in blocks of 4 KiB and more")?;
+        }
         if let Some(limit) = limits::address_space() {
             write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;
         }

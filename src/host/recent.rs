@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::ALIGNMENT;
 use crate::settings;
+use crate::spread::spread;
+use crate::sync::this_thread;
 
-/// With [`LARGEST`] it bounds what lies idle: 2 MiB.
+/// With [`LARGEST`] it bounds what lies idle: 2 MiB, and some tiny blocks.
 const SLOTS: usize = 64;
 /// Larger blocks are not kept: to fill one takes longer than to get it from malloc.
 const LARGEST: usize = 32 << 10;
@@ -43,13 +45,12 @@ pub fn take(bytes: usize) -> Option<NonNull<c_void>> {
 /// Keeps a block of `bytes`, or frees it.
 ///
 /// # Safety
-/// The block came from malloc's family with at least that many bytes, and nobody refers to it any more.
+/// The block came from malloc's family, and nobody refers to it any more.
 pub unsafe fn keep_or_free(block: NonNull<c_void>, bytes: usize) {
     let mut surplus = block.as_ptr();
-    // A block of an inlined original's may be less aligned than ours must be.
-    if is_kept(bytes) && block.addr().get() % ALIGNMENT == 0 {
+    if is_kept(bytes) && is_ours(block, bytes) {
         if bytes >= WORD {
-            // SAFETY: the caller's block is large enough, as just checked, and aligned.
+            // SAFETY: the block is large enough, and aligned.
             unsafe { block.cast::<usize>().write(bytes) };
         }
         // Release: the size is seen by whoever takes it. Acquire: as in `take`, for the one that makes room.
@@ -59,16 +60,21 @@ pub unsafe fn keep_or_free(block: NonNull<c_void>, bytes: usize) {
     unsafe { libc::free(surplus) };
 }
 
+/// Whether the block is as good as one of ours. An inlined original's may be less aligned, and an object whose
+/// size was changed behind our back may have a smaller one.
+fn is_ours(block: NonNull<c_void>, bytes: usize) -> bool {
+    // SAFETY: the block is malloc's, says the caller of `keep_or_free`.
+    let room = || unsafe { libc::malloc_usable_size(block.as_ptr()) };
+    block.addr().get() % ALIGNMENT == 0 && (bytes < WORD || room() >= bytes)
+}
+
 fn is_kept(bytes: usize) -> bool {
     (1..=LARGEST).contains(&bytes) && !settings::malloc_only()
 }
 
 /// Threads that work side by side use slots of their own, as far as there are any.
 fn slot(bytes: usize) -> &'static Slot {
-    // SAFETY: pthread_self has no preconditions.
-    let thread = unsafe { libc::pthread_self() } as usize;
-    // The multiplier is 2^64 divided by the golden ratio; the upper bits are the well mixed ones.
-    let hash = (bytes ^ thread.rotate_left(20)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - 6);
+    let hash = (spread(bytes ^ this_thread().rotate_left(20)) >> 32) as usize;
     match TINY.get(bytes.wrapping_sub(1)) {
         Some(slots) => &slots[hash % slots.len()],
         None => &SIZED[hash % SLOTS],
@@ -113,6 +119,15 @@ mod tests {
         // SAFETY: just allocated, and not used again.
         unsafe { keep_or_free(block, BYTES) };
         assert_eq!(take(BYTES).is_some(), aligned);
+    }
+
+    #[test]
+    fn a_block_that_is_smaller_than_its_object_says_is_not_kept() {
+        let _turn = TURN.lock();
+        let block = malloc(64).expect("there is memory");
+        // SAFETY: just allocated, and not used again.
+        unsafe { keep_or_free(block, 30_000) };
+        assert_eq!(take(30_000), None);
     }
 
     #[test]

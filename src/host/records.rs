@@ -6,6 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
 
 use super::mapping::Mapping;
+use crate::spread::spread;
 use crate::sync::Lock;
 
 type Records = HashMap<usize, Mapping, BuildHasherDefault<AddressHasher>>;
@@ -50,7 +51,7 @@ pub fn release() {
     RECORDS.release();
 }
 
-/// Block addresses differ in their middle bits; one multiplication spreads them over the word.
+/// The upper bits of a spread address are the good ones; the map looks at both ends.
 #[derive(Default)]
 struct AddressHasher(u64);
 
@@ -66,7 +67,6 @@ impl Hasher for AddressHasher {
     }
 
     fn write_usize(&mut self, address: usize) {
-        // 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming, volume 3, 6.4).
-        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(20);
+        self.0 = spread(self.0 as usize ^ address).rotate_left(20);
     }
 }

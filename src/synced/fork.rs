@@ -4,11 +4,13 @@
 //! only the entry that says so must go.
 #![expect(unsafe_code, reason = "pthread_atfork")]
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::TABLE;
 use super::table::NoClaim;
-use super::{TABLE, this_thread};
+use crate::calls;
 use crate::host::records;
+use crate::sync::forking;
 
 /// Sees to it that forks are watched. Done at the first claim: nothing happens at load.
 pub fn watch<T>() -> Result<(), NoClaim<T>> {
@@ -25,17 +27,14 @@ pub fn watch<T>() -> Result<(), NoClaim<T>> {
     Ok(())
 }
 
-/// The thread that is forking and holds every lock; 0 if none does.
-static FORKING: AtomicUsize = AtomicUsize::new(0);
-
 /// Takes every lock, in this order: the table's shards, the records of mappings.
 ///
 /// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
 extern "C" fn prepare() {
-    if FORKING.load(Ordering::Relaxed) != this_thread() {
+    if !forking::is_this_thread() {
         TABLE.acquire();
         records::acquire();
-        FORKING.store(this_thread(), Ordering::Relaxed);
+        forking::begin();
     }
 }
 
@@ -46,16 +45,25 @@ extern "C" fn parent() {
 extern "C" fn child() {
     if release() {
         TABLE.forget();
+        calls::forget();
+        IN_CHILD.store(true, Ordering::Relaxed);
     }
 }
 
 /// Gives every lock back, and says whether this call did.
 fn release() -> bool {
-    let held = FORKING.load(Ordering::Relaxed) == this_thread();
+    let held = forking::is_this_thread();
     if held {
-        FORKING.store(0, Ordering::Relaxed);
+        forking::end();
         records::release();
         TABLE.release();
     }
     held
+}
+
+static IN_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process was forked from one that used the library.
+pub fn in_child() -> bool {
+    IN_CHILD.load(Ordering::Relaxed)
 }

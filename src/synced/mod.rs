@@ -4,7 +4,7 @@
 //! is served by one load and one compare; everything else claims the object in the [`table`] first.
 #![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
-mod fork;
+pub(crate) mod fork;
 pub mod table;
 pub mod word;
 
@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 use crate::error::{Cause, Error};
 use crate::head::{Access, Contents, Head, Side};
-use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
 use crate::{cuda, host};
 use table::{Claim, Identity, NoClaim};
 use word::Word;
@@ -100,7 +100,7 @@ impl SyncedMemory {
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // A device block was made by another implementation, in a process where this one finds no driver: it stays.
         // SAFETY: nobody uses its pointers any more, says the caller.
-        unsafe { self.free_host(host) };
+        unsafe { free(host) };
         Ok(())
     }
 
@@ -145,6 +145,7 @@ impl SyncedMemory {
             return cuda::driver()?.absurd();
         }
         watch_forks::<()>().map_err(refused)?;
+        host::settle();
         if self.size.load(Ordering::Relaxed) <= host::BRIEF {
             let brief = || self.prepare_host(access, |outcome| self.store(outcome));
             if let Some(result) = TABLE.briefly(self.address(), brief) {
@@ -193,19 +194,24 @@ impl SyncedMemory {
         let word = word.with_head(Head::AtCpu).with_host(false, false);
         claim.publish(|| self.store(Outcome { host: NonNull::new(data), word }));
         // SAFETY: the object no longer refers to it, nor does the caller.
-        unsafe { self.free_host(old) };
+        unsafe { free(old) };
         Ok(())
     }
 
     /// Borrows the caller's memory as the device side, which is then the newest.
-    pub fn set_gpu_data(&self, _data: *mut c_void) -> Result<(), Error> {
+    pub fn set_gpu_data(&self, data: *mut c_void) -> Result<(), Error> {
         self.head()?;
+        if data.is_null() {
+            return Err(Error::NullData { side: Side::Device });
+        }
         cuda::driver()?.absurd()
     }
 
     /// Starts a copy from host to device on `stream`.
     pub fn async_gpu_push(&self, _stream: *mut c_void) -> Result<(), Error> {
-        self.head()?;
+        let head = self.head()?;
+        // Compat: the original checks this first, whatever the device would say.
+        head.on_push().ok_or(Error::NotAtCpu { head })?;
         cuda::driver()?.absurd()
     }
 
@@ -225,7 +231,7 @@ impl SyncedMemory {
         let word = word.with_head(next).with_host(false, false);
         claim.publish(|| self.store(Outcome { host: None, word }));
         // SAFETY: the object no longer refers to it, nor does the caller.
-        unsafe { self.free_host(old) };
+        unsafe { free(old) };
         Ok(())
     }
 
@@ -238,8 +244,7 @@ impl SyncedMemory {
         let claim = self.claim_always()?;
         let word = self.load();
         word.head().ok_or(Error::InvalidHandle)?;
-        let old_size = self.size.load(Ordering::Relaxed);
-        if bytes <= old_size {
+        if bytes <= self.size.load(Ordering::Relaxed) {
             return Ok(());
         }
         let old = self.owned_host(word);
@@ -250,10 +255,8 @@ impl SyncedMemory {
             // Relaxed: an untouched object leads nobody to a pointer; whoever touches it takes the lock.
             self.word.store(Word::NEW.0, Ordering::Relaxed);
         });
-        if let Some(old) = old {
-            // SAFETY: the object no longer refers to it, nor does the caller; this was its size.
-            unsafe { host::free(old, old_size) };
-        }
+        // SAFETY: the object no longer refers to it, nor does the caller.
+        unsafe { free(old) };
         Ok(())
     }
 
@@ -289,18 +292,10 @@ impl SyncedMemory {
         NonNull::new(self.cpu_ptr.load(Ordering::Relaxed)).filter(|_| touched)
     }
 
-    /// The host block, if there is one and the object must free it.
-    fn owned_host(&self, word: Word) -> Option<NonNull<c_void>> {
-        self.host(word).filter(|_| word.owns_host())
-    }
-
-    /// # Safety
-    /// `block` is what `owned_host` returned, and nobody refers to it any more.
-    unsafe fn free_host(&self, block: Option<NonNull<c_void>>) {
-        if let Some(block) = block {
-            // SAFETY: the caller guarantees it.
-            unsafe { host::free(block, self.size.load(Ordering::Relaxed)) };
-        }
+    /// The host block and its bytes, if there is one and the object must free it. Asked before the object changes.
+    fn owned_host(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
+        let block = self.host(word).filter(|_| word.owns_host())?;
+        Some((block, self.size.load(Ordering::Relaxed)))
     }
 
     fn claim<T>(&self, unless: impl Fn() -> Option<T>) -> Result<Claim<'static>, NoClaim<T>> {
@@ -329,6 +324,17 @@ struct Outcome {
     word: Word,
 }
 
+/// Frees what `owned_host` returned.
+///
+/// # Safety
+/// Nobody refers to it any more.
+unsafe fn free(block: Option<(NonNull<c_void>, usize)>) {
+    if let Some((address, bytes)) = block {
+        // SAFETY: the caller guarantees it.
+        unsafe { host::free(address, bytes) };
+    }
+}
+
 fn watch_forks<T>() -> Result<(), NoClaim<T>> {
     // A model has no processes.
     if cfg!(loom) { Ok(()) } else { fork::watch() }
@@ -342,18 +348,4 @@ fn refused<T>(why: NoClaim<T>) -> Error {
         // Only an `unless` that answers leads here, and its callers take the answer.
         NoClaim::Unneeded(_) => Error::Internal,
     }
-}
-
-#[cfg(not(loom))]
-fn this_thread() -> usize {
-    // SAFETY: pthread_self has no preconditions.
-    unsafe { libc::pthread_self() as usize }
-}
-
-#[cfg(loom)]
-fn this_thread() -> usize {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    loom::thread::current().id().hash(&mut hasher);
-    hasher.finish() as usize
 }

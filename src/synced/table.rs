@@ -8,6 +8,7 @@
 //!
 //! Work of some nanoseconds is not worth a claim: it is done under the shard's lock, see [`Table::briefly`].
 
+use crate::spread::spread;
 use crate::sync::{AtomicUsize, Gate, Lock, Ordering};
 
 #[cfg(not(loom))]
@@ -155,7 +156,9 @@ impl Table {
 
     /// Holds every entry still, until `release`: for fork.
     pub fn acquire(&self) {
-        self.shards.iter().for_each(|shard| shard.entries.acquire());
+        for shard in &self.shards {
+            shard.entries.acquire();
+        }
     }
 
     /// Ends `acquire`.
@@ -173,9 +176,8 @@ impl Table {
 
     #[inline]
     fn shard(&self, object: usize) -> &Shard {
-        // Objects are at least 32 bytes apart; the multiplier is 2^64 divided by the golden ratio.
-        let hash = (object >> 5).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        &self.shards[(hash >> 32) % SHARDS]
+        // Objects are at least 32 bytes apart.
+        &self.shards[(spread(object >> 5) >> 32) as usize % SHARDS]
     }
 }
 

@@ -16,7 +16,6 @@ pub struct Word(pub u64);
 const HEAD: u64 = 0xFFFF_FFFF;
 const OWN_CPU: u64 = 1 << 32;
 const PINNED: u64 = 1 << 40;
-const OWN_GPU: u64 = 1 << 48;
 const SLOW: u64 = 1 << 63;
 const UNKNOWN_DEVICE: u64 = 127 << 56;
 /// No head has this number, and its low bits are those of UNINITIALIZED, which sends every access the slow way.
@@ -70,11 +69,6 @@ impl Word {
     /// Whether the object must give back its host block. Asked only where there is one.
     pub const fn owns_host(self) -> bool {
         self.0 & OWN_CPU != 0
-    }
-
-    /// Whether the object must give back its device block. Asked only where there is one.
-    pub const fn owns_device(self) -> bool {
-        self.0 & OWN_GPU != 0
     }
 }
 

@@ -37,7 +37,7 @@ pub unsafe extern "C" fn CaffeMallocHost(
 }
 
 /// Frees what `CaffeMallocHost` or `malloc()` returned; `use_cuda` is what the former wrote, or false. NULL is
-/// allowed and does nothing.
+/// allowed and does nothing. Memory said to be page-locked stays until exit while there is no GPU to unlock it.
 ///
 /// # Safety
 /// `ptr` is NULL or came from one of them, and is not used any more.

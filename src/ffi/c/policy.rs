@@ -138,8 +138,9 @@ pub unsafe extern "C" fn syncedmem_get_error_policy(policy: *mut syncedmem_error
 /// C functions never call it.
 ///
 /// It is called on the failing thread with nothing held, so it may use any object. It gets the status, the
-/// message (which lives until it returns) and `user`. It may throw a C++ exception; if it returns, the policy is
-/// followed. A failure inside it is not reported to it again.
+/// message (which lives until it returns) and `user`. It may throw a C++ exception, but not `longjmp`; if it
+/// returns, the policy is followed. A failure inside it is not reported to it again, and where there is no memory
+/// to note that it runs, it is not called.
 ///
 /// Errors: `OUT_OF_MEMORY` (the one in force stays).
 ///

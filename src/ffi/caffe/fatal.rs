@@ -2,10 +2,11 @@
 //! aborts as Caffe did or, when that was asked for, an exception is thrown.
 //!
 //! All of this runs after the guard against panics and outside it, with nothing held: exceptions pass.
-#![expect(unsafe_code, reason = "abort, gettid and the local time")]
+#![expect(unsafe_code, reason = "abort and gettid")]
 
 use std::fmt::Write;
 
+use super::local_time::LocalTime;
 use super::{callback, throw};
 use crate::calls::Call;
 use crate::error::Error;
@@ -66,7 +67,7 @@ impl Failure {
         sentence
     }
 
-    /// Where BVLC's master says it, file and line.
+    /// Where BVLC's master says it, file and line; for a push, where the device first fails it.
     /// Compat: log filters look for them.
     fn origin(&self) -> &'static str {
         match (self.error, self.call) {
@@ -79,37 +80,27 @@ impl Failure {
             (Error::NoGpu { .. }, Call::MutableGpuData) => "syncedmem.cpp:150",
             (Error::NoGpu { .. }, Call::AsyncGpuPush) => "syncedmem.cpp:160",
             (Error::NoGpu { .. }, _) => "syncedmem.cpp:57",
-            _ => concat!(file!(), ":", line!()),
+            // Caffe has no words for these.
+            _ => "libsyncedmem:1",
         }
     }
 
     /// A line as glog writes it: `F0102 03:04:05.678901  2345 syncedmem.hpp:33] Check failed: …`.
     fn log(&self, sentence: &Sentence) -> Text<1200> {
-        let (now, microseconds) = local_time();
+        let now = LocalTime::now();
         // SAFETY: gettid has no preconditions. (syscall: glibc has had a function for it only since 2.30.)
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         Text::of(format_args!(
             "F{:02}{:02} {:02}:{:02}:{:02}.{:06} {:5} {}] {}\n",
-            now.tm_mon + 1,
-            now.tm_mday,
-            now.tm_hour,
-            now.tm_min,
-            now.tm_sec,
-            microseconds,
+            now.month,
+            now.day,
+            now.second_of_day / 3600,
+            now.second_of_day / 60 % 60,
+            now.second_of_day % 60,
+            now.microsecond,
             thread,
             self.origin(),
             sentence.as_ref()
         ))
     }
-}
-
-fn local_time() -> (libc::tm, i64) {
-    let mut clock = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `clock` is writable.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut clock) };
-    // SAFETY: all zeros is a value of `tm`, whose pointer may be null.
-    let mut local: libc::tm = unsafe { std::mem::zeroed() };
-    // SAFETY: both are live; if the time zone cannot be read, UTC is used.
-    unsafe { libc::localtime_r(&clock.tv_sec, &mut local) };
-    (local, clock.tv_nsec / 1000)
 }

@@ -5,6 +5,7 @@
 
 pub mod callback;
 mod fatal;
+mod local_time;
 mod throw;
 
 use std::ffi::c_void;
