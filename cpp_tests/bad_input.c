@@ -192,14 +192,14 @@ static void sizes_that_cannot_exist(void) {
 
 /* It may exist, but this machine has not that much. */
 static void more_than_there_is(void) {
-  const size_t size = (size_t)1 << 60;
+  const size_t size = (size_t)1 << 55;
   syncedmem_t *mem = NULL;
   void *data = sentinel;
   syncedmem_head_t head = SYNCEDMEM_SYNCED;
 
   WORKS(syncedmem_create(size, &mem));
-  REFUSED(syncedmem_mutable_cpu_data(mem, &data), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "1.0 EiB");
-  REFUSED(syncedmem_overwrite_cpu_data(mem, &data), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "1.0 EiB");
+  REFUSED(syncedmem_mutable_cpu_data(mem, &data), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "32.0 PiB");
+  REFUSED(syncedmem_overwrite_cpu_data(mem, &data), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "32.0 PiB");
   WORKS(syncedmem_head(mem, &head));
   CHECK(data == sentinel && head == SYNCEDMEM_UNINITIALIZED);
   WORKS(syncedmem_destroy(mem));

@@ -56,7 +56,7 @@ TYPED_TEST(SyncedMemoryOnTheHost, BeginsUntouchedWithTheSizeItWasGiven) {
 }
 
 TYPED_TEST(SyncedMemoryOnTheHost, MayHaveASizeThatNobodyCouldAllocateUntilItIsTouched) {
-  const std::size_t size = std::size_t(1) << 62;
+  const std::size_t size = std::size_t(1) << 55;
   EXPECT_EQ(TypeParam(size).size(), size);
 }
 

@@ -92,7 +92,7 @@ TEST(Wrapper, ThrowsABadAllocThatSaysWhatWasAsked) {
   } catch (const std::bad_alloc& exception) {
     EXPECT_TRUE(contains(exception.what(), "18446744073709551615 bytes")) << exception.what();
   }
-  SyncedMemory memory(std::size_t(1) << 62);
+  SyncedMemory memory(std::size_t(1) << 55);
   EXPECT_THROW(memory.cpu_data(), syncedmem::out_of_memory);
   EXPECT_THROW(memory.mutable_cpu_data(), syncedmem::out_of_memory);
   EXPECT_THROW(memory.overwrite_cpu_data(), syncedmem::out_of_memory);
