@@ -40,8 +40,10 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
     let errors = in_a_process_of_its_own(name, &[("SYNCEDMEM_PIN", "always")], || {
         let mut thread = 0;
         let mut result = std::ptr::null_mut();
-        let start: extern "C-unwind" fn(*mut c_void) -> *mut c_void = body;
-        let start = unsafe { std::mem::transmute::<_, extern "C" fn(*mut c_void) -> *mut c_void>(start) };
+        // POSIX unwinds a cancelled thread through its start routine, for which libc's type has no room.
+        type Unwinding = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+        type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+        let start = unsafe { std::mem::transmute::<Unwinding, Start>(body) };
         let (attributes, argument) = (std::ptr::null(), std::ptr::null_mut());
         assert_eq!(unsafe { libc::pthread_create(&mut thread, attributes, start, argument) }, 0);
         assert_eq!(unsafe { libc::pthread_join(thread, &mut result) }, 0);
