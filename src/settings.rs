@@ -3,7 +3,7 @@
 //! Nothing is read at load, and reading allocates nothing.
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use crate::text::{Text, to_stderr};
 
@@ -34,6 +34,7 @@ impl Choice {
         let known = index < self.names.len();
         if known {
             self.chosen.store(index as u8 + 1, Ordering::Relaxed);
+            UNSETTLED.store(true, Ordering::Relaxed);
         }
         known
     }
@@ -70,6 +71,29 @@ impl Choice {
         }
         let _ = writeln!(text, "; using {}", self.names[0]);
         to_stderr(text.as_bytes());
+    }
+}
+
+/// Whether a setting may have been chosen since `settle`.
+static UNSETTLED: AtomicBool = AtomicBool::new(true);
+
+/// Reads what host blocks need to know, so that it need not be read later with a lock held.
+/// Whether anything may have changed since the last time.
+#[inline]
+pub fn settle() -> bool {
+    let unsettled = UNSETTLED.load(Ordering::Relaxed);
+    if unsettled {
+        UNSETTLED.store(false, Ordering::Relaxed);
+        read_all();
+    }
+    unsettled
+}
+
+#[cold]
+fn read_all() {
+    host_limit();
+    for choice in [&MODE, &PIN, &HOST_BLOCKS, &HUGE_PAGES] {
+        choice.get();
     }
 }
 

@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::settings;
+use crate::spread::spread;
 
 const STRIPES: usize = 16;
 
@@ -59,7 +60,7 @@ pub fn removed<T>(block: NonNull<T>, bytes: usize) {
     }
 }
 
-/// Threads allocate from arenas of their own, far apart: the middle bits tell them from each other.
+/// Threads allocate from arenas of their own, far apart: all but the low bits tell them from each other.
 fn stripe<T>(block: NonNull<T>) -> &'static AtomicU64 {
-    &PAGEABLE[(block.addr().get() >> 16) % STRIPES].0
+    &PAGEABLE[(spread(block.addr().get() >> 16) >> 32) as usize % STRIPES].0
 }

@@ -143,22 +143,27 @@ fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
 }
 
 /// Reads the settings, and says what there is to say of them, before any lock is taken.
-///
-/// Page-locked memory needs a driver; without one a block is pageable, and the user hears of it once.
+#[inline]
 pub fn settle() {
+    if settings::settle() {
+        say_if_not_pinned();
+    }
+}
+
+/// Page-locked memory needs a driver; without one a block is pageable, and the user hears of it once.
+#[cold]
+fn say_if_not_pinned() {
     use std::sync::atomic::{AtomicBool, Ordering};
     static SAID: AtomicBool = AtomicBool::new(false);
-    settings::host_limit();
-    settings::malloc_only();
-    settings::huge_pages();
-    if settings::wants_pinned() && !SAID.load(Ordering::Relaxed) {
-        match cuda::driver() {
-            Ok(driver) => driver.absurd(),
-            Err(_) if SAID.swap(true, Ordering::Relaxed) => {}
-            Err(why) => {
-                let said = Text::<300>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n"));
-                to_stderr(said.as_bytes());
-            }
+    if !settings::wants_pinned() {
+        return;
+    }
+    match cuda::driver() {
+        Ok(driver) => driver.absurd(),
+        Err(_) if SAID.swap(true, Ordering::Relaxed) => {}
+        Err(why) => {
+            let said = Text::<300>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n"));
+            to_stderr(said.as_bytes());
         }
     }
 }

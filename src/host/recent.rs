@@ -20,11 +20,15 @@ const LARGEST: usize = 32 << 10;
 /// A block of so many bytes has room for its size.
 const WORD: usize = size_of::<usize>();
 
-type Slot = AtomicPtr<c_void>;
+/// A place for one block, on a cache line of its own: threads that work side by side do not slow each other down.
+#[repr(align(64))]
+struct Slot(AtomicPtr<c_void>);
+const EMPTY: Slot = Slot(AtomicPtr::new(std::ptr::null_mut()));
+
 /// Blocks of any size from [`WORD`] on: the first word of each says which.
-static SIZED: [Slot; SLOTS] = [const { Slot::new(std::ptr::null_mut()) }; SLOTS];
+static SIZED: [Slot; SLOTS] = [const { EMPTY }; SLOTS];
 /// Blocks too small for that, by size.
-static TINY: [[Slot; 8]; WORD - 1] = [const { [const { Slot::new(std::ptr::null_mut()) }; 8] }; WORD - 1];
+static TINY: [[Slot; 8]; WORD - 1] = [const { [const { EMPTY }; 8] }; WORD - 1];
 
 /// A block of exactly `bytes`, if one was kept.
 pub fn take(bytes: usize) -> Option<NonNull<c_void>> {
@@ -73,11 +77,11 @@ fn is_kept(bytes: usize) -> bool {
 }
 
 /// Threads that work side by side use slots of their own, as far as there are any.
-fn slot(bytes: usize) -> &'static Slot {
+fn slot(bytes: usize) -> &'static AtomicPtr<c_void> {
     let hash = (spread(bytes ^ this_thread().rotate_left(20)) >> 32) as usize;
     match TINY.get(bytes.wrapping_sub(1)) {
-        Some(slots) => &slots[hash % slots.len()],
-        None => &SIZED[hash % SLOTS],
+        Some(slots) => &slots[hash % slots.len()].0,
+        None => &SIZED[hash % SLOTS].0,
     }
 }
 

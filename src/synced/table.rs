@@ -12,7 +12,7 @@ use crate::spread::spread;
 use crate::sync::{AtomicUsize, Gate, Lock, Ordering};
 
 #[cfg(not(loom))]
-const SHARDS: usize = 64;
+const SHARDS: usize = 256;
 #[cfg(loom)]
 const SHARDS: usize = 1;
 
