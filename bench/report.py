@@ -174,6 +174,14 @@ def shown(row: Row, samples: List[float]) -> str:
     return f"{readable(statistics.median(samples), row.unit)} [{low} - {high}]"
 
 
+def readable_path(path: str) -> str:
+    """A path as others can read it: from the source tree, or from the home folder."""
+    for folder, name in ((Path(__file__).resolve().parent.parent, ""), (Path.home(), "~/")):
+        if folder in Path(path).parents:
+            return name + str(Path(path).relative_to(folder))
+    return path
+
+
 def print_header(about: Dict[str, str], system: Dict[str, object]) -> None:
     memory = system["memory_bytes"]
     gib = f"{memory / 2**30:.1f} GiB" if isinstance(memory, int) else "memory unknown"
@@ -183,8 +191,8 @@ def print_header(about: Dict[str, str], system: Dict[str, object]) -> None:
     pinned = about["pinned_to"]
     binding = f"pinned to processor {pinned}" if pinned != "none" else "not pinned (refused by the system)"
     lines = [
-        ("original", f"{about['original']} ({about['original_inner_calls']} calls to its own, all bound inside)"),
-        ("library", f"{about['library']} ({about['library_inner_calls']} calls to its own, all bound inside)"),
+        ("original", f"{readable_path(about['original'])} ({about['original_inner_calls']} calls to its own, all bound inside)"),
+        ("library", f"{readable_path(about['library'])} ({about['library_inner_calls']} calls to its own, all bound inside)"),
         ("machine", f"{system['processor']}, {about['processors']} processors, {gib}, {kind}"),
         ("system", f"{system['kernel']}, {system['c_library']}; {binding}"),
         ("huge pages", f"{system['huge_pages']}, defrag {system['huge_page_defrag']}"),
