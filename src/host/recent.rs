@@ -23,12 +23,17 @@ const WORD: usize = size_of::<usize>();
 /// A place for one block, on a cache line of its own: threads that work side by side do not slow each other down.
 #[repr(align(64))]
 struct Slot(AtomicPtr<c_void>);
-const EMPTY: Slot = Slot(AtomicPtr::new(std::ptr::null_mut()));
+
+impl Slot {
+    const fn empty() -> Slot {
+        Slot(AtomicPtr::new(std::ptr::null_mut()))
+    }
+}
 
 /// Blocks of any size from [`WORD`] on: the first word of each says which.
-static SIZED: [Slot; SLOTS] = [const { EMPTY }; SLOTS];
+static SIZED: [Slot; SLOTS] = [const { Slot::empty() }; SLOTS];
 /// Blocks too small for that, by size.
-static TINY: [[Slot; 8]; WORD - 1] = [const { [const { EMPTY }; 8] }; WORD - 1];
+static TINY: [[Slot; 8]; WORD - 1] = [const { [const { Slot::empty() }; 8] }; WORD - 1];
 
 /// A block of exactly `bytes`, if one was kept.
 pub fn take(bytes: usize) -> Option<NonNull<c_void>> {
