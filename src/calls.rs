@@ -56,7 +56,7 @@ const ON: u8 = 1;
 const UNREAD: u8 = 2;
 static STATE: AtomicU8 = AtomicU8::new(UNREAD);
 
-/// Whether no call is counted: the one predictable branch that counting costs when it is off.
+/// Whether no call is counted: one predictable branch for constructors and destructors, none for accessors.
 #[inline(always)]
 pub fn off() -> bool {
     STATE.load(Ordering::Relaxed) == OFF

@@ -32,7 +32,10 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
         // Deferred, as by default: it takes effect at the next cancellation point.
         unsafe { pthread_cancel(libc::pthread_self()) };
         // Says on standard error that memory is not page-locked.
-        TOUCHED.store(usize::from(touch(100)), Ordering::Relaxed);
+        let touched = touch(100);
+        // Looks for limits, to name them in the error.
+        let refused = !touch(1 << 46);
+        TOUCHED.store(usize::from(touched && refused), Ordering::Relaxed);
         unsafe { pthread_testcancel() };
         std::ptr::null_mut()
     }

@@ -1,5 +1,5 @@
 //! Limits on the process's memory, for messages: read when an allocation failed, without allocating.
-#![expect(unsafe_code, reason = "getrlimit, open, read and close are called here")]
+#![expect(unsafe_code, reason = "getrlimit(2), openat(2), read(2) and close(2)")]
 
 use crate::text::Text;
 
@@ -49,15 +49,18 @@ fn smallest(mount: &str, path: &str, file: &str) -> Option<u64> {
 }
 
 /// The beginning of a small file, as much of it as `buffer` takes.
+///
+/// By `syscall`, since the functions are cancellation points, and no thread may end in here.
 fn read<'b>(path: &std::ffi::CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
+    const FLAGS: i32 = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: `path` is NUL-terminated.
-    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), FLAGS) };
     if file < 0 {
         return None;
     }
     // SAFETY: `buffer` is writable for its length.
-    let read = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
+    let read = unsafe { libc::syscall(libc::SYS_read, file, buffer.as_mut_ptr(), buffer.len()) };
     // SAFETY: `file` was opened above and is not used again.
-    unsafe { libc::close(file) };
+    unsafe { libc::syscall(libc::SYS_close, file) };
     std::str::from_utf8(&buffer[..usize::try_from(read).ok()?]).ok()
 }
