@@ -1,0 +1,177 @@
+//! The primary context: one for each device, shared by whoever retains it.
+
+use super::{Check, Session, check};
+use crate::driver::calls;
+use crate::driver::numbers::SCHEDULE_BLOCKING_SYNC;
+use crate::driver::status::{INVALID_CONTEXT, INVALID_DEVICE};
+use crate::driver::table::Handle;
+use crate::verdict::{Must, Outcome, differ, ensure, equal};
+
+pub(crate) const CHECKS: &[Check] = &[
+    check!(
+        Init,
+        it_is_inactive_until_it_is_retained,
+        "Driver API, Primary Context Management, cuDevicePrimaryCtxGetState"
+    ),
+    check!(Init, retaining_it_makes_it_active, "Driver API, Primary Context Management, cuDevicePrimaryCtxRetain"),
+    check!(
+        Init,
+        retaining_it_makes_nothing_current,
+        "Driver API, Primary Context Management, cuDevicePrimaryCtxRetain"
+    ),
+    check!(
+        Init,
+        retaining_it_twice_gives_the_same_context,
+        "Driver API, Primary Context Management, introduction: unique per device"
+    ),
+    check!(
+        Init,
+        it_stays_active_until_the_last_release,
+        "Driver API, Primary Context Management, cuDevicePrimaryCtxRelease"
+    ),
+    check!(
+        Init,
+        releasing_what_nobody_retains_is_refused,
+        "Driver API, Primary Context Management, cuDevicePrimaryCtxRelease"
+    ),
+    check!(Init, releasing_it_pops_nothing, "Driver API, Primary Context Management, cuDevicePrimaryCtxRelease"),
+    check!(
+        Init,
+        its_memory_goes_with_the_last_release,
+        "Driver API, Primary Context Management, cuDevicePrimaryCtxRelease"
+    ),
+    check!(Init, its_memory_goes_with_a_reset, "Driver API, Primary Context Management, cuDevicePrimaryCtxReset"),
+    check!(Init, it_may_be_released_after_a_reset, "Driver API, Primary Context Management, cuDevicePrimaryCtxReset"),
+    check!(Init, each_life_of_it_has_an_id_of_its_own, "Driver API, Context Management, cuCtxGetId"),
+    check!(
+        Init,
+        its_flags_can_be_set_before_it_is_retained,
+        "Driver API, Primary Context Management, cuDevicePrimaryCtxSetFlags"
+    ),
+    check!(Init, no_device_has_no_primary_context, "Driver API, Primary Context Management, cuDevicePrimaryCtxRetain"),
+];
+
+/// Released when dropped.
+struct Retained {
+    device: i32,
+    context: Handle,
+}
+
+impl Retained {
+    fn new(session: &Session) -> Result<Self, crate::verdict::Verdict> {
+        Ok(Retained { device: session.device, context: calls::primary_retain(session.device).must()? })
+    }
+}
+
+impl Drop for Retained {
+    fn drop(&mut self) {
+        let _ = calls::primary_release(self.device);
+    }
+}
+
+fn is_active(session: &Session) -> Result<bool, crate::verdict::Verdict> {
+    Ok(calls::primary_state(session.device).must()?.1)
+}
+
+fn it_is_inactive_until_it_is_retained(session: &Session) -> Outcome {
+    equal("whether it is active", false, is_active(session)?)
+}
+
+fn retaining_it_makes_it_active(session: &Session) -> Outcome {
+    let retained = Retained::new(session)?;
+    ensure(retained.context != 0, "a context", "NULL")?;
+    equal("whether it is active", true, is_active(session)?)
+}
+
+fn retaining_it_makes_nothing_current(session: &Session) -> Outcome {
+    let _retained = Retained::new(session)?;
+    equal("the current context", 0, calls::current().must()?)
+}
+
+fn retaining_it_twice_gives_the_same_context(session: &Session) -> Outcome {
+    let one = Retained::new(session)?;
+    let two = Retained::new(session)?;
+    equal("the second", one.context, two.context)
+}
+
+fn it_stays_active_until_the_last_release(session: &Session) -> Outcome {
+    let one = Retained::new(session)?;
+    let two = Retained::new(session)?;
+    drop(two);
+    equal("whether it is active after the first release", true, is_active(session)?)?;
+    drop(one);
+    equal("whether it is active after the last", false, is_active(session)?)
+}
+
+fn releasing_what_nobody_retains_is_refused(session: &Session) -> Outcome {
+    calls::primary_release(session.device)?.is(INVALID_CONTEXT)
+}
+
+fn releasing_it_pops_nothing(session: &Session) -> Outcome {
+    let one = Retained::new(session)?;
+    let two = Retained::new(session)?;
+    calls::push(one.context).must()?;
+    drop(two);
+    equal("the current context", one.context, calls::current().must()?)?;
+    calls::pop().must()?;
+    Ok(())
+}
+
+/// Bytes that are free in the retained context.
+fn free_in(retained: &Retained) -> Result<usize, crate::verdict::Verdict> {
+    calls::push(retained.context).must()?;
+    let (free, _) = calls::memory_info().must()?;
+    calls::pop().must()?;
+    Ok(free)
+}
+
+const LARGE: usize = 48 << 20;
+
+fn its_memory_goes_with_the_last_release(session: &Session) -> Outcome {
+    let retained = Retained::new(session)?;
+    let before = free_in(&retained)?;
+    calls::push(retained.context).must()?;
+    let _left_behind = calls::memory_alloc(LARGE).must()?;
+    calls::pop().must()?;
+    drop(retained);
+    let after = free_in(&Retained::new(session)?)?;
+    ensure(after + LARGE / 2 > before, format!("about {before} bytes to be free"), after.to_string())
+}
+
+fn its_memory_goes_with_a_reset(session: &Session) -> Outcome {
+    let before = free_in(&Retained::new(session)?)?;
+    let retained = Retained::new(session)?;
+    calls::push(retained.context).must()?;
+    let _left_behind = calls::memory_alloc(LARGE).must()?;
+    calls::pop().must()?;
+    calls::primary_reset(session.device).must()?;
+    drop(retained);
+    let after = free_in(&Retained::new(session)?)?;
+    ensure(after + LARGE / 2 > before, format!("about {before} bytes to be free"), after.to_string())
+}
+
+fn it_may_be_released_after_a_reset(session: &Session) -> Outcome {
+    calls::primary_retain(session.device).must()?;
+    calls::primary_reset(session.device).must()?;
+    calls::primary_release(session.device).must()?;
+    equal("whether it is active", false, is_active(session)?)
+}
+
+fn each_life_of_it_has_an_id_of_its_own(session: &Session) -> Outcome {
+    let one = calls::context_id(Retained::new(session)?.context).must()?;
+    let two = calls::context_id(Retained::new(session)?.context).must()?;
+    differ("the ids", one, two)
+}
+
+fn its_flags_can_be_set_before_it_is_retained(session: &Session) -> Outcome {
+    calls::primary_set_flags(session.device, SCHEDULE_BLOCKING_SYNC).must()?;
+    let (flags, active) = calls::primary_state(session.device).must()?;
+    calls::primary_set_flags(session.device, 0).must()?;
+    equal("whether it is active", false, active)?;
+    equal("the bit that was set", SCHEDULE_BLOCKING_SYNC, flags & SCHEDULE_BLOCKING_SYNC)
+}
+
+fn no_device_has_no_primary_context(_: &Session) -> Outcome {
+    let count = calls::device_count().must()?;
+    calls::primary_retain(count)?.0.is(INVALID_DEVICE)
+}

@@ -1,0 +1,43 @@
+//! Numbers of `cuda.h`.
+
+pub(crate) mod device {
+    pub(crate) const MAX_THREADS_PER_BLOCK: i32 = 1;
+    pub(crate) const WARP_SIZE: i32 = 10;
+    pub(crate) const UNIFIED_ADDRESSING: i32 = 41;
+    pub(crate) const COMPUTE_CAPABILITY_MAJOR: i32 = 75;
+    pub(crate) const COMPUTE_CAPABILITY_MINOR: i32 = 76;
+    pub(crate) const MANAGED_MEMORY: i32 = 83;
+    pub(crate) const MEMORY_POOLS_SUPPORTED: i32 = 115;
+}
+
+pub(crate) mod pointer {
+    pub(crate) const CONTEXT: i32 = 1;
+    pub(crate) const MEMORY_TYPE: i32 = 2;
+    pub(crate) const DEVICE_POINTER: i32 = 3;
+    pub(crate) const HOST_POINTER: i32 = 4;
+    pub(crate) const BUFFER_ID: i32 = 7;
+    pub(crate) const IS_MANAGED: i32 = 8;
+    pub(crate) const DEVICE_ORDINAL: i32 = 9;
+    pub(crate) const RANGE_START_ADDR: i32 = 11;
+    pub(crate) const RANGE_SIZE: i32 = 12;
+}
+
+pub(crate) const MEMORY_TYPE_HOST: u64 = 1;
+pub(crate) const MEMORY_TYPE_DEVICE: u64 = 2;
+
+pub(crate) const HOST_PORTABLE: u32 = 1;
+pub(crate) const HOST_DEVICEMAP: u32 = 2;
+pub(crate) const HOST_WRITECOMBINED: u32 = 4;
+
+pub(crate) const SCHEDULE_BLOCKING_SYNC: u32 = 4;
+
+pub(crate) const STREAM_NON_BLOCKING: u32 = 1;
+/// The legacy default stream, by the handle that always means it.
+pub(crate) const STREAM_LEGACY: usize = 1;
+pub(crate) const STREAM_PER_THREAD: usize = 2;
+
+pub(crate) const EVENT_DISABLE_TIMING: u32 = 2;
+
+pub(crate) const ATTACH_GLOBAL: u32 = 1;
+
+pub(crate) const POOL_RELEASE_THRESHOLD: i32 = 4;

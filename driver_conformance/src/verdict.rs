@@ -1,0 +1,104 @@
+//! What a check comes to, and the words for it.
+
+use crate::driver::status::{self, Status};
+use std::fmt::Debug;
+
+/// Why a check did not pass.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    Failed { expected: String, got: String },
+    Skipped(String),
+}
+
+/// What a check returns.
+pub(crate) type Outcome = Result<(), Verdict>;
+
+impl Verdict {
+    pub(crate) fn missing(entry_point: &str) -> Self {
+        Verdict::Skipped(format!("the driver has no {entry_point}"))
+    }
+
+    pub(crate) fn skipped(why: impl Into<String>) -> Self {
+        Verdict::Skipped(why.into())
+    }
+}
+
+/// A driver call that returned.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub(crate) struct Reply {
+    pub(crate) call: &'static str,
+    pub(crate) status: Status,
+}
+
+impl Reply {
+    pub(crate) fn ok(self) -> Outcome {
+        self.is(status::SUCCESS)
+    }
+
+    pub(crate) fn is(self, expected: Status) -> Outcome {
+        self.is_one_of(&[expected])
+    }
+
+    pub(crate) fn is_one_of(self, expected: &[Status]) -> Outcome {
+        if expected.contains(&self.status) {
+            return Ok(());
+        }
+        let names: Vec<String> = expected.iter().map(|&status| status::named(status)).collect();
+        let expected = format!("{} from {}", names.join(" or "), self.call);
+        Err(Verdict::Failed { expected, got: status::named(self.status) })
+    }
+
+    pub(crate) fn fails(self) -> Outcome {
+        let expected = format!("an error from {}", self.call);
+        if self.status == status::SUCCESS {
+            return Err(Verdict::Failed { expected, got: status::named(self.status) });
+        }
+        Ok(())
+    }
+}
+
+/// A driver call that returned a value besides its status; or the driver lacks the entry point.
+pub(crate) type Answer<T> = Result<(Reply, T), Verdict>;
+
+/// For answers that have to be successes.
+pub(crate) trait Must<T> {
+    fn must(self) -> Result<T, Verdict>;
+}
+
+impl<T> Must<T> for Answer<T> {
+    fn must(self) -> Result<T, Verdict> {
+        let (reply, value) = self?;
+        reply.ok()?;
+        Ok(value)
+    }
+}
+
+impl Must<()> for Result<Reply, Verdict> {
+    fn must(self) -> Result<(), Verdict> {
+        self?.ok()
+    }
+}
+
+/// `what` is a noun: "the size".
+pub(crate) fn equal<T: PartialEq + Debug>(what: &str, expected: T, got: T) -> Outcome {
+    if expected == got {
+        return Ok(());
+    }
+    Err(Verdict::Failed { expected: format!("{what} to be {expected:?}"), got: format!("{got:?}") })
+}
+
+pub(crate) fn differ<T: PartialEq + Debug>(what: &str, one: T, other: T) -> Outcome {
+    if one != other {
+        return Ok(());
+    }
+    Err(Verdict::Failed { expected: format!("{what} to differ"), got: format!("{one:?} both times") })
+}
+
+/// `expected` and `otherwise` are what is the case if `fact` holds, and if not.
+pub(crate) fn ensure(fact: bool, expected: impl Into<String>, otherwise: impl Into<String>) -> Outcome {
+    if fact {
+        return Ok(());
+    }
+    Err(Verdict::Failed { expected: expected.into(), got: otherwise.into() })
+}

@@ -1,0 +1,193 @@
+//! What crosses the C boundary: statuses, addresses, handles, and pointers that a caller gives to be written or read.
+#![expect(unsafe_code, reason = "reads and writes through the pointers that C callers pass")]
+
+use std::ffi::{CStr, c_char, c_int};
+
+/// A `CUresult`. An integer and not an enum: an injected fault may have any value.
+pub type Status = c_int;
+
+/// What an entry point comes to: success, or the status that it returns.
+pub type Outcome<T = ()> = Result<T, Status>;
+
+/// A device or host address. Device addresses are never dereferenced as they are.
+pub type Address = usize;
+
+/// The value of a `CUcontext`, `CUstream`, `CUevent` or `CUmemoryPool`: names an object and points to nothing.
+pub type Handle = usize;
+
+pub const SUCCESS: Status = 0;
+pub const INVALID_VALUE: Status = 1;
+pub const OUT_OF_MEMORY: Status = 2;
+pub const NOT_INITIALIZED: Status = 3;
+pub const NO_DEVICE: Status = 100;
+pub const INVALID_DEVICE: Status = 101;
+pub const INVALID_CONTEXT: Status = 201;
+pub const INVALID_HANDLE: Status = 400;
+pub const NOT_FOUND: Status = 500;
+pub const NOT_READY: Status = 600;
+pub const PEER_ACCESS_ALREADY_ENABLED: Status = 704;
+pub const PEER_ACCESS_NOT_ENABLED: Status = 705;
+pub const CONTEXT_IS_DESTROYED: Status = 709;
+pub const HOST_MEMORY_ALREADY_REGISTERED: Status = 712;
+pub const HOST_MEMORY_NOT_REGISTERED: Status = 713;
+pub const NOT_PERMITTED: Status = 800;
+pub const NOT_SUPPORTED: Status = 801;
+pub const UNKNOWN: Status = 999;
+
+/// `CUuuid`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Uuid(pub [u8; 16]);
+
+/// Where a caller wants a result: NULL, or aligned and writable for a `T` (that is the contract of every entry point,
+/// and the C caller's part of it).
+#[repr(transparent)]
+pub struct Out<T>(*mut T);
+
+impl<T> Clone for Out<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Out<T> {}
+
+impl<T> Out<T> {
+    /// The same place, for an attribute whose type another attribute decides.
+    pub fn cast<U>(self) -> Out<U> {
+        Out(self.0.cast())
+    }
+
+    /// NULL is an error that entry points report before they do anything.
+    pub fn required(self) -> Outcome {
+        if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
+    }
+
+    /// Writes the result, or fails for NULL.
+    pub fn put(self, value: T) -> Outcome {
+        self.required()?;
+        self.put_if_wanted(value);
+        Ok(())
+    }
+
+    /// Writes as much of the result as the caller's structure has, whose first field the caller set to its size. The
+    /// field keeps its value.
+    pub fn put_sized(self, value: T) {
+        let size: *mut usize = self.0.cast();
+        if size.is_null() {
+            return;
+        }
+        // SAFETY: the C caller guarantees a structure that begins with its size.
+        let theirs = unsafe { size.read_unaligned() };
+        let bytes = theirs.min(std::mem::size_of::<T>()).saturating_sub(std::mem::size_of::<usize>());
+        // SAFETY: the field behind the size, within the value or at its end.
+        let from = unsafe { (&raw const value).cast::<usize>().add(1) };
+        // SAFETY: within the caller's structure, or at its end.
+        let to = unsafe { size.add(1) };
+        // SAFETY: both structures have that many bytes behind their first field.
+        unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), bytes) };
+    }
+
+    /// Writes the result unless the place is NULL.
+    pub fn put_if_wanted(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: the C caller guarantees that what is not NULL is writable for a `T`; unaligned places are served too.
+            unsafe { self.0.write_unaligned(value) };
+        }
+    }
+}
+
+/// An array of `T` that a caller passes, with its length known to both.
+#[repr(transparent)]
+pub struct Array<T>(*const T);
+
+impl<T: Copy> Array<T> {
+    /// The same place, for an attribute whose type another attribute decides.
+    pub fn cast<U>(&self) -> Array<U> {
+        Array(self.0.cast())
+    }
+
+    /// The element at `index`, which is below the length that the caller stated; fails for NULL.
+    pub fn get(&self, index: usize) -> Outcome<T> {
+        if self.0.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        // SAFETY: the C caller guarantees an array of the length that it stated.
+        let element = unsafe { self.0.add(index) };
+        // SAFETY: as above; an array need not be aligned.
+        Ok(unsafe { element.read_unaligned() })
+    }
+}
+
+/// A C string that a caller passes, or NULL.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Text(*const c_char);
+
+impl Text {
+    pub fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The text; `None` for NULL, and for what is not UTF-8, which is no name of anything here.
+    pub fn as_str(&self) -> Option<&str> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: the C caller guarantees a NUL-terminated string that outlives the call.
+        unsafe { CStr::from_ptr(self.0) }.to_str().ok()
+    }
+}
+
+/// Room for `bytes` bytes of text that a caller passes, or NULL.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Buffer(*mut u8);
+
+impl Buffer {
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Writes as much of `text` as fits in `room` bytes with the NUL that ends it, as `snprintf` does.
+    pub fn put_text(self, room: usize, text: &str) {
+        if self.0.is_null() || room == 0 {
+            return;
+        }
+        let length = text.len().min(room - 1);
+        // SAFETY: the C caller guarantees `room` writable bytes, and `length` is less.
+        unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), self.0, length) };
+        // SAFETY: `length` is less than `room`.
+        let end = unsafe { self.0.add(length) };
+        // SAFETY: still within the caller's room.
+        unsafe { end.write(0) };
+    }
+}
+
+/// Moves bytes between two places of this process, which may overlap.
+///
+/// # Safety
+/// `from` is readable and `to` writable for `bytes` bytes.
+pub unsafe fn move_bytes(to: Address, from: Address, bytes: usize) {
+    let to = std::ptr::with_exposed_provenance_mut::<u8>(to);
+    let from = std::ptr::with_exposed_provenance::<u8>(from);
+    // SAFETY: the caller guarantees both.
+    unsafe { std::ptr::copy(from, to, bytes) };
+}
+
+/// Writes `count` times the `width` lowest bytes of `value`, from `to` on.
+///
+/// # Safety
+/// `to` is writable for `count * width` bytes; `width` is 1, 2 or 4.
+pub unsafe fn fill_bytes(to: Address, value: u32, width: usize, count: usize) {
+    let pattern = value.to_le_bytes();
+    if width == 1 {
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(to);
+        // SAFETY: the caller guarantees the room.
+        unsafe { to.write_bytes(pattern[0], count) };
+        return;
+    }
+    for index in 0..count {
+        // SAFETY: the caller guarantees the room; the pattern has four bytes.
+        unsafe { move_bytes(to + index * width, pattern.as_ptr().expose_provenance(), width) };
+    }
+}

@@ -1,0 +1,232 @@
+//! Blocks of memory that the driver allocated or registered, and what an address range belongs to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::abi::{Address, Handle, INVALID_VALUE, OUT_OF_MEMORY, Outcome};
+use crate::space::{self, Space};
+use crate::state::{CHANGED, Guard, State, wait};
+
+/// What a block is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Memory of a device, which the host cannot reach.
+    Device,
+    /// The same, from stream-ordered allocation.
+    FromPool,
+    /// Memory of a device that host and device reach.
+    Managed,
+    /// Host memory that the driver allocated, with the flags that it was asked for with.
+    Pinned(u32),
+    /// Host memory of the program that it registered.
+    Registered,
+}
+
+/// A block of memory. Operations that are queued keep it known after it is freed.
+#[derive(Debug)]
+pub struct Block {
+    pub id: u64,
+    pub start: Address,
+    pub bytes: usize,
+    /// What it takes of the device's memory.
+    pub taken: usize,
+    pub memory: Memory,
+    pub context: Handle,
+    pub device: usize,
+    /// How far from its addresses the bytes are kept.
+    shift: isize,
+    /// `cuMemFreeAsync` was called for it, and its turn has not come.
+    pub leaving: AtomicBool,
+    freed: AtomicBool,
+    /// Operations that will use it, or are using it.
+    pending: AtomicUsize,
+    /// Operations whose bytes are moving right now.
+    moving: AtomicUsize,
+}
+
+impl Memory {
+    /// Whether it counts as the device's.
+    pub fn is_on_device(self) -> bool {
+        matches!(self, Memory::Device | Memory::FromPool | Memory::Managed)
+    }
+
+    /// Whether it lies in the device's own address range.
+    fn is_out_of_reach(self) -> bool {
+        matches!(self, Memory::Device | Memory::FromPool)
+    }
+}
+
+impl Block {
+    pub fn is_on_device(&self) -> bool {
+        self.memory.is_on_device()
+    }
+
+    /// Whether the host can dereference its addresses.
+    pub fn is_reached_by_host(&self) -> bool {
+        !self.memory.is_out_of_reach()
+    }
+
+    pub fn is_freed(&self) -> bool {
+        self.freed.load(Ordering::Relaxed)
+    }
+
+    pub fn end(&self) -> Address {
+        self.start + self.bytes
+    }
+
+    /// An operation that uses the block was queued.
+    pub fn expect_use(&self) {
+        self.pending.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The bytes begin to move.
+    pub fn begin_use(&self) {
+        self.moving.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The bytes have moved.
+    pub fn end_use(&self) {
+        self.moving.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The operation is over.
+    pub fn forget_use(&self) {
+        self.pending.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub fn is_expected(&self) -> bool {
+        self.pending.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// A range of addresses, and the block it lies in; memory that no block claims is pageable host memory.
+#[derive(Clone)]
+pub struct Span {
+    pub address: Address,
+    pub bytes: usize,
+    pub block: Option<Arc<Block>>,
+}
+
+impl Span {
+    pub fn is_on_device(&self) -> bool {
+        self.block.as_ref().is_some_and(|block| block.is_on_device())
+    }
+
+    pub fn is_pageable(&self) -> bool {
+        self.block.is_none()
+    }
+
+    /// Where the bytes are kept.
+    pub fn kept_at(&self) -> Address {
+        self.address.wrapping_add_signed(self.block.as_ref().map_or(0, |block| block.shift))
+    }
+}
+
+impl State {
+    /// The block that an address lies in.
+    pub fn block_at(&self, address: Address) -> Option<&Arc<Block>> {
+        let (_, block) = self.blocks.range(..=address).next_back()?;
+        (address < block.end() && !block.leaving.load(Ordering::Relaxed)).then_some(block)
+    }
+
+    /// What a range belongs to; an error if it leaves its block, or is a device's and not allocated.
+    pub fn span(&self, address: Address, bytes: usize) -> Outcome<Span> {
+        let end = address.checked_add(bytes).ok_or(INVALID_VALUE)?;
+        let block = self.block_at(address).cloned();
+        match &block {
+            Some(block) if end > block.end() => return Err(INVALID_VALUE),
+            Some(_) => {}
+            None if address == 0 || self.is_device_address(address) => return Err(INVALID_VALUE),
+            None => {}
+        }
+        Ok(Span { address, bytes, block })
+    }
+
+    fn is_device_address(&self, address: Address) -> bool {
+        self.devices
+            .iter()
+            .flat_map(|device| device.space.iter().chain(&device.former_spaces))
+            .any(|space| space.contains(address))
+    }
+
+    /// Makes a block known.
+    pub fn add_block(&mut self, start: Address, bytes: usize, memory: Memory, context: Handle) -> Arc<Block> {
+        let device = self.contexts.get(&context).map_or(0, |context| context.device);
+        let taken = if memory.is_on_device() { space::rounded(bytes).unwrap_or(0) } else { 0 };
+        let shift = match &self.devices[device].space {
+            Some(space) if memory.is_out_of_reach() => space.shift(),
+            _ => 0,
+        };
+        let block = Arc::new(Block {
+            id: self.new_id(),
+            start,
+            bytes,
+            taken,
+            memory,
+            context,
+            device,
+            shift,
+            leaving: AtomicBool::new(false),
+            freed: AtomicBool::new(false),
+            pending: AtomicUsize::new(0),
+            moving: AtomicUsize::new(0),
+        });
+        let device = &mut self.devices[device];
+        device.used += taken;
+        let available = device.available();
+        device.pool.give_up(available);
+        self.blocks.insert(start, Arc::clone(&block));
+        block
+    }
+
+    /// Allocates memory of the context's device, as far as there is some.
+    pub fn allocate_on_device(&mut self, bytes: usize, memory: Memory, context: Handle) -> Outcome<Arc<Block>> {
+        let ordinal = self.contexts.get(&context).map_or(0, |context| context.device);
+        let device = &mut self.devices[ordinal];
+        let taken = space::rounded(bytes).ok_or(OUT_OF_MEMORY)?;
+        if taken > device.available() {
+            return Err(OUT_OF_MEMORY);
+        }
+        let start = if memory == Memory::Managed {
+            space::map_host(bytes)
+        } else {
+            if device.used == 0 && device.space.as_ref().is_some_and(|space| !space.suffices(device.total)) {
+                // Its addresses stay known, and stay without access.
+                device.former_spaces.extend(device.space.take());
+            }
+            if device.space.is_none() {
+                device.space = Space::reserve(device.total);
+            }
+            device.space.as_mut().and_then(|space| space.take(taken))
+        };
+        Ok(self.add_block(start.ok_or(OUT_OF_MEMORY)?, bytes, memory, context))
+    }
+}
+
+/// Ends a block: its memory goes back where it came from.
+///
+/// Operations that still need it are a violation. Bytes of host memory that are moving at this moment are waited for;
+/// the pages are gone afterwards.
+pub fn release(mut guard: Guard, block: &Arc<Block>) -> Guard {
+    let state = &mut *guard;
+    state.blocks.remove(&block.start);
+    block.freed.store(true, Ordering::Relaxed);
+    if block.is_expected() {
+        let sentence =
+            format!("0x{:x} ({} bytes) was freed while a queued operation needed it", block.start, block.bytes);
+        state.violation(sentence);
+    }
+    if let Some(device) = state.devices.get_mut(block.device) {
+        device.used = device.used.saturating_sub(block.taken);
+        if let Some(space) = device.space.as_mut().filter(|_| block.memory.is_out_of_reach()) {
+            space.give_back(block.start, block.taken);
+        }
+    }
+    while !block.memory.is_out_of_reach() && block.moving.load(Ordering::Relaxed) > 0 {
+        guard = wait(&CHANGED, guard);
+    }
+    if matches!(block.memory, Memory::Managed | Memory::Pinned(_)) {
+        space::unmap_host(block.start, block.bytes);
+    }
+    guard
+}

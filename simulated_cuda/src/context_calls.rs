@@ -1,0 +1,250 @@
+//! The entry points for contexts.
+#![expect(unsafe_code, reason = "entry points have C names")]
+
+use std::ffi::{c_int, c_uint};
+
+use crate::abi::{
+    Handle, INVALID_CONTEXT, INVALID_VALUE, Out, Outcome, PEER_ACCESS_ALREADY_ENABLED, PEER_ACCESS_NOT_ENABLED,
+};
+use crate::context::{Context, discard_old, end, pop, push, top_of_stack};
+use crate::log::enter;
+use crate::state::state;
+
+/// The flags that `cuCtxCreate` and `cuDevicePrimaryCtxSetFlags` know.
+const FLAGS: u32 = 0xFF;
+/// What `cuCtxGetApiVersion` says of contexts made by the second version of `cuCtxCreate`.
+const API_VERSION: c_uint = 3020;
+
+fn flags_allowed(flags: c_uint) -> Outcome {
+    // The lowest three bits are one choice of 0, 1, 2 and 4.
+    if flags & !FLAGS == 0 && matches!(flags & 7, 0 | 1 | 2 | 4) { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxRetain(context: Out<Handle>, device: c_int) -> c_int {
+    enter("cuDevicePrimaryCtxRetain", |call| {
+        call.number("device", device);
+        let mut state = state();
+        let device = state.device(device)?;
+        let handle = device.primary;
+        context.put(handle)?;
+        device.retained += 1;
+        if let Some(primary) = state.contexts.get_mut(&handle) {
+            primary.active = true;
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> c_int {
+    enter("cuDevicePrimaryCtxRelease_v2", |call| {
+        call.number("device", device);
+        let mut guard = state();
+        let device = guard.device(device)?;
+        device.retained = device.retained.checked_sub(1).ok_or(INVALID_CONTEXT)?;
+        let (handle, retained) = (device.primary, device.retained);
+        if retained == 0 {
+            drop(end(guard, handle, false));
+        }
+        Ok(())
+    })
+}
+
+/// Ends what is in the primary context, and leaves it inactive until it is retained again; what retained it still does.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxReset_v2(device: c_int) -> c_int {
+    enter("cuDevicePrimaryCtxReset_v2", |call| {
+        call.number("device", device);
+        let mut guard = state();
+        let handle = guard.device(device)?.primary;
+        drop(end(guard, handle, false));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxGetState(device: c_int, flags: Out<c_uint>, active: Out<c_int>) -> c_int {
+    enter("cuDevicePrimaryCtxGetState", |call| {
+        call.number("device", device);
+        let mut state = state();
+        let handle = state.device(device)?.primary;
+        active.required()?;
+        let primary = state.contexts.get(&handle).ok_or(INVALID_CONTEXT)?;
+        flags.put(primary.flags)?;
+        active.put(c_int::from(primary.active))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxSetFlags_v2(device: c_int, flags: c_uint) -> c_int {
+    enter("cuDevicePrimaryCtxSetFlags_v2", |call| {
+        call.number("device", device);
+        call.hex("flags", flags);
+        let mut state = state();
+        let handle = state.device(device)?.primary;
+        flags_allowed(flags)?;
+        if let Some(primary) = state.contexts.get_mut(&handle) {
+            primary.flags = flags;
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxCreate_v2(context: Out<Handle>, flags: c_uint, device: c_int) -> c_int {
+    enter("cuCtxCreate_v2", |call| {
+        call.number("device", device);
+        let mut state = state();
+        state.device(device)?;
+        flags_allowed(flags)?;
+        context.required()?;
+        let new = Context::new(&mut state, device as usize, false, flags);
+        let handle = new.handle;
+        push(&state, handle)?;
+        state.contexts.insert(handle, new);
+        context.put(handle)
+    })
+}
+
+/// Ends a created context; it stays current to other threads, whose calls fail with CONTEXT_IS_DESTROYED.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxDestroy_v2(context: Handle) -> c_int {
+    enter("cuCtxDestroy_v2", |call| {
+        call.hex("context", context);
+        let guard = state();
+        match guard.contexts.get(&context) {
+            Some(known) if !known.is_primary => {}
+            _ => return Err(INVALID_CONTEXT),
+        }
+        discard_old(&guard);
+        if top_of_stack() == Some(context) {
+            pop(&guard);
+        }
+        drop(end(guard, context, false));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetCurrent(context: Out<Handle>) -> c_int {
+    enter("cuCtxGetCurrent", |_| {
+        discard_old(&state());
+        context.put(top_of_stack().unwrap_or(0))
+    })
+}
+
+/// Replaces the top of the stack; NULL takes it away.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxSetCurrent(context: Handle) -> c_int {
+    enter("cuCtxSetCurrent", |call| {
+        call.hex("context", context);
+        let state = state();
+        if context != 0 && !state.contexts.contains_key(&context) {
+            return Err(INVALID_CONTEXT);
+        }
+        pop(&state);
+        if context == 0 { Ok(()) } else { push(&state, context) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxPushCurrent_v2(context: Handle) -> c_int {
+    enter("cuCtxPushCurrent_v2", |call| {
+        call.hex("context", context);
+        let state = state();
+        if !state.contexts.contains_key(&context) {
+            return Err(INVALID_CONTEXT);
+        }
+        push(&state, context)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxPopCurrent_v2(context: Out<Handle>) -> c_int {
+    enter("cuCtxPopCurrent_v2", |call| {
+        let popped = pop(&state()).ok_or(INVALID_CONTEXT)?;
+        call.hex("context", popped);
+        context.put_if_wanted(popped);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetDevice(device: Out<c_int>) -> c_int {
+    enter("cuCtxGetDevice", |_| {
+        let mut state = state();
+        device.put(state.context_or_current(0)?.device as c_int)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetFlags(flags: Out<c_uint>) -> c_int {
+    enter("cuCtxGetFlags", |_| {
+        let mut state = state();
+        flags.put(state.context_or_current(0)?.flags)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetId(context: Handle, id: Out<u64>) -> c_int {
+    enter("cuCtxGetId", |call| {
+        call.hex("context", context);
+        let mut state = state();
+        id.put(state.context_or_current(context)?.id)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetApiVersion(context: Handle, version: Out<c_uint>) -> c_int {
+    enter("cuCtxGetApiVersion", |call| {
+        call.hex("context", context);
+        let mut state = state();
+        state.context_or_current(context)?;
+        version.put(API_VERSION)
+    })
+}
+
+/// Waits for all that was queued in the current context, in streams of every kind.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxSynchronize() -> c_int {
+    enter("cuCtxSynchronize", |_| {
+        let mut guard = state();
+        let context = guard.current()?;
+        for token in guard.everything_in(context) {
+            guard = token.wait(guard);
+        }
+        guard.current().map(|_| ())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxEnablePeerAccess(peer: Handle, flags: c_uint) -> c_int {
+    enter("cuCtxEnablePeerAccess", |call| {
+        call.hex("peer", peer);
+        let mut state = state();
+        let current = state.current()?;
+        if flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        if peer == current || !state.contexts.get(&peer).is_some_and(|peer| peer.active) {
+            return Err(INVALID_CONTEXT);
+        }
+        let peers = state.contexts.get_mut(&current).map(|context| context.peers.insert(peer));
+        if peers == Some(true) { Ok(()) } else { Err(PEER_ACCESS_ALREADY_ENABLED) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxDisablePeerAccess(peer: Handle) -> c_int {
+    enter("cuCtxDisablePeerAccess", |call| {
+        call.hex("peer", peer);
+        let mut state = state();
+        let current = state.current()?;
+        if !state.contexts.contains_key(&peer) {
+            return Err(INVALID_CONTEXT);
+        }
+        let peers = state.contexts.get_mut(&current).map(|context| context.peers.remove(&peer));
+        if peers == Some(true) { Ok(()) } else { Err(PEER_ACCESS_NOT_ENABLED) }
+    })
+}

@@ -1,0 +1,245 @@
+//! The functions by which a test steers the simulator and looks into it.
+#![expect(unsafe_code, reason = "entry points have C names, and device memory is read and written")]
+
+use std::ffi::{c_char, c_int, c_uint};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::abi::{Address, Buffer, Handle, Out, Outcome, Status, Text, move_bytes};
+use crate::block::Memory;
+use crate::context;
+use crate::log::log;
+use crate::proc_address;
+use crate::process::{die, is_forked, is_initialised};
+use crate::settings;
+use crate::state::{CHANGED, State, state};
+use crate::stream::Stream;
+
+/// `simcuda_account_t` of the header.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Account {
+    size: usize,
+    device_blocks: usize,
+    device_bytes: usize,
+    pinned_blocks: usize,
+    pinned_bytes: usize,
+    registered_blocks: usize,
+    contexts: usize,
+    streams: usize,
+    events: usize,
+}
+
+impl Account {
+    fn take(state: &State) -> Account {
+        let mut account = Account {
+            size: size_of::<Account>(),
+            contexts: state.contexts.values().filter(|context| context.active).count(),
+            streams: state.streams.len(),
+            events: state.events.len(),
+            ..Account::default()
+        };
+        for block in state.blocks.values() {
+            let (blocks, bytes) = match block.memory {
+                Memory::Pinned(_) => (&mut account.pinned_blocks, Some(&mut account.pinned_bytes)),
+                Memory::Registered => (&mut account.registered_blocks, None),
+                Memory::Device | Memory::FromPool | Memory::Managed => {
+                    (&mut account.device_blocks, Some(&mut account.device_bytes))
+                }
+            };
+            *blocks += 1;
+            if let Some(bytes) = bytes {
+                *bytes += block.bytes;
+            }
+        }
+        account
+    }
+}
+
+/// What `SIMCUDA_REPORT` says at exit.
+pub fn report() -> String {
+    let state = state();
+    let alive = Account::take(&state);
+    format!(
+        "alive at exit: {} device blocks ({} bytes), {} pinned blocks ({} bytes), {} registered blocks, {} contexts, {} streams, {} events; {} violations",
+        alive.device_blocks,
+        alive.device_bytes,
+        alive.pinned_blocks,
+        alive.pinned_bytes,
+        alive.registered_blocks,
+        alive.contexts,
+        alive.streams,
+        alive.events,
+        state.violations.len()
+    )
+}
+
+/// The entry point that a caller named, or an end with a message: a name that is misspelt must not pass for silence.
+fn function(name: Text, asked_by: &str) -> &'static str {
+    let name = name.as_str().unwrap_or("");
+    match proc_address::known(name) {
+        Some(name) => name,
+        None => die(&format!("{asked_by}: there is no entry point {name:?}")),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_is_simulated() -> c_int {
+    1
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_reset() {
+    if is_forked() {
+        return log().clear();
+    }
+    let mut guard = state();
+    let mut streams: Vec<Arc<Stream>> = guard.streams.values().cloned().collect();
+    for context in guard.contexts.values() {
+        streams.extend(context.streams.iter().chain([&context.legacy]).cloned());
+    }
+    let handles: Vec<Handle> = guard.contexts.keys().copied().collect();
+    for handle in handles {
+        guard = context::end(guard, handle, true);
+    }
+    guard.epoch += 1;
+    guard.held = false;
+    guard.lag = settings::lag();
+    guard.memory.clear();
+    guard.violations.clear();
+    for device in &mut guard.devices {
+        device.retained = 0;
+        device.total = settings::memory();
+        device.pool.forget();
+    }
+    CHANGED.notify_all();
+    drop(guard);
+    let mut log = log();
+    log.clear();
+    log.clear_faults();
+    drop(log);
+    for worker in streams.iter().filter_map(|stream| stream.take_worker()) {
+        if worker.thread().id() != std::thread::current().id() {
+            // A stream's thread that panicked has said so.
+            let _ = worker.join();
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_set_memory(device: c_int, bytes: usize) {
+    let Ok(ordinal) = usize::try_from(device) else { return };
+    let mut state = state();
+    state.memory.insert(ordinal, bytes);
+    if let Some(device) = state.devices.get_mut(ordinal) {
+        device.total = bytes;
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_set_lag(microseconds: c_uint) {
+    state().lag = Duration::from_micros(microseconds.into());
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_hold_streams() {
+    state().held = true;
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_release_streams() {
+    state().held = false;
+    CHANGED.notify_all();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_fail(name: Text, nth: c_uint, status: Status, times: c_uint) {
+    log().fail(function(name, "simcuda_fail"), nth, status, times);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_clear_faults() {
+    log().clear_faults();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_break_context(handle: Handle, status: Status) {
+    let mut state = state();
+    let handle = if handle == 0 { context::top_of_stack().unwrap_or(0) } else { handle };
+    match state.contexts.get_mut(&handle) {
+        Some(context) => context.broken = Some(status),
+        None => die(&format!("simcuda_break_context: 0x{handle:x} is no context, or none is current")),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_calls(name: Text) -> usize {
+    let name = if name.is_null() { None } else { Some(function(name, "simcuda_calls")) };
+    log().calls(name)
+}
+
+/// The names of all entry points, one an index; NULL behind the last.
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_function(index: usize) -> *const c_char {
+    proc_address::c_name(index)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_log(buffer: Buffer, bytes: usize) -> usize {
+    let text = log().text();
+    buffer.put_text(bytes, &text);
+    text.len()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_clear_log() {
+    log().clear();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_copies(kind: Text, bytes: usize) -> usize {
+    let kind = kind.as_str();
+    if kind.is_some_and(|kind| !["HtoD", "DtoH", "DtoD", "HtoH"].contains(&kind)) {
+        die(&format!("simcuda_copies: {kind:?} is no kind of copy"));
+    }
+    log().copies(kind, (bytes != usize::MAX).then_some(bytes))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_account(out: Out<Account>) {
+    let account = Account::take(&state());
+    out.put_sized(account);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_violations(buffer: Buffer, bytes: usize) -> usize {
+    let state = state();
+    let text: String = state.violations.iter().map(|sentence| format!("{sentence}\n")).collect();
+    buffer.put_text(bytes, &text);
+    state.violations.len()
+}
+
+/// Where the bytes of a device range are kept.
+fn peek(address: Address, bytes: usize) -> Outcome<Address> {
+    let state = state();
+    if !is_initialised() || !state.block_at(address).is_some_and(|block| block.is_on_device()) {
+        return Err(-1);
+    }
+    state.span(address, bytes).map(|span| span.kept_at())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_read(address: Address, out: Address, bytes: usize) -> c_int {
+    let Ok(kept) = peek(address, bytes) else { return -1 };
+    // SAFETY: the range lies in a block, and the caller passes room for it.
+    unsafe { move_bytes(out, kept, bytes) };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_write(address: Address, from: Address, bytes: usize) -> c_int {
+    let Ok(kept) = peek(address, bytes) else { return -1 };
+    // SAFETY: the range lies in a block, and the caller passes as many bytes.
+    unsafe { move_bytes(kept, from, bytes) };
+    0
+}

@@ -1,0 +1,234 @@
+//! Copies: which ranges may be copied where, and who waits for what ("API synchronization behavior", CUDA Driver API).
+#![expect(unsafe_code, reason = "entry points have C names, and pageable memory is read when a copy is queued")]
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use crate::abi::{Address, Handle, INVALID_CONTEXT, INVALID_VALUE, Outcome, move_bytes};
+use crate::block::{Block, Span};
+use crate::log::{Call, enter};
+use crate::operation::{Action, Source};
+use crate::state::{Guard, State, state};
+use crate::stream::{Stream, Token, run_in_turn};
+
+/// What an entry point says of its two pointers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// The addresses tell.
+    Any,
+    HostToDevice,
+    DeviceToHost,
+    DeviceToDevice,
+}
+
+/// A copy that was found possible.
+struct Plan {
+    to: Span,
+    from: Span,
+    kind: &'static str,
+}
+
+impl Plan {
+    fn new(state: &State, to: Address, from: Address, bytes: usize, direction: Direction) -> Outcome<Plan> {
+        let (to, from) = (state.span(to, bytes)?, state.span(from, bytes)?);
+        // Page-locked memory has device addresses too: only pageable memory is no device's, and only device memory no host's.
+        let allowed = match direction {
+            Direction::Any => true,
+            Direction::HostToDevice => !to.is_pageable() && is_for_host(&from),
+            Direction::DeviceToHost => is_for_host(&to) && !from.is_pageable(),
+            Direction::DeviceToDevice => !to.is_pageable() && !from.is_pageable(),
+        };
+        if !allowed {
+            return Err(INVALID_VALUE);
+        }
+        let kind = match (direction, from.is_on_device(), to.is_on_device()) {
+            (Direction::HostToDevice, ..) | (Direction::Any, false, true) => "HtoD",
+            (Direction::DeviceToHost, ..) | (Direction::Any, true, false) => "DtoH",
+            (Direction::DeviceToDevice, ..) | (Direction::Any, true, true) => "DtoD",
+            (Direction::Any, false, false) => "HtoH",
+        };
+        Ok(Plan { to, from, kind })
+    }
+
+    fn blocks(&self) -> Vec<Arc<Block>> {
+        [&self.to, &self.from].into_iter().filter_map(|span| span.block.clone()).collect()
+    }
+
+    /// The contexts of the memory, other than `context`.
+    fn other_contexts(&self, context: Handle) -> Vec<Handle> {
+        let blocks = [&self.to, &self.from].into_iter().filter_map(|span| span.block.as_ref());
+        blocks.filter(|block| block.is_on_device()).map(|block| block.context).filter(|c| *c != context).collect()
+    }
+
+    fn is_within_devices(&self) -> bool {
+        self.to.is_on_device() && self.from.is_on_device()
+    }
+}
+
+/// Whether a range is host memory, or memory that the host reaches.
+fn is_for_host(span: &Span) -> bool {
+    span.block.as_ref().is_none_or(|block| block.is_reached_by_host())
+}
+
+fn note(call: &mut Call, to: Address, from: Address, bytes: usize) {
+    call.hex("dst", to);
+    call.hex("src", from);
+    call.number("bytes", bytes);
+}
+
+/// A copy in the legacy stream of the current context.
+fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize, direction: Direction) -> Outcome {
+    note(call, to, from, bytes);
+    let guard = state();
+    let context = guard.current()?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let plan = Plan::new(&guard, to, from, bytes, direction)?;
+    call.copy(plan.kind, bytes);
+    let others = plan.other_contexts(context);
+    drop(copy_in_legacy_stream(guard, context, plan, &others)?);
+    state().current().map(|_| ())
+}
+
+/// Copies when all work of the blocking streams of `context` and of the legacy streams of `others` is done, and before
+/// all of theirs that comes later: copies between devices are ordered with the work of both ("Multi-device system",
+/// CUDA C++ Programming Guide). Within devices the host need not wait.
+fn copy_in_legacy_stream(mut guard: Guard, context: Handle, plan: Plan, others: &[Handle]) -> Outcome<Guard> {
+    let legacy = guard.legacy_stream(context)?;
+    let others: Vec<Arc<Stream>> = others.iter().filter_map(|other| guard.legacy_stream(*other).ok()).collect();
+    let mut after: Vec<Token> = Vec::new();
+    for other in &others {
+        after.extend(guard.predecessors(other));
+        after.push(other.last());
+    }
+    let blocks = plan.blocks();
+    let may_return_early = plan.is_within_devices();
+    let action = Action::Copy { to: plan.to, from: Source::Memory(plan.from) };
+    let waits = !may_return_early || guard.could_start(&legacy, &after) && guard.predecessors(&legacy).is_empty();
+    let mut done = None;
+    if waits {
+        guard = run_in_turn(guard, &legacy, after, blocks, action);
+    } else {
+        done = Some(guard.queue(&legacy, after, action, blocks));
+    }
+    if let Some(token) = done {
+        for other in &others {
+            guard.queue(other, vec![token.clone()], Action::Join, Vec::new());
+        }
+    }
+    Ok(guard)
+}
+
+/// A copy in the stream that a caller passed.
+fn asynchronous(
+    call: &mut Call,
+    to: Address,
+    from: Address,
+    bytes: usize,
+    direction: Direction,
+    stream: Handle,
+) -> Outcome {
+    note(call, to, from, bytes);
+    call.hex("stream", stream);
+    let mut guard = state();
+    let context = guard.current()?;
+    let stream = guard.stream(stream, context)?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let plan = Plan::new(&guard, to, from, bytes, direction)?;
+    call.copy(plan.kind, bytes);
+    // The host waits where it could otherwise not say when its memory is free again.
+    let waits = if plan.to.is_on_device() { false } else { plan.to.is_pageable() || !plan.from.is_on_device() };
+    let blocks = plan.blocks();
+    let mut source = Source::Memory(plan.from.clone());
+    if plan.from.is_pageable() && !waits {
+        drop(guard);
+        source = Source::Staged(staged(plan.from.address, bytes));
+        guard = state();
+    }
+    let token = guard.queue(&stream, Vec::new(), Action::Copy { to: plan.to, from: source }, blocks);
+    if waits {
+        guard = token.wait(guard);
+        guard.current()?;
+    }
+    Ok(())
+}
+
+/// Reads pageable memory, which the caller may overwrite as soon as the call returns.
+fn staged(from: Address, bytes: usize) -> Vec<u8> {
+    let mut staged = vec![0; bytes];
+    // SAFETY: the caller of the entry point passes readable memory.
+    unsafe { move_bytes(staged.as_mut_ptr().expose_provenance(), from, bytes) };
+    staged
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpy(to: Address, from: Address, bytes: usize) -> c_int {
+    enter("cuMemcpy", |call| synchronous(call, to, from, bytes, Direction::Any))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyHtoD_v2(to: Address, from: Address, bytes: usize) -> c_int {
+    enter("cuMemcpyHtoD_v2", |call| synchronous(call, to, from, bytes, Direction::HostToDevice))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyDtoH_v2(to: Address, from: Address, bytes: usize) -> c_int {
+    enter("cuMemcpyDtoH_v2", |call| synchronous(call, to, from, bytes, Direction::DeviceToHost))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyDtoD_v2(to: Address, from: Address, bytes: usize) -> c_int {
+    enter("cuMemcpyDtoD_v2", |call| synchronous(call, to, from, bytes, Direction::DeviceToDevice))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyAsync(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int {
+    enter("cuMemcpyAsync", |call| asynchronous(call, to, from, bytes, Direction::Any, stream))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyHtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int {
+    enter("cuMemcpyHtoDAsync_v2", |call| asynchronous(call, to, from, bytes, Direction::HostToDevice, stream))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyDtoHAsync_v2(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int {
+    enter("cuMemcpyDtoHAsync_v2", |call| asynchronous(call, to, from, bytes, Direction::DeviceToHost, stream))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyDtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int {
+    enter("cuMemcpyDtoDAsync_v2", |call| asynchronous(call, to, from, bytes, Direction::DeviceToDevice, stream))
+}
+
+/// The contexts of a copy between two contexts, which must be alive.
+fn check_peers(state: &State, contexts: [Handle; 2]) -> Outcome {
+    let alive = |context: &Handle| state.contexts.get(context).is_some_and(|context| context.active);
+    if contexts.iter().all(alive) { Ok(()) } else { Err(INVALID_CONTEXT) }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyPeer(to: Address, to_ctx: Handle, from: Address, from_ctx: Handle, bytes: usize) -> c_int {
+    enter("cuMemcpyPeer", |call| {
+        check_peers(&state(), [to_ctx, from_ctx])?;
+        synchronous(call, to, from, bytes, Direction::DeviceToDevice)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyPeerAsync(
+    to: Address,
+    to_ctx: Handle,
+    from: Address,
+    from_ctx: Handle,
+    bytes: usize,
+    stream: Handle,
+) -> c_int {
+    enter("cuMemcpyPeerAsync", |call| {
+        check_peers(&state(), [to_ctx, from_ctx])?;
+        asynchronous(call, to, from, bytes, Direction::DeviceToDevice, stream)
+    })
+}

@@ -1,0 +1,89 @@
+//! Fills: asynchronous to the host, except of host memory ("API synchronization behavior", CUDA Driver API: Memset).
+#![expect(unsafe_code, reason = "entry points have C names")]
+
+use std::ffi::{c_int, c_uint};
+
+use crate::abi::{Address, Handle, INVALID_VALUE, Outcome};
+use crate::log::{Call, enter};
+use crate::operation::Action;
+use crate::state::state;
+use crate::stream::run_in_turn;
+
+/// `count` times a value of `width` bytes.
+struct Pattern {
+    value: u32,
+    width: usize,
+    count: usize,
+}
+
+fn fill(call: &mut Call, to: Address, pattern: &Pattern, stream: Option<Handle>) -> Outcome {
+    let Pattern { value, width, count } = *pattern;
+    let bytes = count.checked_mul(width).ok_or(INVALID_VALUE)?;
+    call.hex("ptr", to);
+    call.number("bytes", bytes);
+    call.hex("value", value);
+    if let Some(stream) = stream {
+        call.hex("stream", stream);
+    }
+    let mut guard = state();
+    let context = guard.current()?;
+    let legacy = 0;
+    let stream = guard.stream(stream.unwrap_or(legacy), context)?;
+    if to % width != 0 {
+        return Err(INVALID_VALUE);
+    }
+    if bytes == 0 {
+        return Ok(());
+    }
+    let span = guard.span(to, bytes)?;
+    let Some(block) = span.block.clone() else { return Err(INVALID_VALUE) };
+    let waits = !block.is_on_device();
+    let action = Action::Fill { to: span, value, width };
+    // A fill that nothing is before is done at once, which is one of the times that it may be done.
+    if stream.legacy && guard.predecessors(&stream).is_empty() && guard.could_start(&stream, &[]) {
+        drop(run_in_turn(guard, &stream, Vec::new(), vec![block], action));
+        return Ok(());
+    }
+    let token = guard.queue(&stream, Vec::new(), action, vec![block]);
+    if waits {
+        guard = token.wait(guard);
+        guard.current()?;
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemsetD8_v2(to: Address, value: u8, count: usize) -> c_int {
+    let pattern = Pattern { value: value.into(), width: 1, count };
+    enter("cuMemsetD8_v2", |call| fill(call, to, &pattern, None))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemsetD16_v2(to: Address, value: u16, count: usize) -> c_int {
+    let pattern = Pattern { value: value.into(), width: 2, count };
+    enter("cuMemsetD16_v2", |call| fill(call, to, &pattern, None))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemsetD32_v2(to: Address, value: c_uint, count: usize) -> c_int {
+    let pattern = Pattern { value, width: 4, count };
+    enter("cuMemsetD32_v2", |call| fill(call, to, &pattern, None))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemsetD8Async(to: Address, value: u8, count: usize, stream: Handle) -> c_int {
+    let pattern = Pattern { value: value.into(), width: 1, count };
+    enter("cuMemsetD8Async", |call| fill(call, to, &pattern, Some(stream)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemsetD16Async(to: Address, value: u16, count: usize, stream: Handle) -> c_int {
+    let pattern = Pattern { value: value.into(), width: 2, count };
+    enter("cuMemsetD16Async", |call| fill(call, to, &pattern, Some(stream)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemsetD32Async(to: Address, value: c_uint, count: usize, stream: Handle) -> c_int {
+    let pattern = Pattern { value, width: 4, count };
+    enter("cuMemsetD32Async", |call| fill(call, to, &pattern, Some(stream)))
+}

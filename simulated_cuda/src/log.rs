@@ -1,0 +1,199 @@
+//! What every call passes through: checks of the process, the count, injected faults, and the log.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::c_int;
+use std::fmt::{Display, LowerHex, Write as _};
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use crate::abi::{NOT_INITIALIZED, NOT_PERMITTED, Outcome, SUCCESS, Status, UNKNOWN};
+use crate::settings::{self, Sink};
+use crate::{context, process};
+
+/// The text that is kept; what is older is dropped, and only counted.
+const TEXT_LIMIT: usize = 64 << 20;
+
+/// A fault to come: the `skip + 1`th call of `function` from now, and `times - 1` more (`None`: all that follow).
+struct Fault {
+    function: &'static str,
+    skip: u32,
+    times: Option<u32>,
+    status: Status,
+}
+
+/// The counts, the text and the faults.
+pub struct Log {
+    calls: HashMap<&'static str, usize>,
+    copies: HashMap<(&'static str, usize), usize>,
+    lines: VecDeque<String>,
+    length: usize,
+    dropped: usize,
+    faults: Vec<Fault>,
+    sink: Option<Sink>,
+}
+
+static LOG: LazyLock<Mutex<Log>> = LazyLock::new(|| {
+    let mut log = Log {
+        calls: HashMap::new(),
+        copies: HashMap::new(),
+        lines: VecDeque::new(),
+        length: 0,
+        dropped: 0,
+        faults: Vec::new(),
+        sink: settings::sink(),
+    };
+    for (function, nth, status) in settings::faults() {
+        log.fail(function, nth, status, 1);
+    }
+    Mutex::new(log)
+});
+
+/// The log, locked. It is taken for moments only, and nothing else is locked while it is held.
+pub fn log() -> MutexGuard<'static, Log> {
+    LOG.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Log {
+    /// Counts a call and says with which status it is to fail, if it is.
+    fn begin(&mut self, function: &'static str) -> Option<Status> {
+        *self.calls.entry(function).or_insert(0) += 1;
+        let mut status = None;
+        for fault in self.faults.iter_mut().filter(|fault| fault.function == function) {
+            if fault.skip > 0 {
+                fault.skip -= 1;
+            } else if status.is_none() {
+                status = Some(fault.status);
+                fault.times = fault.times.map(|times| times - 1);
+            }
+        }
+        self.faults.retain(|fault| fault.times != Some(0));
+        status
+    }
+
+    fn end(&mut self, line: String, copy: Option<(&'static str, usize)>) {
+        if let Some(copy) = copy {
+            *self.copies.entry(copy).or_insert(0) += 1;
+        }
+        // A log that cannot be written is no reason to fail a call.
+        match &mut self.sink {
+            Some(Sink::Stderr) => drop(std::io::stderr().write_all(line.as_bytes())),
+            Some(Sink::File(file)) => drop(file.write_all(line.as_bytes())),
+            None => {}
+        }
+        self.length += line.len();
+        self.lines.push_back(line);
+        while self.length > TEXT_LIMIT {
+            self.length -= self.lines.pop_front().map_or(self.length, |line| line.len());
+            self.dropped += 1;
+        }
+    }
+
+    /// Lets the `nth` call from now of `function`, and the `times - 1` that follow, fail with `status`; `times` 0: all.
+    pub fn fail(&mut self, function: &'static str, nth: u32, status: Status, times: u32) {
+        let times = if times == 0 { None } else { Some(times) };
+        self.faults.push(Fault { function, skip: nth.saturating_sub(1), times, status });
+    }
+
+    /// Forgets all faults that are still to come.
+    pub fn clear_faults(&mut self) {
+        self.faults.clear();
+    }
+
+    /// Forgets the calls, the copies and the text.
+    pub fn clear(&mut self) {
+        self.calls.clear();
+        self.copies.clear();
+        self.lines.clear();
+        self.length = 0;
+        self.dropped = 0;
+    }
+
+    /// Calls of `function`, or of all.
+    pub fn calls(&self, function: Option<&str>) -> usize {
+        match function {
+            Some(function) => self.calls.get(function).copied().unwrap_or(0),
+            None => self.calls.values().sum(),
+        }
+    }
+
+    /// Copies that were accepted, of that kind and size, `None` being any.
+    pub fn copies(&self, kind: Option<&str>, bytes: Option<usize>) -> usize {
+        let wanted = |key: &(&str, usize)| kind.is_none_or(|kind| kind == key.0) && bytes.is_none_or(|b| b == key.1);
+        self.copies.iter().filter(|(key, _)| wanted(key)).map(|(_, count)| count).sum()
+    }
+
+    /// The log as text.
+    pub fn text(&self) -> String {
+        let mut text = String::with_capacity(self.length + 64);
+        if self.dropped > 0 {
+            let _ = writeln!(text, "# {} earlier calls are left out", self.dropped);
+        }
+        self.lines.iter().for_each(|line| text.push_str(line));
+        text
+    }
+}
+
+/// One call on its way: collects what its line of the log will say.
+pub struct Call {
+    line: String,
+    copy: Option<(&'static str, usize)>,
+}
+
+impl Call {
+    /// A value that reads best in decimal.
+    pub fn number(&mut self, field: &str, value: impl Display) {
+        let _ = write!(self.line, " {field}={value}");
+    }
+
+    /// An address or a handle.
+    pub fn hex(&mut self, field: &str, value: impl LowerHex) {
+        let _ = write!(self.line, " {field}=0x{value:x}");
+    }
+
+    /// A copy: where from, where to, how much, and which way once that is known.
+    pub fn copy(&mut self, kind: &'static str, bytes: usize) {
+        let _ = write!(self.line, " kind={kind}");
+        self.copy = Some((kind, bytes));
+    }
+}
+
+/// An entry point that needs an initialised driver.
+pub fn enter(function: &'static str, body: impl FnOnce(&mut Call) -> Outcome) -> c_int {
+    pass(function, true, body)
+}
+
+/// An entry point that can be called before `cuInit`.
+pub fn enter_before_init(function: &'static str, body: impl FnOnce(&mut Call) -> Outcome) -> c_int {
+    pass(function, false, body)
+}
+
+fn pass(function: &'static str, needs_init: bool, body: impl FnOnce(&mut Call) -> Outcome) -> c_int {
+    process::check_that_calls_are_allowed(function);
+    process::prepare_for_forks();
+    let fault = log().begin(function);
+    let mut line = String::with_capacity(144);
+    line.push_str(function);
+    let mut call = Call { line, copy: None };
+    let current = context::top_of_stack();
+    let status = match fault {
+        Some(status) => status,
+        None if needs_init && !process::is_initialised() => NOT_INITIALIZED,
+        None if process::in_callback() => NOT_PERMITTED,
+        None => match catch_unwind(AssertUnwindSafe(|| body(&mut call))) {
+            Ok(Ok(())) => SUCCESS,
+            Ok(Err(status)) => status,
+            Err(_) => {
+                process::say(&format!("a bug of the simulated driver: a panic in {function}"));
+                UNKNOWN
+            }
+        },
+    };
+    if let Some(current) = current {
+        call.hex("ctx", current);
+    }
+    let Call { mut line, copy } = call;
+    let _ = writeln!(line, " thread={} -> {status}", process::thread_number());
+    log().end(line, copy.filter(|_| status == SUCCESS));
+    status
+}

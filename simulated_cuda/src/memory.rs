@@ -1,0 +1,95 @@
+//! Device memory: allocation, free, and what is left.
+#![expect(unsafe_code, reason = "entry points have C names")]
+
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+use crate::abi::{Address, INVALID_VALUE, Out, Outcome};
+use crate::block::{self, Block, Memory};
+use crate::device::Device;
+use crate::log::{Call, enter};
+use crate::state::state;
+
+impl Device {
+    /// What an allocation can still get: memory that a pool keeps for later is given up for it.
+    pub fn available(&self) -> usize {
+        self.total.saturating_sub(self.used)
+    }
+
+    /// What `cuMemGetInfo` calls free.
+    pub fn free(&self) -> usize {
+        self.available().saturating_sub(self.pool.kept)
+    }
+}
+
+fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, memory: Memory) -> Outcome {
+    call.number("bytes", bytes);
+    address.required()?;
+    let mut state = state();
+    let context = state.current()?;
+    if bytes == 0 {
+        return Err(INVALID_VALUE);
+    }
+    let block = state.allocate_on_device(bytes, memory, context)?;
+    call.hex("ptr", block.start);
+    address.put(block.start)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemAlloc_v2(address: Out<Address>, bytes: usize) -> c_int {
+    enter("cuMemAlloc_v2", |call| allocate(call, address, bytes, Memory::Device))
+}
+
+/// CU_MEM_ATTACH_GLOBAL and CU_MEM_ATTACH_HOST.
+const ATTACH_FLAGS: [c_uint; 2] = [1, 2];
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemAllocManaged(address: Out<Address>, bytes: usize, flags: c_uint) -> c_int {
+    enter("cuMemAllocManaged", |call| {
+        if !ATTACH_FLAGS.contains(&flags) {
+            return Err(INVALID_VALUE);
+        }
+        allocate(call, address, bytes, Memory::Managed)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemFree_v2(address: Address) -> c_int {
+    enter("cuMemFree_v2", |call| {
+        call.hex("ptr", address);
+        let guard = state();
+        guard.current()?;
+        let block = guard.block_at(address).filter(|block| block.start == address && block.is_on_device());
+        let block: Arc<Block> = Arc::clone(block.ok_or(INVALID_VALUE)?);
+        call.number("bytes", block.bytes);
+        drop(block::release(guard, &block));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) -> c_int {
+    enter("cuMemGetInfo_v2", |_| {
+        free.required()?;
+        total.required()?;
+        let state = state();
+        let context = state.current()?;
+        let ordinal = state.contexts.get(&context).map_or(0, |context| context.device);
+        let device = state.devices.get(ordinal).ok_or(INVALID_VALUE)?;
+        free.put(device.free())?;
+        total.put(device.total)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemGetAddressRange_v2(base: Out<Address>, bytes: Out<usize>, address: Address) -> c_int {
+    enter("cuMemGetAddressRange_v2", |call| {
+        call.hex("ptr", address);
+        let state = state();
+        state.current()?;
+        let block = state.block_at(address).ok_or(crate::abi::NOT_FOUND)?;
+        base.put_if_wanted(block.start);
+        bytes.put_if_wanted(block.bytes);
+        Ok(())
+    })
+}

@@ -1,0 +1,138 @@
+//! Page-locked host memory: allocated by the driver, or registered with it.
+#![expect(unsafe_code, reason = "entry points have C names")]
+
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+use crate::abi::{
+    Address, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome,
+};
+use crate::block::{self, Memory};
+use crate::log::{Call, enter};
+use crate::space;
+use crate::state::{State, state};
+
+/// PORTABLE, DEVICEMAP, WRITECOMBINED.
+const ALLOC_FLAGS: c_uint = 7;
+/// PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY.
+const REGISTER_FLAGS: c_uint = 15;
+
+impl State {
+    fn pinned_bytes(&self) -> usize {
+        self.blocks.values().filter(|block| matches!(block.memory, Memory::Pinned(_))).map(|block| block.bytes).sum()
+    }
+}
+
+fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, flags: c_uint) -> Outcome {
+    call.number("bytes", bytes);
+    call.hex("flags", flags);
+    address.required()?;
+    let mut state = state();
+    let context = state.current()?;
+    if bytes == 0 || flags & !ALLOC_FLAGS != 0 {
+        return Err(INVALID_VALUE);
+    }
+    // What is page-locked cannot be more than there is.
+    if state.pinned_bytes().saturating_add(bytes) > space::physical_memory() {
+        return Err(OUT_OF_MEMORY);
+    }
+    let start = space::map_host(bytes).ok_or(OUT_OF_MEMORY)?;
+    state.add_block(start, bytes, Memory::Pinned(flags), context);
+    call.hex("ptr", start);
+    address.put(start)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemHostAlloc(address: Out<Address>, bytes: usize, flags: c_uint) -> c_int {
+    enter("cuMemHostAlloc", |call| allocate(call, address, bytes, flags))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemAllocHost_v2(address: Out<Address>, bytes: usize) -> c_int {
+    enter("cuMemAllocHost_v2", |call| allocate(call, address, bytes, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemFreeHost(address: Address) -> c_int {
+    enter("cuMemFreeHost", |call| {
+        call.hex("ptr", address);
+        let guard = state();
+        guard.current()?;
+        let block = guard.block_at(address).filter(|block| block.start == address);
+        let block = Arc::clone(block.ok_or(INVALID_VALUE)?);
+        if !matches!(block.memory, Memory::Pinned(_)) {
+            return Err(INVALID_VALUE);
+        }
+        call.number("bytes", block.bytes);
+        drop(block::release(guard, &block));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemHostGetFlags(flags: Out<c_uint>, address: Address) -> c_int {
+    enter("cuMemHostGetFlags", |call| {
+        call.hex("ptr", address);
+        let state = state();
+        state.current()?;
+        match state.block_at(address).map(|block| block.memory) {
+            Some(Memory::Pinned(given)) => flags.put(given),
+            _ => Err(INVALID_VALUE),
+        }
+    })
+}
+
+/// Under unified addressing the device reaches host memory at the address that the host has for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemHostGetDevicePointer_v2(device: Out<Address>, address: Address, flags: c_uint) -> c_int {
+    enter("cuMemHostGetDevicePointer_v2", |call| {
+        call.hex("ptr", address);
+        let state = state();
+        state.current()?;
+        if flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        match state.block_at(address).map(|block| block.memory) {
+            Some(Memory::Pinned(_) | Memory::Registered) => device.put(address),
+            _ => Err(INVALID_VALUE),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: c_uint) -> c_int {
+    enter("cuMemHostRegister_v2", |call| {
+        call.hex("ptr", address);
+        call.number("bytes", bytes);
+        let mut state = state();
+        let context = state.current()?;
+        let end = address.checked_add(bytes).ok_or(INVALID_VALUE)?;
+        if address == 0 || bytes == 0 || flags & !REGISTER_FLAGS != 0 {
+            return Err(INVALID_VALUE);
+        }
+        let before = state.blocks.range(..end).next_back();
+        if before.is_some_and(|(_, block)| block.end() > address) {
+            return Err(HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        // A device's addresses are mapped too, but not the host's.
+        state.span(address, bytes)?;
+        if !space::is_mapped(address, bytes) {
+            return Err(INVALID_VALUE);
+        }
+        state.add_block(address, bytes, Memory::Registered, context);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemHostUnregister(address: Address) -> c_int {
+    enter("cuMemHostUnregister", |call| {
+        call.hex("ptr", address);
+        let guard = state();
+        guard.current()?;
+        let block = guard.block_at(address).filter(|b| b.start == address && b.memory == Memory::Registered);
+        let block = Arc::clone(block.ok_or(HOST_MEMORY_NOT_REGISTERED)?);
+        drop(block::release(guard, &block));
+        Ok(())
+    })
+}

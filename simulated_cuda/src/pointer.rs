@@ -1,0 +1,108 @@
+//! What the driver says of an address.
+#![expect(unsafe_code, reason = "entry points have C names")]
+
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+use crate::abi::{Address, Array, Handle, INVALID_VALUE, Out, Outcome};
+use crate::block::{Block, Memory};
+use crate::log::enter;
+use crate::state::{State, state};
+
+/// CU_MEMORYTYPE_HOST and CU_MEMORYTYPE_DEVICE.
+const HOST: c_uint = 1;
+const DEVICE: c_uint = 2;
+
+const CONTEXT: c_int = 1;
+const MEMORY_TYPE: c_int = 2;
+const DEVICE_POINTER: c_int = 3;
+const HOST_POINTER: c_int = 4;
+const SYNC_MEMOPS: c_int = 6;
+const BUFFER_ID: c_int = 7;
+const IS_MANAGED: c_int = 8;
+const DEVICE_ORDINAL: c_int = 9;
+const IS_LEGACY_CUDA_IPC_CAPABLE: c_int = 10;
+const RANGE_START_ADDR: c_int = 11;
+const RANGE_SIZE: c_int = 12;
+const MAPPED: c_int = 13;
+const MEMPOOL_HANDLE: c_int = 17;
+
+/// Writes an attribute of an address in `block`.
+fn put(state: &State, data: Out<u8>, attribute: c_int, address: Address, block: &Arc<Block>) -> Outcome {
+    let is_pooled = block.memory == Memory::FromPool;
+    match attribute {
+        // Memory of a pool belongs to no context.
+        CONTEXT => data.cast::<Handle>().put(if is_pooled { 0 } else { block.context }),
+        MEMORY_TYPE => data.cast::<c_uint>().put(if block.is_on_device() { DEVICE } else { HOST }),
+        // As kernels of the current context see it, so there must be one.
+        DEVICE_POINTER => state.current().and_then(|_| data.cast::<Address>().put(address)),
+        HOST_POINTER if !block.is_reached_by_host() => Err(INVALID_VALUE),
+        HOST_POINTER => data.cast::<Address>().put(address),
+        BUFFER_ID => data.cast::<u64>().put(block.id),
+        IS_MANAGED => data.put(u8::from(block.memory == Memory::Managed)),
+        DEVICE_ORDINAL => data.cast::<c_int>().put(block.device as c_int),
+        RANGE_START_ADDR => data.cast::<Address>().put(block.start),
+        RANGE_SIZE => data.cast::<usize>().put(block.bytes),
+        MAPPED => data.put(1),
+        SYNC_MEMOPS | IS_LEGACY_CUDA_IPC_CAPABLE => data.put(0),
+        MEMPOOL_HANDLE => {
+            let pool = state.devices.get(block.device).map_or(0, |device| device.pool.handle);
+            data.cast::<Handle>().put(if is_pooled { pool } else { 0 })
+        }
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+/// What an attribute is of an address that the driver does not know.
+fn put_default(data: Out<u8>, attribute: c_int) -> Outcome {
+    /// CU_DEVICE_INVALID.
+    const NO_DEVICE: c_int = -2;
+    match attribute {
+        MEMORY_TYPE => data.cast::<c_uint>().put(0),
+        DEVICE_ORDINAL => data.cast::<c_int>().put(NO_DEVICE),
+        CONTEXT | DEVICE_POINTER | HOST_POINTER | BUFFER_ID | RANGE_START_ADDR | RANGE_SIZE | MEMPOOL_HANDLE => {
+            data.cast::<u64>().put(0)
+        }
+        IS_MANAGED | MAPPED | SYNC_MEMOPS | IS_LEGACY_CUDA_IPC_CAPABLE => data.put(0),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+/// Addresses are unique in the process: but for one attribute no context need be current.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuPointerGetAttribute(data: Out<u8>, attribute: c_int, address: Address) -> c_int {
+    enter("cuPointerGetAttribute", |call| {
+        call.number("attribute", attribute);
+        call.hex("ptr", address);
+        data.required()?;
+        let state = state();
+        let block = state.block_at(address).ok_or(INVALID_VALUE)?;
+        put(&state, data, attribute, address, block)
+    })
+}
+
+/// Of an address that the driver does not know, attributes have default values and the call succeeds; so has a single
+/// attribute that the memory does not have.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuPointerGetAttributes(
+    count: c_uint,
+    attributes: Array<c_int>,
+    data: Array<Out<u8>>,
+    address: Address,
+) -> c_int {
+    enter("cuPointerGetAttributes", |call| {
+        call.number("count", count);
+        call.hex("ptr", address);
+        let state = state();
+        let block = state.block_at(address);
+        for index in 0..count as usize {
+            let (attribute, data) = (attributes.get(index)?, data.get(index)?);
+            data.required()?;
+            let known = block.is_some_and(|block| put(&state, data, attribute, address, block).is_ok());
+            if !known {
+                put_default(data, attribute)?;
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,189 @@
+//! Stream-ordered allocation: every device has one memory pool.
+#![expect(unsafe_code, reason = "entry points have C names")]
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::abi::{Address, Handle, INVALID_VALUE, Out, Outcome};
+use crate::block::Memory;
+use crate::log::{Call, enter};
+use crate::operation::Action;
+use crate::state::{Kind, State, state};
+
+/// The default memory pool of a device. What it keeps is memory that is free and that it has not given back.
+pub struct Pool {
+    pub handle: Handle,
+    pub kept: usize,
+    used: usize,
+    used_high: usize,
+    reserved_high: usize,
+    threshold: u64,
+    /// The three attributes that allow reuse, which is never delayed here.
+    reuse: [c_int; 3],
+}
+
+const REUSE_FIRST: c_int = 1;
+const REUSE_LAST: c_int = 3;
+const RELEASE_THRESHOLD: c_int = 4;
+const RESERVED_CURRENT: c_int = 5;
+const RESERVED_HIGH: c_int = 6;
+const USED_CURRENT: c_int = 7;
+const USED_HIGH: c_int = 8;
+
+impl Pool {
+    pub fn new(state: &mut State) -> Pool {
+        let handle = state.new_handle(Kind::Pool);
+        Pool { handle, kept: 0, used: 0, used_high: 0, reserved_high: 0, threshold: 0, reuse: [1; 3] }
+    }
+
+    /// Everything as it was, but the handle.
+    pub fn forget(&mut self) {
+        *self = Pool { kept: 0, used: 0, used_high: 0, reserved_high: 0, threshold: 0, reuse: [1; 3], ..*self };
+    }
+
+    fn reserved(&self) -> usize {
+        self.used + self.kept
+    }
+
+    fn allocated(&mut self, bytes: usize) {
+        self.kept = self.kept.saturating_sub(bytes);
+        self.used += bytes;
+        self.used_high = self.used_high.max(self.used);
+        self.reserved_high = self.reserved_high.max(self.reserved());
+    }
+
+    /// Keeps no more than `available` bytes: an allocation from elsewhere needed the memory.
+    pub fn give_up(&mut self, available: usize) {
+        self.kept = self.kept.min(available);
+    }
+
+    /// Memory came back: it is kept as far as the release threshold allows.
+    pub fn freed(&mut self, bytes: usize) {
+        self.used = self.used.saturating_sub(bytes);
+        self.kept += bytes;
+        self.trim(usize::try_from(self.threshold).unwrap_or(usize::MAX));
+    }
+
+    fn trim(&mut self, least: usize) {
+        self.kept = self.kept.min(least.saturating_sub(self.used));
+    }
+}
+
+impl State {
+    fn pool(&mut self, handle: Handle) -> Outcome<&mut Pool> {
+        self.devices.iter_mut().map(|device| &mut device.pool).find(|pool| pool.handle == handle).ok_or(INVALID_VALUE)
+    }
+}
+
+/// The memory is the caller's at once; the real driver asks for it to be used in stream order, which this one does not check.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemAllocAsync(address: Out<Address>, bytes: usize, stream: Handle) -> c_int {
+    enter("cuMemAllocAsync", |call| {
+        call.number("bytes", bytes);
+        call.hex("stream", stream);
+        address.required()?;
+        let mut state = state();
+        let current = state.current()?;
+        let context = state.stream(stream, current)?.context;
+        if bytes == 0 {
+            return Err(INVALID_VALUE);
+        }
+        let block = state.allocate_on_device(bytes, Memory::FromPool, context)?;
+        if let Some(device) = state.devices.get_mut(block.device) {
+            device.pool.allocated(block.taken);
+        }
+        call.hex("ptr", block.start);
+        address.put(block.start)
+    })
+}
+
+/// From now on the address is nobody's; the memory comes back in stream order.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemFreeAsync(address: Address, stream: Handle) -> c_int {
+    enter("cuMemFreeAsync", |call| {
+        call.hex("ptr", address);
+        call.hex("stream", stream);
+        let mut state = state();
+        let current = state.current()?;
+        let stream = state.stream(stream, current)?;
+        let block = state.block_at(address).filter(|block| block.start == address && block.is_on_device());
+        let block = Arc::clone(block.ok_or(INVALID_VALUE)?);
+        call.number("bytes", block.bytes);
+        block.leaving.store(true, Ordering::Relaxed);
+        state.queue(&stream, Vec::new(), Action::Free(block), Vec::new());
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, device: c_int) -> c_int {
+    enter("cuDeviceGetDefaultMemPool", |call| {
+        call.number("device", device);
+        pool.put(state().device(device)?.pool.handle)
+    })
+}
+
+/// The default pool is the only one, and so the current one.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetMemPool(pool: Out<Handle>, device: c_int) -> c_int {
+    enter("cuDeviceGetMemPool", |call| {
+        call.number("device", device);
+        pool.put(state().device(device)?.pool.handle)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemPoolTrimTo(pool: Handle, least: usize) -> c_int {
+    enter("cuMemPoolTrimTo", |call| {
+        call.hex("pool", pool);
+        call.number("bytes", least);
+        state().pool(pool)?.trim(least);
+        Ok(())
+    })
+}
+
+fn attribute_call(call: &mut Call, pool: Handle, attribute: c_int) {
+    call.hex("pool", pool);
+    call.number("attribute", attribute);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemPoolSetAttribute(pool: Handle, attribute: c_int, value: crate::abi::Array<u64>) -> c_int {
+    enter("cuMemPoolSetAttribute", |call| {
+        attribute_call(call, pool, attribute);
+        let mut state = state();
+        let pool = state.pool(pool)?;
+        match attribute {
+            REUSE_FIRST..=REUSE_LAST => {
+                pool.reuse[(attribute - REUSE_FIRST) as usize] = value.cast::<c_int>().get(0)?
+            }
+            RELEASE_THRESHOLD => pool.threshold = value.get(0)?,
+            // A high-water mark can be set back to what is, by the value 0.
+            RESERVED_HIGH if value.get(0)? == 0 => pool.reserved_high = pool.reserved(),
+            USED_HIGH if value.get(0)? == 0 => pool.used_high = pool.used,
+            _ => return Err(INVALID_VALUE),
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemPoolGetAttribute(pool: Handle, attribute: c_int, value: Out<u64>) -> c_int {
+    enter("cuMemPoolGetAttribute", |call| {
+        attribute_call(call, pool, attribute);
+        let mut state = state();
+        let pool = state.pool(pool)?;
+        value.put(match attribute {
+            REUSE_FIRST..=REUSE_LAST => {
+                return value.cast::<c_int>().put(pool.reuse[(attribute - REUSE_FIRST) as usize]);
+            }
+            RELEASE_THRESHOLD => pool.threshold,
+            RESERVED_CURRENT => pool.reserved() as u64,
+            RESERVED_HIGH => pool.reserved_high as u64,
+            USED_CURRENT => pool.used as u64,
+            USED_HIGH => pool.used_high as u64,
+            _ => return Err(INVALID_VALUE),
+        })
+    })
+}

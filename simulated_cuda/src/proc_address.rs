@@ -1,0 +1,199 @@
+//! The list of all entry points, and `cuGetProcAddress`, which looks them up.
+#![expect(unsafe_code, reason = "entry points have C names")]
+
+use std::ffi::{c_char, c_int};
+
+use crate::abi::{Address, INVALID_VALUE, NOT_FOUND, Out, Text};
+use crate::log::enter_before_init;
+use crate::settings;
+
+/// An entry point.
+struct Entry {
+    /// As it is exported, with the NUL that ends it in C.
+    c_name: &'static str,
+    /// The CUDA version that it came with, as `cuGetProcAddress` counts.
+    since: c_int,
+    address: fn() -> Address,
+}
+
+macro_rules! entry {
+    ($since:expr, $module:ident::$name:ident) => {
+        Entry {
+            c_name: concat!(stringify!($name), "\0"),
+            since: $since,
+            address: || (crate::$module::$name as *const ()).expose_provenance(),
+        }
+    };
+}
+
+impl Entry {
+    fn name(&self) -> &'static str {
+        self.c_name.trim_end_matches('\0')
+    }
+}
+
+/// All entry points, sorted by name.
+const ENTRIES: &[Entry] = &[
+    entry!(3020, context_calls::cuCtxCreate_v2),
+    entry!(4000, context_calls::cuCtxDestroy_v2),
+    entry!(4000, context_calls::cuCtxDisablePeerAccess),
+    entry!(4000, context_calls::cuCtxEnablePeerAccess),
+    entry!(2000, context_calls::cuCtxGetApiVersion),
+    entry!(4000, context_calls::cuCtxGetCurrent),
+    entry!(2000, context_calls::cuCtxGetDevice),
+    entry!(7000, context_calls::cuCtxGetFlags),
+    entry!(12000, context_calls::cuCtxGetId),
+    entry!(4000, context_calls::cuCtxPopCurrent_v2),
+    entry!(4000, context_calls::cuCtxPushCurrent_v2),
+    entry!(4000, context_calls::cuCtxSetCurrent),
+    entry!(2000, context_calls::cuCtxSynchronize),
+    entry!(4000, device::cuDeviceCanAccessPeer),
+    entry!(2000, device::cuDeviceComputeCapability),
+    entry!(2000, device::cuDeviceGet),
+    entry!(2000, device::cuDeviceGetAttribute),
+    entry!(2000, device::cuDeviceGetCount),
+    entry!(11020, pool::cuDeviceGetDefaultMemPool),
+    entry!(11020, pool::cuDeviceGetMemPool),
+    entry!(2000, device::cuDeviceGetName),
+    entry!(9020, device::cuDeviceGetUuid),
+    entry!(11040, device::cuDeviceGetUuid_v2),
+    entry!(7000, context_calls::cuDevicePrimaryCtxGetState),
+    entry!(11000, context_calls::cuDevicePrimaryCtxRelease_v2),
+    entry!(11000, context_calls::cuDevicePrimaryCtxReset_v2),
+    entry!(7000, context_calls::cuDevicePrimaryCtxRetain),
+    entry!(11000, context_calls::cuDevicePrimaryCtxSetFlags_v2),
+    entry!(3020, device::cuDeviceTotalMem_v2),
+    entry!(2000, process::cuDriverGetVersion),
+    entry!(2000, event::cuEventCreate),
+    entry!(4000, event::cuEventDestroy_v2),
+    entry!(2000, event::cuEventElapsedTime),
+    entry!(2000, event::cuEventQuery),
+    entry!(2000, event::cuEventRecord),
+    entry!(2000, event::cuEventSynchronize),
+    entry!(6000, errors::cuGetErrorName),
+    entry!(6000, errors::cuGetErrorString),
+    entry!(11030, proc_address::cuGetProcAddress),
+    entry!(12000, proc_address::cuGetProcAddress_v2),
+    entry!(2000, process::cuInit),
+    entry!(10000, stream_calls::cuLaunchHostFunc),
+    entry!(4000, unsupported::cuLaunchKernel),
+    entry!(11020, pool::cuMemAllocAsync),
+    entry!(3020, pinned::cuMemAllocHost_v2),
+    entry!(6000, memory::cuMemAllocManaged),
+    entry!(3020, memory::cuMemAlloc_v2),
+    entry!(11020, pool::cuMemFreeAsync),
+    entry!(2000, pinned::cuMemFreeHost),
+    entry!(3020, memory::cuMemFree_v2),
+    entry!(3020, memory::cuMemGetAddressRange_v2),
+    entry!(3020, memory::cuMemGetInfo_v2),
+    entry!(2000, pinned::cuMemHostAlloc),
+    entry!(3020, pinned::cuMemHostGetDevicePointer_v2),
+    entry!(3000, pinned::cuMemHostGetFlags),
+    entry!(6050, pinned::cuMemHostRegister_v2),
+    entry!(4000, pinned::cuMemHostUnregister),
+    entry!(11020, pool::cuMemPoolGetAttribute),
+    entry!(11020, pool::cuMemPoolSetAttribute),
+    entry!(11020, pool::cuMemPoolTrimTo),
+    entry!(4000, copy::cuMemcpy),
+    entry!(4000, copy::cuMemcpyAsync),
+    entry!(3020, copy::cuMemcpyDtoDAsync_v2),
+    entry!(3020, copy::cuMemcpyDtoD_v2),
+    entry!(3020, copy::cuMemcpyDtoHAsync_v2),
+    entry!(3020, copy::cuMemcpyDtoH_v2),
+    entry!(3020, copy::cuMemcpyHtoDAsync_v2),
+    entry!(3020, copy::cuMemcpyHtoD_v2),
+    entry!(4000, copy::cuMemcpyPeer),
+    entry!(4000, copy::cuMemcpyPeerAsync),
+    entry!(2000, fill::cuMemsetD16Async),
+    entry!(3020, fill::cuMemsetD16_v2),
+    entry!(2000, fill::cuMemsetD32Async),
+    entry!(3020, fill::cuMemsetD32_v2),
+    entry!(2000, fill::cuMemsetD8Async),
+    entry!(3020, fill::cuMemsetD8_v2),
+    entry!(2000, unsupported::cuModuleGetFunction),
+    entry!(3020, unsupported::cuModuleGetGlobal_v2),
+    entry!(2000, unsupported::cuModuleLoad),
+    entry!(2000, unsupported::cuModuleLoadData),
+    entry!(2000, unsupported::cuModuleLoadDataEx),
+    entry!(2000, unsupported::cuModuleUnload),
+    entry!(4000, pointer::cuPointerGetAttribute),
+    entry!(7000, pointer::cuPointerGetAttributes),
+    entry!(5000, stream_calls::cuStreamAddCallback),
+    entry!(2000, stream_calls::cuStreamCreate),
+    entry!(5050, stream_calls::cuStreamCreateWithPriority),
+    entry!(4000, stream_calls::cuStreamDestroy_v2),
+    entry!(9020, stream_calls::cuStreamGetCtx),
+    entry!(5050, stream_calls::cuStreamGetFlags),
+    entry!(5050, stream_calls::cuStreamGetPriority),
+    entry!(2000, stream_calls::cuStreamQuery),
+    entry!(2000, stream_calls::cuStreamSynchronize),
+    entry!(3020, stream_calls::cuStreamWaitEvent),
+];
+
+/// The name of an entry point as it is exported, for that name, or for the one without its version (`cuMemAlloc`).
+pub fn known(name: &str) -> Option<&'static str> {
+    let exact = ENTRIES.iter().find(|entry| entry.name() == name);
+    exact.or_else(|| newest(name, c_int::MAX)).map(Entry::name)
+}
+
+/// The name of the entry point at `index` of the list, or NULL behind the last.
+pub fn c_name(index: usize) -> *const c_char {
+    ENTRIES.get(index).map_or(std::ptr::null(), |entry| entry.c_name.as_ptr().cast())
+}
+
+fn base(name: &str) -> &str {
+    name.strip_suffix("_v2").unwrap_or(name)
+}
+
+/// The newest entry point of that base name that CUDA `version` has.
+fn newest(symbol: &str, version: c_int) -> Option<&'static Entry> {
+    let named = ENTRIES.iter().filter(|entry| base(entry.name()) == symbol && entry.since <= version);
+    named.max_by_key(|entry| entry.since)
+}
+
+/// CU_GET_PROC_ADDRESS_SUCCESS and what else the search comes to.
+const FOUND: c_int = 0;
+const SYMBOL_NOT_FOUND: c_int = 1;
+const VERSION_NOT_SUFFICIENT: c_int = 2;
+/// LEGACY_STREAM and PER_THREAD_DEFAULT_STREAM.
+const FLAGS: u64 = 3;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGetProcAddress_v2(
+    symbol: Text,
+    function: Out<Address>,
+    version: c_int,
+    flags: u64,
+    result: Out<c_int>,
+) -> c_int {
+    enter_before_init("cuGetProcAddress_v2", |call| {
+        let name = symbol.as_str().ok_or(INVALID_VALUE)?;
+        call.number("symbol", name);
+        if flags & !FLAGS != 0 || version > settings::version() {
+            return Err(INVALID_VALUE);
+        }
+        let found = newest(name, version);
+        function.put(found.map_or(0, |entry| (entry.address)()))?;
+        result.put_if_wanted(match found {
+            Some(_) => FOUND,
+            None if newest(name, c_int::MAX).is_some() => VERSION_NOT_SUFFICIENT,
+            None => SYMBOL_NOT_FOUND,
+        });
+        Ok(())
+    })
+}
+
+/// The first version, which has no room for why nothing was found, and fails instead.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGetProcAddress(symbol: Text, function: Out<Address>, version: c_int, flags: u64) -> c_int {
+    enter_before_init("cuGetProcAddress", |call| {
+        let name = symbol.as_str().ok_or(INVALID_VALUE)?;
+        call.number("symbol", name);
+        if flags & !FLAGS != 0 || version > settings::version() {
+            return Err(INVALID_VALUE);
+        }
+        let found = newest(name, version);
+        function.put(found.map_or(0, |entry| (entry.address)()))?;
+        found.map(|_| ()).ok_or(NOT_FOUND)
+    })
+}

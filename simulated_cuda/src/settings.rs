@@ -1,0 +1,116 @@
+//! The environment variables, all of which start with `SIMCUDA_`.
+
+use std::fs::File;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::abi::Status;
+use crate::{proc_address, process};
+
+/// Where the log also goes as it happens.
+pub enum Sink {
+    Stderr,
+    File(File),
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn number(name: &str, default: usize) -> usize {
+    let Some(text) = variable(name) else { return default };
+    let text = text.trim();
+    let (digits, unit) = match text.chars().last() {
+        Some('k' | 'K') => (&text[..text.len() - 1], 1 << 10),
+        Some('m' | 'M') => (&text[..text.len() - 1], 1 << 20),
+        Some('g' | 'G') => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    match digits.parse::<usize>().ok().and_then(|digits| digits.checked_mul(unit)) {
+        Some(number) => number,
+        None => process::die(&format!("{name}={text} is not a number")),
+    }
+}
+
+/// Devices in the machine, before `CUDA_VISIBLE_DEVICES`.
+pub fn devices() -> usize {
+    number("SIMCUDA_DEVICES", 2)
+}
+
+/// Bytes of memory of each device.
+pub fn memory() -> usize {
+    number("SIMCUDA_MEMORY", 256 << 20)
+}
+
+/// How long every asynchronous operation waits before it starts.
+pub fn lag() -> Duration {
+    Duration::from_micros(number("SIMCUDA_LAG_US", 0) as u64)
+}
+
+/// What `cuDriverGetVersion` says, from the first time on.
+pub fn version() -> i32 {
+    static VERSION: OnceLock<i32> = OnceLock::new();
+    *VERSION.get_or_init(|| i32::try_from(number("SIMCUDA_VERSION", 12_080)).unwrap_or(i32::MAX))
+}
+
+/// Whether to say at exit what is still alive.
+pub fn report() -> bool {
+    number("SIMCUDA_REPORT", 0) != 0
+}
+
+/// `SIMCUDA_LOG=stderr`, or a file that is appended to.
+pub fn sink() -> Option<Sink> {
+    let target = variable("SIMCUDA_LOG")?;
+    if target == "stderr" {
+        return Some(Sink::Stderr);
+    }
+    match File::options().create(true).append(true).open(&target) {
+        Ok(file) => Some(Sink::File(file)),
+        Err(error) => process::die(&format!("SIMCUDA_LOG={target}: {error}")),
+    }
+}
+
+/// `SIMCUDA_FAIL`: `function:nth=status`, separated by commas.
+pub fn faults() -> Vec<(&'static str, u32, Status)> {
+    let Some(text) = variable("SIMCUDA_FAIL") else { return Vec::new() };
+    let parse = |entry: &str| {
+        let (function, rest) = entry.trim().split_once(':')?;
+        let (nth, status) = rest.split_once('=')?;
+        Some((proc_address::known(function)?, nth.parse().ok()?, status.parse().ok()?))
+    };
+    let entries = text.split(',').map(|entry| match parse(entry) {
+        Some(fault) => fault,
+        None => process::die(&format!("SIMCUDA_FAIL: {entry:?} is not function:nth=status of an entry point")),
+    });
+    entries.collect()
+}
+
+/// The physical devices that `CUDA_VISIBLE_DEVICES` leaves, in its order.
+///
+/// The first entry that names no device, or one for the second time, ends the list, as the CUDA C++ Programming Guide
+/// has it ("CUDA Environment Variables": only the devices before an invalid index are visible).
+pub fn visible_devices(uuids: &[String]) -> Vec<usize> {
+    let Ok(list) = std::env::var("CUDA_VISIBLE_DEVICES") else { return (0..uuids.len()).collect() };
+    let mut visible = Vec::new();
+    for entry in list.split(',') {
+        match named_device(entry.trim(), uuids) {
+            Some(device) if !visible.contains(&device) => visible.push(device),
+            _ => break,
+        }
+    }
+    visible
+}
+
+/// An index, or the beginning of a UUID (with its `GPU-`) that only one device has.
+fn named_device(entry: &str, uuids: &[String]) -> Option<usize> {
+    if let Ok(index) = entry.parse::<usize>() {
+        return (index < uuids.len()).then_some(index);
+    }
+    if !entry.starts_with("GPU-") {
+        return None;
+    }
+    let lower = entry.replace("GPU-", "").to_lowercase();
+    let mut matching = uuids.iter().enumerate().filter(|(_, uuid)| uuid.trim_start_matches("GPU-").starts_with(&lower));
+    let first = matching.next().map(|(index, _)| index);
+    if matching.next().is_some() { None } else { first }
+}

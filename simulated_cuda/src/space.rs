@@ -1,0 +1,213 @@
+//! The address range of a device.
+//!
+//! Addresses that programs see lie in a reservation without access rights; the bytes are kept in a second mapping of
+//! the same length, which only the simulator knows. Blocks are handed out with a gap behind each.
+#![expect(unsafe_code, reason = "maps memory")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use crate::abi::{Address, fill_bytes};
+
+/// Every device block begins at a multiple of this, as the driver's do.
+pub const ALIGNMENT: usize = 512;
+/// What lies between two blocks.
+const GAP: usize = 4096;
+/// The least that is reserved for a device: enough for any use of its default memory, and no burden to valgrind.
+const LEAST: usize = 4 << 30;
+/// What memory holds that was just allocated.
+const FRESH: u32 = 0xCD;
+/// What memory holds that was freed.
+const FREED: u32 = 0xDD;
+/// Freed places that are remembered, to be given out again first.
+const RECENT: usize = 64;
+
+/// The address range of a device.
+pub struct Space {
+    seen: Address,
+    kept: Address,
+    length: usize,
+    /// Length of each free range, by its offset.
+    holes: BTreeMap<usize, usize>,
+    /// Offset and size of what was freed lately, the newest last.
+    recent: Vec<(usize, usize)>,
+}
+
+/// Maps `bytes` bytes with that protection; `None` if the system refuses.
+fn map(bytes: usize, protection: libc::c_int) -> Option<Address> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address that the system chooses touches nothing that exists.
+    let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if address == libc::MAP_FAILED { None } else { Some(address.expose_provenance()) }
+}
+
+fn unmap(address: Address, bytes: usize) {
+    // SAFETY: the callers pass what `map` gave, which nobody uses yet or any more.
+    unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(address), bytes) };
+}
+
+/// A size rounded up to whole pieces of `ALIGNMENT`; `None` if it is beyond every range.
+pub fn rounded(bytes: usize) -> Option<usize> {
+    bytes.checked_next_multiple_of(ALIGNMENT)
+}
+
+impl Space {
+    /// Reserves addresses for a device with `total` bytes of memory.
+    pub fn reserve(total: usize) -> Option<Space> {
+        let mut length = total.checked_mul(4)?.max(LEAST).checked_next_multiple_of(GAP)?;
+        loop {
+            if let Some(seen) = map(length, libc::PROT_NONE) {
+                if let Some(kept) = map(length, libc::PROT_READ | libc::PROT_WRITE) {
+                    let holes = BTreeMap::from([(0, length)]);
+                    return Some(Space { seen, kept, length, holes, recent: Vec::new() });
+                }
+                unmap(seen, length);
+            }
+            length = (length / 2).checked_next_multiple_of(GAP)?;
+            if length <= total {
+                return None;
+            }
+        }
+    }
+
+    /// Whether an address is this device's, allocated or not.
+    pub fn contains(&self, address: Address) -> bool {
+        (self.seen..self.seen + self.length).contains(&address)
+    }
+
+    /// Whether the range is long enough for a device with `total` bytes.
+    pub fn suffices(&self, total: usize) -> bool {
+        total.checked_mul(2).is_some_and(|needed| needed <= self.length)
+    }
+
+    /// How far the bytes are kept from where programs see them.
+    pub fn shift(&self) -> isize {
+        self.kept.wrapping_sub(self.seen) as isize
+    }
+
+    /// Takes `bytes` bytes, a multiple of `ALIGNMENT`, filled as fresh memory is: what was freed last, if it fits.
+    pub fn take(&mut self, bytes: usize) -> Option<Address> {
+        let needed = bytes.checked_add(GAP)?;
+        let again = self.recent.iter().rposition(|(_, size)| *size == bytes).map(|index| self.recent.remove(index).0);
+        let offset = again
+            .and_then(|offset| self.hole_around(offset, needed))
+            .or_else(|| self.holes.iter().find(|(_, length)| **length >= needed).map(|(hole, _)| (*hole, *hole)));
+        let (hole, offset) = offset?;
+        let length = self.holes.remove(&hole)?;
+        if offset > hole {
+            self.holes.insert(hole, offset - hole);
+        }
+        let end = offset + needed;
+        if hole + length > end {
+            self.holes.insert(end, hole + length - end);
+        }
+        self.fill(offset, FRESH, bytes);
+        Some(self.seen + offset)
+    }
+
+    /// The hole that has room for `needed` bytes at `offset`, with that offset.
+    fn hole_around(&self, offset: usize, needed: usize) -> Option<(usize, usize)> {
+        let (hole, length) = self.holes.range(..=offset).next_back()?;
+        (offset + needed <= hole + length).then_some((*hole, offset))
+    }
+
+    /// Takes back what `Space::take` gave, and fills it as freed memory is.
+    pub fn give_back(&mut self, address: Address, bytes: usize) {
+        let offset = address - self.seen;
+        self.fill(offset, FREED, bytes);
+        let (mut start, mut length) = (offset, bytes + GAP);
+        if let Some((before, size)) = self.holes.range(..offset).next_back().map(|(hole, size)| (*hole, *size)) {
+            if before + size == start {
+                self.holes.remove(&before);
+                (start, length) = (before, size + length);
+            }
+        }
+        if let Some(size) = self.holes.remove(&(start + length)) {
+            length += size;
+        }
+        self.holes.insert(start, length);
+        if self.recent.len() == RECENT {
+            self.recent.remove(0);
+        }
+        self.recent.push((offset, bytes));
+    }
+
+    fn fill(&self, offset: usize, pattern: u32, bytes: usize) {
+        // SAFETY: the range lies in the mapping that keeps the bytes, and belongs to no block at this moment.
+        unsafe { fill_block(self.kept + offset, pattern, bytes) };
+    }
+}
+
+/// Of a block that is larger than two of these, only the beginning and the end are filled; the pages between are given
+/// back to the system, so that a simulated device can have more memory than the machine.
+const EDGE: usize = 64 << 20;
+
+/// Fills a block.
+///
+/// # Safety
+/// The range is writable and lies in private anonymous memory, and nobody relies on what it holds.
+unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
+    if bytes <= 2 * EDGE {
+        // SAFETY: the caller guarantees it.
+        unsafe { fill_bytes(address, pattern, 1, bytes) };
+        return;
+    }
+    for edge in [address, address + bytes - EDGE] {
+        // SAFETY: within the range.
+        unsafe { fill_bytes(edge, pattern, 1, EDGE) };
+    }
+    let (start, end) = ((address + EDGE).next_multiple_of(GAP), (address + bytes - EDGE) / GAP * GAP);
+    // SAFETY: whole pages within the range, whose contents nobody relies on.
+    unsafe { libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED) };
+}
+
+/// Memory of the host with its own pages and a page without access on either side.
+pub fn map_host(bytes: usize) -> Option<Address> {
+    let inner = bytes.checked_next_multiple_of(GAP)?;
+    let whole = inner.checked_add(2 * GAP)?;
+    let start = map(whole, libc::PROT_NONE)?;
+    let inside: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(start + GAP);
+    // SAFETY: the range is the inside of the mapping just made.
+    if unsafe { libc::mprotect(inside, inner, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
+        unmap(start, whole);
+        return None;
+    }
+    // SAFETY: the inside was just made writable.
+    unsafe { fill_block(start + GAP, FRESH, bytes) };
+    Some(start + GAP)
+}
+
+/// Address ranges of freed host memory that are kept without access, so that a use after free is seen, the newest last.
+static BURNT: Mutex<VecDeque<(Address, usize)>> = Mutex::new(VecDeque::new());
+/// How many: every one is a mapping, of which the system allows a process some ten thousand.
+const BURNT_LIMIT: usize = 256;
+
+/// Gives back what `map_host` gave for that size.
+pub fn unmap_host(address: Address, bytes: usize) {
+    let (start, whole) = (address - GAP, bytes.next_multiple_of(GAP) + 2 * GAP);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: replaces a mapping of this module, which nobody may use any more, by one without pages.
+    unsafe { libc::mmap(std::ptr::with_exposed_provenance_mut(start), whole, libc::PROT_NONE, flags, -1, 0) };
+    let mut burnt = BURNT.lock().unwrap_or_else(PoisonError::into_inner);
+    burnt.push_back((start, whole));
+    if burnt.len() > BURNT_LIMIT {
+        if let Some((start, whole)) = burnt.pop_front() {
+            unmap(start, whole);
+        }
+    }
+}
+
+/// Physical memory of the machine: what can be page-locked at the very most.
+pub fn physical_memory() -> usize {
+    // SAFETY: asks for a number.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    usize::try_from(pages).unwrap_or(0).saturating_mul(GAP)
+}
+
+/// Whether all pages of a range exist.
+pub fn is_mapped(address: Address, bytes: usize) -> bool {
+    let first = address / GAP * GAP;
+    let Some(end) = address.checked_add(bytes) else { return false };
+    // SAFETY: asking for an asynchronous write-back of anonymous memory does nothing but look whether it exists.
+    unsafe { libc::msync(std::ptr::with_exposed_provenance_mut(first), end - first, libc::MS_ASYNC) == 0 }
+}

@@ -1,0 +1,140 @@
+//! Everything that the driver knows, behind one lock.
+//!
+//! The lock is never held while a stream sleeps, while bytes move, or while a caller's function runs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::abi::{Address, Handle};
+use crate::block::Block;
+use crate::context::Context;
+use crate::device::Device;
+use crate::event::Event;
+use crate::process;
+use crate::settings;
+use crate::stream::Stream;
+
+/// The lock on everything.
+pub type Guard = MutexGuard<'static, State>;
+
+/// What kind of object a handle was given out for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Context,
+    Stream,
+    Event,
+    Pool,
+}
+
+/// What became of an object whose handle was given out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Alive,
+    /// By the call that destroys it: a later use is a mistake of the program.
+    Destroyed,
+    /// Together with its context, or by `simcuda_reset`.
+    LostWithContext,
+}
+
+/// Everything that the driver knows.
+pub struct State {
+    pub devices: Vec<Device>,
+    pub contexts: HashMap<Handle, Context>,
+    pub streams: HashMap<Handle, Arc<Stream>>,
+    pub events: HashMap<Handle, Event>,
+    /// All that the driver allocated or registered, by its first address.
+    pub blocks: BTreeMap<Address, Arc<Block>>,
+    pub violations: Vec<String>,
+    pub held: bool,
+    pub lag: Duration,
+    /// What `simcuda_set_memory` said, by device.
+    pub memory: HashMap<usize, usize>,
+    /// Counts the resets: contexts that threads had current before are gone.
+    pub epoch: u64,
+    handles: Vec<(Kind, Fate)>,
+    last_id: u64,
+}
+
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
+    Mutex::new(State {
+        devices: Vec::new(),
+        contexts: HashMap::new(),
+        streams: HashMap::new(),
+        events: HashMap::new(),
+        blocks: BTreeMap::new(),
+        violations: Vec::new(),
+        held: false,
+        lag: settings::lag(),
+        memory: HashMap::new(),
+        epoch: 0,
+        handles: Vec::new(),
+        last_id: 0,
+    })
+});
+
+/// Woken when streams are released and when bytes of a block no longer move.
+pub static CHANGED: Condvar = Condvar::new();
+
+/// Everything, locked.
+pub fn state() -> Guard {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits on a condition variable.
+pub fn wait(condition: &Condvar, guard: Guard) -> Guard {
+    condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Handles lie where no process has memory, and are never given out twice, so that a stale one is always found out.
+const FIRST_HANDLE: Handle = 0x0051_4d00_0000_0000;
+const HANDLE_STEP: Handle = 16;
+
+impl State {
+    /// A handle that nobody had before.
+    pub fn new_handle(&mut self, kind: Kind) -> Handle {
+        self.handles.push((kind, Fate::Alive));
+        FIRST_HANDLE + HANDLE_STEP * (self.handles.len() - 1)
+    }
+
+    /// A number that nothing else has.
+    pub fn new_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    fn issued(&mut self, handle: Handle) -> Option<&mut (Kind, Fate)> {
+        let offset = handle.checked_sub(FIRST_HANDLE)?;
+        if offset % HANDLE_STEP == 0 { self.handles.get_mut(offset / HANDLE_STEP) } else { None }
+    }
+
+    /// Notes that an object was destroyed by the call for that.
+    pub fn note_destroyed(&mut self, handle: Handle) {
+        if let Some(issued) = self.issued(handle) {
+            issued.1 = Fate::Destroyed;
+        }
+    }
+
+    /// Notes that an object went with its context.
+    pub fn note_lost(&mut self, handle: Handle) {
+        if let Some(issued) = self.issued(handle) {
+            issued.1 = Fate::LostWithContext;
+        }
+    }
+
+    /// Aborts if `handle` was a stream's or event's that the program destroyed; says whether it was lost with its context.
+    pub fn check_not_destroyed(&mut self, handle: Handle, kind: Kind, what: &str) -> bool {
+        match self.issued(handle) {
+            Some((issued, Fate::Destroyed)) if *issued == kind => {
+                process::die(&format!("use of {what} 0x{handle:x}, which was destroyed"))
+            }
+            Some((issued, Fate::LostWithContext)) => *issued == kind,
+            _ => false,
+        }
+    }
+
+    /// Counts a rule that the program broke.
+    pub fn violation(&mut self, sentence: String) {
+        self.violations.push(sentence);
+    }
+}

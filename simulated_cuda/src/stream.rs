@@ -1,0 +1,346 @@
+//! Streams: queues of operations, each with a thread that works them off, and the order between them.
+//!
+//! Every operation has a number in its stream; a `Token` names one, and is done when its stream has completed that
+//! number. What an operation must wait for is decided when it is queued, and is a list of tokens: work of the legacy
+//! stream waits for all work of its context's blocking streams before it, and theirs waits for it ("Stream
+//! synchronization behavior", CUDA Driver API: legacy default stream).
+#![expect(unsafe_code, reason = "blocks the signals of the threads it starts")]
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::abi::Handle;
+use crate::block::Block;
+use crate::operation::{Action, perform};
+use crate::process;
+use crate::state::{CHANGED, Guard, State, state, wait};
+
+/// A stream. Those that keep a `Token` of it keep it known after it is destroyed.
+pub struct Stream {
+    pub handle: Handle,
+    pub context: Handle,
+    /// The legacy default stream of its context.
+    pub legacy: bool,
+    /// Ordered with the legacy stream of its context.
+    pub blocking: bool,
+    pub priority: i32,
+    completed: AtomicU64,
+    /// Woken when an operation completes, and when the stream is cancelled.
+    done: Condvar,
+    /// Woken when there is something to do.
+    work: Condvar,
+    /// Only locked by those who hold the lock on the state.
+    queue: Mutex<Queue>,
+}
+
+struct Queue {
+    operations: VecDeque<Operation>,
+    issued: u64,
+    closing: bool,
+    cancelled: bool,
+    /// The thread has an operation in hand.
+    running: bool,
+    worker: Option<JoinHandle<()>>,
+}
+
+impl Queue {
+    /// The number of the next operation.
+    fn issue(&mut self) -> u64 {
+        self.issued += 1;
+        self.issued
+    }
+}
+
+/// A queued operation.
+struct Operation {
+    number: u64,
+    after: Vec<Token>,
+    not_before: Option<Instant>,
+    action: Action,
+    blocks: Vec<Arc<Block>>,
+}
+
+/// Names an operation that was queued in a stream.
+#[derive(Clone)]
+pub struct Token {
+    stream: Arc<Stream>,
+    number: u64,
+}
+
+impl Token {
+    pub fn is_done(&self) -> bool {
+        self.stream.completed.load(Ordering::Acquire) >= self.number
+    }
+
+    /// Blocks the calling thread until the operation is complete.
+    pub fn wait(&self, mut guard: Guard) -> Guard {
+        while !self.is_done() {
+            guard = wait(&self.stream.done, guard);
+        }
+        guard
+    }
+}
+
+impl Stream {
+    pub fn new(handle: Handle, context: Handle, legacy: bool, blocking: bool, priority: i32) -> Arc<Stream> {
+        let queue = Queue {
+            operations: VecDeque::new(),
+            issued: 0,
+            closing: false,
+            cancelled: false,
+            running: false,
+            worker: None,
+        };
+        Arc::new(Stream {
+            handle,
+            context,
+            legacy,
+            blocking,
+            priority,
+            completed: AtomicU64::new(0),
+            done: Condvar::new(),
+            work: Condvar::new(),
+            queue: Mutex::new(queue),
+        })
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest operation.
+    pub fn last(self: &Arc<Self>) -> Token {
+        Token { stream: Arc::clone(self), number: self.queue().issued }
+    }
+
+    /// Whether all that was queued is complete.
+    pub fn is_idle(&self) -> bool {
+        self.completed.load(Ordering::Acquire) >= self.queue().issued
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.queue().closing
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.queue().cancelled
+    }
+
+    /// Whether the stream's thread has an operation in hand.
+    pub fn is_running(&self) -> bool {
+        self.queue().running
+    }
+
+    /// Lets the stream's thread end when all is done.
+    pub fn close(&self) {
+        self.queue().closing = true;
+        self.work.notify_all();
+    }
+
+    /// Drops what is queued, and says how many operations that were. What is under way is completed.
+    fn cancel(&self) -> u64 {
+        let mut queue = self.queue();
+        queue.cancelled = true;
+        queue.closing = true;
+        for operation in queue.operations.drain(..) {
+            operation.blocks.iter().for_each(|block| block.forget_use());
+        }
+        let issued = queue.issued;
+        drop(queue);
+        let completed = self.completed.fetch_max(issued, Ordering::AcqRel);
+        issued.saturating_sub(completed)
+    }
+
+    fn wake(&self) {
+        self.done.notify_all();
+        self.work.notify_all();
+    }
+
+    fn complete(&self, number: u64) {
+        self.completed.fetch_max(number, Ordering::AcqRel);
+        self.wake();
+    }
+
+    pub fn take_worker(&self) -> Option<JoinHandle<()>> {
+        self.queue().worker.take()
+    }
+}
+
+impl State {
+    /// What work that is queued in `stream` now must wait for.
+    pub fn predecessors(&self, stream: &Stream) -> Vec<Token> {
+        let Some(context) = self.contexts.get(&stream.context) else { return Vec::new() };
+        let all = context.streams.iter().chain([&context.legacy]);
+        let orders =
+            |other: &&Arc<Stream>| if stream.legacy { other.blocking } else { stream.blocking && other.legacy };
+        all.filter(orders).filter(|other| !other.is_idle()).map(Stream::last).collect()
+    }
+
+    /// Whether an operation queued in `stream` now could start at once.
+    pub fn could_start(&self, stream: &Stream, after: &[Token]) -> bool {
+        let held = self.held && !stream.legacy;
+        stream.is_idle() && !held && self.lag.is_zero() && after.iter().all(Token::is_done)
+    }
+
+    /// Queues an operation, which runs after what is in the stream, and after `after`.
+    pub fn queue(
+        &mut self,
+        stream: &Arc<Stream>,
+        mut after: Vec<Token>,
+        action: Action,
+        blocks: Vec<Arc<Block>>,
+    ) -> Token {
+        after.extend(self.predecessors(stream));
+        blocks.iter().for_each(|block| block.expect_use());
+        let not_before = if self.lag.is_zero() { None } else { Some(Instant::now() + self.lag) };
+        let at_once = action.is_momentary() && self.could_start(stream, &after);
+        let mut queue = stream.queue();
+        let number = queue.issue();
+        if at_once {
+            drop(queue);
+            action.happen();
+            blocks.iter().for_each(|block| block.forget_use());
+            stream.complete(number);
+        } else {
+            queue.operations.push_back(Operation { number, after, not_before, action, blocks });
+            if queue.worker.is_none() {
+                queue.worker = Some(start_worker(stream));
+            }
+            stream.work.notify_all();
+        }
+        Token { stream: Arc::clone(stream), number }
+    }
+
+    /// Ends streams whose context goes, and gives back their threads.
+    pub fn cancel(&mut self, streams: &[Arc<Stream>]) -> u64 {
+        let dropped = streams.iter().map(|stream| stream.cancel()).sum();
+        // Anybody may wait for anybody: wake all.
+        self.contexts
+            .values()
+            .flat_map(|context| context.streams.iter().chain([&context.legacy]))
+            .for_each(|s| s.wake());
+        streams.iter().for_each(|stream| stream.wake());
+        CHANGED.notify_all();
+        dropped
+    }
+}
+
+/// Runs `body` as an operation of `stream` in the calling thread, when its turn comes.
+///
+/// The lock is not held while it runs. `body` does not run if the stream is cancelled before.
+pub fn run_in_turn(
+    mut guard: Guard,
+    stream: &Arc<Stream>,
+    after: Vec<Token>,
+    blocks: Vec<Arc<Block>>,
+    action: Action,
+) -> Guard {
+    let mut after = after;
+    after.extend(guard.predecessors(stream));
+    blocks.iter().for_each(|block| block.expect_use());
+    // The number alone holds the place: what comes later in the stream waits until it is completed.
+    let number = stream.queue().issue();
+    after.push(Token { stream: Arc::clone(stream), number: number - 1 });
+    for token in &after {
+        guard = token.wait(guard);
+    }
+    if stream.is_cancelled() {
+        blocks.iter().for_each(|block| block.forget_use());
+        return guard;
+    }
+    guard = perform(guard, stream, action, &blocks);
+    stream.complete(number);
+    guard
+}
+
+fn start_worker(stream: &Arc<Stream>) -> JoinHandle<()> {
+    let stream = Arc::clone(stream);
+    // The thread inherits the mask, and no signal of the program is ever handled on it.
+    // SAFETY: a signal set is plain data, for which zeros are a value.
+    let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is this function's.
+    unsafe { libc::sigfillset(&mut all) };
+    // SAFETY: both sets are this function's.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old) };
+    let worker = std::thread::Builder::new().name("simcuda stream".into()).spawn(move || work_off(&stream));
+    // SAFETY: `old` is what the call before filled.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut()) };
+    match worker {
+        Ok(worker) => worker,
+        Err(error) => process::die(&format!("a stream's thread could not be started: {error}")),
+    }
+}
+
+/// How long a stream's thread waits for work before it ends: programs have more streams than they use at a time, the
+/// default streams of threads that are gone among them.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// A stream's thread.
+fn work_off(stream: &Arc<Stream>) {
+    let mut guard = state();
+    loop {
+        let mut queue = stream.queue();
+        if queue.cancelled || (queue.closing && queue.operations.is_empty()) {
+            return;
+        }
+        let next = queue.operations.pop_front();
+        queue.running = next.is_some();
+        drop(queue);
+        match next {
+            None => match wait_a_while(guard, stream) {
+                Some(still) => guard = still,
+                None => return,
+            },
+            Some(operation) => {
+                guard = run_when_allowed(guard, stream, operation);
+                stream.queue().running = false;
+                CHANGED.notify_all();
+            }
+        }
+    }
+}
+
+/// Waits for something to do; `None` if nothing came for so long that the thread is better ended. The next operation
+/// starts another.
+fn wait_a_while(guard: Guard, stream: &Stream) -> Option<Guard> {
+    let (guard, result) = stream.work.wait_timeout(guard, IDLE).unwrap_or_else(PoisonError::into_inner);
+    let mut queue = stream.queue();
+    if result.timed_out() && queue.operations.is_empty() {
+        queue.worker = None;
+        return None;
+    }
+    Some(guard)
+}
+
+fn run_when_allowed(mut guard: Guard, stream: &Arc<Stream>, operation: Operation) -> Guard {
+    let before = operation.number - 1;
+    loop {
+        if stream.is_cancelled() {
+            operation.blocks.iter().for_each(|block| block.forget_use());
+            return guard;
+        }
+        let unfinished = operation.after.iter().find(|token| !token.is_done());
+        let remaining =
+            operation.not_before.map_or_else(Default::default, |t| t.saturating_duration_since(Instant::now()));
+        if stream.completed.load(Ordering::Acquire) < before {
+            // An operation before this one is under way in the thread of its caller.
+            guard = wait(&stream.done, guard);
+        } else if let Some(token) = unfinished {
+            guard = wait(&token.stream.done, guard);
+        } else if (guard.held && !stream.legacy) || process::is_over() {
+            guard = wait(&CHANGED, guard);
+        } else if !remaining.is_zero() {
+            let (again, _) = stream.work.wait_timeout(guard, remaining).unwrap_or_else(PoisonError::into_inner);
+            guard = again;
+        } else {
+            break;
+        }
+    }
+    let Operation { number, action, blocks, .. } = operation;
+    guard = perform(guard, stream, action, &blocks);
+    stream.complete(number);
+    guard
+}

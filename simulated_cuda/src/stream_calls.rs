@@ -1,0 +1,212 @@
+//! The entry points for streams.
+#![expect(unsafe_code, reason = "entry points have C names, and take the program's functions")]
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+
+use crate::abi::{
+    Address, CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Out, Outcome,
+    Status,
+};
+use crate::log::{Call, enter};
+use crate::operation::{Action, HostFunction};
+use crate::process;
+use crate::state::{Kind, State, state};
+use crate::stream::{Stream, Token};
+
+/// CU_STREAM_NON_BLOCKING.
+const NON_BLOCKING: c_uint = 1;
+/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD, which stand for streams without being handles of any.
+const LEGACY: Handle = 1;
+const PER_THREAD: Handle = 2;
+
+impl State {
+    pub fn legacy_stream(&self, context: Handle) -> Outcome<Arc<Stream>> {
+        let context = self.contexts.get(&context).filter(|context| context.active).ok_or(INVALID_CONTEXT)?;
+        Ok(Arc::clone(&context.legacy))
+    }
+
+    /// The stream that a caller passed, in the current context if it is a default stream. Aborts if it was destroyed.
+    pub fn stream(&mut self, handle: Handle, current: Handle) -> Outcome<Arc<Stream>> {
+        match handle {
+            0 | LEGACY => self.legacy_stream(current),
+            PER_THREAD => self.per_thread_stream(current),
+            _ => {
+                if let Some(stream) = self.streams.get(&handle) {
+                    let stream = Arc::clone(stream);
+                    let broken = self.contexts.get(&stream.context).and_then(|context| context.broken);
+                    return broken.map_or(Ok(stream), Err);
+                }
+                let lost = self.check_not_destroyed(handle, Kind::Stream, "stream");
+                Err(if lost { CONTEXT_IS_DESTROYED } else { INVALID_HANDLE })
+            }
+        }
+    }
+
+    /// The calling thread's own default stream, which blocks as the streams do that programs create.
+    fn per_thread_stream(&mut self, current: Handle) -> Outcome<Arc<Stream>> {
+        let context = self.contexts.get_mut(&current).ok_or(INVALID_CONTEXT)?;
+        let streams = &mut context.streams;
+        let new = || {
+            let stream = Stream::new(PER_THREAD, current, false, true, 0);
+            streams.push(Arc::clone(&stream));
+            stream
+        };
+        Ok(Arc::clone(context.per_thread.entry(process::thread_number()).or_insert_with(new)))
+    }
+
+    /// What a host that asks about a stream asks about: of the legacy stream, all that its next work would wait for.
+    fn outstanding(&self, stream: &Arc<Stream>) -> Vec<Token> {
+        let mut tokens = if stream.legacy { self.predecessors(stream) } else { Vec::new() };
+        tokens.push(stream.last());
+        tokens
+    }
+}
+
+fn create(call: &mut Call, out: Out<Handle>, flags: c_uint, priority: c_int) -> Outcome {
+    call.number("flags", flags);
+    out.required()?;
+    let mut state = state();
+    let context = state.current()?;
+    if flags & !NON_BLOCKING != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let handle = state.new_handle(Kind::Stream);
+    let stream = Stream::new(handle, context, false, flags & NON_BLOCKING == 0, priority.clamp(-5, 0));
+    if let Some(context) = state.contexts.get_mut(&context) {
+        context.streams.push(Arc::clone(&stream));
+    }
+    state.streams.insert(handle, stream);
+    call.hex("stream", handle);
+    out.put(handle)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamCreate(stream: Out<Handle>, flags: c_uint) -> c_int {
+    enter("cuStreamCreate", |call| create(call, stream, flags, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint, priority: c_int) -> c_int {
+    enter("cuStreamCreateWithPriority", |call| create(call, stream, flags, priority))
+}
+
+/// Returns at once; what is queued is still done.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> c_int {
+    enter("cuStreamDestroy_v2", |call| {
+        call.hex("stream", stream);
+        let mut state = state();
+        let current = state.current()?;
+        if stream <= PER_THREAD {
+            return Err(INVALID_HANDLE);
+        }
+        let stream = state.stream(stream, current)?;
+        state.streams.remove(&stream.handle);
+        state.note_destroyed(stream.handle);
+        stream.close();
+        // Those that have work left stay in the context's list, since the legacy stream must still wait for them.
+        if let Some(context) = state.contexts.get_mut(&stream.context) {
+            context.streams.retain(|other| !other.is_closed() || !other.is_idle());
+        }
+        Ok(())
+    })
+}
+
+/// Calls that take a stream and do something with it.
+fn about(function: &'static str, handle: Handle, body: impl FnOnce(&mut State, Arc<Stream>) -> Outcome) -> c_int {
+    enter(function, |call| {
+        call.hex("stream", handle);
+        let mut state = state();
+        let current = state.current()?;
+        let stream = state.stream(handle, current)?;
+        body(&mut state, stream)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamQuery(stream: Handle) -> c_int {
+    about("cuStreamQuery", stream, |state, stream| {
+        if state.outstanding(&stream).iter().all(Token::is_done) { Ok(()) } else { Err(NOT_READY) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamSynchronize(stream: Handle) -> c_int {
+    enter("cuStreamSynchronize", |call| {
+        call.hex("stream", stream);
+        let mut guard = state();
+        let current = guard.current()?;
+        let stream = guard.stream(stream, current)?;
+        for token in guard.outstanding(&stream) {
+            guard = token.wait(guard);
+        }
+        guard.current().map(|_| ())
+    })
+}
+
+/// Lets what comes later in the stream wait for the newest recording of the event; one never recorded is no wait.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) -> c_int {
+    enter("cuStreamWaitEvent", |call| {
+        call.hex("stream", stream);
+        call.hex("event", event);
+        let mut state = state();
+        let current = state.current()?;
+        let stream = state.stream(stream, current)?;
+        let recorded = state.event(event)?.recorded.clone();
+        // CU_EVENT_WAIT_EXTERNAL, which matters to captures alone.
+        if flags & !1 != 0 {
+            return Err(INVALID_VALUE);
+        }
+        if let Some(recorded) = recorded {
+            state.queue(&stream, vec![recorded.token], Action::Join, Vec::new());
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamGetCtx(stream: Handle, context: Out<Handle>) -> c_int {
+    about("cuStreamGetCtx", stream, |_, stream| context.put(stream.context))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamGetFlags(stream: Handle, flags: Out<c_uint>) -> c_int {
+    about("cuStreamGetFlags", stream, |_, stream| flags.put(if stream.blocking { 0 } else { NON_BLOCKING }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamGetPriority(stream: Handle, priority: Out<c_int>) -> c_int {
+    about("cuStreamGetPriority", stream, |_, stream| priority.put(stream.priority))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuLaunchHostFunc(
+    stream: Handle,
+    function: Option<unsafe extern "C" fn(*mut c_void)>,
+    argument: Address,
+) -> c_int {
+    about("cuLaunchHostFunc", stream, |state, stream| {
+        let function = HostFunction::Plain(function.ok_or(INVALID_VALUE)?);
+        state.queue(&stream, Vec::new(), Action::Host(function, argument), Vec::new());
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamAddCallback(
+    handle: Handle,
+    function: Option<unsafe extern "C" fn(Handle, Status, *mut c_void)>,
+    argument: Address,
+    flags: c_uint,
+) -> c_int {
+    about("cuStreamAddCallback", handle, |state, stream| {
+        let function = HostFunction::Callback(function.ok_or(INVALID_VALUE)?, handle);
+        if flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        state.queue(&stream, Vec::new(), Action::Host(function, argument), Vec::new());
+        Ok(())
+    })
+}

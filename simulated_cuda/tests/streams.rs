@@ -1,0 +1,253 @@
+//! What is asynchronous stays in flight while streams are held, and runs in order when they are not.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use support::*;
+
+#[test]
+fn an_operation_of_a_held_stream_does_not_start_until_it_is_released() {
+    let simulator = Simulator::fresh();
+    let (device, pinned, stream) = (simulator.device_block(512), simulator.pinned_block(512, 5), simulator.stream(0));
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
+    assert_eq!((simulator.cuStreamQuery)(stream), NOT_READY);
+    assert_eq!(simulator.peek(device, 1), [0xCD]);
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
+    assert_eq!((simulator.cuStreamQuery)(stream), SUCCESS);
+    assert_eq!(simulator.peek(device, 512), vec![5; 512]);
+}
+
+#[test]
+fn pageable_memory_is_read_by_the_call_and_pinned_memory_when_the_stream_gets_there() {
+    let simulator = Simulator::fresh();
+    let (first, second, stream) = (simulator.device_block(512), simulator.device_block(512), simulator.stream(0));
+    let mut pageable = vec![1; 512];
+    let pinned = simulator.pinned_block(512, 1);
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemcpyAsync)(first, address_of(&pageable), 512, stream), SUCCESS);
+    assert_eq!((simulator.cuMemcpyAsync)(second, pinned, 512, stream), SUCCESS);
+    pageable.fill(2);
+    fill(pinned, 2, 512);
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
+    assert_eq!((simulator.peek(first, 1), simulator.peek(second, 1)), (vec![1], vec![2]));
+    drop(pageable);
+}
+
+#[test]
+fn a_copy_to_pageable_memory_returns_when_it_is_done() {
+    let simulator = Simulator::fresh();
+    let (device, stream) = (simulator.device_block(512), simulator.stream(0));
+    let host = vec![0; 512];
+    (simulator.simcuda_hold_streams)();
+    let returned = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            assert_eq!((simulator.cuCtxSetCurrent)(simulator.context), SUCCESS);
+            assert_eq!((simulator.cuMemcpyAsync)(address_of(&host), device, 512, stream), SUCCESS);
+            returned.store(true, Ordering::Release);
+        });
+        // The copy is queued as soon as the stream has something to do.
+        while (simulator.cuStreamQuery)(stream) != NOT_READY {
+            std::thread::yield_now();
+        }
+        assert!(!returned.load(Ordering::Acquire));
+        (simulator.simcuda_release_streams)();
+    });
+    assert_eq!(host, vec![0xCD; 512]);
+}
+
+#[test]
+fn a_legacy_copy_passes_held_streams_that_do_not_block() {
+    let simulator = Simulator::fresh();
+    let stream = simulator.stream(NON_BLOCKING);
+    let (device, pinned) = (simulator.device_block(512), simulator.pinned_block(512, 5));
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
+    let mut seen = [0];
+    assert_eq!((simulator.cuMemcpy)(address_of(&seen), device, 1), SUCCESS);
+    assert_eq!(std::hint::black_box(&mut seen), &[0xCD]);
+    assert_eq!((simulator.cuStreamQuery)(stream), NOT_READY);
+}
+
+#[test]
+fn a_legacy_copy_waits_for_a_held_stream_that_blocks() {
+    let simulator = Simulator::fresh();
+    let stream = simulator.stream(0);
+    let (device, pinned) = (simulator.device_block(512), simulator.pinned_block(512, 5));
+    let to = simulator.pinned_block(1, 0);
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
+    let returned = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let copy = threads.spawn(|| {
+            assert_eq!((simulator.cuCtxSetCurrent)(simulator.context), SUCCESS);
+            assert_eq!((simulator.cuMemcpy)(to, device, 1), SUCCESS);
+            returned.store(true, Ordering::Release);
+        });
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(!returned.load(Ordering::Acquire));
+        (simulator.simcuda_release_streams)();
+        copy.join().unwrap();
+    });
+    assert_eq!(first_byte(to), 5);
+}
+
+#[test]
+fn what_a_blocking_stream_does_after_legacy_work_waits_for_it() {
+    let simulator = Simulator::fresh();
+    let (device, pinned) = (simulator.device_block(512), simulator.pinned_block(512, 5));
+    let (first, second) = (simulator.stream(0), simulator.stream(0));
+    (simulator.simcuda_set_lag)(2000);
+    // The fill waits for the copy before it, and the copy behind it for the fill, in three different streams.
+    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, first), SUCCESS);
+    assert_eq!((simulator.cuMemsetD8_v2)(device, 9, 512), SUCCESS);
+    (simulator.simcuda_set_lag)(0);
+    assert_eq!((simulator.cuMemcpyAsync)(pinned, device, 512, second), SUCCESS);
+    assert_eq!((simulator.cuStreamSynchronize)(second), SUCCESS);
+    assert_eq!(first_byte(pinned), 9);
+}
+
+#[test]
+fn an_operation_starts_no_earlier_than_the_lag_after_it_was_queued() {
+    let simulator = Simulator::fresh();
+    let (device, stream) = (simulator.device_block(512), simulator.stream(NON_BLOCKING));
+    (simulator.simcuda_set_lag)(20_000);
+    let start = Instant::now();
+    assert_eq!((simulator.cuMemsetD8Async)(device, 1, 512, stream), SUCCESS);
+    assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
+    assert!(start.elapsed() >= Duration::from_millis(20));
+}
+
+#[test]
+fn a_fill_does_not_keep_the_host_waiting() {
+    let simulator = Simulator::fresh();
+    let device = simulator.device_block(512);
+    (simulator.simcuda_set_lag)(50_000);
+    assert_eq!((simulator.cuMemsetD8_v2)(device, 1, 512), SUCCESS);
+    assert_eq!(simulator.peek(device, 1), [0xCD]);
+    assert_eq!((simulator.cuStreamQuery)(LEGACY), NOT_READY);
+    let mut seen = [0];
+    assert_eq!((simulator.cuMemcpy)(address_of(&seen), device, 1), SUCCESS);
+    assert_eq!(std::hint::black_box(&mut seen), &[1], "a copy comes after the fill");
+}
+
+#[test]
+fn a_stream_that_was_destroyed_still_does_what_is_queued() {
+    let simulator = Simulator::fresh();
+    let (device, pinned, stream) = (simulator.device_block(512), simulator.pinned_block(512, 5), simulator.stream(0));
+    let event = simulator.event();
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
+    assert_eq!((simulator.cuEventRecord)(event, stream), SUCCESS);
+    assert_eq!((simulator.cuStreamDestroy_v2)(stream), SUCCESS);
+    assert_eq!((simulator.cuEventQuery)(event), NOT_READY);
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuEventSynchronize)(event), SUCCESS);
+    assert_eq!(simulator.peek(device, 1), [5]);
+    assert_eq!(simulator.violations(), [""; 0]);
+}
+
+#[test]
+fn a_legacy_copy_waits_for_a_blocking_stream_that_was_destroyed() {
+    let simulator = Simulator::fresh();
+    let (device, pinned, stream) = (simulator.device_block(512), simulator.pinned_block(512, 5), simulator.stream(0));
+    (simulator.simcuda_set_lag)(5000);
+    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
+    assert_eq!((simulator.cuStreamDestroy_v2)(stream), SUCCESS);
+    let mut seen = [0];
+    assert_eq!((simulator.cuMemcpy)(address_of(&seen), device, 1), SUCCESS);
+    assert_eq!(std::hint::black_box(&mut seen), &[5]);
+}
+
+#[test]
+fn a_stream_waits_for_an_event_of_another() {
+    let simulator = Simulator::fresh();
+    let (first, second) = (simulator.stream(NON_BLOCKING), simulator.stream(NON_BLOCKING));
+    let (device, event) = (simulator.device_block(512), simulator.event());
+    (simulator.simcuda_set_lag)(5000);
+    assert_eq!((simulator.cuMemsetD8Async)(device, 1, 512, first), SUCCESS);
+    assert_eq!((simulator.cuEventRecord)(event, first), SUCCESS);
+    (simulator.simcuda_set_lag)(0);
+    assert_eq!((simulator.cuStreamWaitEvent)(second, event, 0), SUCCESS);
+    assert_eq!((simulator.cuMemsetD8Async)(device, 2, 512, second), SUCCESS);
+    assert_eq!((simulator.cuStreamSynchronize)(second), SUCCESS);
+    assert_eq!(simulator.peek(device, 1), [2]);
+    assert_eq!((simulator.cuEventQuery)(event), SUCCESS);
+}
+
+#[test]
+fn a_reset_wakes_who_waits_for_a_held_stream() {
+    let simulator = Simulator::fresh();
+    let (device, stream) = (simulator.device_block(512), simulator.stream(0));
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemsetD8Async)(device, 1, 512, stream), SUCCESS);
+    std::thread::scope(|threads| {
+        let waiting = threads.spawn(|| {
+            assert_eq!((simulator.cuCtxSetCurrent)(simulator.context), SUCCESS);
+            (simulator.cuStreamSynchronize)(stream)
+        });
+        while simulator.calls("cuStreamSynchronize") == 0 {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        (simulator.simcuda_reset)();
+        assert_ne!(waiting.join().unwrap(), SUCCESS);
+    });
+}
+
+static STATUS_IN_CALLBACK: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn call_the_driver(_: *mut c_void) {
+    let mut address = 0;
+    STATUS_IN_CALLBACK.store((library().cuMemAlloc_v2)(&mut address, 512), Ordering::Release);
+}
+
+#[test]
+fn a_host_function_may_not_call_the_driver() {
+    let simulator = Simulator::fresh();
+    let stream = simulator.stream(0);
+    assert_eq!((simulator.cuLaunchHostFunc)(stream, call_the_driver, std::ptr::null_mut()), SUCCESS);
+    assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
+    assert_eq!(STATUS_IN_CALLBACK.load(Ordering::Acquire), NOT_PERMITTED);
+}
+
+#[test]
+fn eight_threads_copy_through_streams_of_their_own_and_nothing_is_mixed_up() {
+    let simulator = Simulator::fresh();
+    (simulator.simcuda_set_lag)(50);
+    std::thread::scope(|threads| {
+        for number in 0..8_u8 {
+            let simulator = &simulator;
+            threads.spawn(move || {
+                assert_eq!((simulator.cuCtxSetCurrent)(simulator.context), SUCCESS);
+                let stream = simulator.stream(u32::from(number % 2));
+                let (device, pinned) = (simulator.device_block(4096), simulator.pinned_block(4096, 0));
+                let event = simulator.event();
+                for round in 0..100_u8 {
+                    let value = number.wrapping_mul(31).wrapping_add(round);
+                    fill(pinned, value, 4096);
+                    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 4096, stream), SUCCESS);
+                    assert_eq!((simulator.cuEventRecord)(event, stream), SUCCESS);
+                    assert_eq!((simulator.cuEventSynchronize)(event), SUCCESS);
+                    let back = vec![0; 4096];
+                    assert_eq!((simulator.cuMemcpy)(address_of(&back), device, 4096), SUCCESS);
+                    assert_eq!(std::hint::black_box(&back), &vec![value; 4096]);
+                }
+                assert_eq!((simulator.cuEventDestroy_v2)(event), SUCCESS);
+                assert_eq!((simulator.cuStreamDestroy_v2)(stream), SUCCESS);
+                assert_eq!((simulator.cuMemFreeHost)(pinned), SUCCESS);
+                assert_eq!((simulator.cuMemFree_v2)(device), SUCCESS);
+            });
+        }
+    });
+    assert_eq!(simulator.violations(), [""; 0]);
+    let account = simulator.account();
+    assert_eq!((account.device_blocks, account.pinned_blocks, account.streams, account.events), (0, 0, 0, 0));
+}
