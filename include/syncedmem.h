@@ -82,7 +82,7 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_INVALID_HANDLE = 2,
   /**
-   * Host memory ran out, or the size asked for cannot exist.
+   * Host or device memory ran out, or the size asked for cannot exist.
    */
   SYNCEDMEM_ERROR_OUT_OF_MEMORY = 3,
   /**
@@ -101,6 +101,18 @@ enum syncedmem_status_t
    * A bug of the library, caught inside it.
    */
   SYNCEDMEM_ERROR_INTERNAL = 7,
+  /**
+   * A call of the CUDA driver failed; the message names it and its status.
+   */
+  SYNCEDMEM_ERROR_DRIVER = 8,
+  /**
+   * A call of the CUDA driver met an error that an earlier kernel or copy of this process had left behind.
+   */
+  SYNCEDMEM_ERROR_PENDING = 9,
+  /**
+   * The device check is on, and another device is current than the one that holds the data.
+   */
+  SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -237,6 +249,11 @@ typedef struct CUstream_st CUstream_st;
 typedef struct syncedmem_t syncedmem_t;
 
 /**
+ * Says what `Caffe::mode()` is on the calling thread: 0 for CPU, 1 for GPU; see `syncedmem_set_mode_callback`.
+ */
+typedef int (*syncedmem_mode_callback_t)(void *user);
+
+/**
  * Called when a C++ entry point failed: see `syncedmem_set_error_callback`.
  */
 typedef void (*syncedmem_error_callback_t)(syncedmem_status_t status, const char *message, void *user);
@@ -262,6 +279,50 @@ const char *syncedmem_last_error(void);
  * The version of the library that runs, such as "1.2.3". The string lives for ever.
  */
 const char *syncedmem_version(void);
+
+/**
+ * Looks for the CUDA driver, if nothing has yet, and says whether it can be used: success, or `NO_GPU`.
+ *
+ * In either case a sentence is written to `*sentence`, unless that is NULL: the driver's version and the devices, or
+ * why there is no GPU and what to do. The string lives for ever.
+ *
+ * Errors: `NO_GPU`, `INVALID_ARGUMENT` (`sentence` is misaligned).
+ *
+ * # Safety
+ * `sentence` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_cuda_status(const char **sentence);
+
+/**
+ * Says whether from now on every call looks at which device is current, and refuses with `WRONG_DEVICE` where the
+ * object's device block is on another one: the check of the original's DEBUG builds. Wins over
+ * `SYNCEDMEM_CHECK_DEVICE`.
+ *
+ * Without it such a call is served, as in the original's release builds, and counted where the driver is called
+ * anyway: see `syncedmem_device_mismatches`.
+ */
+syncedmem_status_t syncedmem_set_device_check(bool on);
+
+/**
+ * Writes to `*on` whether the device check is on.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL).
+ *
+ * # Safety
+ * `on` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_device_check(bool *on);
+
+/**
+ * Writes to `*count` how often data on one device was asked for while another was current, as far as the driver was
+ * called for it.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
+ *
+ * # Safety
+ * `count` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_device_mismatches(uint64_t *count);
 
 /**
  * Makes an object of `bytes` bytes on each side and writes its handle to `*mem`. Neither side is allocated yet.
@@ -341,7 +402,7 @@ syncedmem_status_t syncedmem_size(const struct syncedmem_t *mem, size_t *bytes);
  * The address stays the same, and readable, until the object is ended, or its host side released or set.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `NO_GPU` (the device is newer and out of reach),
- * `REENTERED`.
+ * `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
  *
  * # Safety
  * `mem` is NULL or a handle; `data` is NULL or writable.
@@ -365,7 +426,8 @@ syncedmem_status_t syncedmem_mutable_cpu_data(struct syncedmem_t *mem,
  * Writes the address of the host data to `*data`, for writing alone: neither zeroed nor copied. The host is the
  * newest side afterwards, and the caller promises to write all of it: until then its contents are undefined.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `REENTERED`.
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device
+ * check on), `REENTERED`.
  *
  * # Safety
  * `mem` is NULL or a handle; `data` is NULL or writable.
@@ -375,9 +437,10 @@ syncedmem_status_t syncedmem_overwrite_cpu_data(struct syncedmem_t *mem,
 
 /**
  * Writes the address of the device data to `*data`, for reading: the mirror image of `syncedmem_cpu_data`. It is NULL
- * for size 0.
+ * for size 0. A new block is on the device that is current on this thread.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `REENTERED`.
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
+ * the device check on), `REENTERED`.
  *
  * # Safety
  * `mem` is NULL or a handle; `data` is NULL or writable.
@@ -423,27 +486,17 @@ syncedmem_status_t syncedmem_set_cpu_data(struct syncedmem_t *mem,
                                           void *data);
 
 /**
- * Makes the caller's device memory the device side: the mirror image of `syncedmem_set_cpu_data`.
+ * Makes the caller's device memory the device side, which is the newest afterwards: the mirror image of
+ * `syncedmem_set_cpu_data`. It may be on any device, and managed memory will do.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `REENTERED`.
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
  *
  * # Safety
  * `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it.
+ * The pointer to an owned device block is not used any more.
  */
 syncedmem_status_t syncedmem_set_gpu_data(struct syncedmem_t *mem,
                                           void *data);
-
-/**
- * Starts a copy from the host to the device on `stream` and returns: the head is SYNCED at once, and the caller
- * synchronises the stream before using the device data. The host must be the newest side.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`, `REENTERED`.
- *
- * # Safety
- * `mem` is NULL or a handle; `stream` is NULL (the default stream) or a stream of the current context.
- */
-syncedmem_status_t syncedmem_async_gpu_push(struct syncedmem_t *mem,
-                                            struct CUstream_st *stream);
 
 /**
  * Gives back the host block while the device holds the newest data. The next host access allocates it again.
@@ -467,6 +520,104 @@ syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
 
 /**
+ * Starts a copy from the host to the device on `stream` and returns: the head is SYNCED at once, and the caller
+ * synchronises the stream before using the device data. The host must be the newest side.
+ *
+ * The library knows that the copy is in flight: reading either side does not wait for it, and whatever would disturb
+ * it does (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object). `stream` is not used after
+ * this call returns, and may be destroyed. Only page-locked host memory is copied while the caller goes on.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`,
+ * `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
+ */
+syncedmem_status_t syncedmem_async_gpu_push(struct syncedmem_t *mem,
+                                            struct CUstream_st *stream);
+
+/**
+ * Starts a copy from the device to the host on `stream` and returns. The head stays HEAD_AT_GPU until the copy is
+ * known to be done: `syncedmem_cpu_data` and `syncedmem_wait` wait for it, `syncedmem_is_ready` asks, and none of
+ * them copies again. Where the host is current, or such a copy is in flight, nothing is done.
+ *
+ * Reading the device side does not wait; whatever would disturb the copy does. `stream` is not used after this call
+ * returns, and may be destroyed. Only into page-locked host memory is copied while the caller goes on.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`,
+ * `PENDING`, `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
+ */
+syncedmem_status_t syncedmem_async_cpu_pull(struct syncedmem_t *mem,
+                                            struct CUstream_st *stream);
+
+/**
+ * Waits until the object has nothing in flight. After a pull both sides hold the same data.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle.
+ */
+syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
+
+/**
+ * Writes to `*ready` whether the object has nothing in flight (any more). It never waits.
+ *
+ * Errors: as `syncedmem_wait`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `ready` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
+
+/**
+ * Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 if it has none, or the
+ * driver does not know the memory that was given with `syncedmem_set_gpu_data`.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `ordinal` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
+                                            int *ordinal);
+
+/**
+ * Writes to `*pinned` whether the object has a host block that this library page-locked.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `pinned` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
+
+/**
+ * Writes to `*owns` whether the object has a host block that it frees: not one that was given with
+ * `syncedmem_set_cpu_data`, nor, for size 0, the address that stands for no bytes.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `owns` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns);
+
+/**
+ * Writes to `*owns` whether the object has a device block that it frees: not one that was given with
+ * `syncedmem_set_gpu_data`.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `owns` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
+
+/**
  * Says what `Caffe::mode()` is taken to be: a `syncedmem_mode_t`. Wins over `SYNCEDMEM_MODE`.
  *
  * Errors: `INVALID_ARGUMENT` (another number).
@@ -482,6 +633,23 @@ syncedmem_status_t syncedmem_set_mode(int32_t mode);
  * `mode` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_mode(syncedmem_mode_t *mode);
+
+/**
+ * Registers what is asked for `Caffe::mode()` instead of looking into the process's Caffe; NULL for nothing. For a
+ * Caffe that cannot be looked into, such as one linked into a program that does not export its symbols: a function
+ * that returns `caffe::Caffe::mode()`, compiled with that Caffe's headers.
+ *
+ * It is called on the allocating thread with nothing held, before a new host block, and gets `user`. It returns 0 for
+ * CPU and 1 for GPU; anything else counts as CPU. It must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` win
+ * over it, unless they say auto.
+ *
+ * Errors: `OUT_OF_MEMORY` (the one in force stays).
+ *
+ * # Safety
+ * `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
+ */
+syncedmem_status_t syncedmem_set_mode_callback(syncedmem_mode_callback_t callback,
+                                               void *user);
 
 /**
  * Says when host memory is page-locked from now on: a `syncedmem_pinning_t`. Wins over `SYNCEDMEM_PIN`.
@@ -539,21 +707,22 @@ syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callb
  * Allocates `size` bytes of host memory, aligned to 64, with any contents: writes the address to `*ptr` and
  * whether the memory is page-locked to `*use_cuda`.
  *
- * Memory that is not page-locked may be freed by `CaffeFreeHost` or by `free()`. For size 0 the address is not
- * NULL and is freed all the same.
+ * It is page-locked in GPU mode, if the driver can; then `CaffeFreeHost` or `cudaFreeHost` frees it, else
+ * `CaffeFreeHost` or `free()`. For size 0 the address is not NULL and is freed all the same.
  *
  * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
  *
  * # Safety
  * `ptr` and `use_cuda` are NULL or writable.
  */
-syncedmem_status_t CaffeMallocHost(void **ptr,
-                                   size_t size,
-                                   bool *use_cuda);
+syncedmem_status_t CaffeMallocHost(void **ptr, size_t size, bool *use_cuda);
 
 /**
- * Frees what `CaffeMallocHost` or `malloc()` returned; `use_cuda` is what the former wrote, or false. NULL is
- * allowed and does nothing. Memory said to be page-locked stays until exit while there is no GPU to unlock it.
+ * Frees what `CaffeMallocHost`, `malloc()` or `cudaMallocHost` returned; `use_cuda` is what the first wrote, false for
+ * `malloc()`, true for `cudaMallocHost`. NULL is allowed and does nothing. Page-locked memory stays where there is no
+ * driver to unlock it: at exit, and in a forked child.
+ *
+ * Errors: `DRIVER` (it is no such memory), `PENDING`.
  *
  * # Safety
  * `ptr` is NULL or came from one of them, and is not used any more.

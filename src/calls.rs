@@ -25,9 +25,10 @@ pub enum Call {
     Resize,
     MallocHost,
     FreeHost,
+    CheckDevice,
 }
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; Call::COUNT] = [
     "construct",
     "destroy",
     "cpu_data",
@@ -40,9 +41,13 @@ const NAMES: [&str; 12] = [
     "resize",
     "malloc_host",
     "free_host",
+    "check_device",
 ];
 
 impl Call {
+    /// How many there are.
+    pub const COUNT: usize = Call::CheckDevice as usize + 1;
+
     /// The entry point's name.
     pub const fn name(self) -> &'static str {
         NAMES[self as usize]

@@ -7,22 +7,28 @@
 //!
 //! # How it is laid out
 //! ```text
-//! ffi::{c, caffe}  →  synced, host (for CaffeMallocHost), calls
-//! synced           →  head, host, cuda, sync
-//! host             →  cuda, stats, sync
+//! ffi::{c, caffe}  →  synced, host (for CaffeMallocHost), caffe_mode, calls
+//! synced           →  head, host, device, sync
+//! device           →  cuda
+//! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
+//! cuda             →  loaded (objects in the process), sync
 //! everything       →  error, text, settings
 //! ```
 //! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate or
-//! copy. `host` knows where host memory comes from and how it is given back.
+//! copy. `host` and `device` know where memory comes from and how it is given back, `cuda` is the driver, which is
+//! looked for at run time, and `caffe_mode` finds out what `Caffe::mode()` says.
 #![deny(unsafe_code)]
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 
+mod caffe_mode;
 mod calls;
 mod cuda;
+mod device;
 pub mod error;
 pub mod ffi;
 pub mod head;
 mod host;
+mod report;
 mod settings;
 mod spread;
 mod stats;

@@ -34,7 +34,6 @@ impl Choice {
         let known = index < self.names.len();
         if known {
             self.chosen.store(index as u8 + 1, Ordering::Relaxed);
-            UNSETTLED.store(true, Ordering::Relaxed);
         }
         known
     }
@@ -74,19 +73,15 @@ impl Choice {
     }
 }
 
-/// Whether a setting may have been chosen since `settle`.
 static UNSETTLED: AtomicBool = AtomicBool::new(true);
 
 /// Reads what host blocks need to know, so that it need not be read later with a lock held.
-/// Whether anything may have changed since the last time.
 #[inline]
-pub fn settle() -> bool {
-    let unsettled = UNSETTLED.load(Ordering::Relaxed);
-    if unsettled {
+pub fn settle() {
+    if UNSETTLED.load(Ordering::Relaxed) {
         UNSETTLED.store(false, Ordering::Relaxed);
         read_all();
     }
-    unsettled
 }
 
 #[cold]
@@ -108,14 +103,18 @@ pub static HOST_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_HOST_BLOCKS", &["auto",
 /// Whether huge pages are asked for: auto (from 2 MiB up), never.
 pub static HUGE_PAGES: Choice = Choice::new(c"SYNCEDMEM_HUGE_PAGES", &["auto", "never"]);
 
-/// Whether page-locked host memory is wanted for the next block.
-pub fn wants_pinned() -> bool {
-    const GPU: usize = 2;
-    match PIN.get() {
-        0 => MODE.get() == GPU,
-        pinning => pinning == 1,
+/// Whether host memory is to be page-locked, as far as the user has said so; else `Caffe::mode()` decides.
+#[inline]
+pub fn pins() -> Option<bool> {
+    match (PIN.get(), MODE.get()) {
+        (1, _) | (0, 2) => Some(true),
+        (2, _) | (0, 1) => Some(false),
+        _ => None,
     }
 }
+
+/// Whether a device block may only be used while its device is current: off, on (the original's DEBUG check).
+pub static CHECK_DEVICE: Choice = Choice::new(c"SYNCEDMEM_CHECK_DEVICE", &["0", "1"]);
 
 /// Whether every host block must be one that `free()` takes.
 pub fn malloc_only() -> bool {
@@ -132,11 +131,16 @@ pub fn throws() -> bool {
     ON_ERROR.get() == 1
 }
 
+/// Whether every call looks at which device is current.
+pub fn checks_device() -> bool {
+    CHECK_DEVICE.get() == 1
+}
+
 const UNREAD: u64 = u64::MAX - 1;
 const UNLIMITED: u64 = u64::MAX;
 static HOST_LIMIT: AtomicU64 = AtomicU64::new(UNREAD);
 
-/// `SYNCEDMEM_HOST_LIMIT`: the most bytes of pageable host memory that objects may hold together.
+/// `SYNCEDMEM_HOST_LIMIT`: the most bytes of host memory that objects may hold together.
 pub fn host_limit() -> Option<u64> {
     let mut limit = HOST_LIMIT.load(Ordering::Relaxed);
     if limit == UNREAD {
@@ -191,6 +195,13 @@ pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     // SAFETY: getenv's result is NUL-terminated and stays while nobody changes that variable, as its contract says.
     let value = unsafe { CStr::from_ptr(value) };
     (!value.is_empty()).then_some(value)
+}
+
+/// Whether an environment variable is there, even an empty one.
+#[expect(unsafe_code, reason = "getenv(3)")]
+pub fn is_set(variable: &CStr) -> bool {
+    // SAFETY: `variable` is NUL-terminated.
+    !unsafe { libc::getenv(variable.as_ptr()) }.is_null()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ struct Stripe(AtomicU64);
 static PAGEABLE: [Stripe; STRIPES] = [const { Stripe(AtomicU64::new(0)) }; STRIPES];
 
 /// Bytes of pageable host memory that objects hold now; without a limit, in blocks of 4 KiB and more.
-pub fn pageable_held() -> u64 {
+pub fn held() -> u64 {
     let sum = PAGEABLE.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
     // Objects that another implementation filled and this one freed can bring it below zero.
     if sum > i64::MAX as u64 { 0 } else { sum }
@@ -33,7 +33,7 @@ pub fn admit(bytes: usize) -> Result<(), u64> {
     PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| limit)
 }
 
-/// Takes back an `admit` whose allocation failed.
+/// Takes back an `admit` whose allocation failed, or was of a page-locked block, which its record counts.
 pub fn withdraw(bytes: usize) {
     if settings::host_limit().is_some() {
         PAGEABLE[0].0.fetch_sub(bytes as u64, Ordering::Relaxed);

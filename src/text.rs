@@ -1,5 +1,6 @@
 //! Text in fixed buffers: nothing here allocates, so an error can be told when memory has run out.
 
+use std::ffi::CStr;
 use std::fmt::{self, Write};
 
 /// Up to `N` bytes of UTF-8 and a NUL; what does not fit is cut at a character and marked with `...`.
@@ -33,6 +34,11 @@ impl<const N: usize> Text<N> {
     /// The bytes and the NUL behind them.
     pub fn as_bytes_with_nul(&self) -> &[u8] {
         &self.bytes[..=self.len]
+    }
+
+    /// The text as a C string: as far as the first NUL in it.
+    pub fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(self.as_bytes_with_nul()).unwrap_or_default()
     }
 }
 

@@ -11,6 +11,7 @@ mod support;
 
 use support::*;
 use syncedmem::ffi::c::access::*;
+use syncedmem::ffi::c::transfer::*;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Operation {

@@ -13,7 +13,7 @@ pub enum syncedmem_status_t {
     SYNCEDMEM_ERROR_INVALID_ARGUMENT = 1,
     /// The handle does not lead to a live object.
     SYNCEDMEM_ERROR_INVALID_HANDLE = 2,
-    /// Host memory ran out, or the size asked for cannot exist.
+    /// Host or device memory ran out, or the size asked for cannot exist.
     SYNCEDMEM_ERROR_OUT_OF_MEMORY = 3,
     /// The call needs a GPU, and there is none to use; the message says why.
     SYNCEDMEM_ERROR_NO_GPU = 4,
@@ -23,12 +23,18 @@ pub enum syncedmem_status_t {
     SYNCEDMEM_ERROR_REENTERED = 6,
     /// A bug of the library, caught inside it.
     SYNCEDMEM_ERROR_INTERNAL = 7,
+    /// A call of the CUDA driver failed; the message names it and its status.
+    SYNCEDMEM_ERROR_DRIVER = 8,
+    /// A call of the CUDA driver met an error that an earlier kernel or copy of this process had left behind.
+    SYNCEDMEM_ERROR_PENDING = 9,
+    /// The device check is on, and another device is current than the one that holds the data.
+    SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
 }
 
 use syncedmem_status_t::*;
 
 /// Every status and its name.
-pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 8] = [
+pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 11] = [
     (SYNCEDMEM_SUCCESS, c"SYNCEDMEM_SUCCESS"),
     (SYNCEDMEM_ERROR_INVALID_ARGUMENT, c"SYNCEDMEM_ERROR_INVALID_ARGUMENT"),
     (SYNCEDMEM_ERROR_INVALID_HANDLE, c"SYNCEDMEM_ERROR_INVALID_HANDLE"),
@@ -37,6 +43,9 @@ pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 8] = [
     (SYNCEDMEM_ERROR_INVALID_STATE, c"SYNCEDMEM_ERROR_INVALID_STATE"),
     (SYNCEDMEM_ERROR_REENTERED, c"SYNCEDMEM_ERROR_REENTERED"),
     (SYNCEDMEM_ERROR_INTERNAL, c"SYNCEDMEM_ERROR_INTERNAL"),
+    (SYNCEDMEM_ERROR_DRIVER, c"SYNCEDMEM_ERROR_DRIVER"),
+    (SYNCEDMEM_ERROR_PENDING, c"SYNCEDMEM_ERROR_PENDING"),
+    (SYNCEDMEM_ERROR_WRONG_DEVICE, c"SYNCEDMEM_ERROR_WRONG_DEVICE"),
 ];
 
 impl From<Error> for syncedmem_status_t {
@@ -46,7 +55,10 @@ impl From<Error> for syncedmem_status_t {
             Error::InvalidHandle => SYNCEDMEM_ERROR_INVALID_HANDLE,
             Error::OutOfMemory { .. } => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
             Error::NoGpu { .. } => SYNCEDMEM_ERROR_NO_GPU,
-            Error::NotRedundant { .. } | Error::NotAtCpu { .. } => SYNCEDMEM_ERROR_INVALID_STATE,
+            Error::NotRedundant { .. } | Error::NotAtCpu { .. } | Error::NothingToPull => SYNCEDMEM_ERROR_INVALID_STATE,
+            Error::Driver(_) => SYNCEDMEM_ERROR_DRIVER,
+            Error::Pending(_) => SYNCEDMEM_ERROR_PENDING,
+            Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,
             Error::Reentered => SYNCEDMEM_ERROR_REENTERED,
             Error::Internal => SYNCEDMEM_ERROR_INTERNAL,
         }

@@ -4,19 +4,19 @@
 //! `CaffeFreeHost` are compiled into other people's code. From 2 MiB up they are anonymous mappings.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
-mod limits;
+pub mod limits;
 mod mapping;
+mod pinned;
 mod recent;
 pub(crate) mod records;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
-use std::fmt;
 use std::ptr::NonNull;
 
 use crate::error::{Cause, Error};
-use crate::text::{Bytes, Text, to_stderr};
-use crate::{cuda, settings, stats};
+use crate::head::Side;
+use crate::{caffe_mode, settings, stats};
 
 /// Every block starts on a multiple of this many bytes: a cache line, and what AVX-512 loads like.
 pub const ALIGNMENT: usize = 64;
@@ -53,13 +53,33 @@ impl Nothing {
     }
 }
 
-/// A block of `bytes` for an object, zeroed or with any contents.
-pub fn allocate(bytes: usize, zeroed: bool) -> Result<Block, Error> {
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// How many bytes.
+    pub bytes: usize,
+    /// Whether they must be zeros; else the contents are undefined.
+    pub zeroed: bool,
+    /// Whether the block should be page-locked, see [`wants_pinned`].
+    pub pinned: bool,
+    /// Address of the object that it is for.
+    pub holder: usize,
+}
+
+/// A block for an object.
+#[inline]
+pub fn allocate(request: Request) -> Result<Block, Error> {
+    let Request { bytes, zeroed, .. } = request;
     if bytes == 0 {
         return Ok(Block { address: NOTHING.address(), owned: false, pinned: false });
     }
-    check_size(bytes)?;
-    stats::admit(bytes).map_err(|limit| Error::OutOfMemory { asked: bytes, cause: Cause::Limit(limit) })?;
+    check_size(bytes, Side::Host)?;
+    stats::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
+    if request.pinned {
+        if let Some(address) = pinned::allocate(request) {
+            return Ok(Block { address, owned: true, pinned: true });
+        }
+    }
     match pageable(bytes, zeroed) {
         Ok(address) => {
             stats::added(address, bytes);
@@ -67,18 +87,38 @@ pub fn allocate(bytes: usize, zeroed: bool) -> Result<Block, Error> {
         }
         Err(cause) => {
             stats::withdraw(bytes);
-            Err(Error::OutOfMemory { asked: bytes, cause })
+            Err(out_of_memory(bytes, cause))
         }
     }
+}
+
+fn out_of_memory(asked: usize, cause: Cause) -> Error {
+    Error::OutOfMemory { side: Side::Host, asked, cause }
+}
+
+/// A block that an object owned and no longer refers to.
+#[derive(Clone, Copy, Debug)]
+pub struct Owned {
+    /// Its first byte.
+    pub address: NonNull<c_void>,
+    /// Its size.
+    pub bytes: usize,
+    /// Whether the object says that it is page-locked.
+    pub pinned: bool,
 }
 
 /// Gives back an owned block of an object.
 ///
 /// # Safety
-/// `address` and `bytes` are those of a block that an object owned and no longer refers to: one of
-/// [`allocate`]'s, or one that an inlined original took from `malloc`.
-pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
+/// The block is one of [`allocate`]'s, or one that an inlined original took from `malloc` or `cudaMallocHost`. Nobody
+/// refers to it any more.
+pub unsafe fn free(Owned { address, bytes, pinned }: Owned) {
     if address == NOTHING.address() {
+        return;
+    }
+    if pinned {
+        // SAFETY: the caller guarantees it.
+        unsafe { pinned::free(address, bytes) };
         return;
     }
     stats::removed(address, bytes);
@@ -89,34 +129,44 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
     }
 }
 
-/// What Caffe's `CaffeMallocHost` hands out: memory that `free()` takes, with any contents.
+/// What Caffe's `CaffeMallocHost` hands out, with any contents: page-locked memory in GPU mode, which `cudaFreeHost`
+/// takes, else memory that `free()` takes.
 pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
     settle();
-    check_size(bytes)?;
+    check_size(bytes, Side::Host)?;
+    if bytes > 0 && wants_pinned(bytes) {
+        if let Some(address) = pinned::caffe_malloc(bytes) {
+            return Ok(Block { address, owned: true, pinned: true });
+        }
+    }
     match aligned(bytes) {
         // Compat: the original's block of no bytes is non-null too, and is passed to free().
         Some(address) => Ok(Block { address, owned: true, pinned: false }),
-        None => Err(Error::OutOfMemory { asked: bytes, cause: Cause::System }),
+        None => Err(out_of_memory(bytes, Cause::System)),
     }
 }
 
-/// Caffe's `CaffeFreeHost`: takes what [`caffe_malloc`] or `malloc()` handed out, or NULL.
+/// Caffe's `CaffeFreeHost`: takes what [`caffe_malloc`], `malloc()` or `cudaMallocHost()` handed out, or NULL.
 ///
 /// # Safety
-/// `address` came from one of them and is not used again.
-pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) {
-    // Page-locked memory was not pinned by this version, which has no driver to unpin it: it stays until exit.
-    let Some(address) = NonNull::new(address).filter(|_| !pinned) else { return };
+/// `address` came from one of them, page-locked if `pinned`, and is not used again.
+pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) -> Result<(), Error> {
+    let Some(address) = NonNull::new(address) else { return Ok(()) };
+    if pinned {
+        // SAFETY: the caller guarantees it.
+        return unsafe { pinned::caffe_free(address) };
+    }
     // SAFETY: the caller guarantees it.
     unsafe { libc::free(address.as_ptr()) };
+    Ok(())
 }
 
 /// Refuses a size that no allocation could have.
-pub fn check_size(bytes: usize) -> Result<(), Error> {
+pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
     /// The largest a process can have: 56 bits of x86-64's 57 with five-level page tables.
     const ADDRESS_SPACE: usize = 1 << 56;
     if bytes > ADDRESS_SPACE {
-        return Err(Error::OutOfMemory { asked: bytes, cause: Cause::Absurd });
+        return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Absurd });
     }
     Ok(())
 }
@@ -142,51 +192,16 @@ fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
     if failed == 0 { NonNull::new(address) } else { None }
 }
 
-/// Reads the settings, and says what there is to say of them, before any lock is taken.
+/// Reads the settings before any lock is taken.
 #[inline]
 pub fn settle() {
-    if settings::settle() {
-        say_if_not_pinned();
-    }
+    settings::settle();
 }
 
-/// Page-locked memory needs a driver; without one a block is pageable, and the user hears of it once.
-#[cold]
-fn say_if_not_pinned() {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !settings::wants_pinned() {
-        return;
-    }
-    match cuda::driver() {
-        Ok(driver) => driver.absurd(),
-        Err(_) if SAID.swap(true, Ordering::Relaxed) => {}
-        Err(why) => {
-            let said = Text::<300>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n"));
-            to_stderr(said.as_bytes());
-        }
-    }
-}
-
-/// What is known about host memory when there was too little of it: what this library holds, what the limits are.
-/// Empty for other errors.
-pub struct Circumstances(pub Error);
-
-impl fmt::Display for Circumstances {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !matches!(self.0, Error::OutOfMemory { cause: Cause::System | Cause::Limit(_) | Cause::Bookkeeping, .. }) {
-            return Ok(());
-        }
-        write!(f, "; libsyncedmem holds {} of pageable host memory", Bytes(stats::pageable_held()))?;
-        if settings::host_limit().is_none() {
-            f.write_str(" in blocks of 4 KiB and more")?;
-        }
-        if let Some(limit) = limits::address_space() {
-            write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;
-        }
-        if let Some(limit) = limits::cgroup() {
-            write!(f, "; the limit of the control group is {}", Bytes(limit))?;
-        }
-        f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")
-    }
+/// Whether a block of `bytes` that is made now should be page-locked: if the user says so, or else if `Caffe::mode()`
+/// is GPU. It may call Caffe's code or a callback, so nothing may be held.
+#[inline]
+pub fn wants_pinned(bytes: usize) -> bool {
+    // For a smaller block a look at what was loaded since would cost more than the block.
+    settings::pins().unwrap_or_else(|| caffe_mode::is_gpu(bytes > BRIEF))
 }

@@ -1,20 +1,18 @@
 //! Which blocks are mappings. A block without a record came from malloc's family.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
 
 use super::mapping::Mapping;
-use crate::spread::spread;
+use crate::spread::{AddressMap, SPREADING};
 use crate::sync::Lock;
 
-type Records = HashMap<usize, Mapping, BuildHasherDefault<AddressHasher>>;
+type Records = AddressMap<Mapping>;
 
 #[cfg(not(loom))]
-static RECORDS: Lock<Records> = Lock::new(HashMap::with_hasher(BuildHasherDefault::new()));
+static RECORDS: Lock<Records> = Lock::new(AddressMap::with_hasher(SPREADING));
 #[cfg(loom)]
-loom::lazy_static! { static ref RECORDS: Lock<Records> = Lock::new(HashMap::default()); }
+loom::lazy_static! { static ref RECORDS: Lock<Records> = Lock::new(AddressMap::default()); }
 
 /// Records `mapping` and returns its block; unmaps it and returns `None` if there is no memory for a record.
 pub fn keep(mapping: Mapping) -> Option<NonNull<c_void>> {
@@ -49,24 +47,4 @@ pub fn acquire() {
 /// Ends `acquire`.
 pub fn release() {
     RECORDS.release();
-}
-
-/// The upper bits of a spread address are the good ones; the map looks at both ends.
-#[derive(Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_usize(usize::from(byte));
-        }
-    }
-
-    fn write_usize(&mut self, address: usize) {
-        self.0 = spread(self.0 as usize ^ address).rotate_left(20);
-    }
 }

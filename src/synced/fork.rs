@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::TABLE;
 use super::table::NoClaim;
-use crate::calls;
 use crate::host::records;
 use crate::sync::forking;
+use crate::{calls, cuda};
 
 /// Sees to it that forks are watched. Done at the first claim: nothing happens at load.
 pub fn watch<T>() -> Result<(), NoClaim<T>> {
@@ -27,13 +27,14 @@ pub fn watch<T>() -> Result<(), NoClaim<T>> {
     Ok(())
 }
 
-/// Takes every lock, in this order: the table's shards, the records of mappings.
+/// Takes every lock, in this order: the table's shards, the records of mappings, what is kept of the driver's.
 ///
 /// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
 extern "C" fn prepare() {
     if !forking::is_this_thread() {
         TABLE.acquire();
         records::acquire();
+        cuda::acquire();
         forking::begin();
     }
 }
@@ -55,6 +56,7 @@ fn release() -> bool {
     let held = forking::is_this_thread();
     if held {
         forking::end();
+        cuda::release();
         records::release();
         TABLE.release();
     }

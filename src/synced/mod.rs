@@ -2,20 +2,28 @@
 //!
 //! This is the only place that decides to allocate, fill or copy. An object whose data is where it is wanted
 //! is served by one load and one compare; everything else claims the object in the [`table`] first.
+//!
+//! The object's life and what it looks like are here; [`access`] is how its data is made ready, [`replace`] how its
+//! blocks are exchanged and given back, [`transfer`] how copies go on in the background, [`query`] what can be asked.
 #![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
+mod access;
 pub(crate) mod fork;
+mod query;
+mod replace;
 pub mod table;
+mod transfer;
 pub mod word;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use crate::device::transfer::InFlight;
 use crate::error::{Cause, Error};
-use crate::head::{Access, Contents, Head, Side};
+use crate::head::{Head, Side};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
-use crate::{cuda, host};
-use table::{Claim, Identity, NoClaim};
+use crate::{cuda, device, host, settings};
+use table::{Claim, Identity, NoClaim, Patience};
 use word::Word;
 
 /// The first 32 bytes of a `caffe::SyncedMemory`, which are all that this library touches.
@@ -49,7 +57,9 @@ impl SyncedMemory {
     /// # Safety
     /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and nobody uses it as an object.
     pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
-        TABLE.purge(storage.addr().get());
+        if let Some((stale, _)) = TABLE.purge(storage.addr().get()) {
+            stale.abandon();
+        }
         // SAFETY: the caller guarantees it.
         unsafe { Self::construct_fresh(storage, bytes) };
     }
@@ -93,15 +103,27 @@ impl SyncedMemory {
     /// # Safety
     /// Nobody uses the object or its pointers any more.
     pub unsafe fn destruct(&self) -> Result<(), Error> {
-        TABLE.purge(self.address());
+        let left = TABLE.purge(self.address());
         let word = self.load();
+        if let Some((in_flight, identity)) = left {
+            self.see_off(in_flight, identity == self.identity() && !word.is_untouched());
+        }
         word.head().ok_or(Error::InvalidHandle)?;
-        let host = self.owned_host(word);
+        let owned = self.owned(word);
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
-        // A device block was made by another implementation, in a process where this one finds no driver: it stays.
         // SAFETY: nobody uses its pointers any more, says the caller.
-        unsafe { free(host) };
+        unsafe { owned.free() };
         Ok(())
+    }
+
+    /// Waits for a copy, whose blocks are about to be freed; one that is not this object's is dropped.
+    #[cold]
+    fn see_off(&self, copy: InFlight, is_ours: bool) {
+        if !is_ours {
+            copy.abandon();
+        } else if let Some(driver) = cuda::driver_in_use() {
+            copy.finish_at_last(driver);
+        }
     }
 
     /// Where the newest data is.
@@ -112,152 +134,6 @@ impl SyncedMemory {
     /// The size of each side, in bytes.
     pub fn size(&self) -> Result<usize, Error> {
         self.head().map(|_| self.size.load(Ordering::Relaxed))
-    }
-
-    /// The address of `side`'s data, made ready for `access`. It is null only on the device, for size 0.
-    #[inline]
-    pub fn data(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
-        match self.ready(access, side) {
-            Some(address) => Ok(address),
-            None => self.prepare(access, side),
-        }
-    }
-
-    /// The address of `side`'s data if nothing need be done for `access`: one load, one compare, no lock.
-    #[inline]
-    pub fn ready(&self, access: Access, side: Side) -> Option<*mut c_void> {
-        self.ready_if(Word::deciding(access, side), side)
-    }
-
-    /// The same, with the bits that decide: none of them, and the answer is always `None`.
-    #[inline]
-    pub fn ready_if(&self, deciding: u64, side: Side) -> Option<*mut c_void> {
-        // Relaxed: written before the word that `load` acquired.
-        self.load().is_ready(deciding, side).then(|| self.pointer(side).load(Ordering::Relaxed))
-    }
-
-    /// Does what `access` to `side` needs, once for all threads that ask at the same time.
-    #[cold]
-    #[inline(never)]
-    pub fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
-        if side == Side::Device {
-            self.head()?;
-            return cuda::driver()?.absurd();
-        }
-        watch_forks::<()>().map_err(refused)?;
-        host::settle();
-        if self.size.load(Ordering::Relaxed) <= host::BRIEF {
-            let brief = || self.prepare_host(access, |outcome| self.store(outcome));
-            if let Some(result) = TABLE.briefly(self.address(), brief) {
-                return result;
-            }
-        }
-        match self.claim(|| self.ready(access, side)) {
-            Ok(claim) => self.prepare_host(access, |outcome| claim.publish(|| self.store(outcome))),
-            Err(NoClaim::Unneeded(address)) => Ok(address),
-            Err(why) => Err(refused(why)),
-        }
-    }
-
-    /// Prepares the host side and hands the outcome to `publish`. Nobody else is at work on the object.
-    #[inline]
-    fn prepare_host(&self, access: Access, publish: impl FnOnce(Outcome) -> *mut c_void) -> Result<*mut c_void, Error> {
-        let word = self.load();
-        let step = word.head().ok_or(Error::InvalidHandle)?.on(access, Side::Host);
-        let now = Outcome { host: self.host(word), word: word.with_head(step.head) };
-        let outcome = match step.contents {
-            Contents::Copy => cuda::driver()?.absurd(),
-            Contents::Current => now,
-            Contents::Undefined if now.host.is_some() => now,
-            Contents::Zeros | Contents::Undefined => {
-                let zeroed = step.contents == Contents::Zeros;
-                let block = host::allocate(self.size.load(Ordering::Relaxed), zeroed)?;
-                Outcome { host: Some(block.address), word: now.word.with_host(block.owned, block.pinned) }
-            }
-        };
-        Ok(publish(outcome))
-    }
-
-    /// Borrows the caller's memory as the host side, which is then the newest. An owned block is freed at once.
-    ///
-    /// # Safety
-    /// `data` stays readable and writable for `size()` bytes for as long as the object refers to it, and
-    /// pointers to a host block that the object owned are not used any more.
-    pub unsafe fn set_cpu_data(&self, data: *mut c_void) -> Result<(), Error> {
-        if data.is_null() {
-            return Err(Error::NullData { side: Side::Host });
-        }
-        let claim = self.claim_always()?;
-        let word = self.load();
-        word.head().ok_or(Error::InvalidHandle)?;
-        let old = self.owned_host(word);
-        let word = word.with_head(Head::AtCpu).with_host(false, false);
-        claim.publish(|| self.store(Outcome { host: NonNull::new(data), word }));
-        // SAFETY: the object no longer refers to it, nor does the caller.
-        unsafe { free(old) };
-        Ok(())
-    }
-
-    /// Borrows the caller's memory as the device side, which is then the newest.
-    pub fn set_gpu_data(&self, data: *mut c_void) -> Result<(), Error> {
-        self.head()?;
-        if data.is_null() {
-            return Err(Error::NullData { side: Side::Device });
-        }
-        cuda::driver()?.absurd()
-    }
-
-    /// Starts a copy from host to device on `stream`.
-    pub fn async_gpu_push(&self, _stream: *mut c_void) -> Result<(), Error> {
-        let head = self.head()?;
-        // Compat: the original checks this first, whatever the device would say.
-        head.on_push().ok_or(Error::NotAtCpu { head })?;
-        cuda::driver()?.absurd()
-    }
-
-    /// Gives back one side's block while the other side holds the newest data.
-    ///
-    /// # Safety
-    /// Pointers to that side's block are not used any more.
-    pub unsafe fn release(&self, side: Side) -> Result<(), Error> {
-        let claim = self.claim_always()?;
-        let word = self.load();
-        let head = word.head().ok_or(Error::InvalidHandle)?;
-        if side == Side::Device {
-            return cuda::driver()?.absurd();
-        }
-        let next = head.on_release(side).ok_or(Error::NotRedundant { side, head })?;
-        let old = self.owned_host(word);
-        let word = word.with_head(next).with_host(false, false);
-        claim.publish(|| self.store(Outcome { host: None, word }));
-        // SAFETY: the object no longer refers to it, nor does the caller.
-        unsafe { free(old) };
-        Ok(())
-    }
-
-    /// Compat: yjxiong's `Resize`. To grow discards both sides; to shrink, or to stay, does nothing.
-    ///
-    /// # Safety
-    /// Pointers to the object's blocks are not used any more if it grows.
-    pub unsafe fn resize(&self, bytes: usize) -> Result<(), Error> {
-        host::check_size(bytes)?;
-        let claim = self.claim_always()?;
-        let word = self.load();
-        word.head().ok_or(Error::InvalidHandle)?;
-        if bytes <= self.size.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let old = self.owned_host(word);
-        claim.publish(|| {
-            self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
-            self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
-            self.size.store(bytes, Ordering::Relaxed);
-            // Relaxed: an untouched object leads nobody to a pointer; whoever touches it takes the lock.
-            self.word.store(Word::NEW.0, Ordering::Relaxed);
-        });
-        // SAFETY: the object no longer refers to it, nor does the caller.
-        unsafe { free(old) };
-        Ok(())
     }
 
     #[inline]
@@ -286,52 +162,144 @@ impl SyncedMemory {
         }
     }
 
-    /// The host block, if there is one. An UNINITIALIZED object has none, whatever its bytes say.
-    fn host(&self, word: Word) -> Option<NonNull<c_void>> {
-        let touched = word.head() != Some(Head::Uninitialized);
-        NonNull::new(self.cpu_ptr.load(Ordering::Relaxed)).filter(|_| touched)
+    /// `side`'s block, if there is one. An UNINITIALIZED object has none, whatever its bytes say.
+    #[inline]
+    fn block(&self, word: Word, side: Side) -> Option<NonNull<c_void>> {
+        let touched = !word.is_untouched();
+        NonNull::new(self.pointer(side).load(Ordering::Relaxed)).filter(|_| touched)
     }
 
-    /// The host block and its bytes, if there is one and the object must free it. Asked before the object changes.
-    fn owned_host(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
-        let block = self.host(word).filter(|_| word.owns_host())?;
-        Some((block, self.size.load(Ordering::Relaxed)))
+    /// The blocks that the object must give back. Asked before the object changes.
+    fn owned(&self, word: Word) -> Owned {
+        Owned { host: self.owned_host(word), device: self.owned_device(word) }
     }
 
-    fn claim<T>(&self, unless: impl Fn() -> Option<T>) -> Result<Claim<'static>, NoClaim<T>> {
+    fn owned_host(&self, word: Word) -> Option<host::Owned> {
+        let address = self.block(word, Side::Host).filter(|_| word.owns_host())?;
+        Some(host::Owned { address, bytes: self.size.load(Ordering::Relaxed), pinned: word.is_pinned() })
+    }
+
+    fn owned_device(&self, word: Word) -> Option<NonNull<c_void>> {
+        self.block(word, Side::Device).filter(|_| word.owns_device())
+    }
+
+    /// Claims the object, unless `unless` answers; it is told whether there is an entry.
+    fn claim<T>(&self, patience: Patience, unless: impl Fn(bool) -> Option<T>) -> Result<Claim<'static>, NoClaim<T>> {
         watch_forks()?;
-        TABLE.claim(self.address(), this_thread(), || self.identity(), unless)
+        let mut claim = TABLE.claim(self.address(), this_thread(), patience, || self.identity(), unless)?;
+        if self.load().is_untouched() {
+            claim.stale = claim.stale.or(claim.in_flight.take());
+        }
+        if let Some(stale) = claim.stale.take() {
+            stale.abandon();
+        }
+        Ok(claim)
     }
 
     fn claim_always(&self) -> Result<Claim<'static>, Error> {
-        self.claim(|| None::<std::convert::Infallible>).map_err(refused)
+        if settings::checks_device() {
+            self.check_device()?;
+        }
+        self.claim(Patience::Wait, |_| None::<std::convert::Infallible>).map_err(refused)
     }
 
-    /// Makes an outcome visible, and returns the host block's address. Done under the table's lock for this object.
+    /// Ends a claim with an outcome: everybody sees both at once. Returns `side`'s address.
+    fn publish(&self, claim: Claim<'_>, outcome: Outcome, side: Side) -> *mut c_void {
+        let slow = claim.in_flight.is_some();
+        claim.publish(|| self.store(outcome, slow), || self.identity());
+        outcome.pointer(side)
+    }
+
+    /// Makes an outcome visible. Done under the table's lock for this object.
     #[inline]
-    fn store(&self, outcome: Outcome) -> *mut c_void {
-        let host = outcome.host.map_or(std::ptr::null_mut(), NonNull::as_ptr);
-        self.cpu_ptr.store(host, Ordering::Relaxed);
-        // Release: whoever acquires this word sees the pointer above, and the block's contents.
-        self.word.store(outcome.word.0, Ordering::Release);
-        host
+    fn store(&self, outcome: Outcome, slow: bool) {
+        self.cpu_ptr.store(outcome.pointer(Side::Host), Ordering::Relaxed);
+        self.gpu_ptr.store(outcome.pointer(Side::Device), Ordering::Relaxed);
+        let word = if slow { outcome.word.slow() } else { outcome.word.fast() };
+        // Release: whoever acquires this word sees the pointers above, and the blocks' contents.
+        self.word.store(word.0, Ordering::Release);
+    }
+
+    /// The object as it is now.
+    #[inline]
+    fn now(&self) -> Result<Outcome, Error> {
+        let word = self.load();
+        word.head().ok_or(Error::InvalidHandle)?;
+        Ok(Outcome { host: self.block(word, Side::Host), device: self.block(word, Side::Device), word })
     }
 }
 
-/// What an object looks like after an operation on its host side.
+/// What an object looks like after an operation.
+#[derive(Clone, Copy)]
 struct Outcome {
     host: Option<NonNull<c_void>>,
+    device: Option<NonNull<c_void>>,
     word: Word,
 }
 
-/// Frees what `owned_host` returned.
-///
-/// # Safety
-/// Nobody refers to it any more.
-unsafe fn free(block: Option<(NonNull<c_void>, usize)>) {
-    if let Some((address, bytes)) = block {
-        // SAFETY: the caller guarantees it.
-        unsafe { host::free(address, bytes) };
+impl Outcome {
+    #[inline]
+    fn block(&self, side: Side) -> Option<NonNull<c_void>> {
+        match side {
+            Side::Host => self.host,
+            Side::Device => self.device,
+        }
+    }
+
+    /// `side`'s address: null if there is no block, and on the device where there are no bytes.
+    #[inline]
+    fn pointer(&self, side: Side) -> *mut c_void {
+        self.block(side).map_or(std::ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    fn head(&self) -> Head {
+        // Whoever made this outcome has looked.
+        self.word.head().unwrap_or(Head::Uninitialized)
+    }
+
+    #[inline]
+    fn with_head(self, head: Head) -> Outcome {
+        Outcome { word: self.word.with_head(head), ..self }
+    }
+
+    /// The same without `side`'s block.
+    fn without(self, side: Side) -> Outcome {
+        match side {
+            Side::Host => Outcome { host: None, word: self.word.with_host(false, false), ..self },
+            Side::Device => Outcome { device: None, word: self.word.with_device(false, None), ..self },
+        }
+    }
+
+    /// The same with a borrowed block on `side`.
+    fn borrowing(self, data: NonNull<c_void>, side: Side) -> Outcome {
+        match side {
+            Side::Host => Outcome { host: Some(data), ..self.without(side) },
+            Side::Device => Outcome { device: Some(data), ..self.without(side) },
+        }
+    }
+}
+
+/// Blocks that an object no longer refers to, and must give back.
+#[derive(Default)]
+struct Owned {
+    host: Option<host::Owned>,
+    device: Option<NonNull<c_void>>,
+}
+
+impl Owned {
+    /// Gives them back. The host's first: the driver may take its time.
+    ///
+    /// # Safety
+    /// Nobody refers to them any more, and nothing that is in flight needs them.
+    unsafe fn free(self) {
+        if let Some(block) = self.host {
+            // SAFETY: the caller guarantees it.
+            unsafe { host::free(block) };
+        }
+        if let Some(address) = self.device {
+            // SAFETY: the caller guarantees it.
+            unsafe { device::free(address) };
+        }
     }
 }
 
@@ -343,9 +311,11 @@ fn watch_forks<T>() -> Result<(), NoClaim<T>> {
 #[cold]
 fn refused<T>(why: NoClaim<T>) -> Error {
     match why {
-        NoClaim::NoRoom => Error::OutOfMemory { asked: size_of::<Identity>(), cause: Cause::Bookkeeping },
+        NoClaim::NoRoom => {
+            Error::OutOfMemory { side: Side::Host, asked: size_of::<Identity>(), cause: Cause::Bookkeeping }
+        }
         NoClaim::Reentered => Error::Reentered,
-        // Only an `unless` that answers leads here, and its callers take the answer.
-        NoClaim::Unneeded(_) => Error::Internal,
+        // Only an `unless` that answers, and impatience, lead here, and who asks for them takes the answer.
+        NoClaim::Unneeded(_) | NoClaim::Busy => Error::Internal,
     }
 }

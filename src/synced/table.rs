@@ -1,13 +1,17 @@
 //! Which objects are being worked on right now: the lock that an object has no room for.
 //!
 //! A thread that must allocate, fill or copy claims the object's address here first; whoever comes second
-//! waits until the claim is gone. No lock is held while the work is done. The outcome is published under the
+//! waits until the claim is gone. A copy that goes on after its call has returned is parked here, until somebody
+//! who claims the object takes it over. No lock is held while the work is done. The outcome is published under the
 //! shard's lock, together with the end of the claim, so that an entry always describes its object: pointers
 //! and size as they were when it was made. One that does not was left by an earlier object at that address,
 //! destroyed behind our back, and is dropped.
 //!
 //! Work of some nanoseconds is not worth a claim: it is done under the shard's lock, see [`Table::briefly`].
 
+use std::mem::ManuallyDrop;
+
+use crate::device::transfer::InFlight;
 use crate::spread::spread;
 use crate::sync::{AtomicUsize, Gate, Lock, Ordering};
 
@@ -29,12 +33,17 @@ pub struct Identity {
     pub size: usize,
 }
 
+#[derive(Clone, Copy)]
 struct Entry {
     identity: Identity,
-    /// `pthread_self()` of the thread at work.
+    /// `pthread_self()` of the thread at work; `PARKED` if there is none.
     owner: usize,
     has_waiters: bool,
+    in_flight: Option<InFlight>,
 }
+
+/// No thread has this name.
+const PARKED: usize = 0;
 
 /// Entries by address. Made for few entries for a short time each.
 pub struct Table {
@@ -56,15 +65,30 @@ pub enum NoClaim<T> {
     Unneeded(T),
     /// The calling thread itself is at work on the object.
     Reentered,
+    /// Another thread is at work on it, and the caller does not want to wait.
+    Busy,
     /// No memory for an entry.
     NoRoom,
 }
 
-/// The right to work on one object. Gone when published or dropped.
+/// The right to work on one object. Gone when published or dropped; what is still in flight then stays parked.
 pub struct Claim<'t> {
     shard: &'t Shard,
     object: usize,
     owner: usize,
+    /// The object's copy that may not be done yet.
+    pub in_flight: Option<InFlight>,
+    /// A copy that belonged to an earlier object at this address.
+    pub stale: Option<InFlight>,
+}
+
+/// What a claim may wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Until other threads are done with the object.
+    Wait,
+    /// Not at all.
+    Refuse,
 }
 
 impl Table {
@@ -96,45 +120,52 @@ impl Table {
     }
 
     /// Claims an object for the calling thread, `owner`. While another thread is at work on it, waits;
-    /// each time before claiming, `unless` may find that there is nothing left to do.
-    /// `identity` is asked under the lock that publishing takes.
+    /// each time before claiming, `unless`, which is told whether there is an entry, may find that there is nothing
+    /// left to do. Both closures are asked under the lock that publishing takes.
     pub fn claim<T>(
         &self,
         object: usize,
         owner: usize,
+        patience: Patience,
         identity: impl Fn() -> Identity,
-        unless: impl Fn() -> Option<T>,
+        unless: impl Fn(bool) -> Option<T>,
     ) -> Result<Claim<'_>, NoClaim<T>> {
         let shard = self.shard(object);
         loop {
-            let ticket = shard.entries.with(|entries| {
-                if let Some(answer) = unless() {
+            let turn = shard.entries.with(|entries| {
+                let found = entries.iter_mut().find(|entry| entry.identity.object == object);
+                if let Some(answer) = unless(found.is_some()) {
                     return Err(NoClaim::Unneeded(answer));
                 }
-                let new = Entry { identity: identity(), owner, has_waiters: false };
-                match entries.iter_mut().find(|entry| entry.identity.object == object) {
+                let new = Entry { identity: identity(), owner, has_waiters: false, in_flight: None };
+                match found {
                     None => {
                         entries.try_reserve(1).map_err(|_| NoClaim::NoRoom)?;
                         entries.push(new);
                         shard.count.store(entries.len(), Ordering::Relaxed);
-                        Ok(None)
+                        Ok(Turn::Ours { in_flight: None, stale: None })
                     }
                     Some(entry) if entry.identity != new.identity => {
                         // Whoever waits for the earlier object's entry looks again.
-                        let had_waiters = std::mem::replace(entry, new).has_waiters;
-                        entry.has_waiters = had_waiters;
-                        Ok(None)
+                        let old = std::mem::replace(entry, new);
+                        entry.has_waiters = old.has_waiters;
+                        Ok(Turn::Ours { in_flight: None, stale: old.in_flight })
+                    }
+                    Some(entry) if entry.owner == PARKED => {
+                        entry.owner = owner;
+                        Ok(Turn::Ours { in_flight: entry.in_flight, stale: None })
                     }
                     Some(entry) if entry.owner == owner => Err(NoClaim::Reentered),
+                    Some(_) if patience == Patience::Refuse => Err(NoClaim::Busy),
                     Some(entry) => {
                         entry.has_waiters = true;
-                        Ok(Some(shard.gate.ticket()))
+                        Ok(Turn::Theirs(shard.gate.ticket()))
                     }
                 }
             })?;
-            match ticket {
-                None => return Ok(Claim { shard, object, owner }),
-                Some(ticket) => shard.gate.wait(ticket),
+            match turn {
+                Turn::Ours { in_flight, stale } => return Ok(Claim { shard, object, owner, in_flight, stale }),
+                Turn::Theirs(ticket) => shard.gate.wait(ticket),
             }
         }
     }
@@ -146,12 +177,15 @@ impl Table {
         self.shard(object).count.load(Ordering::Relaxed) == 0
     }
 
-    /// Drops what an earlier object at this address left behind: for constructors and destructors.
+    /// Drops the entry of this address, for constructors and destructors, and returns its copy in flight with the
+    /// identity of the object that it was started for.
     #[inline]
-    pub fn purge(&self, object: usize) {
-        if !self.is_quiet(object) {
-            self.shard(object).remove(|entry| entry.identity.object == object);
+    pub fn purge(&self, object: usize) -> Option<(InFlight, Identity)> {
+        if self.is_quiet(object) {
+            return None;
         }
+        let gone = self.shard(object).publish(|entry| entry.identity.object == object, || ()).1?;
+        gone.in_flight.map(|in_flight| (in_flight, gone.identity))
     }
 
     /// Holds every entry still, until `release`: for fork.
@@ -181,18 +215,42 @@ impl Table {
     }
 }
 
-impl Shard {
-    fn remove(&self, is_it: impl Fn(&Entry) -> bool) {
-        self.publish(is_it, || ());
-    }
+/// Whose turn it is.
+enum Turn {
+    /// The caller's, with what becomes the claim's. (The claim itself is made outside the lock, which it takes.)
+    Ours { in_flight: Option<InFlight>, stale: Option<InFlight> },
+    /// Another thread's; what to wait with.
+    Theirs(u32),
+}
 
+impl Shard {
     /// Does `outcome` and removes the entry as one step for everybody who takes the lock, then wakes who waited.
-    fn publish<R>(&self, is_it: impl Fn(&Entry) -> bool, outcome: impl FnOnce() -> R) -> R {
-        let (result, had_waiters) = self.entries.with(|entries| {
+    fn publish<R>(&self, is_it: impl Fn(&Entry) -> bool, outcome: impl FnOnce() -> R) -> (R, Option<Entry>) {
+        let (result, entry) = self.entries.with(|entries| {
             let result = outcome();
             let entry = entries.iter().position(is_it).map(|at| entries.swap_remove(at));
             self.count.store(entries.len(), Ordering::Relaxed);
-            (result, entry.is_some_and(|entry| entry.has_waiters))
+            (result, entry)
+        });
+        if entry.as_ref().is_some_and(|entry| entry.has_waiters) {
+            self.gate.open();
+        }
+        (result, entry)
+    }
+
+    /// The same, but the entry stays, parked with a copy in flight, for the object as `outcome` leaves it.
+    fn park<R>(
+        &self,
+        is_it: impl Fn(&Entry) -> bool,
+        in_flight: InFlight,
+        outcome: impl FnOnce() -> R,
+        identity: impl FnOnce() -> Identity,
+    ) -> R {
+        let (result, had_waiters) = self.entries.with(|entries| {
+            let result = outcome();
+            let parked = Entry { identity: identity(), owner: PARKED, has_waiters: false, in_flight: Some(in_flight) };
+            let entry = entries.iter_mut().find(|entry| is_it(entry));
+            (result, entry.is_some_and(|entry| std::mem::replace(entry, parked).has_waiters))
         });
         if had_waiters {
             self.gate.open();
@@ -202,10 +260,14 @@ impl Shard {
 }
 
 impl Claim<'_> {
-    /// Makes the outcome visible and ends the claim.
-    pub fn publish<R>(self, outcome: impl FnOnce() -> R) -> R {
-        let claim = std::mem::ManuallyDrop::new(self);
-        claim.shard.publish(|entry| claim.is(entry), outcome)
+    /// Makes the outcome visible and ends the claim. What is in flight stays parked, with the object's identity as the
+    /// outcome leaves it.
+    pub fn publish<R>(self, outcome: impl FnOnce() -> R, identity: impl FnOnce() -> Identity) -> R {
+        let claim = ManuallyDrop::new(self);
+        match claim.in_flight {
+            None => claim.shard.publish(|entry| claim.is(entry), outcome).0,
+            Some(in_flight) => claim.shard.park(|entry| claim.is(entry), in_flight, outcome, identity),
+        }
     }
 
     fn is(&self, entry: &Entry) -> bool {
@@ -215,7 +277,21 @@ impl Claim<'_> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        self.shard.remove(|entry| self.is(entry));
+        let had_waiters = self.shard.entries.with(|entries| {
+            let at = entries.iter().position(|entry| self.is(entry))?;
+            let waiters = entries[at].has_waiters;
+            if self.in_flight.is_some() {
+                // The object is as it was.
+                entries[at] = Entry { owner: PARKED, has_waiters: false, in_flight: self.in_flight, ..entries[at] };
+            } else {
+                entries.swap_remove(at);
+            }
+            self.shard.count.store(entries.len(), Ordering::Relaxed);
+            Some(waiters)
+        });
+        if had_waiters == Some(true) {
+            self.shard.gate.open();
+        }
     }
 }
 
@@ -227,7 +303,7 @@ mod tests {
     const SECOND: Identity = Identity { size: 16, ..FIRST };
 
     fn claim(table: &Table, owner: usize, identity: Identity) -> Result<Claim<'_>, NoClaim<()>> {
-        table.claim(identity.object, owner, || identity, || None)
+        table.claim(identity.object, owner, Patience::Wait, || identity, |_| None)
     }
 
     fn entries(table: &Table) -> usize {
@@ -239,7 +315,7 @@ mod tests {
         let table = Table::new();
         let first = claim(&table, 1, FIRST).expect("nobody else is there");
         assert_eq!(entries(&table), 1);
-        first.publish(|| assert_eq!(table.shard(FIRST.object).count.load(Ordering::Relaxed), 1));
+        first.publish(|| assert_eq!(table.shard(FIRST.object).count.load(Ordering::Relaxed), 1), || FIRST);
         assert_eq!(entries(&table), 0);
         drop(claim(&table, 1, FIRST));
         assert_eq!(entries(&table), 0);
@@ -277,7 +353,7 @@ mod tests {
         let elsewhere = Identity { object: FIRST.object + 32, ..FIRST };
         std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
         std::mem::forget(claim(&table, 1, elsewhere).expect("nobody else is there"));
-        table.purge(FIRST.object);
+        assert!(table.purge(FIRST.object).is_none());
         assert_eq!(entries(&table), 1);
         assert!(matches!(claim(&table, 1, elsewhere), Err(NoClaim::Reentered)));
     }
@@ -299,13 +375,13 @@ mod tests {
         let first = claim(&table, 1, FIRST).expect("nobody else is there");
         std::thread::scope(|threads| {
             let done = &done;
-            let answer = move || done.load(Ordering::Relaxed).then_some(42);
+            let answer = move |_| done.load(Ordering::Relaxed).then_some(42);
             let table = &table;
-            let second = threads.spawn(move || table.claim(FIRST.object, 2, || FIRST, answer).err());
+            let second = threads.spawn(move || table.claim(FIRST.object, 2, Patience::Wait, || FIRST, answer).err());
             while !table.shard(FIRST.object).entries.with(|entries| entries[0].has_waiters) {
                 std::thread::yield_now();
             }
-            first.publish(|| done.store(true, Ordering::Relaxed));
+            first.publish(|| done.store(true, Ordering::Relaxed), || FIRST);
             assert!(matches!(second.join(), Ok(Some(NoClaim::Unneeded(42)))));
         });
     }

@@ -16,8 +16,10 @@ pub struct Word(pub u64);
 const HEAD: u64 = 0xFFFF_FFFF;
 const OWN_CPU: u64 = 1 << 32;
 const PINNED: u64 = 1 << 40;
+const OWN_GPU: u64 = 1 << 48;
 const SLOW: u64 = 1 << 63;
-const UNKNOWN_DEVICE: u64 = 127 << 56;
+const DEVICE: u64 = 127 << 56;
+const UNKNOWN_DEVICE: u64 = DEVICE;
 /// No head has this number, and its low bits are those of UNINITIALIZED, which sends every access the slow way.
 const DESTROYED: u64 = 0xDEAD_5E30;
 
@@ -66,9 +68,49 @@ impl Word {
         Word(rest | if owned { OWN_CPU } else { 0 } | if pinned { PINNED } else { 0 })
     }
 
+    /// The same with another device block, on the device of that ordinal if it is known.
+    pub const fn with_device(self, owned: bool, ordinal: Option<i32>) -> Word {
+        let hint = match ordinal {
+            Some(ordinal @ 0..127) => (ordinal as u64) << 56,
+            _ => UNKNOWN_DEVICE,
+        };
+        Word(self.0 & !(0xFF << 48) & !DEVICE | if owned { OWN_GPU } else { 0 } | hint)
+    }
+
+    /// The same, but every access takes the slow path.
+    pub const fn slow(self) -> Word {
+        Word(self.0 | SLOW)
+    }
+
+    /// Whether every access takes the slow path.
+    pub const fn is_slow(self) -> bool {
+        self.0 & SLOW != 0
+    }
+
+    /// The same, with the fast path open.
+    pub const fn fast(self) -> Word {
+        Word(self.0 & !SLOW)
+    }
+
     /// Whether the object must give back its host block. Asked only where there is one.
     pub const fn owns_host(self) -> bool {
         self.0 & OWN_CPU != 0
+    }
+
+    /// Whether the host block is page-locked. Asked only where there is one.
+    pub const fn is_pinned(self) -> bool {
+        self.0 & PINNED != 0
+    }
+
+    /// Whether the object must give back its device block. Asked only where there is one.
+    pub const fn owns_device(self) -> bool {
+        self.0 & OWN_GPU != 0
+    }
+
+    /// The ordinal of the device that holds the device block, if it is known. Asked only where there is one.
+    pub const fn ordinal(self) -> Option<i32> {
+        let hint = self.0 & DEVICE;
+        if hint == UNKNOWN_DEVICE { None } else { Some((hint >> 56) as i32) }
     }
 }
 
@@ -120,7 +162,19 @@ mod tests {
 
     #[test]
     fn flags_are_where_bvlc_has_them() {
-        let bytes = Word::NEW.with_head(Head::Synced).with_host(true, true).0.to_le_bytes();
-        assert_eq!(bytes, [3, 0, 0, 0, 1, 1, 0, 127]);
+        let word = Word::NEW.with_head(Head::Synced).with_host(true, true);
+        assert_eq!(word.0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 0, 127]);
+        assert_eq!(word.with_device(true, Some(5)).0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 1, 5]);
+        assert_eq!(word.with_device(true, Some(5)).slow().0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 1, 0x85]);
+    }
+
+    #[test]
+    fn a_devices_ordinal_is_kept_where_seven_bits_hold_it() {
+        for ordinal in [Some(0), Some(126), None] {
+            assert_eq!(Word::NEW.with_device(true, ordinal).ordinal(), ordinal);
+        }
+        for ordinal in [Some(127), Some(4000), Some(-1)] {
+            assert_eq!(Word::NEW.with_device(true, ordinal).ordinal(), None, "{ordinal:?}");
+        }
     }
 }

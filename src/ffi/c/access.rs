@@ -11,10 +11,6 @@ use crate::ffi::status::syncedmem_status_t;
 use crate::head::{Access, Side};
 use crate::synced::SyncedMemory;
 
-/// A CUDA stream, as `CUstream` and `cudaStream_t` point to it.
-#[expect(non_camel_case_types, reason = "CUDA's name")]
-pub struct CUstream_st(());
-
 /// Writes the address of `side`'s data to `*data`, ready for `access`.
 ///
 /// # Safety
@@ -40,7 +36,7 @@ unsafe fn data(
 ///
 /// # Safety
 /// `mem` is NULL or a handle.
-unsafe fn with(
+pub unsafe fn with(
     name: &str,
     mem: *mut syncedmem_t,
     work: impl FnOnce(&SyncedMemory) -> Result<(), Error>,
@@ -57,7 +53,7 @@ unsafe fn with(
 /// The address stays the same, and readable, until the object is ended, or its host side released or set.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `NO_GPU` (the device is newer and out of reach),
-/// `REENTERED`.
+/// `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
@@ -86,7 +82,8 @@ pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
 /// Writes the address of the host data to `*data`, for writing alone: neither zeroed nor copied. The host is the
 /// newest side afterwards, and the caller promises to write all of it: until then its contents are undefined.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `REENTERED`.
+/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device
+/// check on), `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
@@ -100,9 +97,10 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
 }
 
 /// Writes the address of the device data to `*data`, for reading: the mirror image of `syncedmem_cpu_data`. It is NULL
-/// for size 0.
+/// for size 0. A new block is on the device that is current on this thread.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `REENTERED`.
+/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
+/// the device check on), `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
@@ -162,32 +160,20 @@ pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mu
     unsafe { with("syncedmem_set_cpu_data", mem, set) }
 }
 
-/// Makes the caller's device memory the device side: the mirror image of `syncedmem_set_cpu_data`.
+/// Makes the caller's device memory the device side, which is the newest afterwards: the mirror image of
+/// `syncedmem_set_cpu_data`. It may be on any device, and managed memory will do.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `REENTERED`.
+/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it.
+/// The pointer to an owned device block is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_set_gpu_data", mem, |object| object.set_gpu_data(data)) }
-}
-
-/// Starts a copy from the host to the device on `stream` and returns: the head is SYNCED at once, and the caller
-/// synchronises the stream before using the device data. The host must be the newest side.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`, `REENTERED`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `stream` is NULL (the default stream) or a stream of the current context.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn syncedmem_async_gpu_push(
-    mem: *mut syncedmem_t,
-    stream: *mut CUstream_st,
-) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_async_gpu_push", mem, |object| object.async_gpu_push(stream.cast())) }
+    // SAFETY: the caller guarantees it, of `data` and of the old block's pointer.
+    let set = |object: &SyncedMemory| unsafe { object.set_gpu_data(data) };
+    // SAFETY: the caller guarantees it, of the handle.
+    unsafe { with("syncedmem_set_gpu_data", mem, set) }
 }
 
 /// Gives back the host block while the device holds the newest data. The next host access allocates it again.

@@ -11,8 +11,8 @@ use crate::host;
 /// Allocates `size` bytes of host memory, aligned to 64, with any contents: writes the address to `*ptr` and
 /// whether the memory is page-locked to `*use_cuda`.
 ///
-/// Memory that is not page-locked may be freed by `CaffeFreeHost` or by `free()`. For size 0 the address is not
-/// NULL and is freed all the same.
+/// It is page-locked in GPU mode, if the driver can; then `CaffeFreeHost` or `cudaFreeHost` frees it, else
+/// `CaffeFreeHost` or `free()`. For size 0 the address is not NULL and is freed all the same.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
 ///
@@ -36,8 +36,11 @@ pub unsafe extern "C" fn CaffeMallocHost(
     })
 }
 
-/// Frees what `CaffeMallocHost` or `malloc()` returned; `use_cuda` is what the former wrote, or false. NULL is
-/// allowed and does nothing. Memory said to be page-locked stays until exit while there is no GPU to unlock it.
+/// Frees what `CaffeMallocHost`, `malloc()` or `cudaMallocHost` returned; `use_cuda` is what the first wrote, false for
+/// `malloc()`, true for `cudaMallocHost`. NULL is allowed and does nothing. Page-locked memory stays where there is no
+/// driver to unlock it: at exit, and in a forked child.
+///
+/// Errors: `DRIVER` (it is no such memory), `PENDING`.
 ///
 /// # Safety
 /// `ptr` is NULL or came from one of them, and is not used any more.
@@ -45,7 +48,6 @@ pub unsafe extern "C" fn CaffeMallocHost(
 pub unsafe extern "C" fn CaffeFreeHost(ptr: *mut c_void, use_cuda: bool) -> syncedmem_status_t {
     call("CaffeFreeHost", || {
         // SAFETY: the caller guarantees it.
-        unsafe { host::caffe_free(ptr, use_cuda) };
-        Ok(())
+        unsafe { host::caffe_free(ptr, use_cuda) }
     })
 }

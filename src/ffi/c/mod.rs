@@ -4,16 +4,19 @@
 
 pub mod access;
 pub mod caffe_host;
+pub mod cuda;
 pub mod errors;
 pub mod object;
 mod pointers;
 pub mod policy;
+pub mod query;
+pub mod transfer;
 
 use super::guard::guard;
 use super::per_thread;
 use super::status::syncedmem_status_t;
 use crate::error::Error;
-use crate::host::Circumstances;
+use crate::report::Circumstances;
 
 /// Does the work of the C function `name`: its result becomes a status, its error this thread's last sentence.
 fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {

@@ -8,6 +8,7 @@ use super::call;
 use super::pointers::{Out, object};
 use crate::error::{Cause, Error};
 use crate::ffi::status::syncedmem_status_t;
+use crate::head::Side;
 use crate::host;
 use crate::synced::SyncedMemory;
 
@@ -67,10 +68,10 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
     call("syncedmem_create", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(mem) }?;
-        host::check_size(bytes)?;
+        host::check_size(bytes, Side::Host)?;
         // SAFETY: malloc has no preconditions; its memory is aligned to 16.
         let storage = NonNull::new(unsafe { libc::malloc(OBJECT_BYTES) }.cast::<SyncedMemory>())
-            .ok_or(Error::OutOfMemory { asked: OBJECT_BYTES, cause: Cause::Bookkeeping })?;
+            .ok_or(Error::OutOfMemory { side: Side::Host, asked: OBJECT_BYTES, cause: Cause::Bookkeeping })?;
         // SAFETY: fresh storage, aligned and large enough.
         unsafe { SyncedMemory::construct(storage, bytes) };
         out.set(storage.as_ptr().cast());
@@ -135,7 +136,7 @@ pub unsafe extern "C" fn syncedmem_construct(
                 what: "storage_bytes is below SYNCEDMEM_STORAGE_BYTES (32); pass a larger storage and its size",
             });
         }
-        host::check_size(bytes)?;
+        host::check_size(bytes, Side::Host)?;
         // SAFETY: aligned and large enough as just checked, writable says the caller.
         unsafe { SyncedMemory::construct(storage, bytes) };
         out.set(storage.as_ptr().cast());

@@ -3,11 +3,13 @@
 
 use super::call;
 use super::pointers::Out;
+use crate::caffe_mode;
 use crate::error::Error;
 use crate::ffi::caffe::callback;
 use crate::ffi::status::syncedmem_status_t;
 use crate::settings::{self, Choice};
 
+pub use crate::caffe_mode::syncedmem_mode_callback_t;
 pub use crate::ffi::caffe::callback::syncedmem_error_callback_t;
 
 /// What `Caffe::mode()` is taken to be.
@@ -87,6 +89,29 @@ pub extern "C" fn syncedmem_set_mode(mode: i32) -> syncedmem_status_t {
 pub unsafe extern "C" fn syncedmem_get_mode(mode: *mut syncedmem_mode_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { get("syncedmem_get_mode", &settings::MODE, mode.cast()) }
+}
+
+/// Registers what is asked for `Caffe::mode()` instead of looking into the process's Caffe; NULL for nothing. For a
+/// Caffe that cannot be looked into, such as one linked into a program that does not export its symbols: a function
+/// that returns `caffe::Caffe::mode()`, compiled with that Caffe's headers.
+///
+/// It is called on the allocating thread with nothing held, before a new host block, and gets `user`. It returns 0 for
+/// CPU and 1 for GPU; anything else counts as CPU. It must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` win
+/// over it, unless they say auto.
+///
+/// Errors: `OUT_OF_MEMORY` (the one in force stays).
+///
+/// # Safety
+/// `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_set_mode_callback(
+    callback: syncedmem_mode_callback_t,
+    user: *mut std::ffi::c_void,
+) -> syncedmem_status_t {
+    call("syncedmem_set_mode_callback", || {
+        // SAFETY: the caller guarantees it.
+        unsafe { caffe_mode::set_callback(callback, user) }
+    })
 }
 
 /// Says when host memory is page-locked from now on: a `syncedmem_pinning_t`. Wins over `SYNCEDMEM_PIN`.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::error::{Cause, Error};
 use crate::ffi::per_thread::{self, Sentence};
 use crate::ffi::status::syncedmem_status_t;
+use crate::head::Side;
 
 /// Called when a C++ entry point failed: see `syncedmem_set_error_callback`.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
@@ -29,7 +30,7 @@ pub unsafe fn set(callback: syncedmem_error_callback_t, user: *mut c_void) -> Re
     // SAFETY: malloc has no preconditions.
     let new = unsafe { libc::malloc(size_of::<Registered>()) }.cast::<Registered>();
     if new.is_null() {
-        return Err(Error::OutOfMemory { asked: size_of::<Registered>(), cause: Cause::Bookkeeping });
+        return Err(Error::OutOfMemory { side: Side::Host, asked: size_of::<Registered>(), cause: Cause::Bookkeeping });
     }
     // SAFETY: fresh memory, large enough and aligned by malloc's contract.
     unsafe { new.write(Registered { callback, user }) };

@@ -9,9 +9,9 @@ use std::fmt::Write;
 use super::local_time::LocalTime;
 use super::{callback, throw};
 use crate::calls::Call;
-use crate::error::Error;
+use crate::error::{Cause, DriverFailure, Error};
 use crate::ffi::per_thread::{self, Sentence};
-use crate::host::Circumstances;
+use crate::report::Circumstances;
 use crate::settings;
 use crate::text::{Text, to_stderr};
 
@@ -54,6 +54,15 @@ impl Failure {
     fn sentence(&self) -> Sentence {
         let mut sentence = Sentence::new();
         let _ = match self.error {
+            // Compat: what CUDA_CHECK printed: the numbers of the runtime's statuses are the driver's.
+            Error::OutOfMemory { cause: Cause::Device { .. }, .. } => {
+                sentence.write_str("Check failed: error == cudaSuccess (2 vs. 0)  out of memory ")
+            }
+            Error::Driver(DriverFailure { status, words, .. })
+            | Error::Pending(DriverFailure { status, words, .. }) => {
+                write!(sentence, "Check failed: error == cudaSuccess ({status} vs. 0)  {words} ")
+            }
+            Error::WrongDevice { .. } => sentence.write_str("Check failed: device == device_ "),
             Error::OutOfMemory { asked, .. } => {
                 // Compat: Caffe printed a size_t through an ostream.
                 write!(sentence, "Check failed: *ptr host allocation of size {} failed: ", asked)
@@ -71,7 +80,10 @@ impl Failure {
     /// Compat: log filters look for them.
     fn origin(&self) -> &'static str {
         match (self.error, self.call) {
+            (Error::OutOfMemory { cause: Cause::Device { .. }, .. }, Call::AsyncGpuPush) => "syncedmem.cpp:160",
+            (Error::OutOfMemory { cause: Cause::Device { .. }, .. }, _) => "syncedmem.cpp:71",
             (Error::OutOfMemory { .. }, _) => "syncedmem.hpp:33",
+            (Error::WrongDevice { .. }, _) => "syncedmem.cpp:175",
             (Error::NullData { .. }, Call::SetCpuData) => "syncedmem.cpp:101",
             (Error::NullData { .. }, _) => "syncedmem.cpp:124",
             (Error::NotAtCpu { .. }, _) => "syncedmem.cpp:158",

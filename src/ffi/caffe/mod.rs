@@ -13,11 +13,13 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::guard::guard;
+use crate::caffe_mode::{self, Build};
 use crate::calls::{self, Call, count};
+use crate::error::{Error, WhyNot};
 use crate::head::{Access, Side};
-use crate::host;
 use crate::synced::SyncedMemory;
 use crate::synced::word::Word;
+use crate::{host, settings};
 use fatal::Failure;
 
 /// Unwraps a result on behalf of C++. In a macro, so that no frame of ours but the entry point's is left behind
@@ -31,6 +33,24 @@ macro_rules! or_fail {
     };
 }
 
+/// The bits that decide whether an accessor is served at once, from when it is known that no call is counted and the
+/// device not checked; until then none do, so that neither costs the fast path a branch.
+static DECIDING: [AtomicU64; Call::COUNT] = [const { AtomicU64::new(0) }; Call::COUNT];
+
+/// Lets every accessor find out again which bits decide.
+pub fn decide_anew() {
+    DECIDING.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
+}
+
+/// Compat: in a process whose Caffe was built with CPU_ONLY, its device calls are errors, whatever the machine has.
+#[cold]
+fn refuse_if_cpu_only() -> Result<(), Error> {
+    match caffe_mode::build(true) {
+        Build::CpuOnly => Err(Error::NoGpu { why: WhyNot::CpuOnlyCaffe }),
+        Build::NoCaffe | Build::Gpu => Ok(()),
+    }
+}
+
 /// An accessor: served at once where nothing need be done, by a function that needs no stack; else prepared.
 macro_rules! accessor {
     ($(#[$doc:meta])* $name:ident, $symbol:literal, $call:expr, $access:expr, $side:expr) => {
@@ -40,21 +60,23 @@ macro_rules! accessor {
         /// `this` is a live object.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) -> *mut c_void {
-            // The bits that decide, from when it is known that no call is counted; until then none do, so that
-            // counting costs the fast path not even a branch.
-            static DECIDING: AtomicU64 = AtomicU64::new(0);
             #[cold]
             #[inline(never)]
             extern "C-unwind" fn prepared(this: &SyncedMemory) -> *mut c_void {
                 count($call);
-                if calls::off() {
-                    DECIDING.store(Word::deciding($access, $side), Ordering::Relaxed);
-                }
-                or_fail!($call, this.data($access, $side))
+                or_fail!($call, {
+                    if $side == Side::Device {
+                        refuse_if_cpu_only()?;
+                    }
+                    if calls::off() && !settings::checks_device() {
+                        DECIDING[$call as usize].store(Word::deciding($access, $side), Ordering::Relaxed);
+                    }
+                    this.data($access, $side)
+                })
             }
             // SAFETY: C++ calls a member of a live object.
             let this = unsafe { &*this };
-            match this.ready_if(DECIDING.load(Ordering::Relaxed), $side) {
+            match this.ready_if(DECIDING[$call as usize].load(Ordering::Relaxed), $side) {
                 Some(address) => address,
                 None => prepared(this),
             }
@@ -176,7 +198,11 @@ pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *m
     count(Call::SetGpuData);
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
-    or_fail!(Call::SetGpuData, this.set_gpu_data(data));
+    or_fail!(Call::SetGpuData, {
+        refuse_if_cpu_only()?;
+        // SAFETY: C++ keeps the original's contract for `data` and for pointers to the old block.
+        unsafe { this.set_gpu_data(data) }
+    });
 }
 
 /// `void SyncedMemory::async_gpu_push(const cudaStream_t&)`
@@ -190,7 +216,11 @@ pub unsafe extern "C-unwind" fn async_gpu_push(this: *const SyncedMemory, stream
     let this = unsafe { &*this };
     // SAFETY: a C++ reference is never null.
     let stream = unsafe { *stream };
-    or_fail!(Call::AsyncGpuPush, this.async_gpu_push(stream));
+    or_fail!(Call::AsyncGpuPush, {
+        refuse_if_cpu_only()?;
+        // SAFETY: C++ passes a stream.
+        unsafe { this.async_gpu_push(stream) }
+    });
 }
 
 /// Compat: `void SyncedMemory::async_gpu_push()` of NVIDIA 0.15.12 to 0.15.14.
@@ -202,7 +232,11 @@ pub unsafe extern "C-unwind" fn async_gpu_push_unnamed(this: *const SyncedMemory
     count(Call::AsyncGpuPush);
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
-    or_fail!(Call::AsyncGpuPush, this.async_gpu_push(std::ptr::null_mut()));
+    or_fail!(Call::AsyncGpuPush, {
+        refuse_if_cpu_only()?;
+        // SAFETY: NULL is the legacy default stream.
+        unsafe { this.async_gpu_push(std::ptr::null_mut()) }
+    });
 }
 
 /// Compat: `void SyncedMemory::Resize(size_t)` of yjxiong's fork.
@@ -218,12 +252,20 @@ pub unsafe extern "C-unwind" fn resize(this: *const SyncedMemory, bytes: usize) 
     or_fail!(Call::Resize, unsafe { this.resize(bytes) });
 }
 
-/// Compat: `void SyncedMemory::check_device()`, which does nothing in the original's release builds.
+/// Compat: `void SyncedMemory::check_device()`, which does nothing in the original's release builds, nor here unless
+/// `SYNCEDMEM_CHECK_DEVICE` asks for it.
 ///
 /// # Safety
-/// None is needed: the object is not looked at.
+/// `this` is a live object.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12check_deviceEv")]
-pub unsafe extern "C-unwind" fn check_device(_this: *const SyncedMemory) {}
+pub unsafe extern "C-unwind" fn check_device(this: *const SyncedMemory) {
+    count(Call::CheckDevice);
+    if settings::checks_device() {
+        // SAFETY: C++ calls a member of a live object.
+        let this = unsafe { &*this };
+        or_fail!(Call::CheckDevice, this.check_device());
+    }
+}
 
 /// `void CaffeMallocHost(void** ptr, size_t size, bool* use_cuda)`, from rc3 on.
 ///
@@ -259,7 +301,7 @@ pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size
 pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
     count(Call::FreeHost);
     // SAFETY: the caller guarantees it.
-    unsafe { host::caffe_free(ptr, use_cuda) };
+    or_fail!(Call::FreeHost, unsafe { host::caffe_free(ptr, use_cuda) });
 }
 
 /// Compat: `void CaffeFreeHost(void* ptr)`, before rc3.
@@ -270,5 +312,5 @@ pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
 pub unsafe extern "C-unwind" fn free_host_pageable(ptr: *mut c_void) {
     count(Call::FreeHost);
     // SAFETY: the caller guarantees it.
-    unsafe { host::caffe_free(ptr, false) };
+    or_fail!(Call::FreeHost, unsafe { host::caffe_free(ptr, false) });
 }

@@ -1,15 +1,20 @@
 //! What can go wrong, as plain values: copied freely, never allocated, turned into words only at the edge.
 
+mod why_not;
+
 use std::fmt;
 
 use crate::head::{Head, Side};
 use crate::text::Bytes;
+pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot};
 
 /// Why an operation did not happen. The object it was asked of is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Memory of the host ran out.
+    /// Memory ran out.
     OutOfMemory {
+        /// Where.
+        side: Side,
         /// Bytes asked for.
         asked: usize,
         /// What stood in the way.
@@ -17,8 +22,19 @@ pub enum Error {
     },
     /// The operation needs a GPU and there is none to use.
     NoGpu {
-        /// The reason, as a sentence's end.
-        why: &'static str,
+        /// The reason.
+        why: WhyNot,
+    },
+    /// A call of the driver failed.
+    Driver(DriverFailure),
+    /// A call of the driver found what an earlier kernel or copy of this process left behind.
+    Pending(DriverFailure),
+    /// The device check is on, and the object's device block is on another device than the current one.
+    WrongDevice {
+        /// The ordinal of the device that is current on the calling thread.
+        current: i32,
+        /// The ordinal of the device that holds the block.
+        holder: i32,
     },
     /// An argument cannot be used.
     InvalidArgument {
@@ -44,6 +60,8 @@ pub enum Error {
         /// Where the newest data is.
         head: Head,
     },
+    /// An asynchronous pull was asked of an object that has no data yet.
+    NothingToPull,
     /// This thread is already inside an operation on the same object.
     Reentered,
     /// A bug of this library, caught before it could leave it.
@@ -61,16 +79,36 @@ pub enum Cause {
     Limit(u64),
     /// The library's own bookkeeping found no room.
     Bookkeeping,
+    /// The device has no room. Bytes; a total of 0 says that they could not be asked for.
+    Device {
+        /// The device's ordinal.
+        ordinal: i32,
+        /// What is free on it.
+        free: u64,
+        /// What there is.
+        total: u64,
+    },
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Error::OutOfMemory { asked, cause } => {
-                write!(f, "host allocation of {} failed: ", Bytes(asked as u64))?;
+            Error::OutOfMemory { side, asked, cause } => {
+                write!(f, "{} allocation of {} failed: ", side.name(), Bytes(asked as u64))?;
                 cause.fmt(f)
             }
             Error::NoGpu { why } => write!(f, "no GPU: {why}"),
+            Error::Driver(failure) => failure.fmt(f),
+            Error::Pending(failure) => write!(
+                f,
+                "{failure}; this was found pending: a kernel or a copy that this process had started before left it \
+                 behind, and this call only met it; look there (CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer finds it)"
+            ),
+            Error::WrongDevice { current, holder } => write!(
+                f,
+                "device {current} is current and the data is on device {holder}; make that one current, or turn \
+                 SYNCEDMEM_CHECK_DEVICE off"
+            ),
             Error::InvalidArgument { what } => f.write_str(what),
             Error::NullData { side: Side::Host } => {
                 f.write_str("data is NULL; pass the address of at least size() bytes of host memory")
@@ -94,6 +132,9 @@ impl fmt::Display for Error {
                 "the head is {}, and an asynchronous push needs HEAD_AT_CPU; call mutable_cpu_data first",
                 head.name()
             ),
+            Error::NothingToPull => f.write_str(
+                "there is no data on the device to pull: the head is UNINITIALIZED; call mutable_gpu_data first",
+            ),
             Error::Reentered => f.write_str(
                 "this thread is already inside an operation on the same object; let that operation return first",
             ),
@@ -111,6 +152,10 @@ impl fmt::Display for Cause {
             Cause::System => f.write_str("the system has no pageable memory left for it"),
             Cause::Limit(limit) => write!(f, "SYNCEDMEM_HOST_LIMIT is {}", Bytes(limit)),
             Cause::Bookkeeping => f.write_str("there is no memory for the library's own bookkeeping"),
+            Cause::Device { ordinal, total: 0, .. } => write!(f, "device {ordinal} has no memory left for it"),
+            Cause::Device { ordinal, free, total } => {
+                write!(f, "device {ordinal} has {} free of {}", Bytes(free), Bytes(total))
+            }
         }
     }
 }

@@ -1,0 +1,71 @@
+//! The user's own answer to what `Caffe::mode()` is.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::error::{Cause, Error};
+use crate::head::Side;
+
+/// Says what `Caffe::mode()` is on the calling thread: 0 for CPU, 1 for GPU; see `syncedmem_set_mode_callback`.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_mode_callback_t = Option<unsafe extern "C-unwind" fn(user: *mut c_void) -> c_int>;
+
+struct Registered {
+    callback: syncedmem_mode_callback_t,
+    user: *mut c_void,
+}
+
+/// Never freed once registered: another thread may have just loaded it.
+static REGISTERED: AtomicPtr<Registered> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Registers a callback, or none.
+///
+/// # Safety
+/// Both stay usable for the rest of the process.
+pub unsafe fn set(callback: syncedmem_mode_callback_t, user: *mut c_void) -> Result<(), Error> {
+    // SAFETY: malloc has no preconditions.
+    let new = unsafe { libc::malloc(size_of::<Registered>()) }.cast::<Registered>();
+    if new.is_null() {
+        return Err(Error::OutOfMemory { side: Side::Host, asked: size_of::<Registered>(), cause: Cause::Bookkeeping });
+    }
+    // SAFETY: fresh memory, large enough and aligned by malloc's contract.
+    unsafe { new.write(Registered { callback, user }) };
+    // Release: whoever acquires the pointer sees what it points to.
+    REGISTERED.store(new, Ordering::Release);
+    Ok(())
+}
+
+/// What the registered function answers, if there is one.
+pub fn ask() -> Option<c_int> {
+    // SAFETY: null, or what `set` stored, which is never freed.
+    let registered = unsafe { REGISTERED.load(Ordering::Acquire).as_ref() }?;
+    let callback = registered.callback?;
+    // SAFETY: whoever registered it guaranteed that it stays usable.
+    Some(unsafe { callback(registered.user) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C-unwind" fn what_user_points_to(user: *mut c_void) -> c_int {
+        // SAFETY: the test registers it with an int.
+        unsafe { user.cast::<c_int>().read() }
+    }
+
+    #[test]
+    fn the_callback_last_registered_answers_with_what_it_was_given() {
+        let mut answers = [1, 0, 7];
+        assert_eq!(ask(), None);
+        for (answer, is_gpu) in [(0, true), (1, false), (2, false)] {
+            let user = (&raw mut answers[answer]).cast();
+            // SAFETY: both stay usable until the next registration; nobody else asks in this process.
+            assert_eq!(unsafe { set(Some(what_user_points_to), user) }, Ok(()));
+            assert_eq!(ask(), Some(answers[answer]));
+            assert_eq!(crate::caffe_mode::is_gpu(true), is_gpu);
+        }
+        // SAFETY: none is registered.
+        assert_eq!(unsafe { set(None, std::ptr::null_mut()) }, Ok(()));
+        assert_eq!(ask(), None);
+    }
+}

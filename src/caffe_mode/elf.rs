@@ -1,0 +1,191 @@
+//! What a loaded object exports, read from the object itself.
+//!
+//! `dlsym` answers for an object's dependencies too, and waits for every `dlopen` that is under way, constructors
+//! included; here the answer is about the one object, and nobody is waited for. The tables are those of the ELF
+//! specification, with the GNU hash table, which every linker has written for a long time: an object that has none
+//! is passed over.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::marker::PhantomData;
+use std::ptr::{NonNull, with_exposed_provenance};
+
+use libc::{Elf64_Phdr, Elf64_Sym, PT_DYNAMIC, PT_LOAD};
+
+/// An entry of the dynamic section.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Dynamic {
+    tag: i64,
+    value: u64,
+}
+
+const DT_NULL: i64 = 0;
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_GNU_HASH: i64 = 0x6fff_fef5;
+
+/// Symbols of a section that is not there: imported ones.
+const SHN_UNDEF: u16 = 0;
+const STT_OBJECT: u8 = 1;
+const STT_FUNC: u8 = 2;
+
+/// An object's dynamic symbols.
+pub struct Symbols<'o> {
+    base: usize,
+    names: usize,
+    symbols: usize,
+    hash: usize,
+    object: PhantomData<&'o Elf64_Phdr>,
+}
+
+impl<'o> Symbols<'o> {
+    /// Those of the object with these program headers that is loaded at `base`; `None` if it has no such tables.
+    ///
+    /// # Safety
+    /// The headers are those of an object that is mapped at `base` and stays so for `'o`.
+    pub unsafe fn of(headers: &'o [Elf64_Phdr], base: usize) -> Option<Self> {
+        let within = |address: usize| {
+            headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
+                let begin = base.wrapping_add(segment.p_vaddr as usize);
+                address.wrapping_sub(begin) < segment.p_memsz as usize
+            })
+        };
+        let section = headers.iter().find(|header| header.p_type == PT_DYNAMIC)?;
+        let begin = base.wrapping_add(section.p_vaddr as usize);
+        let (mut names, mut symbols, mut hash) = (None, None, None);
+        for index in 0..section.p_memsz as usize / size_of::<Dynamic>() {
+            // SAFETY: within the section, which the caller guarantees to be mapped.
+            let entry: Dynamic = unsafe { read(begin, index) };
+            let value = entry.value as usize;
+            // Most loaders have written addresses here, some leave offsets.
+            let address = Some(value).filter(|&value| within(value)).unwrap_or(base.wrapping_add(value));
+            match entry.tag {
+                DT_NULL => break,
+                DT_STRTAB => names = Some(address),
+                DT_SYMTAB => symbols = Some(address),
+                DT_GNU_HASH => hash = Some(address),
+                _ => {}
+            }
+        }
+        let found = Symbols { base, names: names?, symbols: symbols?, hash: hash?, object: PhantomData };
+        [found.names, found.symbols, found.hash].into_iter().all(within).then_some(found)
+    }
+
+    /// Where the function or variable of that name is, if the object exports one.
+    pub fn find(&self, name: &CStr) -> Option<NonNull<c_void>> {
+        const HEADER: usize = 4;
+        let [buckets, first, words, shift] = [0, 1, 2, 3].map(|index| self.hash_word(index));
+        let (buckets, first, words) = (buckets as usize, first as usize, words as usize);
+        if buckets == 0 || words == 0 {
+            return None;
+        }
+        let hash = gnu_hash(name);
+        // A Bloom filter of 64-bit words: most names end here.
+        let word = hash as usize / 64 % words;
+        // SAFETY: the table is mapped, as `of` was promised, and has that many words behind its header.
+        let filter: u64 = unsafe { read(self.hash + HEADER * size_of::<u32>(), word) };
+        if filter >> (hash % 64) & filter >> (hash.wrapping_shr(shift) % 64) & 1 == 0 {
+            return None;
+        }
+        let chains = HEADER + 2 * words + buckets;
+        let mut index = self.hash_word(HEADER + 2 * words + hash as usize % buckets) as usize;
+        if index < first {
+            return None;
+        }
+        loop {
+            let link = self.hash_word(chains + index - first);
+            if link | 1 == hash | 1 {
+                if let Some(address) = self.symbol_if(index, name) {
+                    return Some(address);
+                }
+            }
+            // The lowest bit marks the end of a chain.
+            if link & 1 == 1 {
+                return None;
+            }
+            index += 1;
+        }
+    }
+
+    fn hash_word(&self, index: usize) -> u32 {
+        // SAFETY: `find` asks only for words that the table's own header says are there; `of` was promised the rest.
+        unsafe { read(self.hash, index) }
+    }
+
+    /// The address of the symbol at `index`, if it has that name and is defined here.
+    fn symbol_if(&self, index: usize, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: the hash table's chains lead to symbols that are there.
+        let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
+        let own = with_exposed_provenance::<c_char>(self.names + symbol.st_name as usize);
+        // SAFETY: names are NUL-terminated strings in the object's table of them.
+        let own = unsafe { CStr::from_ptr(own) };
+        let kind = symbol.st_info & 0xf;
+        let defined = symbol.st_shndx != SHN_UNDEF && (kind == STT_FUNC || kind == STT_OBJECT);
+        if own != name || !defined {
+            return None;
+        }
+        NonNull::new(std::ptr::with_exposed_provenance_mut(self.base.wrapping_add(symbol.st_value as usize)))
+    }
+}
+
+/// The element at `index` of the array at `address`.
+///
+/// # Safety
+/// It is there, and aligned.
+unsafe fn read<T: Copy>(address: usize, index: usize) -> T {
+    let element = with_exposed_provenance::<T>(address + index * size_of::<T>());
+    // SAFETY: the caller guarantees it.
+    unsafe { element.read() }
+}
+
+/// The hash function of GNU hash tables.
+fn gnu_hash(name: &CStr) -> u32 {
+    name.to_bytes().iter().fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::objects;
+    use super::*;
+    use std::ops::ControlFlow;
+
+    fn find_in(object: &str, name: &CStr) -> Option<NonNull<c_void>> {
+        let mut found = None;
+        objects::each(|each| {
+            if !each.name().to_string_lossy().contains(object) {
+                return ControlFlow::Continue(());
+            }
+            found = each.symbols().and_then(|symbols| symbols.find(name));
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    #[test]
+    fn names_hash_as_the_linker_hashes_them() {
+        assert_eq!(gnu_hash(c""), 0x1505);
+        assert_eq!(gnu_hash(c"printf"), 0x156b_2bb8);
+    }
+
+    #[test]
+    fn functions_and_variables_are_where_dlsym_finds_them() {
+        for name in [c"malloc", c"getenv", c"environ", c"strtol"] {
+            // SAFETY: any name may be asked for.
+            let expected = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            assert_eq!(find_in("libc.so", name).map_or(std::ptr::null_mut(), NonNull::as_ptr), expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_object_only_imports_is_not_found_in_it() {
+        assert_eq!(find_in("libgcc_s", c"malloc"), None);
+        assert!(find_in("libgcc_s", c"_Unwind_Resume").is_some());
+    }
+
+    #[test]
+    fn what_nobody_exports_is_not_found() {
+        for name in [c"", c"_ZN5caffe5Caffe3GetEv", c"no such name"] {
+            assert_eq!(find_in("libc.so", name), None, "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The objects that are loaded into the process, one after the other.
+//!
+//! While they are walked the loader's list is locked, and glibc does not free that lock in a forked child: whoever
+//! asked for it there, as each `dlopen` does, would wait for ever. So no fork happens in the middle of a walk of
+//! ours, and nothing is loaded, called or waited for in one.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use libc::dl_phdr_info;
+
+use super::elf;
+use crate::sync::this_thread;
+
+/// A loaded object, while the list is walked.
+pub struct Object<'w> {
+    info: &'w dl_phdr_info,
+}
+
+impl<'w> Object<'w> {
+    /// The name by which the loader knows it; empty for the program itself.
+    pub fn name(&self) -> &'w CStr {
+        if self.info.dlpi_name.is_null() {
+            return c"";
+        }
+        // SAFETY: the loader's names are NUL-terminated, and stay while the list is locked.
+        unsafe { CStr::from_ptr(self.info.dlpi_name) }
+    }
+
+    /// What it exports, if that can be looked up.
+    pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
+        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        let headers = unsafe { std::slice::from_raw_parts(self.info.dlpi_phdr, self.info.dlpi_phnum.into()) };
+        // SAFETY: likewise.
+        unsafe { elf::Symbols::of(headers, self.info.dlpi_addr as usize) }
+    }
+
+    /// How many objects the process has loaded so far.
+    pub fn loaded_so_far(&self) -> u64 {
+        self.info.dlpi_adds
+    }
+}
+
+/// How many objects the process has loaded so far: another number means that there may be a new one.
+pub fn loaded_so_far() -> u64 {
+    let mut count = 0;
+    each(|object| {
+        count = object.loaded_so_far();
+        ControlFlow::Break(())
+    });
+    count
+}
+
+/// Visits the loaded objects in the order in which they were loaded, until it is told to stop.
+pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
+    extern "C" fn visitor<F: FnMut(&Object) -> ControlFlow<()>>(
+        info: *mut dl_phdr_info,
+        bytes: usize,
+        visit: *mut c_void,
+    ) -> c_int {
+        // The loader of before 2005 told less.
+        if bytes < std::mem::offset_of!(dl_phdr_info, dlpi_adds) + size_of::<u64>() {
+            return 1;
+        }
+        // SAFETY: it points to `each`'s `visit`, which nobody else uses meanwhile.
+        let visit = unsafe { &mut *visit.cast::<F>() };
+        // SAFETY: the loader passes an object of its own.
+        let info = unsafe { &*info };
+        visit(&Object { info }).is_break().into()
+    }
+    watch_forks();
+    unforked(|| {
+        // SAFETY: the visitor takes what it is given here, and is done when this returns.
+        unsafe { libc::dl_iterate_phdr(Some(visitor::<F>), (&raw mut visit).cast()) };
+    });
+}
+
+/// Whether a thread is in a walk, or inside fork: one of them at a time.
+// Not loom's, which has neither forks nor a loader.
+static WALKING: AtomicBool = AtomicBool::new(false);
+/// The thread that is inside fork, or 0.
+static FORKING: AtomicUsize = AtomicUsize::new(0);
+
+/// Does `walk` while nobody forks.
+fn unforked(walk: impl FnOnce()) {
+    // In other people's fork handlers it is this thread's own fork that keeps the others out.
+    let forking = is_forking();
+    if !forking {
+        acquire();
+    }
+    walk();
+    if !forking {
+        release();
+    }
+}
+
+fn is_forking() -> bool {
+    // Relaxed: nobody's store but its own makes it this thread.
+    FORKING.load(Ordering::Relaxed) == this_thread()
+}
+
+fn acquire() {
+    let mut tries = 0u32;
+    // Acquire and Release: walks come one after the other.
+    while WALKING.swap(true, Ordering::Acquire) {
+        tries = tries.saturating_add(1);
+        if tries < 100 {
+            std::thread::yield_now();
+        } else {
+            nap();
+        }
+    }
+}
+
+fn release() {
+    WALKING.store(false, Ordering::Release);
+}
+
+/// Sleeps for 50 microseconds, for a walker of lower priority. By `syscall`: std's sleep is a cancellation point.
+fn nap() {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
+    // SAFETY: `time` is live; the remainder is not asked for.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
+}
+
+fn watch_forks() {
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    // Relaxed: to register twice does no harm, since the second call in the same fork does nothing.
+    if !WATCHED.load(Ordering::Relaxed) {
+        // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
+        let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(resume), Some(resume)) };
+        // Where there is no memory for that, the next walk tries again.
+        WATCHED.store(failed == 0, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn prepare() {
+    if !is_forking() {
+        acquire();
+        FORKING.store(this_thread(), Ordering::Relaxed);
+    }
+}
+
+extern "C" fn resume() {
+    if is_forking() {
+        FORKING.store(0, Ordering::Relaxed);
+        release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_itself_comes_first() {
+        let mut names = Vec::new();
+        each(|object| {
+            names.push(object.name().to_owned());
+            ControlFlow::Continue(())
+        });
+        assert_eq!(names[0].as_c_str(), c"");
+        assert!(names.iter().any(|name| name.to_string_lossy().contains("libc.so")), "{names:?}");
+    }
+
+    #[test]
+    fn a_walk_ends_where_it_is_told_to() {
+        let mut visited = 0;
+        each(|_| {
+            visited += 1;
+            ControlFlow::Break(())
+        });
+        assert_eq!(visited, 1);
+    }
+
+    #[test]
+    fn a_child_can_walk_whatever_its_parents_threads_were_at() {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        loaded_so_far();
+                    }
+                });
+            }
+            for _ in 0..200 {
+                // SAFETY: the child only walks, and ends.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    // SAFETY: an alarm that nobody handles ends a child that waits.
+                    unsafe { libc::alarm(10) };
+                    loaded_so_far();
+                    // SAFETY: nothing is to be cleaned up.
+                    unsafe { libc::_exit(0) };
+                }
+                let mut status = -1;
+                // SAFETY: `status` is writable.
+                unsafe { libc::waitpid(child, &mut status, 0) };
+                if status != 0 {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                assert_eq!(status, 0);
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+}

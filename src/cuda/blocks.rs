@@ -1,0 +1,288 @@
+//! Blocks that come from the driver, on the device or page-locked on the host: each remembers its context, and is
+//! given back in it, from any thread and whatever is current there.
+//!
+//! A record is the authority on where a block came from. It holds the driver's own number for the allocation, so that
+//! one that is gone (its device was reset, or somebody else freed it) is told from a new one at the same address.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CUpointer_attribute};
+
+use super::context::{Context, Within};
+use super::driver::{self, Driver};
+use super::{driver_in_use, status};
+use crate::error::{Cause, DriverFailure, Error};
+use crate::head::Side;
+use crate::spread::AddressMap;
+use crate::sync::Lock;
+use crate::text::{Bytes, Text, to_stderr};
+
+/// What is known about a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// The side that it is memory of.
+    pub side: Side,
+    /// Its context.
+    pub context: Context,
+    /// The ordinal of its context's device.
+    pub device: c_int,
+    /// Its size.
+    pub bytes: usize,
+    /// Address of the object that it was made for.
+    pub holder: usize,
+    /// The driver's number for the allocation; 0 if it would not say.
+    id: u64,
+    /// Whether nobody holds it any more, and the driver would not take it back.
+    left: bool,
+}
+
+#[cfg(not(loom))]
+static RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::with_hasher(crate::spread::SPREADING));
+#[cfg(loom)]
+loom::lazy_static! { static ref RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::default()); }
+
+/// How many records are `left`.
+static LEFT: AtomicUsize = AtomicUsize::new(0);
+
+/// A block of `bytes`, which are not 0, on `side`, for the object at `holder`, in the context that `within` made
+/// current. Its contents are undefined.
+pub fn allocate(
+    driver: &Driver,
+    within: &Within<'_>,
+    side: Side,
+    bytes: usize,
+    holder: usize,
+) -> Result<(NonNull<c_void>, c_int), Error> {
+    let device = within.device()?;
+    let answer = match ask(driver, side, bytes) {
+        Err(failure) if failure.status == status::OUT_OF_MEMORY => {
+            // Another thread may have given back what is missing, too.
+            take_back(driver, usize::MAX);
+            ask(driver, side, bytes)
+        }
+        answer => answer,
+    };
+    let address = match answer {
+        Ok(address) => address,
+        Err(failure) if failure.status == status::OUT_OF_MEMORY && side == Side::Device => {
+            return Err(out_of_memory(driver, device, bytes));
+        }
+        Err(failure) => return Err(failure.into()),
+    };
+    let id = number(driver, address).unwrap_or(0);
+    let record = Record { side, context: within.context, device, bytes, holder, id, left: false };
+    if !keep(address, record) {
+        // SAFETY: allocated above, and nobody knows it.
+        let _ = unsafe { release(driver, side, address) };
+        return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Bookkeeping });
+    }
+    Ok((address, device))
+}
+
+/// Gives a block back, if it is one of these; whether it is.
+///
+/// It never fails: what the driver does not take back now is offered to it again later. At exit, and in a forked
+/// child, nothing is done at all.
+///
+/// # Safety
+/// Nobody refers to the block any more, and nothing that is in flight needs it.
+pub unsafe fn free(address: NonNull<c_void>) -> bool {
+    let Some(record) = RECORDS.with(|records| records.remove(&address.addr().get())) else { return false };
+    if let Some(driver) = driver_in_use() {
+        // SAFETY: the caller guarantees it.
+        match unsafe { give_back(driver, address, &record) } {
+            Ok(()) => take_back(driver, 1),
+            Err(failure) => leave(address, record, failure),
+        }
+    }
+    true
+}
+
+/// Page-locked memory without a record, in the current context.
+pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
+    ask(driver, Side::Host, bytes)
+}
+
+/// Gives such memory back.
+///
+/// # Safety
+/// It is page-locked memory of the driver's, and nobody refers to it any more.
+pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    // SAFETY: the caller guarantees it.
+    unsafe { release(driver, Side::Host, address) }
+}
+
+/// What is known about the block at `address`, if it is one of these.
+pub fn find(address: NonNull<c_void>) -> Option<Record> {
+    RECORDS.with(|records| records.get(&address.addr().get()).copied())
+}
+
+/// Holds the records still, until `release_records`: for fork.
+pub fn acquire() {
+    RECORDS.acquire();
+}
+
+/// Ends `acquire`.
+pub fn release_records() {
+    RECORDS.release();
+}
+
+/// What objects hold on one side in blocks of the driver's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    /// How many blocks.
+    pub blocks: usize,
+    /// How many bytes.
+    pub bytes: u64,
+    /// The largest: an object's address, and bytes.
+    pub largest: [(usize, usize); 3],
+}
+
+/// What objects hold on `side`.
+pub fn held(side: Side) -> Held {
+    let mut held = Held::default();
+    RECORDS.with(|records| {
+        for record in records.values().filter(|record| record.side == side && !record.left) {
+            held.blocks += 1;
+            held.bytes += record.bytes as u64;
+            if let Some(place) = held.largest.iter().position(|&(_, bytes)| record.bytes > bytes) {
+                held.largest[place..].rotate_right(1);
+                held.largest[place] = (record.holder, record.bytes);
+            }
+        }
+    });
+    held
+}
+
+fn ask(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
+    let mut address = std::ptr::null_mut();
+    match side {
+        Side::Device => {
+            let mut number = 0;
+            // SAFETY: `number` is writable.
+            unsafe { driver.mem_alloc(&mut number, bytes) }?;
+            // Never dereferenced here: it is the device's.
+            address = std::ptr::without_provenance_mut(number as usize);
+        }
+        // Every context may use it. Never write-combined, which the host reads at a crawl.
+        // SAFETY: `address` is writable.
+        Side::Host => unsafe { driver.host_alloc(&mut address, bytes, CU_MEMHOSTALLOC_PORTABLE as c_uint) }?,
+    }
+    NonNull::new(address).ok_or(DriverFailure {
+        call: "the allocation",
+        status: 0,
+        name: "success",
+        words: "no address",
+    })
+}
+
+/// # Safety
+/// `address` is a block of `side` that nobody refers to any more.
+unsafe fn release(driver: &Driver, side: Side, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    match side {
+        // SAFETY: the caller guarantees it.
+        Side::Device => unsafe { driver.mem_free(driver::address(address.as_ptr())) },
+        // SAFETY: the caller guarantees it.
+        Side::Host => unsafe { driver.host_free(address.as_ptr()) },
+    }
+}
+
+/// The driver's number for the allocation at `address`: no two of a process have the same.
+fn number(driver: &Driver, address: NonNull<c_void>) -> Result<u64, DriverFailure> {
+    let mut id = 0u64;
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID;
+    // SAFETY: this attribute is an unsigned long long, and `id` is writable.
+    unsafe { driver.pointer_attribute((&raw mut id).cast(), attribute, driver::address(address.as_ptr())) }?;
+    Ok(id)
+}
+
+/// # Safety
+/// As for `free`.
+unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
+    // SAFETY: the caller guarantees it.
+    match unsafe { try_to_give_back(driver, address, record) } {
+        Err(failure) if status::is_context_gone(failure.status) => Ok(()),
+        answer => answer,
+    }
+}
+
+/// # Safety
+/// As for `free`.
+unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
+    let _within = Within::enter(driver, record.context)?;
+    if record.id != 0 {
+        match number(driver, address) {
+            Ok(id) if id == record.id => {}
+            // It is gone, and the address may be somebody else's by now.
+            Ok(_) => return Ok(()),
+            Err(failure) if failure.status == status::INVALID_VALUE => return Ok(()),
+            Err(failure) => return Err(failure),
+        }
+    }
+    // SAFETY: the caller guarantees it, and it is still the block that was recorded.
+    unsafe { release(driver, record.side, address) }
+}
+
+fn keep(address: NonNull<c_void>, record: Record) -> bool {
+    RECORDS.with(|records| {
+        let room = records.try_reserve(1).is_ok();
+        if room {
+            records.insert(address.addr().get(), record);
+        }
+        room
+    })
+}
+
+/// Remembers a block that the driver would not take back. The first is told of: memory that vanishes in silence is
+/// what this library is there to prevent.
+#[cold]
+fn leave(address: NonNull<c_void>, record: Record, failure: DriverFailure) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if keep(address, Record { left: true, ..record }) {
+        LEFT.fetch_add(1, Relaxed);
+    }
+    if !SAID.swap(true, Relaxed) {
+        let said = Text::<600>::of(format_args!(
+            "libsyncedmem: a {} block of {} could not be given back, and will be offered again: {}\n",
+            record.side.name(),
+            Bytes(record.bytes as u64),
+            Error::from(failure)
+        ));
+        to_stderr(said.as_bytes());
+    }
+}
+
+/// Offers up to `most` of the blocks that are left to the driver again.
+fn take_back(driver: &Driver, most: usize) {
+    for _ in 0..most.min(LEFT.load(Relaxed)) {
+        let next = RECORDS.with(|records| {
+            let (&address, _) = records.iter().find(|(_, record)| record.left)?;
+            let record = records.remove(&address)?;
+            LEFT.fetch_sub(1, Relaxed);
+            Some((NonNull::new(std::ptr::without_provenance_mut(address))?, record))
+        });
+        let Some((address, record)) = next else { return };
+        // SAFETY: nobody refers to what is left.
+        if unsafe { give_back(driver, address, &record) }.is_err() {
+            if keep(address, record) {
+                LEFT.fetch_add(1, Relaxed);
+            }
+            return;
+        }
+    }
+}
+
+#[cold]
+fn out_of_memory(driver: &Driver, ordinal: c_int, asked: usize) -> Error {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both are writable.
+    let unknown = unsafe { driver.mem_info(&mut free, &mut total) }.is_err();
+    if unknown {
+        (free, total) = (0, 0);
+    }
+    let side = Side::Device;
+    Error::OutOfMemory { side, asked, cause: Cause::Device { ordinal, free: free as u64, total: total as u64 } }
+}

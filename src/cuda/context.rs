@@ -1,0 +1,176 @@
+//! Which context serves a call, and the calling thread's own, which is left as it was found.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+
+use cudarc::driver::sys::{CUcontext, CUctx_st, CUstream};
+
+use super::driver::Driver;
+use super::{runtime, status};
+use crate::error::{DriverFailure, Error};
+
+/// A context, by the driver's handle. It may be gone: whoever uses it hears so from the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context(usize);
+
+impl Context {
+    /// A context that is no context.
+    pub const NONE: Context = Context(0);
+
+    /// The context of a handle; none for null.
+    pub fn of(handle: CUcontext) -> Option<Context> {
+        (!handle.is_null()).then_some(Context(handle.expose_provenance()))
+    }
+
+    fn handle(self) -> CUcontext {
+        std::ptr::with_exposed_provenance_mut(self.0)
+    }
+}
+
+/// A context that is current on this thread until this is dropped.
+pub struct Within<'d> {
+    driver: &'d Driver,
+    /// It.
+    pub context: Context,
+    pushed: bool,
+}
+
+impl<'d> Within<'d> {
+    /// Makes `context` current, unless it is.
+    pub fn enter(driver: &'d Driver, context: Context) -> Result<Self, DriverFailure> {
+        let pushed = current(driver)? != Some(context);
+        if pushed {
+            // SAFETY: contexts come from the driver; one that is gone is refused.
+            unsafe { driver.context_push(context.handle()) }?;
+        }
+        Ok(Within { driver, context, pushed })
+    }
+
+    /// The context for a new block: the current one, or else the primary one of the device that the process's CUDA
+    /// runtime has chosen on this thread, or else of device 0.
+    pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
+        if let Some(context) = current(driver)? {
+            return Ok(Within { driver, context, pushed: false });
+        }
+        let context = primary(driver, runtime::chosen_device().unwrap_or(0))?;
+        // SAFETY: the context was retained, for ever. One that a reset has ended is refused.
+        unsafe { driver.context_push(context.handle()) }?;
+        Ok(Within { driver, context, pushed: true })
+    }
+
+    /// The context of a caller's stream; for the default streams the current one, or else `otherwise`.
+    ///
+    /// # Safety
+    /// `stream` is NULL, one of CUDA's two special handles, or a stream.
+    pub unsafe fn of_stream(driver: &'d Driver, stream: CUstream, otherwise: Context) -> Result<Self, DriverFailure> {
+        let own = current(driver)?.unwrap_or(otherwise);
+        let within = Self::enter(driver, own)?;
+        // CU_STREAM_LEGACY is 1 and CU_STREAM_PER_THREAD is 2: they belong to whatever is current.
+        if stream.addr() <= 2 {
+            return Ok(within);
+        }
+        // The driver answers only while some context is current.
+        // SAFETY: the caller guarantees it.
+        let context = unsafe { driver.stream_context(stream) }?.and_then(Context::of);
+        drop(within);
+        Self::enter(driver, context.unwrap_or(own))
+    }
+
+    /// The ordinal of its device.
+    pub fn device(&self) -> Result<c_int, DriverFailure> {
+        let mut device = 0;
+        // SAFETY: `device` is writable, and a context is current.
+        unsafe { self.driver.context_device(&mut device) }?;
+        // The driver numbers its devices as it orders them.
+        Ok(device)
+    }
+
+    /// Which life of the context this is: another one after a reset. 0 if the driver cannot say.
+    pub fn life(&self) -> Result<u64, DriverFailure> {
+        self.driver.context_life()
+    }
+}
+
+impl Drop for Within<'_> {
+    fn drop(&mut self) {
+        if self.pushed {
+            let mut popped = std::ptr::null_mut();
+            // It fails where the driver has ended, and then nothing is current anyway.
+            // SAFETY: `popped` is writable.
+            let _ = unsafe { self.driver.context_pop(&mut popped) };
+        }
+    }
+}
+
+/// The calling thread's current context.
+pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
+    let mut context = std::ptr::null_mut();
+    // SAFETY: `context` is writable.
+    unsafe { driver.context_get_current(&mut context) }?;
+    Ok(Context::of(context))
+}
+
+/// The ordinal of the device that a new block of this thread would be on.
+pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
+    match current(driver)? {
+        Some(context) => Within { driver, context, pushed: false }.device(),
+        None => Ok(runtime::chosen_device().unwrap_or(0)),
+    }
+}
+
+/// Does `work` in the context for a new block. If that context turns out to be gone because its device was reset, it
+/// is made again, once, and so is the work.
+pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&Within<'_>) -> Result<T, Error>) -> Result<T, Error> {
+    let attempt = || work(&Within::for_new_block(driver)?);
+    match attempt() {
+        Err(Error::Driver(failure)) if status::is_context_gone(failure.status) && forget_primaries() => attempt(),
+        answer => answer,
+    }
+}
+
+/// More devices than any machine has; one beyond is retained anew each time.
+const DEVICES: usize = 64;
+static PRIMARY: [AtomicPtr<CUctx_st>; DEVICES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; DEVICES];
+
+/// A device's primary context, retained once and for ever: it is what the CUDA runtime uses.
+fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure> {
+    let kept = slot(ordinal);
+    if let Some(context) = kept.and_then(|kept| Context::of(kept.load(Relaxed))) {
+        return Ok(context);
+    }
+    let mut device = 0;
+    // SAFETY: `device` is writable; an ordinal that is none is refused.
+    unsafe { driver.device_get(&mut device, ordinal) }?;
+    let mut context = std::ptr::null_mut();
+    // SAFETY: `context` is writable.
+    unsafe { driver.primary_retain(&mut context, device) }?;
+    if let Some(kept) = kept {
+        // Relaxed: a handle is a number, and two threads that both retain get the same.
+        kept.store(context, Relaxed);
+    }
+    Ok(Context::of(context).unwrap_or(Context::NONE))
+}
+
+/// Whether there were any.
+fn forget_primaries() -> bool {
+    PRIMARY.iter().filter(|kept| !kept.swap(std::ptr::null_mut(), Relaxed).is_null()).count() > 0
+}
+
+fn slot(ordinal: c_int) -> Option<&'static AtomicPtr<CUctx_st>> {
+    PRIMARY.get(usize::try_from(ordinal).ok()?)
+}
+
+/// How often a block was asked for while another device was current than the one that holds it.
+static MISMATCHES: AtomicU64 = AtomicU64::new(0);
+
+/// That number.
+pub fn mismatches() -> u64 {
+    MISMATCHES.load(Relaxed)
+}
+
+/// Notes that a block on device `holder` was asked for while `current` was the current device; says whether for the
+/// first time.
+pub fn note_mismatch() -> bool {
+    MISMATCHES.fetch_add(1, Relaxed) == 0
+}

@@ -1,0 +1,211 @@
+//! The driver's entry points: resolved once, called with integer statuses.
+//!
+//! cudarc gives the types and constants, and nothing of it is called: its statuses are a Rust enumeration, which a
+//! newer driver's numbers do not fit; its loader tries a toolkit's stub first, and panics when something is missing.
+#![expect(unsafe_code, reason = "foreign functions")]
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::fmt::Write;
+use std::mem::transmute;
+
+use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUpointer_attribute, CUstream};
+
+use super::{process, status};
+use crate::error::{DriverFailure, Error, Version};
+use crate::text::Text;
+
+type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
+type ContextGetId = unsafe extern "C" fn(CUcontext, *mut c_ulonglong) -> c_int;
+
+/// Declares the table, how it is filled, and for each entry a method that turns its status into a `Result`.
+macro_rules! entry_points {
+    ($($(#[$doc:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)*) => {
+        /// A CUDA driver that runs.
+        pub struct Driver {
+            $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
+            stream_get_context: Option<StreamGetContext>,
+            context_get_id: Option<ContextGetId>,
+        }
+
+        impl Driver {
+            /// The driver whose functions `find` finds; the name of the first that is missing.
+            ///
+            /// # Safety
+            /// What `find` returns for a name is the driver's function of that name.
+            pub unsafe fn resolve(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<Driver, &'static str> {
+                Ok(Driver {
+                    $($name: {
+                        const SYMBOL: &str = concat!(stringify!($symbol), "\0");
+                        let found = CStr::from_bytes_with_nul(SYMBOL.as_bytes()).ok().and_then(&find);
+                        let function = found.ok_or(stringify!($symbol))?;
+                        // SAFETY: the caller guarantees the function; CUDA's headers give it this signature.
+                        unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(function) }
+                    },)*
+                    // Not in drivers before 9.2.
+                    // SAFETY: as above.
+                    stream_get_context: find(c"cuStreamGetCtx").map(|function| unsafe { transmute::<_, StreamGetContext>(function) }),
+                    // Not in drivers before 12.0.
+                    // SAFETY: as above.
+                    context_get_id: find(c"cuCtxGetId").map(|function| unsafe { transmute::<_, ContextGetId>(function) }),
+                })
+            }
+
+            $($(#[$doc])*
+            ///
+            /// # Safety
+            /// The arguments are what the CUDA Driver API asks for.
+            pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverFailure> {
+                // SAFETY: the caller guarantees the arguments.
+                let status = unsafe { (self.$name)($($argument),*) };
+                self.check(stringify!($symbol), status)
+            })*
+        }
+    };
+}
+
+entry_points! {
+    /// Starts the driver.
+    cuInit as init(flags: c_uint);
+    /// How many devices there are.
+    cuDeviceGetCount as device_count(count: *mut c_int);
+    /// The device of an ordinal.
+    cuDeviceGet as device_get(device: *mut CUdevice, ordinal: c_int);
+    /// A device's name.
+    cuDeviceGetName as device_name(name: *mut c_char, bytes: c_int, device: CUdevice);
+    /// A reference to a device's primary context.
+    cuDevicePrimaryCtxRetain as primary_retain(context: *mut CUcontext, device: CUdevice);
+    /// The calling thread's current context, or null.
+    cuCtxGetCurrent as context_get_current(context: *mut CUcontext);
+    /// Makes a context current until it is popped.
+    cuCtxPushCurrent_v2 as context_push(context: CUcontext);
+    /// Makes current what was current before a push.
+    cuCtxPopCurrent_v2 as context_pop(context: *mut CUcontext);
+    /// The current context's device.
+    cuCtxGetDevice as context_device(device: *mut CUdevice);
+    /// Waits for everything in the current context.
+    cuCtxSynchronize as context_synchronize();
+    /// Device memory.
+    cuMemAlloc_v2 as mem_alloc(address: *mut CUdeviceptr, bytes: usize);
+    /// Gives device memory back.
+    cuMemFree_v2 as mem_free(address: CUdeviceptr);
+    /// Free and total device memory in bytes.
+    cuMemGetInfo_v2 as mem_info(free: *mut usize, total: *mut usize);
+    /// Page-locked host memory.
+    cuMemHostAlloc as host_alloc(address: *mut *mut c_void, bytes: usize, flags: c_uint);
+    /// Gives page-locked host memory back.
+    cuMemFreeHost as host_free(address: *mut c_void);
+    /// Copies between any two addresses of the unified address space.
+    cuMemcpy as copy(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
+    /// The same on a stream.
+    cuMemcpyAsync as copy_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    /// Fills device memory with a byte.
+    cuMemsetD8_v2 as fill(address: CUdeviceptr, value: u8, bytes: usize);
+    /// What is known about an address.
+    cuPointerGetAttribute as pointer_attribute(data: *mut c_void, attribute: CUpointer_attribute, address: CUdeviceptr);
+    /// An event of the current context.
+    cuEventCreate as event_create(event: *mut CUevent, flags: c_uint);
+    /// Records an event behind the work that a stream has now.
+    cuEventRecord as event_record(event: CUevent, stream: CUstream);
+    /// Whether an event has come to pass: `NOT_READY` if it has not.
+    cuEventQuery as event_query(event: CUevent);
+    /// Waits for an event.
+    cuEventSynchronize as event_synchronize(event: CUevent);
+    /// Ends an event.
+    cuEventDestroy_v2 as event_destroy(event: CUevent);
+    /// Waits for the work of a stream.
+    cuStreamSynchronize as stream_synchronize(stream: CUstream);
+    /// The name of a status.
+    cuGetErrorName as error_name(status: c_int, name: *mut *const c_char);
+    /// The words for a status.
+    cuGetErrorString as error_words(status: c_int, words: *mut *const c_char);
+}
+
+impl Driver {
+    /// The context that a stream belongs to, if the driver is new enough to say it.
+    ///
+    /// # Safety
+    /// `stream` is a stream.
+    pub unsafe fn stream_context(&self, stream: CUstream) -> Result<Option<CUcontext>, DriverFailure> {
+        let Some(function) = self.stream_get_context else { return Ok(None) };
+        let mut context = std::ptr::null_mut();
+        // SAFETY: the caller guarantees the stream, and `context` is writable.
+        let status = unsafe { function(stream, &mut context) };
+        self.check("cuStreamGetCtx", status).map(|()| Some(context))
+    }
+
+    /// A number for the current context that no other has, nor the same one after a reset; 0 if the driver is too old
+    /// to give one.
+    pub fn context_life(&self) -> Result<u64, DriverFailure> {
+        let Some(function) = self.context_get_id else { return Ok(0) };
+        let mut id = 0;
+        // SAFETY: null stands for the current context, and `id` is writable.
+        let status = unsafe { function(std::ptr::null_mut(), &mut id) };
+        self.check("cuCtxGetId", status).map(|()| id)
+    }
+
+    fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverFailure> {
+        if status == status::SUCCESS { Ok(()) } else { Err(self.failure(call, status)) }
+    }
+
+    #[cold]
+    fn failure(&self, call: &'static str, status: c_int) -> DriverFailure {
+        if status == status::DEINITIALIZED {
+            process::exiting();
+        }
+        // Not an error, and asked often.
+        if status == status::NOT_READY {
+            return DriverFailure { call, status, name: "CUDA_ERROR_NOT_READY", words: "" };
+        }
+        DriverFailure { call, status, name: text(status, self.error_name), words: text(status, self.error_words) }
+    }
+
+    /// One sentence on what this driver has to offer, of version `version` as it says.
+    pub fn introduce(&self) -> Text<700> {
+        let count = self.count().unwrap_or(0);
+        let mut text = Text::of(format_args!(
+            "CUDA driver {} with {count} device{}",
+            Version(super::load::version()),
+            if count == 1 { "" } else { "s" }
+        ));
+        for ordinal in 0..count {
+            let mut name = [0u8; 100];
+            // SAFETY: `name` is writable for its length, and ordinals below the count are devices.
+            let named = unsafe { self.device_name(name.as_mut_ptr().cast(), 100, ordinal) };
+            let name = CStr::from_bytes_until_nul(&name).ok().and_then(|name| name.to_str().ok());
+            let name = name.filter(|_| named.is_ok()).unwrap_or("(without a name)");
+            let _ = write!(text, "{}{ordinal} is {name}", if ordinal == 0 { ": " } else { ", " });
+        }
+        text
+    }
+
+    /// How many devices there are.
+    pub fn count(&self) -> Result<c_int, DriverFailure> {
+        let mut count = 0;
+        // SAFETY: `count` is writable.
+        unsafe { self.device_count(&mut count) }?;
+        Ok(count)
+    }
+}
+
+/// The driver's text for a status; empty if it has none.
+fn text(status: c_int, ask: unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int) -> &'static str {
+    let mut text = std::ptr::null();
+    // SAFETY: `text` is writable. A number that the driver does not know is refused.
+    let refused = unsafe { ask(status, &mut text) } != status::SUCCESS;
+    if refused || text.is_null() {
+        return "";
+    }
+    // SAFETY: the driver's texts are NUL-terminated constants, and it is never unmapped.
+    unsafe { CStr::from_ptr(text) }.to_str().unwrap_or_default()
+}
+
+impl From<DriverFailure> for Error {
+    fn from(failure: DriverFailure) -> Self {
+        if status::is_left_behind(failure.status) { Error::Pending(failure) } else { Error::Driver(failure) }
+    }
+}
+
+/// An address as the driver's functions take it.
+pub fn address<T>(pointer: *const T) -> c_ulonglong {
+    pointer.addr() as c_ulonglong
+}

@@ -1,0 +1,134 @@
+//! Events that tell when a copy on a caller's stream is done. They are kept for the next copy of their context.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+use std::ffi::c_uint;
+
+use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
+
+use super::context::{Context, Within};
+use super::driver::Driver;
+use super::{driver_in_use, status};
+use crate::error::DriverFailure;
+use crate::sync::Lock;
+
+/// An event, by the driver's handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    handle: usize,
+    context: Context,
+    /// Which life of the context it belongs to: a reset ends one, and every event of it. 0 if the driver cannot say.
+    life: u64,
+}
+
+/// No more than these lie idle.
+const KEPT: usize = 64;
+
+#[cfg(not(loom))]
+static IDLE: Lock<Vec<Event>> = Lock::new(Vec::new());
+#[cfg(loom)]
+loom::lazy_static! { static ref IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); }
+
+impl Event {
+    /// An event of the context that `within` made current.
+    pub fn new(driver: &Driver, within: &Within<'_>) -> Result<Event, DriverFailure> {
+        let life = within.life()?;
+        let wanted = |event: &Event| event.context == within.context && event.life == life;
+        let kept = IDLE.with(|idle| idle.iter().position(wanted).map(|at| idle.swap_remove(at)));
+        if let Some(event) = kept {
+            return Ok(event);
+        }
+        let mut handle: CUevent = std::ptr::null_mut();
+        // SAFETY: `handle` is writable.
+        unsafe { driver.event_create(&mut handle, CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint) }?;
+        Ok(Event { handle: handle.expose_provenance(), context: within.context, life })
+    }
+
+    /// Records it behind the work that `stream`, of the same context, has now.
+    ///
+    /// # Safety
+    /// `stream` is a stream.
+    pub unsafe fn record(&self, driver: &Driver, stream: CUstream) -> Result<(), DriverFailure> {
+        // SAFETY: the event lives: its context is current. The stream is, says the caller.
+        unsafe { driver.event_record(self.handle(), stream) }
+    }
+
+    /// Whether it has come to pass.
+    pub fn has_come(&self, driver: &Driver) -> Result<bool, DriverFailure> {
+        let _within = self.enter(driver)?;
+        // SAFETY: the event lives: its context does, and is in the same life.
+        match unsafe { driver.event_query(self.handle()) } {
+            Ok(()) => Ok(true),
+            Err(failure) if failure.status == status::NOT_READY => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Waits until it has come to pass.
+    pub fn wait(&self, driver: &Driver) -> Result<(), DriverFailure> {
+        let _within = self.enter(driver)?;
+        // SAFETY: as for `has_come`.
+        unsafe { driver.event_synchronize(self.handle()) }
+    }
+
+    /// Waits for everything in its context: what is left to do when `wait` fails.
+    pub fn wait_for_context(&self, driver: &Driver) -> Result<(), DriverFailure> {
+        let _within = self.enter(driver)?;
+        // SAFETY: it asks for nothing.
+        unsafe { driver.context_synchronize() }
+    }
+
+    /// Keeps it for another copy, after it has come to pass.
+    pub fn keep(self, driver: &Driver) {
+        let kept = self.life != 0
+            && IDLE.with(|idle| {
+                let room = idle.len() < KEPT && idle.try_reserve(1).is_ok();
+                if room {
+                    idle.push(self);
+                }
+                room
+            });
+        if !kept {
+            self.end(driver);
+        }
+    }
+
+    /// Ends it, whether or not it has come to pass.
+    pub fn end(self, driver: &Driver) {
+        if let Ok(_within) = self.enter(driver) {
+            // SAFETY: as for `has_come`, and it is not used again.
+            let _ = unsafe { driver.event_destroy(self.handle()) };
+        }
+    }
+
+    /// Ends it, if there still is a driver to do so: for events of objects that are no more.
+    pub fn abandon(self) {
+        if let Some(driver) = driver_in_use() {
+            self.end(driver);
+        }
+    }
+
+    /// Makes its context current. An error says that it is gone, and the event with it.
+    fn enter<'d>(&self, driver: &'d Driver) -> Result<Within<'d>, DriverFailure> {
+        let within = Within::enter(driver, self.context)?;
+        if within.life()? != self.life {
+            let (call, status) = ("cuCtxGetId", status::CONTEXT_IS_DESTROYED);
+            let words = "the context was reset since";
+            return Err(DriverFailure { call, status, name: "CUDA_ERROR_CONTEXT_IS_DESTROYED", words });
+        }
+        Ok(within)
+    }
+
+    fn handle(&self) -> CUevent {
+        std::ptr::with_exposed_provenance_mut(self.handle)
+    }
+}
+
+/// Holds the idle events still, until `release`: for fork.
+pub fn acquire() {
+    IDLE.acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    IDLE.release();
+}

@@ -1,0 +1,115 @@
+//! Finds `libcuda.so.1` and starts it, or says why that cannot be.
+#![expect(unsafe_code, reason = "dlopen, dlsym and the driver's first functions")]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::transmute;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+use super::driver::Driver;
+use super::{process, status};
+use crate::error::{LoaderWords, WhyNot};
+use crate::settings;
+use crate::text::Text;
+
+/// The oldest driver with primary contexts, as `cuDriverGetVersion` counts: CUDA 7.0.
+const OLDEST: c_int = 7000;
+
+/// By this name alone: another one may be a toolkit's stub.
+const LIBRARY: &CStr = c"libcuda.so.1";
+
+static VERSION: AtomicI32 = AtomicI32::new(0);
+
+/// What the driver that was loaded says of its version; 0 before that.
+pub fn version() -> c_int {
+    VERSION.load(Relaxed)
+}
+
+/// Loads and starts the driver.
+pub fn load() -> Result<Driver, WhyNot> {
+    let library = open()?;
+    let find = |name: &CStr| {
+        // SAFETY: the handle is open for ever, and the name NUL-terminated.
+        let address = unsafe { libc::dlsym(library, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    };
+    check_version(find)?;
+    // SAFETY: the library is the CUDA driver: nothing else bears its name.
+    let driver = unsafe { Driver::resolve(find) }.map_err(WhyNot::NoFunction)?;
+    start(&driver)?;
+    process::watch_exit();
+    Ok(driver)
+}
+
+/// Whether it is worth another look later.
+pub fn is_passing(why: WhyNot) -> bool {
+    match why {
+        WhyNot::NoMemory => true,
+        WhyNot::Init(failure) => failure.status == status::OUT_OF_MEMORY,
+        _ => false,
+    }
+}
+
+fn open() -> Result<*mut c_void, WhyNot> {
+    // SAFETY: the name is NUL-terminated. What the process has is taken as it is.
+    let loaded = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+    if !loaded.is_null() {
+        return Ok(loaded);
+    }
+    // SAFETY: as above; the driver's initialisers are the driver's business.
+    let opened = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY) };
+    if opened.is_null() { Err(why_not_opened()) } else { Ok(opened) }
+}
+
+fn why_not_opened() -> WhyNot {
+    static WORDS: OnceLock<Text<300>> = OnceLock::new();
+    const ABSENT: &str = "libcuda.so.1: cannot open shared object file: No such file or directory";
+    // SAFETY: dlerror has no preconditions.
+    let words = unsafe { libc::dlerror() };
+    if words.is_null() {
+        // The loader found no memory for its words.
+        return WhyNot::NoMemory;
+    }
+    // SAFETY: dlerror's string is NUL-terminated and stays until this thread's next call of the loader.
+    match unsafe { CStr::from_ptr(words) }.to_str().unwrap_or_default() {
+        ABSENT => WhyNot::NoLibrary,
+        words if words.ends_with("Cannot allocate memory") || words.ends_with("out of memory") => WhyNot::NoMemory,
+        words => WhyNot::NotLoadable(LoaderWords(WORDS.get_or_init(|| Text::of(format_args!("{words}"))))),
+    }
+}
+
+/// Asked before the rest is resolved, because an old driver is better called old than incomplete.
+fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyNot> {
+    const NAME: &str = "cuDriverGetVersion";
+    type GetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
+    let function = find(c"cuDriverGetVersion").ok_or(WhyNot::NoFunction(NAME))?;
+    // SAFETY: CUDA's headers give this name this signature.
+    let get_version = unsafe { transmute::<*mut c_void, GetVersion>(function) };
+    let mut version = 0;
+    // SAFETY: `version` is writable, and the function may be called before cuInit.
+    match unsafe { get_version(&mut version) } {
+        status::STUB_LIBRARY => return Err(WhyNot::Stub),
+        // If the driver is in no state to say, cuInit says why.
+        status::SUCCESS if version < OLDEST => return Err(WhyNot::TooOld(version, OLDEST)),
+        _ => {}
+    }
+    VERSION.store(version, Relaxed);
+    Ok(())
+}
+
+fn start(driver: &Driver) -> Result<(), WhyNot> {
+    // SAFETY: 0 is the only flag there is.
+    let count = unsafe { driver.init(0) }.and_then(|()| driver.count());
+    match count {
+        Ok(1..) => Ok(()),
+        Ok(_) => Err(no_device()),
+        Err(failure) if failure.status == status::NO_DEVICE => Err(no_device()),
+        Err(failure) if failure.status == status::STUB_LIBRARY => Err(WhyNot::Stub),
+        Err(failure) => Err(WhyNot::Init(failure)),
+    }
+}
+
+fn no_device() -> WhyNot {
+    // An empty value hides every device.
+    if settings::is_set(c"CUDA_VISIBLE_DEVICES") { WhyNot::Hidden } else { WhyNot::NoDevice }
+}

@@ -1,0 +1,103 @@
+//! The CUDA driver: found at run time, once, or a reason why there is none to use.
+//!
+//! ```text
+//! blocks, events  →  context  →  driver (typed entry points), process (exit, fork)
+//! ```
+//! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
+
+pub mod blocks;
+pub mod context;
+pub mod driver;
+pub mod events;
+mod load;
+mod process;
+mod runtime;
+mod status;
+
+use std::ffi::CStr;
+use std::sync::OnceLock;
+
+use crate::error::{DriverFailure, Error, WhyNot};
+use crate::text::Text;
+use driver::Driver;
+
+/// The driver, or why there is none. It stays mapped for ever.
+static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();
+
+/// The process's CUDA driver, or why there is none to use.
+pub fn driver() -> Result<&'static Driver, Error> {
+    find().map_err(|why| Error::NoGpu { why })
+}
+
+/// The driver if it was found before and may still be used: for whatever must not be the first to look for it.
+pub fn driver_in_use() -> Option<&'static Driver> {
+    process::usable().ok()?;
+    FOUND.get()?.as_ref().ok()
+}
+
+fn find() -> Result<&'static Driver, WhyNot> {
+    process::usable()?;
+    let found = match FOUND.get() {
+        Some(found) => found,
+        None => {
+            process::begin();
+            // No lock is held: threads that look at once both load and start it, which is harmless.
+            let found = load::load();
+            if let Err(why) = found {
+                if load::is_passing(why) {
+                    return Err(why);
+                }
+            }
+            FOUND.get_or_init(|| found)
+        }
+    };
+    // A look takes long enough for the process to begin to exit.
+    process::usable()?;
+    found.as_ref().map_err(|why| *why)
+}
+
+/// Whether a failure says that nothing runs any more in the context of the call that failed.
+pub fn ends_all_work(failure: DriverFailure) -> bool {
+    status::is_context_gone(failure.status) || status::is_left_behind(failure.status)
+}
+
+/// Whether nothing stands against the use of a driver: the process is not exiting, nor forked from one that had used it.
+pub fn may_be_used() -> bool {
+    process::usable().is_ok()
+}
+
+/// Whether an error says that the driver had no memory left.
+pub fn is_out_of_memory(error: Error) -> bool {
+    matches!(error, Error::Driver(failure) if failure.status == status::OUT_OF_MEMORY)
+}
+
+/// Whether there is a driver to use, and a sentence about it that lives for ever.
+pub fn status() -> (Result<(), Error>, &'static CStr) {
+    static SENTENCE: OnceLock<Text<700>> = OnceLock::new();
+    static FORKED: OnceLock<Text<300>> = OnceLock::new();
+    static EXITING: OnceLock<Text<300>> = OnceLock::new();
+    let found = find();
+    let sentence = match found {
+        Err(why @ WhyNot::Forked) => FORKED.get_or_init(|| no_gpu(why)).as_c_str(),
+        Err(why @ WhyNot::Exiting) => EXITING.get_or_init(|| no_gpu(why)).as_c_str(),
+        Err(why) => SENTENCE.get_or_init(|| no_gpu(why)).as_c_str(),
+        Ok(driver) => SENTENCE.get_or_init(|| driver.introduce()).as_c_str(),
+    };
+    (found.map(drop).map_err(|why| Error::NoGpu { why }), sentence)
+}
+
+fn no_gpu<const N: usize>(why: WhyNot) -> Text<N> {
+    Text::of(format_args!("{}", Error::NoGpu { why }))
+}
+
+/// Holds what is kept here still, until `release`: for fork.
+pub fn acquire() {
+    blocks::acquire();
+    events::acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    events::release();
+    blocks::release_records();
+}

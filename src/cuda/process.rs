@@ -1,0 +1,49 @@
+//! What ends the use of the driver: the process's exit, and a fork.
+#![expect(unsafe_code, reason = "atexit and pthread_atfork")]
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::FOUND;
+use crate::error::WhyNot;
+
+/// Whether the driver was looked for.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// Whether this process was forked from one in which the driver was found, or was just being looked for.
+static FORKED: AtomicBool = AtomicBool::new(false);
+/// Whether the process is exiting. From then on blocks of the driver's are left to the system.
+static EXITING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the driver may be used, as far as the process goes. Asks nobody.
+pub fn usable() -> Result<(), WhyNot> {
+    if FORKED.load(Relaxed) {
+        return Err(WhyNot::Forked);
+    }
+    if EXITING.load(Relaxed) { Err(WhyNot::Exiting) } else { Ok(()) }
+}
+
+/// Called before the driver is looked for.
+pub fn begin() {
+    // Without memory for a handler, a forked child would use its parent's driver: it finds out from the driver, then.
+    // SAFETY: the handler stays mapped (the library is linked with -z nodelete).
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    BEGUN.store(true, Relaxed);
+}
+
+/// Called once the driver runs, so that the handler is called before the driver's own.
+pub fn watch_exit() {
+    // SAFETY: as above.
+    unsafe { libc::atexit(exiting) };
+}
+
+/// The driver has said that the process is exiting.
+pub extern "C" fn exiting() {
+    EXITING.store(true, Relaxed);
+}
+
+extern "C" fn in_child() {
+    // A look that the parent's other threads were at never ends here. One that found nothing holds here too.
+    let found_nothing = matches!(FOUND.get(), Some(Err(_)));
+    if BEGUN.load(Relaxed) && !found_nothing {
+        FORKED.store(true, Relaxed);
+    }
+}

@@ -1,0 +1,27 @@
+//! The process's own CUDA runtime, if it has one: asked which device the calling thread has chosen.
+//!
+//! Before CUDA 12 `cudaSetDevice` makes no context current, so the driver does not know.
+#![expect(unsafe_code, reason = "a function of the CUDA runtime, found by name")]
+
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
+use std::ops::ControlFlow;
+
+use crate::caffe_mode::objects;
+
+/// The ordinal of the device that the runtime would use on this thread, if a loaded object exports it.
+pub fn chosen_device() -> Option<c_int> {
+    type GetDevice = unsafe extern "C" fn(*mut c_int) -> c_int;
+    let mut found = None;
+    objects::each(|object| {
+        found = object.symbols().and_then(|symbols| symbols.find(c"cudaGetDevice"));
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let function = found?.as_ptr();
+    // SAFETY: the CUDA runtime's headers give this name this signature; the object stays mapped.
+    let get_device = unsafe { transmute::<*mut c_void, GetDevice>(function) };
+    let mut ordinal = -1;
+    // SAFETY: `ordinal` is writable.
+    let failed = unsafe { get_device(&mut ordinal) } != 0;
+    (!failed && ordinal >= 0).then_some(ordinal)
+}

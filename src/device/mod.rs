@@ -1,0 +1,161 @@
+//! The device side's blocks, and copies between the sides.
+//!
+//! Copies and fills are ordered as `cudaMemcpy` and `cudaMemset` on the legacy default stream.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+pub mod transfer;
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+
+use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
+
+use crate::cuda;
+use crate::cuda::blocks::{self, Record};
+use crate::cuda::context::{self, Context, Within};
+use crate::cuda::driver::{self, Driver};
+use crate::error::{DriverFailure, Error};
+use crate::head::{Contents, Side};
+use crate::text::{Text, to_stderr};
+
+/// A device block as an object holds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Its first byte, which the host cannot read.
+    pub address: NonNull<c_void>,
+    /// The ordinal of its device.
+    pub ordinal: c_int,
+}
+
+/// A block of `bytes`, which are not 0, for the object at `holder`: zeroed if `contents` are to be, else with any
+/// contents.
+pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<Block, Error> {
+    context::for_new_block(driver, |within| {
+        let (address, ordinal) = blocks::allocate(driver, within, Side::Device, bytes, holder)?;
+        if contents == Contents::Zeros {
+            // SAFETY: the block is new and that large.
+            if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
+                // SAFETY: nobody knows it yet.
+                unsafe { blocks::free(address) };
+                return Err(failure.into());
+            }
+        }
+        Ok(Block { address, ordinal })
+    })
+}
+
+/// Gives back an owned block of an object. It never fails: see [`blocks::free`].
+///
+/// # Safety
+/// Nobody refers to the block any more, and nothing that is in flight needs it.
+pub unsafe fn free(address: NonNull<c_void>) {
+    // SAFETY: the caller guarantees it.
+    if unsafe { blocks::free(address) } {
+        return;
+    }
+    // Another implementation, compiled into somebody else's code, took it from `cudaMalloc`.
+    if let Ok(driver) = cuda::driver() {
+        // SAFETY: the caller guarantees it. A pointer that the driver does not know is refused.
+        let _ = unsafe { free_unknown(driver, address) };
+    }
+}
+
+/// # Safety
+/// As for `free`.
+unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    let number = driver::address(address.as_ptr());
+    let mut context: CUcontext = std::ptr::null_mut();
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT;
+    // SAFETY: this attribute is a context, and `context` is writable.
+    unsafe { driver.pointer_attribute((&raw mut context).cast(), attribute, number) }?;
+    let _within = Within::enter(driver, Context::of(context).unwrap_or(Context::NONE))?;
+    // SAFETY: the caller guarantees it.
+    unsafe { driver.mem_free(number) }
+}
+
+/// Copies `bytes`, which are not 0, between the host and the device block at `device`.
+///
+/// # Safety
+/// Both addresses are good for that many bytes.
+pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Error> {
+    let _within = context_of(driver, ends.device)?;
+    let (to, from) = ends.addresses();
+    // SAFETY: the caller guarantees it.
+    unsafe { driver.copy(to, from, bytes) }?;
+    Ok(())
+}
+
+/// The two ends of a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// The device's address.
+    pub device: NonNull<c_void>,
+    /// The host's address.
+    pub host: NonNull<c_void>,
+    /// The side that is written.
+    pub to: Side,
+}
+
+impl Ends {
+    /// Destination and source.
+    fn addresses(self) -> (u64, u64) {
+        let (device, host) = (driver::address(self.device.as_ptr()), driver::address(self.host.as_ptr()));
+        match self.to {
+            Side::Device => (device, host),
+            Side::Host => (host, device),
+        }
+    }
+}
+
+/// Makes the context of a device block current, or for a caller's own block the one that a new block would be in.
+fn context_of(driver: &Driver, device: NonNull<c_void>) -> Result<Within<'_>, DriverFailure> {
+    match blocks::find(device) {
+        Some(Record { context, .. }) => Within::enter(driver, context),
+        None => Within::for_new_block(driver),
+    }
+}
+
+/// The ordinal of the device that holds the block at `address`, if the driver knows it.
+pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
+    if let Some(record) = blocks::find(address) {
+        return Some(record.device);
+    }
+    let driver = cuda::driver().ok()?;
+    let mut ordinal: c_int = -1;
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+    // SAFETY: this attribute is an int, and `ordinal` is writable.
+    let unknown =
+        unsafe { driver.pointer_attribute((&raw mut ordinal).cast(), attribute, driver::address(address.as_ptr())) };
+    unknown.ok().map(|()| ordinal)
+}
+
+/// The device check: an error if another device is current than the one that holds the block at `address`.
+pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
+    let Some(Record { device: holder, .. }) = blocks::find(address) else { return Ok(()) };
+    let current = context::current_device(cuda::driver()?)?;
+    if current == holder {
+        return Ok(());
+    }
+    context::note_mismatch();
+    Err(Error::WrongDevice { current, holder })
+}
+
+/// Counts it if another device is current than the one that holds the block at `address`; the first is told of.
+///
+/// Compat: that is no error. The original returns the pointer, and unified addressing makes it valid.
+pub fn note_mismatch(driver: &Driver, address: NonNull<c_void>) {
+    let Some(Record { device: holder, context, .. }) = blocks::find(address) else { return };
+    // Within one context there is one device: as a rule that is all that is asked.
+    match context::current(driver) {
+        Ok(Some(current)) if current != context => {}
+        _ => return,
+    }
+    let Ok(current) = context::current_device(driver) else { return };
+    if current != holder && context::note_mismatch() {
+        let said = Text::<300>::of(format_args!(
+            "libsyncedmem: data on device {holder} was asked for while device {current} was current; such cases are \
+             counted from now on, and SYNCEDMEM_CHECK_DEVICE=1 makes them errors\n"
+        ));
+        to_stderr(said.as_bytes());
+    }
+}

@@ -1,0 +1,137 @@
+//! Why there is no GPU to use: a sentence for each reason, with what to do about it.
+
+use std::fmt;
+
+use crate::text::Text;
+
+/// The reason, found once in a process, except for the last three and for want of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyNot {
+    /// There is no `libcuda.so.1`.
+    NoLibrary,
+    /// There is one, and the loader refuses it; what it says.
+    NotLoadable(LoaderWords),
+    /// Memory ran out while it was loaded.
+    NoMemory,
+    /// It lacks this function, which every driver that can serve has.
+    NoFunction(&'static str),
+    /// It is the CUDA toolkit's stub, made for linking only.
+    Stub,
+    /// It is of this version, as `cuDriverGetVersion` counts, and the oldest that can serve is the second.
+    TooOld(i32, i32),
+    /// `cuInit`, or a function called right after it, said this, of which the driver has that name.
+    Init(DriverFailure),
+    /// It knows of no device.
+    NoDevice,
+    /// `CUDA_VISIBLE_DEVICES` is set, and no device is left.
+    Hidden,
+    /// The process was forked from one that had used the driver.
+    Forked,
+    /// The process is exiting.
+    Exiting,
+    /// The process's Caffe was built with CPU_ONLY: its C++ device calls stay what they were.
+    CpuOnlyCaffe,
+}
+
+/// What the loader said, kept for as long as the process lives.
+#[derive(Clone, Copy)]
+pub struct LoaderWords(pub &'static Text<300>);
+
+/// A driver call that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverFailure {
+    /// The function, such as `cuMemAlloc_v2`.
+    pub call: &'static str,
+    /// Its status, a `CUresult`; it may be one that did not exist when this library was built.
+    pub status: i32,
+    /// The driver's name for it, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if it has none.
+    pub name: &'static str,
+    /// The driver's words for it, such as `out of memory`; empty if it has none.
+    pub words: &'static str,
+}
+
+impl fmt::Display for WhyNot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            WhyNot::NoLibrary => f.write_str(
+                "the NVIDIA driver's libcuda.so.1 is not installed, or not where the loader looks; install the driver, \
+                 or, in a container, let it see the GPU",
+            ),
+            WhyNot::NotLoadable(words) => write!(f, "libcuda.so.1 cannot be loaded: {}", words.0.as_ref()),
+            WhyNot::NoMemory => {
+                f.write_str("host memory ran out while libcuda.so.1 was loaded; free some and try again")
+            }
+            WhyNot::NoFunction(name) => {
+                write!(f, "libcuda.so.1 has no function {name}; install a complete and newer NVIDIA driver")
+            }
+            WhyNot::Stub => f.write_str(
+                "libcuda.so.1 is the CUDA toolkit's stub, which is for linking only; take its folder out of \
+                 LD_LIBRARY_PATH, so that the driver's own is found",
+            ),
+            WhyNot::TooOld(version, oldest) => {
+                write!(f, "the driver is for CUDA {}", Version(version))?;
+                write!(f, ", and {} is the oldest that can serve; install a newer NVIDIA driver", Version(oldest))
+            }
+            WhyNot::Init(failure) => write!(f, "the driver does not start: {failure}{}", Advice(failure.status)),
+            WhyNot::NoDevice => f.write_str("the driver finds no device; nvidia-smi lists those that there are"),
+            WhyNot::Hidden => f.write_str(
+                "CUDA_VISIBLE_DEVICES hides every device; unset it, or let it name one that nvidia-smi lists",
+            ),
+            WhyNot::Forked => f.write_str(
+                "this process was forked from one that had used CUDA, and a driver does not survive that; fork before \
+                 CUDA is used, or start a new program",
+            ),
+            WhyNot::Exiting => f.write_str("the process is exiting, and the driver is used no more"),
+            WhyNot::CpuOnlyCaffe => f.write_str("this Caffe was built with CPU_ONLY; use a GPU build of it"),
+        }
+    }
+}
+
+impl fmt::Display for DriverFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.name.is_empty() { "an unknown status" } else { self.name };
+        write!(f, "{} returned {name} ({})", self.call, self.status)?;
+        if self.words.is_empty() { Ok(()) } else { write!(f, ": {}", self.words) }
+    }
+}
+
+impl fmt::Debug for LoaderWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_ref())
+    }
+}
+
+impl PartialEq for LoaderWords {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_bytes() == other.0.as_bytes()
+    }
+}
+
+impl Eq for LoaderWords {}
+
+/// A version as `cuDriverGetVersion` counts: a thousand times the major number and ten times the minor one.
+pub struct Version(pub i32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}
+
+/// What to do about a status of `cuInit`: the meanings are those of the CUDA Driver API's list of errors.
+struct Advice(i32);
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            802 => "; the system is not ready (on machines with NVSwitch, nvidia-fabricmanager must run)",
+            803 => {
+                "; the kernel's NVIDIA module and libcuda.so.1 are of different versions: reboot, or install one pair"
+            }
+            804 => "; a forward compatibility package is used on a device that it does not serve",
+            304 => "; the operating system refused: look at the permissions of /dev/nvidia*",
+            3 => "; this happens in a process forked from one that had used CUDA",
+            _ => "; nvidia-smi may say more",
+        })
+    }
+}

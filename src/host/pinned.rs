@@ -1,0 +1,93 @@
+//! Page-locked host blocks. Where there can be none, a block is pageable instead: that is no error, but it is said once.
+#![expect(unsafe_code, reason = "the driver's memory is filled and freed")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use super::Request;
+use crate::cuda::{self, blocks, context};
+use crate::error::Error;
+use crate::head::Side;
+use crate::stats;
+use crate::text::{Text, to_stderr};
+
+/// The smallest size in bytes that the driver had no memory for. From that size on it is not asked again before a
+/// page-locked block is given back: to be refused takes long.
+static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// A page-locked block for an object, if the driver gives one.
+pub fn allocate(request: Request) -> Option<NonNull<c_void>> {
+    let Request { bytes, zeroed, holder, .. } = request;
+    let address = or_pageable(bytes, || {
+        let driver = cuda::driver()?;
+        context::for_new_block(driver, |within| blocks::allocate(driver, within, Side::Host, bytes, holder))
+    });
+    let (address, _) = address?;
+    if zeroed {
+        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
+        unsafe { address.cast::<u8>().write_bytes(0, bytes) };
+    }
+    Some(address)
+}
+
+/// Gives back a page-locked block of an object. In a forked child and at exit it stays.
+///
+/// # Safety
+/// Nobody refers to it any more, and nothing that is in flight needs it.
+pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
+    stats::withdraw(bytes);
+    REFUSED_FROM.store(usize::MAX, Relaxed);
+    // SAFETY: the caller guarantees it.
+    if !unsafe { blocks::free(address) } {
+        // Another implementation, compiled into somebody else's code, took it from `cudaMallocHost`.
+        // SAFETY: the caller guarantees it.
+        let _ = unsafe { caffe_free(address) };
+    }
+}
+
+/// Page-locked memory that `cudaFreeHost` takes, without a record: its caller may free it behind our back.
+pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
+    or_pageable(bytes, || {
+        let driver = cuda::driver()?;
+        context::for_new_block(driver, |_within| Ok(blocks::pin(driver, bytes)?))
+    })
+}
+
+/// Gives such memory back. At exit, in a forked child and without a driver it stays.
+///
+/// # Safety
+/// It came from `caffe_malloc` or `cudaMallocHost`, and nobody refers to it any more.
+pub unsafe fn caffe_free(address: NonNull<c_void>) -> Result<(), Error> {
+    let Ok(driver) = cuda::driver() else { return Ok(()) };
+    REFUSED_FROM.store(usize::MAX, Relaxed);
+    context::for_new_block(driver, |_within| {
+        // SAFETY: the caller guarantees it.
+        Ok(unsafe { blocks::unpin(driver, address) }?)
+    })
+}
+
+fn or_pageable<T>(bytes: usize, allocate: impl FnOnce() -> Result<T, Error>) -> Option<T> {
+    if bytes >= REFUSED_FROM.load(Relaxed) {
+        return None;
+    }
+    match allocate() {
+        Ok(block) => Some(block),
+        Err(why) => {
+            if cuda::is_out_of_memory(why) {
+                REFUSED_FROM.fetch_min(bytes, Relaxed);
+            }
+            say_once(why);
+            None
+        }
+    }
+}
+
+#[cold]
+fn say_once(why: Error) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // What ends the use of the driver ends the use of page-locked memory with it: nobody is to be told.
+    if cuda::may_be_used() && !SAID.swap(true, Relaxed) {
+        to_stderr(Text::<600>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n")).as_bytes());
+    }
+}

@@ -1,0 +1,211 @@
+//! Access to the two sides: how data is made ready where it is wanted.
+#![expect(unsafe_code, reason = "blocks are copied")]
+
+use std::ffi::c_void;
+
+use super::table::{NoClaim, Patience};
+use super::word::Word;
+use super::{Outcome, Owned, SyncedMemory, TABLE, refused, watch_forks};
+use crate::device::{self, Ends};
+use crate::error::Error;
+use crate::head::{Access, Contents, Head, Side};
+use crate::sync::Ordering;
+use crate::{cuda, host, settings};
+
+impl SyncedMemory {
+    /// The address of `side`'s data, made ready for `access`. It is null only on the device, for size 0.
+    #[inline]
+    pub fn data(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
+        if settings::checks_device() {
+            self.check_device()?;
+        }
+        match self.ready(access, side) {
+            Some(address) => Ok(address),
+            None => self.prepare(access, side),
+        }
+    }
+
+    /// The address of `side`'s data if nothing need be done for `access`: one load, one compare, no lock.
+    #[inline]
+    pub fn ready(&self, access: Access, side: Side) -> Option<*mut c_void> {
+        self.ready_if(Word::deciding(access, side), side)
+    }
+
+    /// The same, with the bits that decide: none of them, and the answer is always `None`.
+    #[inline]
+    pub fn ready_if(&self, deciding: u64, side: Side) -> Option<*mut c_void> {
+        // Relaxed: written before the word that `load` acquired.
+        self.load().is_ready(deciding, side).then(|| self.pointer(side).load(Ordering::Relaxed))
+    }
+
+    /// Does what `access` to `side` needs, once for all threads that ask at the same time.
+    #[cold]
+    #[inline(never)]
+    fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
+        if side == Side::Device {
+            self.head()?;
+            cuda::driver()?;
+        }
+        watch_forks::<()>().map_err(refused)?;
+        host::settle();
+        let bytes = self.size.load(Ordering::Relaxed);
+        // Asked before anything is held: it may be Caffe's own code that answers.
+        let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
+        if side == Side::Host && bytes <= host::BRIEF && !pinned {
+            if let Some(result) = TABLE.briefly(self.address(), || self.prepare_briefly(access)).flatten() {
+                return result;
+            }
+        }
+        let claim = self.claim(Patience::Wait, |is_known| self.ready_under_lock(access, side, is_known));
+        let mut claim = match claim {
+            Ok(claim) => claim,
+            Err(NoClaim::Unneeded(address)) => return Ok(address),
+            Err(why) => return Err(refused(why)),
+        };
+        let now = self.now()?;
+        let goes_on = side == Side::Device && access != Access::Read && now.head().is_current(side);
+        if !goes_on || claim.in_flight.is_some_and(|copy| copy.to == Side::Host) {
+            self.finish(&mut claim)?;
+        }
+        let outcome = self.prepared(self.now()?, access, side, pinned)?;
+        Ok(self.publish(claim, outcome, side))
+    }
+
+    /// What a reader finds without a claim: a side that is current may be read whatever is in flight. A slow bit
+    /// without an entry is cleared: it was left in a forked child, or by what is gone.
+    fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<*mut c_void> {
+        let word = self.load();
+        if word.is_slow() && !is_known && !word.is_untouched() && word.head().is_some() {
+            self.word.store(word.fast().0, Ordering::Release);
+        }
+        let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
+        if readable {
+            return Some(self.pointer(side).load(Ordering::Relaxed));
+        }
+        self.ready(access, side)
+    }
+
+    /// Work on the host alone that is done in no time, under the table's lock; `None` if it is not of that kind.
+    #[inline]
+    fn prepare_briefly(&self, access: Access) -> Option<Result<*mut c_void, Error>> {
+        let now = match self.now() {
+            Ok(now) => now,
+            Err(error) => return Some(Err(error)),
+        };
+        if now.head().on(access, Side::Host).contents == Contents::Copy {
+            return None;
+        }
+        Some(self.prepared(now, access, Side::Host, false).map(|outcome| {
+            self.store(outcome, false);
+            outcome.pointer(Side::Host)
+        }))
+    }
+
+    /// Allocates, fills and copies as `access` to `side` needs, for an object that is as `now` says, and returns what
+    /// it is to look like. On an error nothing has changed.
+    #[inline]
+    fn prepared(&self, now: Outcome, access: Access, side: Side, pinned: bool) -> Result<Outcome, Error> {
+        let step = now.head().on(access, side);
+        if side == Side::Device {
+            return self.prepared_on_device(now, step.contents, step.head);
+        }
+        let next = now.with_head(step.head);
+        if step.contents == Contents::Copy {
+            return self.copied_to_host(now, next, pinned);
+        }
+        if step.contents == Contents::Current || (step.contents == Contents::Undefined && now.host.is_some()) {
+            return Ok(next);
+        }
+        self.with_host_block(next, step.contents, pinned).map(|(next, _)| next)
+    }
+
+    #[cold]
+    fn copied_to_host(&self, now: Outcome, next: Outcome, pinned: bool) -> Result<Outcome, Error> {
+        let driver = cuda::driver()?;
+        let bytes = self.size.load(Ordering::Relaxed);
+        let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
+        if let (Some(device), Some(host), 1..) = (now.device, next.host, bytes) {
+            // SAFETY: both blocks are of the object's size: its own, or its caller's who says so.
+            let copied = unsafe { device::copy(driver, Ends { device, host, to: Side::Host }, bytes) };
+            if let Err(error) = copied {
+                // SAFETY: nobody knows it yet.
+                unsafe { new.free() };
+                return Err(error);
+            }
+        }
+        Ok(next)
+    }
+
+    /// The same outcome with a host block, and that block if it is a new one.
+    #[inline]
+    pub(super) fn with_host_block(
+        &self,
+        outcome: Outcome,
+        contents: Contents,
+        pinned: bool,
+    ) -> Result<(Outcome, Owned), Error> {
+        if outcome.host.is_some() {
+            return Ok((outcome, Owned::default()));
+        }
+        let bytes = self.size.load(Ordering::Relaxed);
+        let request = host::Request { bytes, zeroed: contents == Contents::Zeros, pinned, holder: self.address() };
+        let host::Block { address, owned, pinned } = host::allocate(request)?;
+        let next = Outcome { host: Some(address), word: outcome.word.with_host(owned, pinned), ..outcome };
+        Ok((next, Owned { host: owned.then_some(host::Owned { address, bytes, pinned }), device: None }))
+    }
+
+    #[cold]
+    fn prepared_on_device(&self, now: Outcome, contents: Contents, head: Head) -> Result<Outcome, Error> {
+        let driver = cuda::driver()?;
+        let bytes = self.size.load(Ordering::Relaxed);
+        let next = now.with_head(head);
+        if contents == Contents::Current {
+            return Ok(next);
+        }
+        if let Some(device) = now.device {
+            device::note_mismatch(driver, device);
+        }
+        let (next, new) = self.with_device_block(driver, next, contents)?;
+        if let (Contents::Copy, Some(device), Some(host), 1..) = (contents, next.device, now.host, bytes) {
+            // SAFETY: both blocks are of the object's size: its own, or its caller's who says so.
+            let copied = unsafe { device::copy(driver, Ends { device, host, to: Side::Device }, bytes) };
+            if let Err(error) = copied {
+                // SAFETY: nobody knows it yet.
+                unsafe { new.free() };
+                return Err(error);
+            }
+        }
+        Ok(next)
+    }
+
+    /// The same outcome with a device block, unless there are no bytes, and that block if it is a new one.
+    pub(super) fn with_device_block(
+        &self,
+        driver: &cuda::driver::Driver,
+        outcome: Outcome,
+        contents: Contents,
+    ) -> Result<(Outcome, Owned), Error> {
+        let bytes = self.size.load(Ordering::Relaxed);
+        // Compat: where there are no bytes the device's address is null, and that is a success; see cudaMalloc.
+        if outcome.device.is_some() || bytes == 0 {
+            return Ok((outcome, Owned::default()));
+        }
+        host::check_size(bytes, Side::Device)?;
+        let block = device::allocate(driver, bytes, contents, self.address())?;
+        let word = outcome.word.with_device(true, Some(block.ordinal));
+        let next = Outcome { device: Some(block.address), word, ..outcome };
+        Ok((next, Owned { host: None, device: Some(block.address) }))
+    }
+
+    #[inline]
+    fn has_no_host_block(&self) -> bool {
+        self.block(self.load(), Side::Host).is_none()
+    }
+
+    /// The original's DEBUG check: an error if another device is current than the one that holds the device block.
+    #[cold]
+    pub fn check_device(&self) -> Result<(), Error> {
+        let now = self.now()?;
+        now.device.filter(|_| now.word.owns_device()).map_or(Ok(()), device::check)
+    }
+}

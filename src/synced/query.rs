@@ -1,0 +1,28 @@
+//! What can be asked of an object without changing it.
+
+use super::SyncedMemory;
+use crate::device;
+use crate::error::Error;
+use crate::head::Side;
+
+impl SyncedMemory {
+    /// The ordinal of the device that holds the device block; `None` if there is none, or the driver does not know it.
+    pub fn device_ordinal(&self) -> Result<Option<i32>, Error> {
+        let now = self.now()?;
+        let Some(block) = now.device else { return Ok(None) };
+        Ok(now.word.ordinal().or_else(|| device::ordinal(block)))
+    }
+
+    /// Whether there is a host block that this library page-locked.
+    pub fn is_pinned(&self) -> Result<bool, Error> {
+        self.now().map(|now| now.host.is_some() && now.word.is_pinned())
+    }
+
+    /// Whether there is a block on `side` that the object must give back.
+    pub fn owns(&self, side: Side) -> Result<bool, Error> {
+        self.now().map(|now| match side {
+            Side::Host => now.host.is_some() && now.word.owns_host(),
+            Side::Device => now.device.is_some() && now.word.owns_device(),
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Blocks exchanged for the caller's own, and given back.
+#![expect(unsafe_code, reason = "blocks are freed")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use super::table::Claim;
+use super::word::Word;
+use super::{Outcome, Owned, SyncedMemory};
+use crate::error::Error;
+use crate::head::{Head, Side};
+use crate::sync::Ordering;
+use crate::{cuda, host};
+
+impl SyncedMemory {
+    /// Borrows the caller's memory as the host side, which is then the newest. An owned block is freed at once.
+    ///
+    /// # Safety
+    /// `data` stays readable and writable for `size()` bytes for as long as the object refers to it, and
+    /// pointers to a host block that the object owned are not used any more.
+    pub unsafe fn set_cpu_data(&self, data: *mut c_void) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.borrow(NonNull::new(data).ok_or(Error::NullData { side: Side::Host })?, Side::Host) }
+    }
+
+    /// Borrows the caller's device memory as the device side, which is then the newest. An owned block is freed at
+    /// once.
+    ///
+    /// # Safety
+    /// `data` stays good for `size()` bytes for as long as the object refers to it, and pointers to a device block
+    /// that the object owned are not used any more.
+    pub unsafe fn set_gpu_data(&self, data: *mut c_void) -> Result<(), Error> {
+        self.head()?;
+        let data = NonNull::new(data).ok_or(Error::NullData { side: Side::Device })?;
+        cuda::driver()?;
+        // SAFETY: the caller guarantees it.
+        unsafe { self.borrow(data, Side::Device) }
+    }
+
+    /// # Safety
+    /// As for `set_cpu_data` and `set_gpu_data`.
+    unsafe fn borrow(&self, data: NonNull<c_void>, side: Side) -> Result<(), Error> {
+        let mut claim = self.claim_always()?;
+        self.finish(&mut claim)?;
+        let now = self.now()?;
+        // The other side's flags of an untouched object are not to be trusted.
+        let next = now.with_head(Head::only_at(side)).borrowing(data, side);
+        // SAFETY: the caller guarantees it.
+        unsafe { self.replace(claim, now, next, side) };
+        Ok(())
+    }
+
+    /// Gives back one side's block while the other side holds the newest data.
+    ///
+    /// # Safety
+    /// Pointers to that side's block are not used any more.
+    pub unsafe fn release(&self, side: Side) -> Result<(), Error> {
+        let mut claim = self.claim_always()?;
+        let head = self.now()?.head();
+        if side == Side::Device {
+            cuda::driver()?;
+        }
+        let refusal = Error::NotRedundant { side, head };
+        // A pull in flight makes the other side current, or so it seems.
+        if claim.in_flight.is_none() {
+            head.on_release(side).ok_or(refusal)?;
+        }
+        self.finish(&mut claim)?;
+        let now = self.now()?;
+        let next = now.with_head(now.head().on_release(side).ok_or(refusal)?).without(side);
+        // SAFETY: the caller guarantees it.
+        unsafe { self.replace(claim, now, next, side) };
+        Ok(())
+    }
+
+    /// Publishes `next`, which no longer refers to `side`'s block, and gives that back.
+    ///
+    /// # Safety
+    /// Nobody refers to that block any more, and nothing is in flight.
+    unsafe fn replace(&self, claim: Claim<'_>, now: Outcome, next: Outcome, side: Side) {
+        let owned = self.owned(now.word);
+        let old = match side {
+            Side::Host => Owned { device: None, ..owned },
+            Side::Device => Owned { host: None, ..owned },
+        };
+        self.publish(claim, next, side);
+        // SAFETY: the object no longer refers to it, nor does the caller.
+        unsafe { old.free() };
+    }
+
+    /// Compat: yjxiong's `Resize`. To grow discards both sides; to shrink, or to stay, does nothing.
+    ///
+    /// # Safety
+    /// Pointers to the object's blocks are not used any more if it grows.
+    pub unsafe fn resize(&self, bytes: usize) -> Result<(), Error> {
+        host::check_size(bytes, Side::Host)?;
+        let mut claim = self.claim_always()?;
+        let now = self.now()?;
+        if bytes <= self.size.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.finish(&mut claim)?;
+        let old = self.owned(now.word);
+        let larger = || {
+            self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
+            self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
+            self.size.store(bytes, Ordering::Relaxed);
+            // Relaxed: an untouched object leads nobody to a pointer; whoever touches it takes the lock.
+            self.word.store(Word::NEW.0, Ordering::Relaxed);
+        };
+        claim.publish(larger, || self.identity());
+        // SAFETY: the object no longer refers to them, nor does the caller.
+        unsafe { old.free() };
+        Ok(())
+    }
+}

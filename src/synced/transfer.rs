@@ -1,0 +1,190 @@
+//! Copies that go on in the background: started on a caller's stream, completed by whoever needs them done.
+#![expect(unsafe_code, reason = "copies are started between the object's blocks")]
+
+use std::ffi::c_void;
+
+use super::table::{Claim, NoClaim, Patience};
+use super::{SyncedMemory, refused};
+use crate::device::Ends;
+use crate::device::transfer::{self, InFlight, Started, Trouble};
+use crate::error::Error;
+use crate::head::{Contents, Head, Side};
+use crate::sync::Ordering;
+use crate::{cuda, host};
+
+impl SyncedMemory {
+    /// Starts a copy from host to device on `stream`. The head is SYNCED at once; the caller synchronises the stream
+    /// before anything but the library uses the device data.
+    ///
+    /// # Safety
+    /// `stream` is NULL or a stream; it is not used after this call.
+    pub unsafe fn async_gpu_push(&self, stream: *mut c_void) -> Result<(), Error> {
+        // Compat: the original checks this first, whatever the device would say.
+        self.head().and_then(may_push)?;
+        let driver = cuda::driver()?;
+        let mut claim = self.claim_always()?;
+        self.finish(&mut claim)?;
+        let now = self.now()?;
+        let next = now.with_head(may_push(now.head())?);
+        let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
+        if let (Some(device), Some(host), bytes @ 1..) = (next.device, next.host, self.size.load(Ordering::Relaxed)) {
+            // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while
+            // the claim, and then its parked entry, says that it is in flight. The stream is the caller's.
+            match unsafe { transfer::start(driver, Ends { device, host, to: Side::Device }, bytes, stream) } {
+                Ok(started) => claim.in_flight = started.in_flight(),
+                Err(error) => {
+                    // SAFETY: nobody knows it yet.
+                    unsafe { new.free() };
+                    return Err(error);
+                }
+            }
+        }
+        self.publish(claim, next, Side::Device);
+        Ok(())
+    }
+
+    /// Starts a copy from device to host on `stream`, unless the host is current or such a copy is in flight already.
+    /// The head stays HEAD_AT_GPU until the copy is known to be done: `cpu_data` waits for it.
+    ///
+    /// # Safety
+    /// `stream` is NULL or a stream; it is not used after this call.
+    pub unsafe fn async_cpu_pull(&self, stream: *mut c_void) -> Result<(), Error> {
+        if !self.needs_pull()? {
+            return Ok(());
+        }
+        let driver = cuda::driver()?;
+        host::settle();
+        let bytes = self.size.load(Ordering::Relaxed);
+        let pinned = host::wants_pinned(bytes);
+        let mut claim = self.claim_always()?;
+        if claim.in_flight.is_some_and(|copy| copy.to == Side::Host) || !self.needs_pull()? {
+            return Ok(());
+        }
+        self.finish(&mut claim)?;
+        let now = self.now()?;
+        let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
+        let mut head = Head::Synced;
+        if let (Some(device), Some(host), 1..) = (next.device, next.host, bytes) {
+            // SAFETY: as for a push.
+            match unsafe { transfer::start(driver, Ends { device, host, to: Side::Host }, bytes, stream) } {
+                Ok(started) => claim.in_flight = started.in_flight(),
+                Err(error) => {
+                    // SAFETY: nobody knows it yet.
+                    unsafe { new.free() };
+                    return Err(error);
+                }
+            }
+            if claim.in_flight.is_some() {
+                head = Head::AtGpu;
+            }
+        }
+        self.publish(claim, next.with_head(head), Side::Host);
+        Ok(())
+    }
+
+    /// Waits until nothing is in flight.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.head()?;
+        let mut claim = match self.claim(Patience::Wait, |is_known| self.nothing_in_flight(is_known)) {
+            Ok(claim) => claim,
+            Err(NoClaim::Unneeded(())) => return Ok(()),
+            Err(why) => return Err(refused(why)),
+        };
+        self.finish(&mut claim)?;
+        let now = self.now()?;
+        self.publish(claim, now, Side::Host);
+        Ok(())
+    }
+
+    /// Whether nothing is in flight (any more). It never waits.
+    pub fn is_ready(&self) -> Result<bool, Error> {
+        self.head()?;
+        let mut claim = match self.claim(Patience::Refuse, |is_known| self.nothing_in_flight(is_known)) {
+            Ok(claim) => claim,
+            Err(NoClaim::Unneeded(())) => return Ok(true),
+            Err(NoClaim::Busy) => return Ok(false),
+            Err(why) => return Err(refused(why)),
+        };
+        let Some(copy) = claim.in_flight else { return Ok(true) };
+        match copy.is_done(cuda::driver()?) {
+            Ok(false) => Ok(false),
+            Ok(true) => {
+                let head = self.completed(&mut claim, copy)?;
+                let now = self.now()?.with_head(head);
+                self.publish(claim, now, Side::Host);
+                Ok(true)
+            }
+            Err(trouble) => Err(self.failed(&mut claim, copy, trouble)),
+        }
+    }
+
+    /// Waits for what the claimed object has in flight, if anything, and makes the object say so.
+    pub(super) fn finish(&self, claim: &mut Claim<'_>) -> Result<(), Error> {
+        let Some(copy) = claim.in_flight else { return Ok(()) };
+        match copy.finish(cuda::driver()?) {
+            Ok(()) => {
+                let head = self.completed(claim, copy)?;
+                self.set_head(head);
+                Ok(())
+            }
+            Err(trouble) => Err(self.failed(claim, copy, trouble)),
+        }
+    }
+
+    /// The head now that a copy has come to its end.
+    fn completed(&self, claim: &mut Claim<'_>, copy: InFlight) -> Result<Head, Error> {
+        claim.in_flight = None;
+        match copy.to {
+            // A push made it SYNCED at once, and the device may have been written since.
+            Side::Device => self.head(),
+            Side::Host => Ok(Head::Synced),
+        }
+    }
+
+    /// What a wait that failed leaves behind.
+    fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, trouble: Trouble) -> Error {
+        match trouble {
+            Trouble::Unknown(error) => error,
+            Trouble::Failed(error) => {
+                claim.in_flight = None;
+                // What a push never brought to the device is on the host alone.
+                if copy.to == Side::Device && self.head() == Ok(Head::Synced) {
+                    self.set_head(Head::AtCpu);
+                }
+                error
+            }
+        }
+    }
+
+    /// Changes the head of an object that this thread has claimed. Its slow bit stays until the claim ends.
+    fn set_head(&self, head: Head) {
+        let word = self.load();
+        let next = word.with_head(head);
+        let next = if word.is_slow() { next.slow() } else { next };
+        self.word.store(next.0, Ordering::Release);
+    }
+
+    fn needs_pull(&self) -> Result<bool, Error> {
+        match self.head()? {
+            Head::Uninitialized => Err(Error::NothingToPull),
+            head => Ok(!head.is_current(Side::Host)),
+        }
+    }
+
+    fn nothing_in_flight(&self, is_known: bool) -> Option<()> {
+        (!is_known && !self.load().is_slow()).then_some(())
+    }
+}
+
+fn may_push(head: Head) -> Result<Head, Error> {
+    head.on_push().ok_or(Error::NotAtCpu { head })
+}
+
+impl Started {
+    fn in_flight(self) -> Option<InFlight> {
+        match self {
+            Started::InFlight(copy) => Some(copy),
+            Started::Done => None,
+        }
+    }
+}
