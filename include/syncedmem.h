@@ -25,8 +25,20 @@
  * never reuses what syncedmem_create allocated, so there every later use is detected. Not detected: addresses that
  * lead elsewhere, and memory given to syncedmem_set_cpu_data that is too small or gone.
  *
+ * GPU. The CUDA driver is looked for when it is first needed; syncedmem_cuda_status() says whether there is one, or why
+ * not. Without one everything on the host works, and device calls give SYNCEDMEM_ERROR_NO_GPU. The calling thread's
+ * current context is left as it was. A new device block is made in it; if none is current, on the device that the
+ * process's CUDA runtime has chosen, else on device 0. A block is freed in its own context, on whichever thread. Copies
+ * and fills are ordered as cudaMemcpy and cudaMemset on the legacy default stream. Where nothing is to be done, the
+ * driver is not called.
+ *
+ * Copies in flight. After syncedmem_async_gpu_push and syncedmem_async_cpu_pull either side may be read at once if it is
+ * current; what would disturb the copy waits for it; syncedmem_wait completes it.
+ *
  * Fork. The child may use every object: host data stays, and an object that another thread was filling is as it was
- * before. Exit. Nothing need be destroyed before the process ends, in whatever order it ends.
+ * before. If the parent had used CUDA, device calls in the child give SYNCEDMEM_ERROR_NO_GPU, and nothing of the parent's
+ * is freed there. Exit. Nothing need be destroyed before the process ends, in whatever order it ends: what is destroyed
+ * late leaves device memory to the system, in silence.
  */
 
 #ifndef SYNCEDMEM_H

@@ -11,7 +11,7 @@
 //! synced           →  head, host, device, sync
 //! device           →  cuda
 //! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
-//! cuda             →  loaded (objects in the process), sync
+//! cuda, caffe_mode →  loaded (the objects in the process), sync
 //! everything       →  error, text, settings
 //! ```
 //! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate or
@@ -28,6 +28,7 @@ pub mod error;
 pub mod ffi;
 pub mod head;
 mod host;
+mod loaded;
 mod report;
 mod settings;
 mod spread;

@@ -126,7 +126,7 @@ pub(crate) mod forking {
 }
 
 /// Lets the holder go on: it needs nanoseconds, unless it lost its processor.
-fn pause(_tries: u32) {
+pub(crate) fn pause(_tries: u32) {
     #[cfg(loom)]
     loom::thread::yield_now();
     #[cfg(not(loom))]

@@ -12,12 +12,11 @@
 #![expect(unsafe_code, reason = "Caffe's functions are found by name and called")]
 
 mod callback;
-pub(crate) mod elf;
-pub(crate) mod objects;
 mod search;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::loaded;
 pub use callback::{set as set_callback, syncedmem_mode_callback_t};
 use search::{Finding, Mode};
 
@@ -48,7 +47,7 @@ pub fn build(look_again: bool) -> Build {
         return Build::Gpu;
     }
     let other = OTHER.load(Ordering::Relaxed);
-    if other == 0 || (look_again && objects::loaded_so_far() != other >> 1) {
+    if other == 0 || (look_again && loaded::loaded_so_far() != other >> 1) {
         return look();
     }
     if other & CPU_ONLY != 0 { Build::CpuOnly } else { Build::NoCaffe }
@@ -100,6 +99,6 @@ mod tests {
     #[test]
     fn what_was_found_is_kept_with_the_number_of_objects_loaded_by_then() {
         build(true);
-        assert_eq!(OTHER.load(Ordering::Relaxed) >> 1, objects::loaded_so_far());
+        assert_eq!(OTHER.load(Ordering::Relaxed) >> 1, loaded::loaded_so_far());
     }
 }

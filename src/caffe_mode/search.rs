@@ -6,8 +6,7 @@ use std::ops::ControlFlow;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::elf::Symbols;
-use super::objects;
+use crate::loaded::{self, elf::Symbols};
 
 /// `caffe::Caffe::Get()`, out of line from BVLC rc3 on.
 const GET: &CStr = c"_ZN5caffe5Caffe3GetEv";
@@ -107,7 +106,7 @@ pub fn search() -> (Finding, u64) {
     let mut finding = Finding::Nothing;
     let mut loaded = 0;
     let mut name = Name::new();
-    objects::each(|object| {
+    loaded::each(|object| {
         loaded = object.loaded_so_far();
         let Some((get, found)) = object.symbols().and_then(|symbols| judge(&symbols)) else {
             return ControlFlow::Continue(());

@@ -73,21 +73,23 @@ pub fn is_out_of_memory(error: Error) -> bool {
 
 /// Whether there is a driver to use, and a sentence about it that lives for ever.
 pub fn status() -> (Result<(), Error>, &'static CStr) {
-    static SENTENCE: OnceLock<Text<700>> = OnceLock::new();
-    static FORKED: OnceLock<Text<300>> = OnceLock::new();
-    static EXITING: OnceLock<Text<300>> = OnceLock::new();
-    let found = find();
-    let sentence = match found {
-        Err(why @ WhyNot::Forked) => FORKED.get_or_init(|| no_gpu(why)).as_c_str(),
-        Err(why @ WhyNot::Exiting) => EXITING.get_or_init(|| no_gpu(why)).as_c_str(),
-        Err(why) => SENTENCE.get_or_init(|| no_gpu(why)).as_c_str(),
-        Ok(driver) => SENTENCE.get_or_init(|| driver.introduce()).as_c_str(),
+    static FOUND: OnceLock<Text<700>> = OnceLock::new();
+    static FORKED: OnceLock<Text<700>> = OnceLock::new();
+    static EXITING: OnceLock<Text<700>> = OnceLock::new();
+    static PASSING: OnceLock<Text<700>> = OnceLock::new();
+    let answer = find();
+    let sentence = match answer {
+        Err(WhyNot::Forked) => &FORKED,
+        Err(WhyNot::Exiting) => &EXITING,
+        Err(why) if load::is_passing(why) => &PASSING,
+        _ => &FOUND,
     };
-    (found.map(drop).map_err(|why| Error::NoGpu { why }), sentence)
-}
-
-fn no_gpu<const N: usize>(why: WhyNot) -> Text<N> {
-    Text::of(format_args!("{}", Error::NoGpu { why }))
+    // Made first: a fork in the middle of it leaves nothing half done behind.
+    let text = match answer {
+        Ok(driver) => driver.introduce(),
+        Err(why) => Text::of(format_args!("{}", Error::NoGpu { why })),
+    };
+    (answer.map(drop).map_err(|why| Error::NoGpu { why }), sentence.get_or_init(|| text).as_c_str())
 }
 
 /// Holds what is kept here still, until `release`: for fork.

@@ -5,19 +5,13 @@
 
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
-use std::ops::ControlFlow;
 
-use crate::caffe_mode::objects;
+use crate::loaded;
 
 /// The ordinal of the device that the runtime would use on this thread, if a loaded object exports it.
 pub fn chosen_device() -> Option<c_int> {
     type GetDevice = unsafe extern "C" fn(*mut c_int) -> c_int;
-    let mut found = None;
-    objects::each(|object| {
-        found = object.symbols().and_then(|symbols| symbols.find(c"cudaGetDevice"));
-        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    let function = found?.as_ptr();
+    let function = loaded::find(c"cudaGetDevice")?.as_ptr();
     // SAFETY: the CUDA runtime's headers give this name this signature; the object stays mapped.
     let get_device = unsafe { transmute::<*mut c_void, GetDevice>(function) };
     let mut ordinal = -1;

@@ -71,15 +71,12 @@ impl SyncedMemory {
         Ok(self.publish(claim, outcome, side))
     }
 
-    /// What a reader finds without a claim: a side that is current may be read whatever is in flight. A slow bit
-    /// without an entry is cleared: it was left in a forked child, or by what is gone.
+    /// What there is without a claim: a side that is current may be read whatever is in flight. But a slow bit without
+    /// an entry was left in a forked child, or by what is gone: a claim clears it.
     fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<*mut c_void> {
         let word = self.load();
-        if word.is_slow() && !is_known && !word.is_untouched() && word.head().is_some() {
-            self.word.store(word.fast().0, Ordering::Release);
-        }
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
-        if readable {
+        if readable && is_known {
             return Some(self.pointer(side).load(Ordering::Relaxed));
         }
         self.ready(access, side)
@@ -198,7 +195,7 @@ impl SyncedMemory {
     }
 
     #[inline]
-    fn has_no_host_block(&self) -> bool {
+    pub(super) fn has_no_host_block(&self) -> bool {
         self.block(self.load(), Side::Host).is_none()
     }
 

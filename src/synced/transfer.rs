@@ -55,7 +55,7 @@ impl SyncedMemory {
         let driver = cuda::driver()?;
         host::settle();
         let bytes = self.size.load(Ordering::Relaxed);
-        let pinned = host::wants_pinned(bytes);
+        let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
         let mut claim = self.claim_always()?;
         if claim.in_flight.is_some_and(|copy| copy.to == Side::Host) || !self.needs_pull()? {
             return Ok(());
@@ -121,10 +121,18 @@ impl SyncedMemory {
     /// Waits for what the claimed object has in flight, if anything, and makes the object say so.
     pub(super) fn finish(&self, claim: &mut Claim<'_>) -> Result<(), Error> {
         let Some(copy) = claim.in_flight else { return Ok(()) };
-        match copy.finish(cuda::driver()?) {
+        let driver = match cuda::driver() {
+            // Nothing runs where the driver is no more, and the host has what was pushed.
+            Err(_) if copy.to == Side::Device => {
+                claim.in_flight = None;
+                return Ok(());
+            }
+            answer => answer?,
+        };
+        match copy.finish(driver) {
             Ok(()) => {
                 let head = self.completed(claim, copy)?;
-                self.set_head(head);
+                self.set_head(claim, head);
                 Ok(())
             }
             Err(trouble) => Err(self.failed(claim, copy, trouble)),
@@ -149,19 +157,22 @@ impl SyncedMemory {
                 claim.in_flight = None;
                 // What a push never brought to the device is on the host alone.
                 if copy.to == Side::Device && self.head() == Ok(Head::Synced) {
-                    self.set_head(Head::AtCpu);
+                    self.set_head(claim, Head::AtCpu);
                 }
                 error
             }
         }
     }
 
-    /// Changes the head of an object that this thread has claimed. Its slow bit stays until the claim ends.
-    fn set_head(&self, head: Head) {
-        let word = self.load();
-        let next = word.with_head(head);
-        let next = if word.is_slow() { next.slow() } else { next };
-        self.word.store(next.0, Ordering::Release);
+    /// Changes the head of a claimed object before its claim ends. Its slow bit stays until then.
+    fn set_head(&self, claim: &Claim<'_>, head: Head) {
+        claim.under_lock(|| {
+            let word = self.load();
+            let next = word.with_head(head);
+            let next = if word.is_slow() { next.slow() } else { next };
+            // Relaxed: while the slow bit is set, whoever looks takes the lock.
+            self.word.store(next.0, Ordering::Relaxed);
+        });
     }
 
     fn needs_pull(&self) -> Result<bool, Error> {

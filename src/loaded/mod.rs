@@ -3,15 +3,28 @@
 //! While they are walked the loader's list is locked, and glibc does not free that lock in a forked child: whoever
 //! asked for it there, as each `dlopen` does, would wait for ever. So no fork happens in the middle of a walk of
 //! ours, and nothing is loaded, called or waited for in one.
+#![expect(unsafe_code, reason = "the loader's own structures are read")]
+
+pub mod elf;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use libc::dl_phdr_info;
 
-use super::elf;
-use crate::sync::this_thread;
+use crate::sync::{pause, this_thread};
+
+/// The address of `name` in the first loaded object that exports it.
+pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
+    let mut found = None;
+    each(|object| {
+        found = object.symbols().and_then(|symbols| symbols.find(name));
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found
+}
 
 /// A loaded object, while the list is walked.
 pub struct Object<'w> {
@@ -105,23 +118,12 @@ fn acquire() {
     // Acquire and Release: walks come one after the other.
     while WALKING.swap(true, Ordering::Acquire) {
         tries = tries.saturating_add(1);
-        if tries < 100 {
-            std::thread::yield_now();
-        } else {
-            nap();
-        }
+        pause(tries);
     }
 }
 
 fn release() {
     WALKING.store(false, Ordering::Release);
-}
-
-/// Sleeps for 50 microseconds, for a walker of lower priority. By `syscall`: std's sleep is a cancellation point.
-fn nap() {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
-    // SAFETY: `time` is live; the remainder is not asked for.
-    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
 }
 
 fn watch_forks() {

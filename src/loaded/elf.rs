@@ -4,6 +4,7 @@
 //! included; here the answer is about the one object, and nobody is waited for. The tables are those of the ELF
 //! specification, with the GNU hash table, which every linker has written for a long time: an object that has none
 //! is passed over.
+#![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
@@ -145,13 +146,13 @@ fn gnu_hash(name: &CStr) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::objects;
     use super::*;
+    use crate::loaded;
     use std::ops::ControlFlow;
 
     fn find_in(object: &str, name: &CStr) -> Option<NonNull<c_void>> {
         let mut found = None;
-        objects::each(|each| {
+        loaded::each(|each| {
             if !each.name().to_string_lossy().contains(object) {
                 return ControlFlow::Continue(());
             }
