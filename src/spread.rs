@@ -14,6 +14,7 @@ pub const fn spread(key: usize) -> u64 {
 pub type AddressMap<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
 
 /// What makes an [`AddressMap`].
+#[cfg(not(loom))]
 pub const SPREADING: BuildHasherDefault<AddressHasher> = BuildHasherDefault::new();
 
 /// The upper bits of a spread address are the good ones; the map looks at both ends.

@@ -157,7 +157,12 @@ fn run(sequence: &[Operation], from: Start, storage: &mut Storage) {
                 };
                 assert_eq!(status == SYNCEDMEM_SUCCESS, ready, "{status:?} {}", context());
                 assert_eq!(read.addr().max(write.addr()), if ready { DEVICE } else { 0 }, "{}", context());
-                let refused_first = operation == Operation::Push && (model.device || !model.host);
+                // What the head forbids is refused before a driver is asked for.
+                let refused_first = match operation {
+                    Operation::Push => model.device || !model.host,
+                    Operation::ReleaseGpu => !model.host,
+                    _ => false,
+                };
                 let refusal = if refused_first { SYNCEDMEM_ERROR_INVALID_STATE } else { SYNCEDMEM_ERROR_NO_GPU };
                 if !ready {
                     assert_eq!(status, refusal, "{}", context());

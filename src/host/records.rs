@@ -4,13 +4,13 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::mapping::Mapping;
-use crate::spread::{AddressMap, SPREADING};
+use crate::spread::AddressMap;
 use crate::sync::Lock;
 
 type Records = AddressMap<Mapping>;
 
 #[cfg(not(loom))]
-static RECORDS: Lock<Records> = Lock::new(AddressMap::with_hasher(SPREADING));
+static RECORDS: Lock<Records> = Lock::new(AddressMap::with_hasher(crate::spread::SPREADING));
 #[cfg(loom)]
 loom::lazy_static! { static ref RECORDS: Lock<Records> = Lock::new(AddressMap::default()); }
 

@@ -57,13 +57,13 @@ impl SyncedMemory {
     pub unsafe fn release(&self, side: Side) -> Result<(), Error> {
         let mut claim = self.claim_always()?;
         let head = self.now()?.head();
-        if side == Side::Device {
-            cuda::driver()?;
-        }
         let refusal = Error::NotRedundant { side, head };
         // A pull in flight makes the other side current, or so it seems.
         if claim.in_flight.is_none() {
             head.on_release(side).ok_or(refusal)?;
+        }
+        if side == Side::Device {
+            cuda::driver()?;
         }
         self.finish(&mut claim)?;
         let now = self.now()?;
