@@ -126,7 +126,7 @@ pub(crate) mod forking {
 }
 
 /// Lets the holder go on: it needs nanoseconds, unless it lost its processor.
-pub(crate) fn pause(_tries: u32) {
+fn pause(_tries: u32) {
     #[cfg(loom)]
     loom::thread::yield_now();
     #[cfg(not(loom))]
@@ -139,9 +139,8 @@ pub(crate) fn pause(_tries: u32) {
 }
 
 /// Sleeps for 50 microseconds. By `syscall`: std's sleep is a cancellation point, and no thread may end in here.
-#[cfg(not(loom))]
 #[expect(unsafe_code, reason = "nanosleep(2)")]
-fn nap() {
+pub(crate) fn nap() {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
     // SAFETY: `time` is live; the remainder is not asked for.
     unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };

@@ -16,6 +16,7 @@ use loom::sync::Arc;
 use loom::thread;
 use syncedmem::head::{Access, Head, Side};
 use syncedmem::synced::SyncedMemory;
+use syncedmem::synced::table::{Claim, Identity, Patience, Table};
 
 /// Filled under the table's lock.
 const BRIEF: usize = 8;
@@ -119,5 +120,31 @@ fn objects_that_share_a_shard_do_not_wait_for_each_others_work() {
         });
         let here = second.read();
         assert_ne!(other.join().unwrap(), here);
+    });
+}
+
+/// A copy in flight is a number here.
+type Numbers = Table<u32>;
+const IDENTITY: Identity = Identity { object: 0x1000, host: 1, device: 2, size: 8 };
+
+fn claim(table: &Numbers, owner: usize) -> Claim<'_, u32> {
+    table.claim(IDENTITY.object, owner, Patience::Wait, || IDENTITY, |_| None::<()>).unwrap()
+}
+
+#[test]
+fn what_is_parked_is_taken_over_by_one_claim_after_the_other_and_never_lost() {
+    loom::model(|| {
+        let table = Arc::new(Numbers::new());
+        let mut first = claim(&table, 1);
+        first.in_flight = Some(7);
+        let other = thread::spawn({
+            let table = table.clone();
+            // Comes before or after it is parked; takes it, and leaves it.
+            move || claim(&table, 2).in_flight
+        });
+        first.publish(|| (), || IDENTITY);
+        let here = claim(&table, 1).in_flight;
+        assert_eq!((here, other.join().unwrap()), (Some(7), Some(7)));
+        assert_eq!(table.purge(IDENTITY.object), Some((7, IDENTITY)));
     });
 }

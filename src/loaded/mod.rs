@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use libc::dl_phdr_info;
 
-use crate::sync::{pause, this_thread};
+use crate::sync::{nap, this_thread};
 
 /// The address of `name` in the first loaded object that exports it.
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
@@ -118,7 +118,8 @@ fn acquire() {
     // Acquire and Release: walks come one after the other.
     while WALKING.swap(true, Ordering::Acquire) {
         tries = tries.saturating_add(1);
-        pause(tries);
+        // A walker of lower priority never runs while we only yield.
+        if tries < 100 { std::thread::yield_now() } else { nap() }
     }
 }
 

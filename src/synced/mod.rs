@@ -23,8 +23,11 @@ use crate::error::{Cause, Error};
 use crate::head::{Head, Side};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
 use crate::{cuda, device, host, settings};
-use table::{Claim, Identity, NoClaim, Patience};
+use table::{Identity, NoClaim, Patience};
 use word::Word;
+
+/// The right to work on one object.
+type Claim<'t> = table::Claim<'t, InFlight>;
 
 /// The first 32 bytes of a `caffe::SyncedMemory`, which are all that this library touches.
 #[repr(C)]
@@ -47,9 +50,9 @@ const _: () = {
 };
 
 #[cfg(not(loom))]
-static TABLE: table::Table = table::Table::new();
+static TABLE: table::Table<InFlight> = table::Table::new();
 #[cfg(loom)]
-loom::lazy_static! { static ref TABLE: table::Table = table::Table::new(); }
+loom::lazy_static! { static ref TABLE: table::Table<InFlight> = table::Table::new(); }
 
 impl SyncedMemory {
     /// Makes an object of `bytes` in `storage`, as an out-of-line constructor does: nothing is allocated.

@@ -4,9 +4,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::table::Claim;
 use super::word::Word;
-use super::{Outcome, Owned, SyncedMemory};
+use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::error::Error;
 use crate::head::{Head, Side};
 use crate::sync::Ordering;

@@ -11,7 +11,6 @@
 
 use std::mem::ManuallyDrop;
 
-use crate::device::transfer::InFlight;
 use crate::spread::spread;
 use crate::sync::{AtomicUsize, Gate, Lock, Ordering};
 
@@ -34,25 +33,25 @@ pub struct Identity {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct Entry<F> {
     identity: Identity,
     /// `pthread_self()` of the thread at work; `PARKED` if there is none.
     owner: usize,
     has_waiters: bool,
-    in_flight: Option<InFlight>,
+    in_flight: Option<F>,
 }
 
 /// No thread has this name.
 const PARKED: usize = 0;
 
-/// Entries by address. Made for few entries for a short time each.
-pub struct Table {
-    shards: [Shard; SHARDS],
+/// Entries by address. Made for few entries for a short time each. `F` is what is known of a copy in flight.
+pub struct Table<F> {
+    shards: [Shard<F>; SHARDS],
 }
 
 #[repr(align(64))]
-struct Shard {
-    entries: Lock<Vec<Entry>>,
+struct Shard<F> {
+    entries: Lock<Vec<Entry<F>>>,
     /// `entries.len()`, readable without the lock.
     count: AtomicUsize,
     gate: Gate,
@@ -72,14 +71,14 @@ pub enum NoClaim<T> {
 }
 
 /// The right to work on one object. Gone when published or dropped; what is still in flight then stays parked.
-pub struct Claim<'t> {
-    shard: &'t Shard,
+pub struct Claim<'t, F: Copy> {
+    shard: &'t Shard<F>,
     object: usize,
     owner: usize,
     /// The object's copy that may not be done yet.
-    pub in_flight: Option<InFlight>,
+    pub in_flight: Option<F>,
     /// A copy that belonged to an earlier object at this address.
-    pub stale: Option<InFlight>,
+    pub stale: Option<F>,
 }
 
 /// What a claim may wait for.
@@ -91,7 +90,7 @@ pub enum Patience {
     Refuse,
 }
 
-impl Table {
+impl<F: Copy> Table<F> {
     /// A table without entries.
     #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
@@ -129,7 +128,7 @@ impl Table {
         patience: Patience,
         identity: impl Fn() -> Identity,
         unless: impl Fn(bool) -> Option<T>,
-    ) -> Result<Claim<'_>, NoClaim<T>> {
+    ) -> Result<Claim<'_, F>, NoClaim<T>> {
         let shard = self.shard(object);
         loop {
             let turn = shard.entries.with(|entries| {
@@ -180,7 +179,7 @@ impl Table {
     /// Drops the entry of this address, for constructors and destructors, and returns its copy in flight with the
     /// identity of the object that it was started for.
     #[inline]
-    pub fn purge(&self, object: usize) -> Option<(InFlight, Identity)> {
+    pub fn purge(&self, object: usize) -> Option<(F, Identity)> {
         if self.is_quiet(object) {
             return None;
         }
@@ -209,23 +208,23 @@ impl Table {
     }
 
     #[inline]
-    fn shard(&self, object: usize) -> &Shard {
+    fn shard(&self, object: usize) -> &Shard<F> {
         // Objects are at least 32 bytes apart.
         &self.shards[(spread(object >> 5) >> 32) as usize % SHARDS]
     }
 }
 
 /// Whose turn it is.
-enum Turn {
+enum Turn<F> {
     /// The caller's, with what becomes the claim's. (The claim itself is made outside the lock, which it takes.)
-    Ours { in_flight: Option<InFlight>, stale: Option<InFlight> },
+    Ours { in_flight: Option<F>, stale: Option<F> },
     /// Another thread's; what to wait with.
     Theirs(u32),
 }
 
-impl Shard {
+impl<F: Copy> Shard<F> {
     /// Does `outcome` and removes the entry as one step for everybody who takes the lock, then wakes who waited.
-    fn publish<R>(&self, is_it: impl Fn(&Entry) -> bool, outcome: impl FnOnce() -> R) -> (R, Option<Entry>) {
+    fn publish<R>(&self, is_it: impl Fn(&Entry<F>) -> bool, outcome: impl FnOnce() -> R) -> (R, Option<Entry<F>>) {
         let (result, entry) = self.entries.with(|entries| {
             let result = outcome();
             let entry = entries.iter().position(is_it).map(|at| entries.swap_remove(at));
@@ -241,8 +240,8 @@ impl Shard {
     /// The same, but the entry stays, parked with a copy in flight, for the object as `outcome` leaves it.
     fn park<R>(
         &self,
-        is_it: impl Fn(&Entry) -> bool,
-        in_flight: InFlight,
+        is_it: impl Fn(&Entry<F>) -> bool,
+        in_flight: F,
         outcome: impl FnOnce() -> R,
         identity: impl FnOnce() -> Identity,
     ) -> R {
@@ -259,7 +258,7 @@ impl Shard {
     }
 }
 
-impl Claim<'_> {
+impl<F: Copy> Claim<'_, F> {
     /// Makes the outcome visible and ends the claim. What is in flight stays parked, with the object's identity as the
     /// outcome leaves it.
     pub fn publish<R>(self, outcome: impl FnOnce() -> R, identity: impl FnOnce() -> Identity) -> R {
@@ -275,12 +274,12 @@ impl Claim<'_> {
         self.shard.entries.with(|_| change())
     }
 
-    fn is(&self, entry: &Entry) -> bool {
+    fn is(&self, entry: &Entry<F>) -> bool {
         entry.identity.object == self.object && entry.owner == self.owner
     }
 }
 
-impl Drop for Claim<'_> {
+impl<F: Copy> Drop for Claim<'_, F> {
     fn drop(&mut self) {
         let had_waiters = self.shard.entries.with(|entries| {
             let at = entries.iter().position(|entry| self.is(entry))?;
@@ -301,93 +300,4 @@ impl Drop for Claim<'_> {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    const FIRST: Identity = Identity { object: 0x1000, host: 0, device: 0, size: 8 };
-    const SECOND: Identity = Identity { size: 16, ..FIRST };
-
-    fn claim(table: &Table, owner: usize, identity: Identity) -> Result<Claim<'_>, NoClaim<()>> {
-        table.claim(identity.object, owner, Patience::Wait, || identity, |_| None)
-    }
-
-    fn entries(table: &Table) -> usize {
-        table.shards.iter().map(|shard| shard.entries.with(|entries| entries.len())).sum()
-    }
-
-    #[test]
-    fn a_claim_lasts_until_it_is_published_or_dropped() {
-        let table = Table::new();
-        let first = claim(&table, 1, FIRST).expect("nobody else is there");
-        assert_eq!(entries(&table), 1);
-        first.publish(|| assert_eq!(table.shard(FIRST.object).count.load(Ordering::Relaxed), 1), || FIRST);
-        assert_eq!(entries(&table), 0);
-        drop(claim(&table, 1, FIRST));
-        assert_eq!(entries(&table), 0);
-    }
-
-    #[test]
-    fn brief_work_is_not_done_while_somebody_is_at_work_on_the_object() {
-        let table = Table::new();
-        let first = claim(&table, 1, FIRST).expect("nobody else is there");
-        assert_eq!(table.briefly(FIRST.object, || 42), None);
-        drop(first);
-        assert_eq!(table.briefly(FIRST.object, || 42), Some(42));
-    }
-
-    #[test]
-    fn a_thread_that_claims_twice_is_told_so_instead_of_waiting_for_itself() {
-        let table = Table::new();
-        let _first = claim(&table, 1, FIRST).expect("nobody else is there");
-        assert!(matches!(claim(&table, 1, FIRST), Err(NoClaim::Reentered)));
-    }
-
-    #[test]
-    fn an_entry_that_does_not_match_the_object_is_dropped_never_applied() {
-        let table = Table::new();
-        std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
-        let second = claim(&table, 2, SECOND).expect("the entry of the earlier object does not count");
-        assert_eq!(entries(&table), 1);
-        drop(second);
-        assert_eq!(entries(&table), 0);
-    }
-
-    #[test]
-    fn a_purge_drops_the_entry_of_that_address_alone() {
-        let table = Table::new();
-        let elsewhere = Identity { object: FIRST.object + 32, ..FIRST };
-        std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
-        std::mem::forget(claim(&table, 1, elsewhere).expect("nobody else is there"));
-        assert!(table.purge(FIRST.object).is_none());
-        assert_eq!(entries(&table), 1);
-        assert!(matches!(claim(&table, 1, elsewhere), Err(NoClaim::Reentered)));
-    }
-
-    #[test]
-    fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
-        let table = Table::new();
-        std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
-        table.acquire();
-        table.release();
-        table.forget();
-        drop(claim(&table, 2, FIRST).expect("nothing is left"));
-    }
-
-    #[test]
-    fn the_second_comer_waits_and_finds_the_work_done() {
-        let table = Table::new();
-        let done = std::sync::atomic::AtomicBool::new(false);
-        let first = claim(&table, 1, FIRST).expect("nobody else is there");
-        std::thread::scope(|threads| {
-            let done = &done;
-            let answer = move |_| done.load(Ordering::Relaxed).then_some(42);
-            let table = &table;
-            let second = threads.spawn(move || table.claim(FIRST.object, 2, Patience::Wait, || FIRST, answer).err());
-            while !table.shard(FIRST.object).entries.with(|entries| entries[0].has_waiters) {
-                std::thread::yield_now();
-            }
-            first.publish(|| done.store(true, Ordering::Relaxed), || FIRST);
-            assert!(matches!(second.join(), Ok(Some(NoClaim::Unneeded(42)))));
-        });
-    }
-}
+mod tests;

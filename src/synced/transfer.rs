@@ -3,8 +3,8 @@
 
 use std::ffi::c_void;
 
-use super::table::{Claim, NoClaim, Patience};
-use super::{SyncedMemory, refused};
+use super::table::{NoClaim, Patience};
+use super::{Claim, SyncedMemory, refused};
 use crate::device::Ends;
 use crate::device::transfer::{self, InFlight, Started, Trouble};
 use crate::error::Error;

@@ -1,0 +1,147 @@
+//! The table alone, with numbers for copies in flight.
+
+use super::*;
+
+const FIRST: Identity = Identity { object: 0x1000, host: 0, device: 0, size: 8 };
+const SECOND: Identity = Identity { size: 16, ..FIRST };
+
+/// In these tests a copy in flight is a number.
+type Table = super::Table<u32>;
+
+fn claim(table: &Table, owner: usize, identity: Identity) -> Result<Claim<'_, u32>, NoClaim<()>> {
+    table.claim(identity.object, owner, Patience::Wait, || identity, |_| None)
+}
+
+fn entries(table: &Table) -> usize {
+    table.shards.iter().map(|shard| shard.entries.with(|entries| entries.len())).sum()
+}
+
+#[test]
+fn a_claim_lasts_until_it_is_published_or_dropped() {
+    let table = Table::new();
+    let first = claim(&table, 1, FIRST).expect("nobody else is there");
+    assert_eq!(entries(&table), 1);
+    first.publish(|| assert_eq!(table.shard(FIRST.object).count.load(Ordering::Relaxed), 1), || FIRST);
+    assert_eq!(entries(&table), 0);
+    drop(claim(&table, 1, FIRST));
+    assert_eq!(entries(&table), 0);
+}
+
+#[test]
+fn brief_work_is_not_done_while_somebody_is_at_work_on_the_object() {
+    let table = Table::new();
+    let first = claim(&table, 1, FIRST).expect("nobody else is there");
+    assert_eq!(table.briefly(FIRST.object, || 42), None);
+    drop(first);
+    assert_eq!(table.briefly(FIRST.object, || 42), Some(42));
+}
+
+#[test]
+fn a_thread_that_claims_twice_is_told_so_instead_of_waiting_for_itself() {
+    let table = Table::new();
+    let _first = claim(&table, 1, FIRST).expect("nobody else is there");
+    assert!(matches!(claim(&table, 1, FIRST), Err(NoClaim::Reentered)));
+}
+
+#[test]
+fn an_entry_that_does_not_match_the_object_is_dropped_never_applied() {
+    let table = Table::new();
+    std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
+    let second = claim(&table, 2, SECOND).expect("the entry of the earlier object does not count");
+    assert_eq!(entries(&table), 1);
+    drop(second);
+    assert_eq!(entries(&table), 0);
+}
+
+#[test]
+fn a_purge_drops_the_entry_of_that_address_alone() {
+    let table = Table::new();
+    let elsewhere = Identity { object: FIRST.object + 32, ..FIRST };
+    std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
+    std::mem::forget(claim(&table, 1, elsewhere).expect("nobody else is there"));
+    assert!(table.purge(FIRST.object).is_none());
+    assert_eq!(entries(&table), 1);
+    assert!(matches!(claim(&table, 1, elsewhere), Err(NoClaim::Reentered)));
+}
+
+#[test]
+fn a_copy_in_flight_stays_parked_until_a_claim_ends_without_it() {
+    let table = Table::new();
+    let mut first = claim(&table, 1, FIRST).expect("nobody else is there");
+    first.in_flight = Some(7);
+    first.publish(|| (), || FIRST);
+    let second = claim(&table, 2, FIRST).expect("nobody is at work on what is parked");
+    assert_eq!(second.in_flight, Some(7));
+    drop(second);
+    let mut third = claim(&table, 3, FIRST).expect("a claim that is dropped leaves it parked");
+    assert_eq!(third.in_flight.take(), Some(7));
+    drop(third);
+    assert_eq!(entries(&table), 0);
+}
+
+#[test]
+fn a_parked_entry_is_the_objects_as_its_outcome_left_it() {
+    let table = Table::new();
+    let mut first = claim(&table, 1, FIRST).expect("nobody else is there");
+    first.in_flight = Some(7);
+    first.publish(|| (), || SECOND);
+    assert_eq!(claim(&table, 2, SECOND).ok().and_then(|claim| claim.in_flight), Some(7));
+}
+
+#[test]
+fn a_copy_of_an_earlier_object_is_handed_out_as_stale_and_never_as_the_objects_own() {
+    let table = Table::new();
+    let mut first = claim(&table, 1, FIRST).expect("nobody else is there");
+    first.in_flight = Some(7);
+    first.publish(|| (), || FIRST);
+    let second = claim(&table, 2, SECOND).expect("the entry of the earlier object does not count");
+    assert_eq!((second.in_flight, second.stale), (None, Some(7)));
+    drop(second);
+    assert_eq!(entries(&table), 0);
+}
+
+#[test]
+fn a_purge_returns_the_copy_in_flight_and_whose_it_was() {
+    let table = Table::new();
+    let mut first = claim(&table, 1, FIRST).expect("nobody else is there");
+    first.in_flight = Some(7);
+    first.publish(|| (), || FIRST);
+    assert_eq!(table.purge(FIRST.object), Some((7, FIRST)));
+    assert_eq!(table.purge(FIRST.object), None);
+}
+
+#[test]
+fn who_does_not_want_to_wait_is_told_that_somebody_is_at_work() {
+    let table = Table::new();
+    let _first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let second = table.claim(FIRST.object, 2, Patience::Refuse, || FIRST, |_| None::<()>);
+    assert!(matches!(second, Err(NoClaim::Busy)));
+}
+
+#[test]
+fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
+    let table = Table::new();
+    std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
+    table.acquire();
+    table.release();
+    table.forget();
+    drop(claim(&table, 2, FIRST).expect("nothing is left"));
+}
+
+#[test]
+fn the_second_comer_waits_and_finds_the_work_done() {
+    let table = Table::new();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let first = claim(&table, 1, FIRST).expect("nobody else is there");
+    std::thread::scope(|threads| {
+        let done = &done;
+        let answer = move |_| done.load(Ordering::Relaxed).then_some(42);
+        let table = &table;
+        let second = threads.spawn(move || table.claim(FIRST.object, 2, Patience::Wait, || FIRST, answer).err());
+        while !table.shard(FIRST.object).entries.with(|entries| entries[0].has_waiters) {
+            std::thread::yield_now();
+        }
+        first.publish(|| done.store(true, Ordering::Relaxed), || FIRST);
+        assert!(matches!(second.join(), Ok(Some(NoClaim::Unneeded(42)))));
+    });
+}
