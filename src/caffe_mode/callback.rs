@@ -35,6 +35,13 @@ pub unsafe fn set(callback: syncedmem_mode_callback_t, user: *mut c_void) -> Res
     Ok(())
 }
 
+/// Whether anything was ever registered.
+#[inline]
+pub fn is_registered() -> bool {
+    // Relaxed: who is told so asks for it anew.
+    !REGISTERED.load(Ordering::Relaxed).is_null()
+}
+
 /// What the registered function answers, if there is one.
 pub fn ask() -> Option<c_int> {
     // SAFETY: null, or what `set` stored, which is never freed.

@@ -76,7 +76,15 @@ fn look() -> Build {
 ///
 /// It calls foreign code, which may use the library and may throw: nothing may be held. `Get()` makes the thread's
 /// Caffe with its cuBLAS handle: to be asked only where Caffe itself would have asked, never when memory is freed.
+#[inline]
 pub fn is_gpu(look_again: bool) -> bool {
+    let is_known = OTHER.load(Ordering::Relaxed) != 0 && GPU.load(Ordering::Relaxed) == 0;
+    let nobody_to_ask = is_known && !look_again && !callback::is_registered();
+    !nobody_to_ask && ask(look_again)
+}
+
+#[cold]
+fn ask(look_again: bool) -> bool {
     if let Some(answer) = callback::ask() {
         return answer == search::BREW_GPU;
     }

@@ -171,12 +171,8 @@ fn ask(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_void>, Dri
         // SAFETY: `address` is writable.
         Side::Host => unsafe { driver.host_alloc(&mut address, bytes, CU_MEMHOSTALLOC_PORTABLE as c_uint) }?,
     }
-    NonNull::new(address).ok_or(DriverFailure {
-        call: "the allocation",
-        status: 0,
-        name: "success",
-        words: "no address",
-    })
+    // It was not 0 bytes that were asked for, so a success has an address.
+    NonNull::new(address).ok_or(DriverFailure { call: "an allocation without an address", status: status::SUCCESS })
 }
 
 /// # Safety

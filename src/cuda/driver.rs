@@ -7,11 +7,12 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::fmt::Write;
 use std::mem::transmute;
+use std::sync::OnceLock;
 
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUpointer_attribute, CUstream};
 
 use super::{process, status};
-use crate::error::{DriverFailure, Error, Version};
+use crate::error::{self, DriverFailure, Error, Version};
 use crate::text::Text;
 
 type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
@@ -154,11 +155,7 @@ impl Driver {
         if status == status::DEINITIALIZED {
             process::exiting();
         }
-        // Not an error, and asked often.
-        if status == status::NOT_READY {
-            return DriverFailure { call, status, name: "CUDA_ERROR_NOT_READY", words: "" };
-        }
-        DriverFailure { call, status, name: text(status, self.error_name), words: text(status, self.error_words) }
+        DriverFailure { call, status }
     }
 
     /// One sentence on what this driver has to offer, of version `version` as it says.
@@ -189,8 +186,24 @@ impl Driver {
     }
 }
 
+type Ask = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
+
+/// `cuGetErrorName` and `cuGetErrorString`.
+static ASK: OnceLock<[Ask; 2]> = OnceLock::new();
+
+impl Driver {
+    /// Lets errors find the names of statuses.
+    pub fn describe_statuses(&self) {
+        ASK.get_or_init(|| [self.error_name, self.error_words]);
+        error::describe_with(|status| {
+            let [name, words] = ASK.get().map_or([""; 2], |ask| ask.map(|ask| text(status, ask)));
+            (name, words)
+        });
+    }
+}
+
 /// The driver's text for a status; empty if it has none.
-fn text(status: c_int, ask: unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int) -> &'static str {
+fn text(status: c_int, ask: Ask) -> &'static str {
     let mut text = std::ptr::null();
     // SAFETY: `text` is writable. A number that the driver does not know is refused.
     let refused = unsafe { ask(status, &mut text) } != status::SUCCESS;

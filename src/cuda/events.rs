@@ -111,9 +111,8 @@ impl Event {
     fn enter<'d>(&self, driver: &'d Driver) -> Result<Within<'d>, DriverFailure> {
         let within = Within::enter(driver, self.context)?;
         if within.life()? != self.life {
-            let (call, status) = ("cuCtxGetId", status::CONTEXT_IS_DESTROYED);
-            let words = "the context was reset since";
-            return Err(DriverFailure { call, status, name: "CUDA_ERROR_CONTEXT_IS_DESTROYED", words });
+            // A reset ended the context, and began it anew.
+            return Err(DriverFailure { call: "cuCtxGetId", status: status::CONTEXT_IS_DESTROYED });
         }
         Ok(within)
     }

@@ -36,6 +36,7 @@ pub fn load() -> Result<Driver, WhyNot> {
     check_version(find)?;
     // SAFETY: the library is the CUDA driver: nothing else bears its name.
     let driver = unsafe { Driver::resolve(find) }.map_err(WhyNot::NoFunction)?;
+    driver.describe_statuses();
     start(&driver)?;
     process::watch_exit();
     Ok(driver)

@@ -48,6 +48,7 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
 ///
 /// # Safety
 /// Nobody refers to the block any more, and nothing that is in flight needs it.
+#[cold]
 pub unsafe fn free(address: NonNull<c_void>) {
     // SAFETY: the caller guarantees it.
     if unsafe { blocks::free(address) } {

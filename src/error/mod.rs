@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::head::{Head, Side};
 use crate::text::Bytes;
-pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot};
+pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 
 /// Why an operation did not happen. The object it was asked of is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

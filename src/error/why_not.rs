@@ -1,6 +1,7 @@
 //! Why there is no GPU to use: a sentence for each reason, with what to do about it.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::text::Text;
 
@@ -44,10 +45,25 @@ pub struct DriverFailure {
     pub call: &'static str,
     /// Its status, a `CUresult`; it may be one that did not exist when this library was built.
     pub status: i32,
-    /// The driver's name for it, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if it has none.
-    pub name: &'static str,
-    /// The driver's words for it, such as `out of memory`; empty if it has none.
-    pub words: &'static str,
+}
+
+/// What a driver calls a status: its name, such as `CUDA_ERROR_OUT_OF_MEMORY`, and its words, such as
+/// `out of memory`. Both are empty where it knows none.
+pub type Describe = fn(status: i32) -> (&'static str, &'static str);
+
+/// Set when there is a driver to ask. An error itself is small, so that a `Result` of one is.
+static DESCRIBE: OnceLock<Describe> = OnceLock::new();
+
+/// Says who knows the names of statuses. The first to say so stays.
+pub fn describe_with(describe: Describe) {
+    DESCRIBE.get_or_init(|| describe);
+}
+
+impl DriverFailure {
+    /// The driver's name for the status, and its words; empty if it has none.
+    pub fn description(&self) -> (&'static str, &'static str) {
+        DESCRIBE.get().map_or(("", ""), |describe| describe(self.status))
+    }
 }
 
 impl fmt::Display for WhyNot {
@@ -89,9 +105,10 @@ impl fmt::Display for WhyNot {
 
 impl fmt::Display for DriverFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.name.is_empty() { "an unknown status" } else { self.name };
+        let (name, words) = self.description();
+        let name = if name.is_empty() { "an unknown status" } else { name };
         write!(f, "{} returned {name} ({})", self.call, self.status)?;
-        if self.words.is_empty() { Ok(()) } else { write!(f, ": {}", self.words) }
+        if words.is_empty() { Ok(()) } else { write!(f, ": {words}") }
     }
 }
 

@@ -5,9 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::error::Error;
 
 /// Calls `work`; a panic, which is a bug of ours, becomes [`Error::Internal`].
+#[inline]
 pub fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    // Written where it is wanted: `catch_unwind` would move it about, and a small block costs no more than such a move.
+    let mut result = Err(Error::Internal);
     // Objects stay whole: an outcome is published as one step, and a claim ends when it is dropped.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Error::Internal))
+    let _ = catch_unwind(AssertUnwindSafe(|| result = work()));
+    result
 }
 
 #[cfg(test)]

@@ -92,6 +92,21 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
 }
 
+/// A pageable block of up to [`BRIEF`] bytes for an object, in the least time, and whether the object must give it back.
+/// `None`: ask [`allocate`], which may have it after all, or says why not.
+#[inline]
+pub fn allocate_briefly(bytes: usize, zeroed: bool) -> Option<(NonNull<c_void>, bool)> {
+    if bytes == 0 {
+        return Some((NOTHING.address(), false));
+    }
+    if settings::host_limit().is_some() {
+        return None;
+    }
+    let address = pageable(bytes, zeroed).ok()?;
+    stats::added(address, bytes);
+    Some((address, true))
+}
+
 fn out_of_memory(asked: usize, cause: Cause) -> Error {
     Error::OutOfMemory { side: Side::Host, asked, cause }
 }
@@ -112,6 +127,7 @@ pub struct Owned {
 /// # Safety
 /// The block is one of [`allocate`]'s, or one that an inlined original took from `malloc` or `cudaMallocHost`. Nobody
 /// refers to it any more.
+#[inline]
 pub unsafe fn free(Owned { address, bytes, pinned }: Owned) {
     if address == NOTHING.address() {
         return;
@@ -171,6 +187,7 @@ pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
     Ok(())
 }
 
+#[inline]
 fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
     if bytes >= MAPPED_FROM && !settings::malloc_only() {
         let mapping = mapping::Mapping::of(bytes).ok_or(Cause::System)?;
@@ -202,6 +219,7 @@ pub fn settle() {
 /// is GPU. It may call Caffe's code or a callback, so nothing may be held.
 #[inline]
 pub fn wants_pinned(bytes: usize) -> bool {
-    // For a smaller block a look at what was loaded since would cost more than the block.
-    settings::pins().unwrap_or_else(|| caffe_mode::is_gpu(bytes > BRIEF))
+    /// For a smaller block a look at what was loaded since would cost too much beside the block itself.
+    const LOOK_FROM: usize = 64 << 10;
+    settings::pins().unwrap_or_else(|| caffe_mode::is_gpu(bytes >= LOOK_FROM))
 }

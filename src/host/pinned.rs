@@ -17,6 +17,7 @@ use crate::text::{Text, to_stderr};
 static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// A page-locked block for an object, if the driver gives one.
+#[cold]
 pub fn allocate(request: Request) -> Option<NonNull<c_void>> {
     let Request { bytes, zeroed, holder, .. } = request;
     let address = or_pageable(bytes, || {
@@ -35,6 +36,7 @@ pub fn allocate(request: Request) -> Option<NonNull<c_void>> {
 ///
 /// # Safety
 /// Nobody refers to it any more, and nothing that is in flight needs it.
+#[cold]
 pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
     stats::withdraw(bytes);
     REFUSED_FROM.store(usize::MAX, Relaxed);

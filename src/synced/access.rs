@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "blocks are copied")]
 
 use std::ffi::c_void;
+use std::ptr::NonNull;
 
 use super::table::{NoClaim, Patience};
 use super::word::Word;
@@ -52,8 +53,8 @@ impl SyncedMemory {
         // Asked before anything is held: it may be Caffe's own code that answers.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
         if side == Side::Host && bytes <= host::BRIEF && !pinned {
-            if let Some(result) = TABLE.briefly(self.address(), || self.prepare_briefly(access)).flatten() {
-                return result;
+            if let Some(address) = TABLE.briefly(self.address(), || self.first_touch(access)).flatten() {
+                return Ok(address.as_ptr());
             }
         }
         let claim = self.claim(Patience::Wait, |is_known| self.ready_under_lock(access, side, is_known));
@@ -82,20 +83,20 @@ impl SyncedMemory {
         self.ready(access, side)
     }
 
-    /// Work on the host alone that is done in no time, under the table's lock; `None` if it is not of that kind.
+    /// The first access to a small object, on the host: done in no time, under the table's lock. `None`: it is not that,
+    /// or it failed, and the long way says why.
     #[inline]
-    fn prepare_briefly(&self, access: Access) -> Option<Result<*mut c_void, Error>> {
-        let now = match self.now() {
-            Ok(now) => now,
-            Err(error) => return Some(Err(error)),
-        };
-        if now.head().on(access, Side::Host).contents == Contents::Copy {
+    fn first_touch(&self, access: Access) -> Option<NonNull<c_void>> {
+        let word = self.load();
+        if !word.is_untouched() || word.head().is_none() {
             return None;
         }
-        Some(self.prepared(now, access, Side::Host, false).map(|outcome| {
-            self.store(outcome, false);
-            outcome.pointer(Side::Host)
-        }))
+        let step = Head::Uninitialized.on(access, Side::Host);
+        let zeroed = step.contents == Contents::Zeros;
+        let (address, owned) = host::allocate_briefly(self.size.load(Ordering::Relaxed), zeroed)?;
+        let word = word.with_head(step.head).with_host(owned, false);
+        self.store(Outcome { host: Some(address), device: None, word }, false);
+        Some(address)
     }
 
     /// Allocates, fills and copies as `access` to `side` needs, for an object that is as `now` says, and returns what

@@ -106,10 +106,9 @@ impl SyncedMemory {
     /// # Safety
     /// Nobody uses the object or its pointers any more.
     pub unsafe fn destruct(&self) -> Result<(), Error> {
-        let left = TABLE.purge(self.address());
         let word = self.load();
-        if let Some((in_flight, identity)) = left {
-            self.see_off(in_flight, identity == self.identity() && !word.is_untouched());
+        if !TABLE.is_quiet(self.address()) {
+            self.see_off(word);
         }
         word.head().ok_or(Error::InvalidHandle)?;
         let owned = self.owned(word);
@@ -119,10 +118,11 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Waits for a copy, whose blocks are about to be freed; one that is not this object's is dropped.
+    /// Waits for what is in flight, since its blocks are about to be freed; what is not this object's is dropped.
     #[cold]
-    fn see_off(&self, copy: InFlight, is_ours: bool) {
-        if !is_ours {
+    fn see_off(&self, word: Word) {
+        let Some((copy, identity)) = TABLE.purge(self.address()) else { return };
+        if identity != self.identity() || word.is_untouched() {
             copy.abandon();
         } else if let Some(driver) = cuda::driver_in_use() {
             copy.finish_at_last(driver);
@@ -173,15 +173,18 @@ impl SyncedMemory {
     }
 
     /// The blocks that the object must give back. Asked before the object changes.
+    #[inline]
     fn owned(&self, word: Word) -> Owned {
         Owned { host: self.owned_host(word), device: self.owned_device(word) }
     }
 
+    #[inline]
     fn owned_host(&self, word: Word) -> Option<host::Owned> {
         let address = self.block(word, Side::Host).filter(|_| word.owns_host())?;
         Some(host::Owned { address, bytes: self.size.load(Ordering::Relaxed), pinned: word.is_pinned() })
     }
 
+    #[inline]
     fn owned_device(&self, word: Word) -> Option<NonNull<c_void>> {
         self.block(word, Side::Device).filter(|_| word.owns_device())
     }
@@ -294,6 +297,7 @@ impl Owned {
     ///
     /// # Safety
     /// Nobody refers to them any more, and nothing that is in flight needs them.
+    #[inline]
     unsafe fn free(self) {
         if let Some(block) = self.host {
             // SAFETY: the caller guarantees it.

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use super::local_time::LocalTime;
 use super::{callback, throw};
 use crate::calls::Call;
-use crate::error::{Cause, DriverFailure, Error};
+use crate::error::{Cause, Error};
 use crate::ffi::per_thread::{self, Sentence};
 use crate::report::Circumstances;
 use crate::settings;
@@ -58,9 +58,9 @@ impl Failure {
             Error::OutOfMemory { cause: Cause::Device { .. }, .. } => {
                 sentence.write_str("Check failed: error == cudaSuccess (2 vs. 0)  out of memory ")
             }
-            Error::Driver(DriverFailure { status, words, .. })
-            | Error::Pending(DriverFailure { status, words, .. }) => {
-                write!(sentence, "Check failed: error == cudaSuccess ({status} vs. 0)  {words} ")
+            Error::Driver(failure) | Error::Pending(failure) => {
+                let (_, words) = failure.description();
+                write!(sentence, "Check failed: error == cudaSuccess ({} vs. 0)  {words} ", failure.status)
             }
             Error::WrongDevice { .. } => sentence.write_str("Check failed: device == device_ "),
             Error::OutOfMemory { asked, .. } => {

@@ -64,6 +64,8 @@ macro_rules! accessor {
             #[inline(never)]
             extern "C-unwind" fn prepared(this: &SyncedMemory) -> *mut c_void {
                 count($call);
+                // Beside the result, which is moved as a whole: an address in it would have to wait for that.
+                let mut address = std::ptr::null_mut();
                 or_fail!($call, {
                     if $side == Side::Device {
                         refuse_if_cpu_only()?;
@@ -71,8 +73,10 @@ macro_rules! accessor {
                     if calls::off() && !settings::checks_device() {
                         DECIDING[$call as usize].store(Word::deciding($access, $side), Ordering::Relaxed);
                     }
-                    this.data($access, $side)
-                })
+                    address = this.data($access, $side)?;
+                    Ok(())
+                });
+                address
             }
             // SAFETY: C++ calls a member of a live object.
             let this = unsafe { &*this };
