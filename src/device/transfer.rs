@@ -83,7 +83,7 @@ impl InFlight {
                 }
                 Ok(done)
             }
-            Err(failure) => Err(trouble(failure)),
+            Err(failure) => Err(self.trouble(driver, failure)),
         }
     }
 
@@ -94,7 +94,7 @@ impl InFlight {
                 self.event.keep(driver);
                 Ok(())
             }
-            Err(failure) => Err(trouble(failure)),
+            Err(failure) => Err(self.trouble(driver, failure)),
         }
     }
 
@@ -114,9 +114,12 @@ impl InFlight {
     pub fn abandon(&self) {
         self.event.abandon();
     }
-}
 
-fn trouble(failure: DriverFailure) -> Trouble {
-    let nothing_runs = ends_all_work(failure);
-    if nothing_runs { Trouble::Failed(failure.into()) } else { Trouble::Unknown(failure.into()) }
+    fn trouble(&self, driver: &Driver, failure: DriverFailure) -> Trouble {
+        if !ends_all_work(failure) {
+            return Trouble::Unknown(failure.into());
+        }
+        self.event.end(driver);
+        Trouble::Failed(failure.into())
+    }
 }
