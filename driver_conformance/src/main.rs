@@ -9,6 +9,7 @@
 mod checks;
 mod describe;
 mod driver;
+mod leave;
 mod options;
 mod run;
 mod verdict;

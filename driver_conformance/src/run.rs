@@ -3,6 +3,7 @@
 use crate::checks::{self, Check, Session, Stage};
 use crate::driver::status::{self, Status};
 use crate::driver::{calls, table};
+use crate::leave;
 use crate::options::Options;
 use crate::verdict::{Must, Outcome, Verdict};
 use std::sync::mpsc;
@@ -97,8 +98,7 @@ pub(crate) fn run(options: &Options) -> Result<usize, String> {
             if expected == checks::FINISHES {
                 println!("the checks after it were not run");
                 counts.close();
-                // Its thread cannot be ended, and the driver's exit handlers may hang as it does.
-                std::process::exit(1);
+                leave::at_once(1);
             }
         }
         if stage == Stage::Context {
@@ -157,8 +157,7 @@ fn run_one(check: &'static Check, session: &Session) -> Outcome {
         }
         Err(mpsc::RecvTimeoutError::Disconnected) => {
             let _ = thread.join();
-            let expected = "the check itself to work".into();
-            Err(Verdict::Failed { expected, got: "a panic in it".into() })
+            Err(Verdict::panicked())
         }
     }
 }

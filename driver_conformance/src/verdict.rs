@@ -18,6 +18,11 @@ impl Verdict {
         Verdict::Skipped(format!("the driver has no {entry_point}"))
     }
 
+    /// A thread of the check's ended in a panic, which is a bug of the check.
+    pub(crate) fn panicked() -> Self {
+        Verdict::Failed { expected: "the check itself to work".into(), got: "a panic in it".into() }
+    }
+
     pub(crate) fn skipped(why: impl Into<String>) -> Self {
         Verdict::Skipped(why.into())
     }

@@ -138,6 +138,15 @@ fn the_simulated_driver_conforms() {
 }
 
 #[test]
+fn the_suite_leaves_nothing_behind_and_breaks_no_rule() {
+    let output = on_the_simulator(&[], &[("SIMCUDA_REPORT", "1")]);
+    let text = standard_error(&output);
+    let expected = "0 device blocks (0 bytes), 0 pinned blocks (0 bytes), 0 registered blocks, 0 contexts, 0 streams, \
+                    0 events; 0 violations";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn with_one_device_what_needs_two_is_skipped() {
     let output = on_the_simulator(&["--only", "two devices"], &[("SIMCUDA_DEVICES", "1")]);
     let text = standard_output(&output);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::abi::{Address, Handle, INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use crate::space::{self, Space};
-use crate::state::{CHANGED, Guard, State, wait};
+use crate::state::{CHANGED, Guard, State};
 
 /// What a block is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,6 +171,9 @@ impl State {
             pending: AtomicUsize::new(0),
             moving: AtomicUsize::new(0),
         });
+        if !memory.is_on_device() {
+            self.pinned += bytes;
+        }
         let device = &mut self.devices[device];
         device.used += taken;
         let available = device.available();
@@ -216,14 +219,20 @@ pub fn release(mut guard: Guard, block: &Arc<Block>) -> Guard {
             format!("0x{:x} ({} bytes) was freed while a queued operation needed it", block.start, block.bytes);
         state.violation(sentence);
     }
+    if !block.is_on_device() {
+        state.pinned -= block.bytes;
+    }
     if let Some(device) = state.devices.get_mut(block.device) {
         device.used = device.used.saturating_sub(block.taken);
+        if block.memory == Memory::FromPool {
+            device.pool.freed(block.taken);
+        }
         if let Some(space) = device.space.as_mut().filter(|_| block.memory.is_out_of_reach()) {
             space.give_back(block.start, block.taken);
         }
     }
     while !block.memory.is_out_of_reach() && block.moving.load(Ordering::Relaxed) > 0 {
-        guard = wait(&CHANGED, guard);
+        guard = CHANGED.wait(guard);
     }
     if matches!(block.memory, Memory::Managed | Memory::Pinned(_)) {
         space::unmap_host(block.start, block.bytes);

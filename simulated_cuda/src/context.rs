@@ -1,12 +1,12 @@
 //! Contexts, primary and created, and what each thread has current.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::abi::{CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, INVALID_VALUE, Outcome, Status};
 use crate::block;
-use crate::state::{CHANGED, Guard, Kind, State, wait};
+use crate::state::{CHANGED, Guard, Kind, State};
 use crate::stream::{Stream, Token};
 
 /// A context. A primary one exists as long as its device, and is alive while it is retained.
@@ -22,11 +22,11 @@ pub struct Context {
     pub broken: Option<Status>,
     pub legacy: Arc<Stream>,
     /// The default streams of threads that use theirs, by the thread's number.
-    pub per_thread: HashMap<u32, Arc<Stream>>,
+    pub per_thread: BTreeMap<u32, Arc<Stream>>,
     /// All streams but the legacy one; destroyed ones until their work is done.
     pub streams: Vec<Arc<Stream>>,
     /// Contexts whose memory it may use.
-    pub peers: HashSet<Handle>,
+    pub peers: BTreeSet<Handle>,
 }
 
 impl Context {
@@ -41,9 +41,9 @@ impl Context {
             flags,
             broken: None,
             legacy: Stream::new(0, handle, true, true, 0),
-            per_thread: HashMap::new(),
+            per_thread: BTreeMap::new(),
             streams: Vec::new(),
-            peers: HashSet::new(),
+            peers: BTreeSet::new(),
         }
     }
 
@@ -155,7 +155,7 @@ pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
         other.peers.remove(&handle);
     }
     while streams.iter().any(|stream| stream.is_running()) {
-        guard = wait(&CHANGED, guard);
+        guard = CHANGED.wait(guard);
     }
     let state = &mut *guard;
     let lost: Vec<Handle> = state.streams.values().filter(|s| s.context == handle).map(|s| s.handle).collect();
@@ -174,6 +174,6 @@ pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
             guard = block::release(guard, &block);
         }
     }
-    CHANGED.notify_all();
+    CHANGED.raise();
     guard
 }

@@ -9,6 +9,7 @@ use crate::abi::{
 use crate::context::{Context, discard_old, end, pop, push, top_of_stack};
 use crate::log::enter;
 use crate::state::state;
+use crate::stream_calls::PRIORITIES;
 
 /// The flags that `cuCtxCreate` and `cuDevicePrimaryCtxSetFlags` know.
 const FLAGS: u32 = 0xFF;
@@ -183,6 +184,16 @@ pub extern "C" fn cuCtxGetFlags(flags: Out<c_uint>) -> c_int {
     enter("cuCtxGetFlags", |_| {
         let mut state = state();
         flags.put(state.context_or_current(0)?.flags)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) -> c_int {
+    enter("cuCtxGetStreamPriorityRange", |_| {
+        state().current()?;
+        least.put_if_wanted(PRIORITIES.1);
+        greatest.put_if_wanted(PRIORITIES.0);
+        Ok(())
     })
 }
 

@@ -112,7 +112,7 @@ pub extern "C" fn simcuda_reset() {
         device.total = settings::memory();
         device.pool.forget();
     }
-    CHANGED.notify_all();
+    CHANGED.raise();
     drop(guard);
     let mut log = log();
     log.clear();
@@ -149,7 +149,7 @@ pub extern "C" fn simcuda_hold_streams() {
 #[unsafe(no_mangle)]
 pub extern "C" fn simcuda_release_streams() {
     state().held = false;
-    CHANGED.notify_all();
+    CHANGED.raise();
 }
 
 #[unsafe(no_mangle)]

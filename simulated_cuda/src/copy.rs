@@ -54,10 +54,13 @@ impl Plan {
         [&self.to, &self.from].into_iter().filter_map(|span| span.block.clone()).collect()
     }
 
-    /// The contexts of the memory, other than `context`.
+    /// The contexts other than `context` whose work a copy within devices is ordered with.
     fn other_contexts(&self, context: Handle) -> Vec<Handle> {
+        if !self.is_within_devices() {
+            return Vec::new();
+        }
         let blocks = [&self.to, &self.from].into_iter().filter_map(|span| span.block.as_ref());
-        blocks.filter(|block| block.is_on_device()).map(|block| block.context).filter(|c| *c != context).collect()
+        blocks.map(|block| block.context).filter(|other| *other != context).collect()
     }
 
     fn is_within_devices(&self) -> bool {
@@ -86,36 +89,31 @@ fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize, direct
     }
     let plan = Plan::new(&guard, to, from, bytes, direction)?;
     call.copy(plan.kind, bytes);
-    let others = plan.other_contexts(context);
-    drop(copy_in_legacy_stream(guard, context, plan, &others)?);
+    drop(copy_in_legacy_stream(guard, context, plan)?);
     state().current().map(|_| ())
 }
 
-/// Copies when all work of the blocking streams of `context` and of the legacy streams of `others` is done, and before
-/// all of theirs that comes later: copies between devices are ordered with the work of both ("Multi-device system",
-/// CUDA C++ Programming Guide). Within devices the host need not wait.
-fn copy_in_legacy_stream(mut guard: Guard, context: Handle, plan: Plan, others: &[Handle]) -> Outcome<Guard> {
+/// Copies when all work of the blocking streams is done, and before all of theirs that comes later. A copy between
+/// devices is so ordered with the work of both ("Multi-device system", CUDA C++ Programming Guide), and the host need
+/// not wait for a copy within devices.
+fn copy_in_legacy_stream(mut guard: Guard, context: Handle, plan: Plan) -> Outcome<Guard> {
     let legacy = guard.legacy_stream(context)?;
-    let others: Vec<Arc<Stream>> = others.iter().filter_map(|other| guard.legacy_stream(*other).ok()).collect();
+    let others: Vec<Arc<Stream>> =
+        plan.other_contexts(context).into_iter().filter_map(|other| guard.legacy_stream(other).ok()).collect();
     let mut after: Vec<Token> = Vec::new();
     for other in &others {
         after.extend(guard.predecessors(other));
         after.push(other.last());
     }
     let blocks = plan.blocks();
-    let may_return_early = plan.is_within_devices();
+    let host_waits = !plan.is_within_devices();
     let action = Action::Copy { to: plan.to, from: Source::Memory(plan.from) };
-    let waits = !may_return_early || guard.could_start(&legacy, &after) && guard.predecessors(&legacy).is_empty();
-    let mut done = None;
-    if waits {
-        guard = run_in_turn(guard, &legacy, after, blocks, action);
-    } else {
-        done = Some(guard.queue(&legacy, after, action, blocks));
+    if host_waits || (guard.could_start(&legacy, &after) && guard.predecessors(&legacy).is_empty()) {
+        return Ok(run_in_turn(guard, &legacy, after, blocks, action));
     }
-    if let Some(token) = done {
-        for other in &others {
-            guard.queue(other, vec![token.clone()], Action::Join, Vec::new());
-        }
+    let copy = guard.queue(&legacy, after, action, blocks);
+    for other in &others {
+        guard.queue(other, vec![copy.clone()], Action::Join, Vec::new());
     }
     Ok(guard)
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use crate::abi::{Buffer, Handle, INVALID_DEVICE, INVALID_VALUE, Out, Outcome, Uuid};
+use crate::abi::{Buffer, Handle, INVALID_DEVICE, INVALID_VALUE, Out, Outcome, Text, Uuid};
 use crate::context::Context;
 use crate::log::{Call, enter};
 use crate::pool::Pool;
@@ -139,6 +139,52 @@ pub extern "C" fn cuDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_
         state.device(device)?;
         state.device(peer)?;
         can.put(c_int::from(device != peer))
+    })
+}
+
+/// Domain, bus and device, as `lspci` writes them.
+fn bus_id(number: usize) -> String {
+    format!("0000:{:02X}:00.0", number + 1)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetPCIBusId(id: Buffer, length: c_int, device: c_int) -> c_int {
+    about("cuDeviceGetPCIBusId", device, |_, device| {
+        let length = usize::try_from(length).ok().filter(|length| *length > 0).ok_or(INVALID_VALUE)?;
+        if id.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        id.put_text(length, &bus_id(device.number));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetByPCIBusId(device: Out<c_int>, id: Text) -> c_int {
+    enter("cuDeviceGetByPCIBusId", |_| {
+        let id = id.as_str().ok_or(INVALID_VALUE)?;
+        let state = state();
+        let found = state.devices.iter().position(|device| bus_id(device.number).eq_ignore_ascii_case(id));
+        device.put(found.ok_or(INVALID_DEVICE)? as c_int)
+    })
+}
+
+/// PERFORMANCE_RANK, ACCESS_SUPPORTED, NATIVE_ATOMIC_SUPPORTED and CUDA_ARRAY_ACCESS_SUPPORTED.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetP2PAttribute(value: Out<c_int>, attribute: c_int, from: c_int, to: c_int) -> c_int {
+    enter("cuDeviceGetP2PAttribute", |call| {
+        call.number("attribute", attribute);
+        let mut state = state();
+        state.device(from)?;
+        state.device(to)?;
+        if from == to {
+            return Err(INVALID_DEVICE);
+        }
+        match attribute {
+            2 => value.put(1),
+            1 | 3 | 4 => value.put(0),
+            _ => Err(INVALID_VALUE),
+        }
     })
 }
 

@@ -20,7 +20,7 @@
 //! - `space`, `block`: address ranges of devices, host memory with guards; blocks, and what an address belongs to.
 //! - `memory`, `pinned`, `pool`, `pointer`: the calls about memory.
 //! - `copy`, `fill`: which ranges, in which stream, and who waits.
-//! - `stream`, `operation`: queues, their threads, the order, and what an operation does. `event`,
+//! - `stream`, `signal`, `operation`: queues, their threads, the order, and what an operation does. `event`,
 //!   `stream_calls`: the calls about them.
 //! - `errors`, `proc_address`, `unsupported`: names, addresses, and refusals.
 //!
@@ -53,6 +53,7 @@ mod pool;
 mod proc_address;
 mod process;
 mod settings;
+mod signal;
 mod space;
 mod state;
 mod stream;

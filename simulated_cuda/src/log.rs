@@ -1,6 +1,6 @@
 //! What every call passes through: checks of the process, the count, injected faults, and the log.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
 use std::fmt::{Display, LowerHex, Write as _};
 use std::io::Write as _;
@@ -24,8 +24,8 @@ struct Fault {
 
 /// The counts, the text and the faults.
 pub struct Log {
-    calls: HashMap<&'static str, usize>,
-    copies: HashMap<(&'static str, usize), usize>,
+    calls: BTreeMap<&'static str, usize>,
+    copies: BTreeMap<(&'static str, usize), usize>,
     lines: VecDeque<String>,
     length: usize,
     dropped: usize,
@@ -35,8 +35,8 @@ pub struct Log {
 
 static LOG: LazyLock<Mutex<Log>> = LazyLock::new(|| {
     let mut log = Log {
-        calls: HashMap::new(),
-        copies: HashMap::new(),
+        calls: BTreeMap::new(),
+        copies: BTreeMap::new(),
         lines: VecDeque::new(),
         length: 0,
         dropped: 0,

@@ -84,7 +84,7 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
             move_or_fill(action);
             guard = state();
             blocks.iter().for_each(|block| block.end_use());
-            CHANGED.notify_all();
+            CHANGED.raise();
             guard
         }
         Action::Host(function, argument) => {
@@ -93,15 +93,7 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
             state()
         }
         Action::Free(block) if block.is_freed() => guard,
-        Action::Free(block) => {
-            // This operation's own expectation is no reason to complain.
-            guard = block::release(guard, &block);
-            let pool_device = block.device;
-            if let Some(device) = guard.devices.get_mut(pool_device) {
-                device.pool.freed(block.taken);
-            }
-            guard
-        }
+        Action::Free(block) => block::release(guard, &block),
     };
     blocks.iter().for_each(|block| block.forget_use());
     guard

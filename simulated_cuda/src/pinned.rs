@@ -10,18 +10,12 @@ use crate::abi::{
 use crate::block::{self, Memory};
 use crate::log::{Call, enter};
 use crate::space;
-use crate::state::{State, state};
+use crate::state::state;
 
 /// PORTABLE, DEVICEMAP, WRITECOMBINED.
 const ALLOC_FLAGS: c_uint = 7;
 /// PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY.
 const REGISTER_FLAGS: c_uint = 15;
-
-impl State {
-    fn pinned_bytes(&self) -> usize {
-        self.blocks.values().filter(|block| matches!(block.memory, Memory::Pinned(_))).map(|block| block.bytes).sum()
-    }
-}
 
 fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, flags: c_uint) -> Outcome {
     call.number("bytes", bytes);
@@ -33,7 +27,7 @@ fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, flags: c_uint)
         return Err(INVALID_VALUE);
     }
     // What is page-locked cannot be more than there is.
-    if state.pinned_bytes().saturating_add(bytes) > space::physical_memory() {
+    if state.pinned.saturating_add(bytes) > space::physical_memory() {
         return Err(OUT_OF_MEMORY);
     }
     let start = space::map_host(bytes).ok_or(OUT_OF_MEMORY)?;
@@ -111,8 +105,13 @@ pub extern "C" fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: c_
             return Err(INVALID_VALUE);
         }
         let before = state.blocks.range(..end).next_back();
-        if before.is_some_and(|(_, block)| block.end() > address) {
-            return Err(HOST_MEMORY_ALREADY_REGISTERED);
+        match before.filter(|(_, block)| block.end() > address) {
+            Some((_, block)) if block.is_on_device() => return Err(INVALID_VALUE),
+            Some(_) => return Err(HOST_MEMORY_ALREADY_REGISTERED),
+            None => {}
+        }
+        if state.pinned.saturating_add(bytes) > space::physical_memory() {
+            return Err(OUT_OF_MEMORY);
         }
         // A device's addresses are mapped too, but not the host's.
         state.span(address, bytes)?;

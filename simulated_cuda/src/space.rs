@@ -24,6 +24,8 @@ const RECENT: usize = 64;
 
 /// The address range of a device.
 pub struct Space {
+    /// The memory of the device that it was made for.
+    total: usize,
     seen: Address,
     kept: Address,
     length: usize,
@@ -59,7 +61,7 @@ impl Space {
             if let Some(seen) = map(length, libc::PROT_NONE) {
                 if let Some(kept) = map(length, libc::PROT_READ | libc::PROT_WRITE) {
                     let holes = BTreeMap::from([(0, length)]);
-                    return Some(Space { seen, kept, length, holes, recent: Vec::new() });
+                    return Some(Space { total, seen, kept, length, holes, recent: Vec::new() });
                 }
                 unmap(seen, length);
             }
@@ -77,7 +79,7 @@ impl Space {
 
     /// Whether the range is long enough for a device with `total` bytes.
     pub fn suffices(&self, total: usize) -> bool {
-        total.checked_mul(2).is_some_and(|needed| needed <= self.length)
+        total <= self.total || total.checked_mul(2).is_some_and(|needed| needed <= self.length)
     }
 
     /// How far the bytes are kept from where programs see them.
@@ -208,6 +210,8 @@ pub fn physical_memory() -> usize {
 pub fn is_mapped(address: Address, bytes: usize) -> bool {
     let first = address / GAP * GAP;
     let Some(end) = address.checked_add(bytes) else { return false };
-    // SAFETY: asking for an asynchronous write-back of anonymous memory does nothing but look whether it exists.
-    unsafe { libc::msync(std::ptr::with_exposed_provenance_mut(first), end - first, libc::MS_ASYNC) == 0 }
+    let mut resident = vec![0_u8; (end - first).div_ceil(GAP)];
+    let start = std::ptr::with_exposed_provenance_mut(first);
+    // SAFETY: asks about addresses, of which none is touched, and writes one byte a page into the vector.
+    unsafe { libc::mincore(start, end - first, resident.as_mut_ptr()) == 0 }
 }

@@ -1,9 +1,9 @@
 //! Everything that the driver knows, behind one lock.
 //!
-//! The lock is never held while a stream sleeps, while bytes move, or while a caller's function runs.
+//! The lock is never held while a stream sleeps, while the bytes of an operation move, or while a caller's function runs.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::abi::{Address, Handle};
@@ -13,6 +13,7 @@ use crate::device::Device;
 use crate::event::Event;
 use crate::process;
 use crate::settings;
+use crate::signal::Signal;
 use crate::stream::Stream;
 
 /// The lock on everything.
@@ -40,16 +41,18 @@ enum Fate {
 /// Everything that the driver knows.
 pub struct State {
     pub devices: Vec<Device>,
-    pub contexts: HashMap<Handle, Context>,
-    pub streams: HashMap<Handle, Arc<Stream>>,
-    pub events: HashMap<Handle, Event>,
+    pub contexts: BTreeMap<Handle, Context>,
+    pub streams: BTreeMap<Handle, Arc<Stream>>,
+    pub events: BTreeMap<Handle, Event>,
     /// All that the driver allocated or registered, by its first address.
     pub blocks: BTreeMap<Address, Arc<Block>>,
     pub violations: Vec<String>,
     pub held: bool,
     pub lag: Duration,
+    /// Bytes of host memory that are page-locked.
+    pub pinned: usize,
     /// What `simcuda_set_memory` said, by device.
-    pub memory: HashMap<usize, usize>,
+    pub memory: BTreeMap<usize, usize>,
     /// Counts the resets: contexts that threads had current before are gone.
     pub epoch: u64,
     handles: Vec<(Kind, Fate)>,
@@ -59,14 +62,15 @@ pub struct State {
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
     Mutex::new(State {
         devices: Vec::new(),
-        contexts: HashMap::new(),
-        streams: HashMap::new(),
-        events: HashMap::new(),
+        contexts: BTreeMap::new(),
+        streams: BTreeMap::new(),
+        events: BTreeMap::new(),
         blocks: BTreeMap::new(),
         violations: Vec::new(),
         held: false,
         lag: settings::lag(),
-        memory: HashMap::new(),
+        pinned: 0,
+        memory: BTreeMap::new(),
         epoch: 0,
         handles: Vec::new(),
         last_id: 0,
@@ -74,16 +78,11 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
 });
 
 /// Woken when streams are released and when bytes of a block no longer move.
-pub static CHANGED: Condvar = Condvar::new();
+pub static CHANGED: Signal = Signal::new();
 
 /// Everything, locked.
 pub fn state() -> Guard {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Waits on a condition variable.
-pub fn wait(condition: &Condvar, guard: Guard) -> Guard {
-    condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Handles lie where no process has memory, and are never given out twice, so that a stale one is always found out.

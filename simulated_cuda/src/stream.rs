@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,8 @@ use crate::abi::Handle;
 use crate::block::Block;
 use crate::operation::{Action, perform};
 use crate::process;
-use crate::state::{CHANGED, Guard, State, state, wait};
+use crate::signal::Signal;
+use crate::state::{CHANGED, Guard, State, state};
 
 /// A stream. Those that keep a `Token` of it keep it known after it is destroyed.
 pub struct Stream {
@@ -29,9 +30,9 @@ pub struct Stream {
     pub priority: i32,
     completed: AtomicU64,
     /// Woken when an operation completes, and when the stream is cancelled.
-    done: Condvar,
+    done: Signal,
     /// Woken when there is something to do.
-    work: Condvar,
+    work: Signal,
     /// Only locked by those who hold the lock on the state.
     queue: Mutex<Queue>,
 }
@@ -78,7 +79,7 @@ impl Token {
     /// Blocks the calling thread until the operation is complete.
     pub fn wait(&self, mut guard: Guard) -> Guard {
         while !self.is_done() {
-            guard = wait(&self.stream.done, guard);
+            guard = self.stream.done.wait(guard);
         }
         guard
     }
@@ -101,8 +102,8 @@ impl Stream {
             blocking,
             priority,
             completed: AtomicU64::new(0),
-            done: Condvar::new(),
-            work: Condvar::new(),
+            done: Signal::new(),
+            work: Signal::new(),
             queue: Mutex::new(queue),
         })
     }
@@ -137,7 +138,7 @@ impl Stream {
     /// Lets the stream's thread end when all is done.
     pub fn close(&self) {
         self.queue().closing = true;
-        self.work.notify_all();
+        self.work.raise();
     }
 
     /// Drops what is queued, and says how many operations that were. What is under way is completed.
@@ -155,13 +156,13 @@ impl Stream {
     }
 
     fn wake(&self) {
-        self.done.notify_all();
-        self.work.notify_all();
+        self.done.raise();
+        self.work.raise();
     }
 
     fn complete(&self, number: u64) {
         self.completed.fetch_max(number, Ordering::AcqRel);
-        self.wake();
+        self.done.raise();
     }
 
     pub fn take_worker(&self) -> Option<JoinHandle<()>> {
@@ -199,7 +200,8 @@ impl State {
         let at_once = action.is_momentary() && self.could_start(stream, &after);
         let mut queue = stream.queue();
         let number = queue.issue();
-        if at_once {
+        // What a destroyed context gets in a race with its destruction is dropped, as all that it had.
+        if at_once || queue.cancelled {
             drop(queue);
             action.happen();
             blocks.iter().for_each(|block| block.forget_use());
@@ -209,7 +211,7 @@ impl State {
             if queue.worker.is_none() {
                 queue.worker = Some(start_worker(stream));
             }
-            stream.work.notify_all();
+            stream.work.raise();
         }
         Token { stream: Arc::clone(stream), number }
     }
@@ -223,14 +225,13 @@ impl State {
             .flat_map(|context| context.streams.iter().chain([&context.legacy]))
             .for_each(|s| s.wake());
         streams.iter().for_each(|stream| stream.wake());
-        CHANGED.notify_all();
+        CHANGED.raise();
         dropped
     }
 }
 
-/// Runs `body` as an operation of `stream` in the calling thread, when its turn comes.
-///
-/// The lock is not held while it runs. `body` does not run if the stream is cancelled before.
+/// Does `action` as an operation of `stream` in the calling thread, when its turn comes; nothing, if the stream is
+/// cancelled before.
 pub fn run_in_turn(
     mut guard: Guard,
     stream: &Arc<Stream>,
@@ -283,7 +284,11 @@ fn work_off(stream: &Arc<Stream>) {
     let mut guard = state();
     loop {
         let mut queue = stream.queue();
-        if queue.cancelled || (queue.closing && queue.operations.is_empty()) {
+        if queue.cancelled {
+            return;
+        }
+        if queue.closing && queue.operations.is_empty() {
+            queue.worker = None;
             return;
         }
         let next = queue.operations.pop_front();
@@ -297,7 +302,7 @@ fn work_off(stream: &Arc<Stream>) {
             Some(operation) => {
                 guard = run_when_allowed(guard, stream, operation);
                 stream.queue().running = false;
-                CHANGED.notify_all();
+                CHANGED.raise();
             }
         }
     }
@@ -306,9 +311,9 @@ fn work_off(stream: &Arc<Stream>) {
 /// Waits for something to do; `None` if nothing came for so long that the thread is better ended. The next operation
 /// starts another.
 fn wait_a_while(guard: Guard, stream: &Stream) -> Option<Guard> {
-    let (guard, result) = stream.work.wait_timeout(guard, IDLE).unwrap_or_else(PoisonError::into_inner);
+    let (guard, timed_out) = stream.work.wait_for(guard, IDLE);
     let mut queue = stream.queue();
-    if result.timed_out() && queue.operations.is_empty() {
+    if timed_out && queue.operations.is_empty() {
         queue.worker = None;
         return None;
     }
@@ -327,14 +332,13 @@ fn run_when_allowed(mut guard: Guard, stream: &Arc<Stream>, operation: Operation
             operation.not_before.map_or_else(Default::default, |t| t.saturating_duration_since(Instant::now()));
         if stream.completed.load(Ordering::Acquire) < before {
             // An operation before this one is under way in the thread of its caller.
-            guard = wait(&stream.done, guard);
+            guard = stream.done.wait(guard);
         } else if let Some(token) = unfinished {
-            guard = wait(&token.stream.done, guard);
+            guard = token.stream.done.wait(guard);
         } else if (guard.held && !stream.legacy) || process::is_over() {
-            guard = wait(&CHANGED, guard);
+            guard = CHANGED.wait(guard);
         } else if !remaining.is_zero() {
-            let (again, _) = stream.work.wait_timeout(guard, remaining).unwrap_or_else(PoisonError::into_inner);
-            guard = again;
+            guard = stream.work.wait_for(guard, remaining).0;
         } else {
             break;
         }

@@ -20,6 +20,9 @@ const NON_BLOCKING: c_uint = 1;
 const LEGACY: Handle = 1;
 const PER_THREAD: Handle = 2;
 
+/// The greatest priority, which is the lowest number, and the least. They are remembered, and change nothing.
+pub const PRIORITIES: (c_int, c_int) = (-5, 0);
+
 impl State {
     pub fn legacy_stream(&self, context: Handle) -> Outcome<Arc<Stream>> {
         let context = self.contexts.get(&context).filter(|context| context.active).ok_or(INVALID_CONTEXT)?;
@@ -72,7 +75,8 @@ fn create(call: &mut Call, out: Out<Handle>, flags: c_uint, priority: c_int) -> 
         return Err(INVALID_VALUE);
     }
     let handle = state.new_handle(Kind::Stream);
-    let stream = Stream::new(handle, context, false, flags & NON_BLOCKING == 0, priority.clamp(-5, 0));
+    let stream =
+        Stream::new(handle, context, false, flags & NON_BLOCKING == 0, priority.clamp(PRIORITIES.0, PRIORITIES.1));
     if let Some(context) = state.contexts.get_mut(&context) {
         context.streams.push(Arc::clone(&stream));
     }

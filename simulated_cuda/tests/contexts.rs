@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::sync::Barrier;
+
 use support::*;
 
 #[test]
@@ -39,11 +41,17 @@ fn a_broken_context_does_not_disturb_another() {
 fn work_that_is_queued_when_a_context_breaks_is_not_done() {
     let simulator = Simulator::fresh();
     let (device, pinned, stream) = (simulator.device_block(512), simulator.pinned_block(512, 5), simulator.stream(0));
+    let event = simulator.event();
     (simulator.simcuda_hold_streams)();
     assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
+    assert_eq!((simulator.cuEventRecord)(event, stream), SUCCESS);
     (simulator.simcuda_break_context)(simulator.context, 700);
     (simulator.simcuda_release_streams)();
     assert_eq!((simulator.cuStreamSynchronize)(stream), 700);
+    // Another context can still wait for the stream to get there.
+    let mut other = 0;
+    assert_eq!((simulator.cuCtxCreate_v2)(&mut other, 0, 1), SUCCESS);
+    assert_eq!((simulator.cuEventSynchronize)(event), SUCCESS);
     assert_eq!(simulator.peek(device, 1), [0xCD]);
 }
 
@@ -107,19 +115,17 @@ fn a_reset_leaves_an_initialised_driver_with_nothing_in_it() {
 #[test]
 fn a_thread_that_had_a_context_current_before_a_reset_has_none_after_it() {
     let simulator = Simulator::fresh();
+    let (before, after) = (Barrier::new(2), Barrier::new(2));
     std::thread::scope(|threads| {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let simulator = &simulator;
-        let thread = threads.spawn(move || {
+        let thread = threads.spawn(|| {
             assert_eq!((simulator.cuCtxSetCurrent)(simulator.context), SUCCESS);
-            receiver.recv().unwrap();
+            before.wait();
+            after.wait();
             (simulator.cuCtxSynchronize)()
         });
-        while simulator.calls("cuCtxSetCurrent") == 0 {
-            std::thread::yield_now();
-        }
+        before.wait();
         (simulator.simcuda_reset)();
-        sender.send(()).unwrap();
+        after.wait();
         assert_eq!(thread.join().unwrap(), INVALID_CONTEXT);
     });
 }

@@ -79,3 +79,21 @@ fn statuses_have_their_names_and_unknown_ones_have_none() {
     assert_eq!((simulator.cuGetErrorName)(12_345, &mut name), INVALID_VALUE);
     assert!(name.is_null());
 }
+
+#[test]
+fn a_device_is_found_by_its_place_on_the_bus() {
+    let simulator = Simulator::fresh();
+    let (mut id, mut device) = ([0; 16], -1);
+    assert_eq!((simulator.cuDeviceGetPCIBusId)(id.as_mut_ptr(), 16, 1), SUCCESS);
+    assert_eq!((simulator.cuDeviceGetByPCIBusId)(&mut device, id.as_ptr()), SUCCESS);
+    assert_eq!(device, 1);
+    assert_eq!((simulator.cuDeviceGetByPCIBusId)(&mut device, c"0000:FF:00.0".as_ptr().cast()), INVALID_DEVICE);
+}
+
+#[test]
+fn the_list_is_sorted_and_names_nothing_twice() {
+    let names = (0..).map(|index| (library().simcuda_function)(index)).take_while(|name| !name.is_null());
+    // SAFETY: the names are C strings that live for ever.
+    let names: Vec<_> = names.map(|name| unsafe { CStr::from_ptr(name) }).collect();
+    assert!(names.is_sorted_by(|first, second| first < second));
+}

@@ -90,6 +90,17 @@ fn a_size_beyond_every_machine_is_out_of_memory() {
 }
 
 #[test]
+fn memory_that_does_not_exist_cannot_be_registered() {
+    let simulator = Simulator::fresh();
+    let nowhere = 1 << 46;
+    assert_eq!((simulator.cuMemHostRegister_v2)(nowhere, 4096, 0), INVALID_VALUE);
+    assert_eq!((simulator.cuMemHostRegister_v2)(simulator.device_block(4096), 4096, 0), INVALID_VALUE);
+    // More than the machine has, below where programs have anything.
+    assert_eq!((simulator.cuMemHostRegister_v2)(4096, 1 << 44, 0), OUT_OF_MEMORY);
+    assert_eq!(simulator.account().registered_blocks, 0);
+}
+
+#[test]
 fn the_account_says_what_is_alive() {
     let simulator = Simulator::fresh();
     simulator.device_block(1000);
@@ -180,6 +191,27 @@ fn memory_of_a_stream_comes_back_when_the_stream_gets_there() {
     assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
     assert_eq!(simulator.account().device_blocks, 0);
     assert_eq!(simulator.violations(), [""; 0]);
+}
+
+#[test]
+fn a_pool_counts_its_own_memory_alone_however_it_is_freed() {
+    const USED_CURRENT: i32 = 7;
+    let simulator = Simulator::fresh();
+    let (mut pool, mut block) = (0, 0);
+    assert_eq!((simulator.cuDeviceGetDefaultMemPool)(&mut pool, 0), SUCCESS);
+    let used = || {
+        let mut used = 0;
+        assert_eq!((simulator.cuMemPoolGetAttribute)(pool, USED_CURRENT, &mut used), SUCCESS);
+        used
+    };
+    let other = simulator.device_block(512);
+    assert_eq!((simulator.cuMemAllocAsync)(&mut block, 1024, LEGACY), SUCCESS);
+    assert_eq!(used(), 1024);
+    assert_eq!((simulator.cuMemFreeAsync)(other, LEGACY), SUCCESS);
+    assert_eq!((simulator.cuStreamSynchronize)(LEGACY), SUCCESS);
+    assert_eq!(used(), 1024);
+    assert_eq!((simulator.cuMemFree_v2)(block), SUCCESS);
+    assert_eq!(used(), 0);
 }
 
 #[test]

@@ -104,13 +104,17 @@ fn the_environment_says_how_much_memory_there_is_and_which_version() {
 
 #[test]
 fn a_call_in_a_forked_child_aborts_and_the_parent_goes_on() {
-    let simulator = Simulator::fresh();
-    let block = simulator.device_block(512);
-    let status = in_a_forked_child(|| {
-        (simulator.cuMemFree_v2)(block);
+    let output = in_a_process("a_call_in_a_forked_child_aborts_and_the_parent_goes_on", &[], |_| {
+        let simulator = Simulator::fresh();
+        let block = simulator.device_block(512);
+        let status = in_a_forked_child(|| {
+            (simulator.cuMemFree_v2)(block);
+        });
+        assert!(died_of(status, libc::SIGABRT), "{status}");
+        assert_eq!((simulator.cuMemFree_v2)(block), SUCCESS);
     });
-    assert!(died_of(status, libc::SIGABRT), "{status}");
-    assert_eq!((simulator.cuMemFree_v2)(block), SUCCESS);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("cuMemFree_v2 was called in a forked child"), "{}", said(&output));
 }
 
 #[test]

@@ -24,6 +24,17 @@ fn an_operation_of_a_held_stream_does_not_start_until_it_is_released() {
 }
 
 #[test]
+fn an_event_in_a_held_stream_that_has_nothing_to_do_is_not_reached_either() {
+    let simulator = Simulator::fresh();
+    let (event, stream) = (simulator.event(), simulator.stream(NON_BLOCKING));
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuEventRecord)(event, stream), SUCCESS);
+    assert_eq!((simulator.cuEventQuery)(event), NOT_READY);
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuEventSynchronize)(event), SUCCESS);
+}
+
+#[test]
 fn pageable_memory_is_read_by_the_call_and_pinned_memory_when_the_stream_gets_there() {
     let simulator = Simulator::fresh();
     let (first, second, stream) = (simulator.device_block(512), simulator.device_block(512), simulator.stream(0));
@@ -128,14 +139,52 @@ fn an_operation_starts_no_earlier_than_the_lag_after_it_was_queued() {
 #[test]
 fn a_fill_does_not_keep_the_host_waiting() {
     let simulator = Simulator::fresh();
-    let device = simulator.device_block(512);
-    (simulator.simcuda_set_lag)(50_000);
+    let (device, other, stream) = (simulator.device_block(512), simulator.device_block(512), simulator.stream(0));
+    let to = simulator.pinned_block(1, 0);
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemsetD8Async)(other, 1, 512, stream), SUCCESS);
     assert_eq!((simulator.cuMemsetD8_v2)(device, 1, 512), SUCCESS);
-    assert_eq!(simulator.peek(device, 1), [0xCD]);
+    assert_eq!(simulator.peek(device, 1), [0xCD], "the fill waits for the stream that blocks");
     assert_eq!((simulator.cuStreamQuery)(LEGACY), NOT_READY);
-    let mut seen = [0];
-    assert_eq!((simulator.cuMemcpy)(address_of(&seen), device, 1), SUCCESS);
-    assert_eq!(std::hint::black_box(&mut seen), &[1], "a copy comes after the fill");
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuMemcpy)(to, device, 1), SUCCESS);
+    assert_eq!(first_byte(to), 1, "a copy comes after the fill");
+}
+
+#[test]
+fn a_copy_within_the_device_does_not_keep_the_host_waiting() {
+    let simulator = Simulator::fresh();
+    let (from, to, stream) = (simulator.device_block(512), simulator.device_block(512), simulator.stream(0));
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemsetD8Async)(from, 1, 512, stream), SUCCESS);
+    assert_eq!((simulator.cuMemcpy)(to, from, 512), SUCCESS);
+    assert_eq!(simulator.peek(to, 1), [0xCD]);
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuStreamSynchronize)(LEGACY), SUCCESS);
+    assert_eq!(simulator.peek(to, 1), [1]);
+}
+
+#[test]
+fn a_copy_between_devices_waits_for_the_work_of_both_and_theirs_for_it() {
+    let simulator = Simulator::fresh();
+    let (from, stream) = (simulator.device_block(512), simulator.stream(0));
+    let mut other = 0;
+    assert_eq!((simulator.cuCtxCreate_v2)(&mut other, 0, 1), SUCCESS);
+    let (to, later) = (simulator.device_block(512), simulator.stream(0));
+    assert_eq!((simulator.cuCtxPopCurrent_v2)(&mut other), SUCCESS);
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemsetD8Async)(from, 1, 512, stream), SUCCESS);
+    assert_eq!((simulator.cuCtxPushCurrent_v2)(other), SUCCESS);
+    // The copy is queued in the other context, and waits for the fill in the first, whose next fill waits for the copy.
+    (simulator.simcuda_set_lag)(5000);
+    assert_eq!((simulator.cuMemcpy)(to, from, 512), SUCCESS);
+    (simulator.simcuda_set_lag)(0);
+    assert_eq!((simulator.cuMemsetD8Async)(to, 2, 256, later), SUCCESS);
+    assert_eq!((simulator.cuMemsetD8Async)(from, 3, 512, stream), SUCCESS);
+    assert_eq!(simulator.peek(to, 1), [0xCD]);
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuStreamSynchronize)(later), SUCCESS);
+    assert_eq!((simulator.peek(to, 1), simulator.peek(to + 256, 1)), (vec![2], vec![1]));
 }
 
 #[test]

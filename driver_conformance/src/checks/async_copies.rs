@@ -78,6 +78,7 @@ fn to_the_host_later(host: &HostBlock) -> Outcome {
     gate.await_stream()?;
     copy_to_host_async(host.at(0), here.block.at(0), BYTES, &here.stream).must()?;
     gate.is_still_shut("queueing the copy")?;
+    gate.linger();
     host.has("the host's block, with the stream held", 0x62)?;
     gate.open();
     here.stream.synchronize()?.ok()?;
@@ -110,6 +111,7 @@ fn a_copy_from_pinned_memory_waits_for_its_stream(_: &Session) -> Outcome {
     let gate = Gate::close(&here.stream)?;
     gate.await_stream()?;
     copy_to_device_async(here.block.at(0), host.at(0), BYTES, &here.stream).must()?;
+    gate.linger();
     copy_to_host_async(seen.at(0), here.block.at(0), BYTES, &other).must()?;
     other.synchronize()?.ok()?;
     gate.is_still_shut("another stream")?;
@@ -124,6 +126,7 @@ fn a_copy_in_the_device_waits_for_its_stream(_: &Session) -> Outcome {
     let gate = Gate::close(&here.stream)?;
     gate.await_stream()?;
     copy_in_device_async(second.at(0), here.block.at(0), BYTES, &here.stream).must()?;
+    gate.linger();
     copy_to_host_async(seen.at(0), second.at(0), BYTES, &other).must()?;
     other.synchronize()?.ok()?;
     gate.is_still_shut("queueing and another stream")?;
@@ -154,7 +157,7 @@ fn from_pageable_memory(bytes: usize) -> Outcome {
     let gate = Gate::close(&here.stream)?;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            gate.linger();
             gate.open();
         });
         copy_to_device_async(here.block.at(0), host.at(0), bytes, &here.stream).must()?;

@@ -38,6 +38,7 @@ fn a_fill_waits_for_its_stream(_: &Session) -> Outcome {
     let gate = Gate::close(&stream)?;
     gate.await_stream()?;
     set8_async(block.at(0), 2, BYTES, &stream).must()?;
+    gate.linger();
     copy_to_host_async(host.at(0), block.at(0), BYTES, &other).must()?;
     other.synchronize()?.ok()?;
     gate.is_still_shut("queueing and another stream")?;
@@ -75,7 +76,10 @@ fn a_fill_on_the_default_stream_does_not_wait_for_a_held_stream(_: &Session) -> 
     set8(block.at(0), 1, BYTES).must()?;
     gate.is_still_shut("the fill")?;
     event.record(&Stream::null())?.ok()?;
-    event.query()?.is(NOT_READY)
+    gate.linger();
+    event.query()?.is(NOT_READY)?;
+    gate.open();
+    event.synchronize()?.ok()
 }
 
 fn a_fill_on_the_default_stream_comes_after_a_blocking_streams_work(_: &Session) -> Outcome {
@@ -83,6 +87,7 @@ fn a_fill_on_the_default_stream_comes_after_a_blocking_streams_work(_: &Session)
     let gate = Gate::close(&stream)?;
     set8_async(block.at(0), 1, BYTES, &stream).must()?;
     set8(block.at(0), 2, BYTES).must()?;
+    gate.linger();
     gate.open();
     copy(host.at(0), block.at(0), BYTES).must()?;
     host.has("the block", 2)

@@ -119,7 +119,7 @@ fn another_thread_finds_its_context_destroyed(session: &Session) -> Outcome {
     let _ = is_ready.recv();
     let reply = created.destroy();
     drop(destroyed);
-    let outcome = other.join().unwrap_or_else(|_| Err(Verdict::skipped("its thread panicked")));
+    let outcome = other.join().unwrap_or_else(|_| Err(Verdict::panicked()));
     reply.must()?;
     outcome
 }

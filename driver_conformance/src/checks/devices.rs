@@ -15,7 +15,11 @@ pub(crate) const CHECKS: &[Check] = &[
     check!(Init, a_device_has_memory, "Driver API, Device Management, cuDeviceTotalMem"),
     check!(Init, both_ways_to_the_compute_capability_agree, "Driver API, Device Management, cuDeviceGetAttribute"),
     check!(Init, a_warp_has_32_threads, "Programming Guide, Hardware Implementation, SIMT Architecture"),
-    check!(Init, a_block_may_have_many_threads, "Programming Guide, Compute Capabilities, Technical Specifications"),
+    check!(
+        Init,
+        a_block_may_have_many_threads,
+        "Programming Guide, Compute Capabilities, Features and Technical Specifications"
+    ),
     check!(Init, host_and_device_share_addresses, "Driver API, Unified Addressing, Supported Platforms"),
     check!(Init, an_unknown_attribute_is_refused, "Driver API, Device Management, cuDeviceGetAttribute"),
     check!(Init, an_attribute_of_no_device_is_refused, "Driver API, Device Management, cuDeviceGetAttribute"),

@@ -44,6 +44,7 @@ fn an_event_behind_work_is_not_ready(_: &Session) -> Outcome {
     let (stream, event) = (Stream::new(STREAM_NON_BLOCKING)?, Event::new(EVENT_DISABLE_TIMING)?);
     let gate = Gate::close(&stream)?;
     event.record(&stream)?.ok()?;
+    gate.linger();
     event.query()?.is(NOT_READY)?;
     gate.is_still_shut("recording and asking")?;
     gate.open();
@@ -90,6 +91,7 @@ fn a_wait_keeps_what_the_event_had_captured(_: &Session) -> Outcome {
     diary.note(1, &waits)?;
     event.record(&idle)?.ok()?;
     event.synchronize()?.ok()?;
+    gate.linger();
     waits.query()?.is(NOT_READY)?;
     equal("the calls", vec![], diary.pages())?;
     gate.is_still_shut("the second recording")?;

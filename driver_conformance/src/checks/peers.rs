@@ -4,6 +4,9 @@ use super::{Check, Session, check};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy, copy_peer};
 use crate::driver::calls;
 use crate::driver::numbers::pointer;
+use crate::driver::status::{
+    INVALID_VALUE, PEER_ACCESS_ALREADY_ENABLED, PEER_ACCESS_NOT_ENABLED, PEER_ACCESS_UNSUPPORTED,
+};
 use crate::driver::table::Handle;
 use crate::verdict::{Must, Outcome, Verdict, differ, ensure, equal};
 
@@ -22,6 +25,21 @@ pub(crate) const CHECKS: &[Check] = &[
         Context,
         pinned_memory_serves_every_device,
         "Driver API, Memory Management, cuMemHostAlloc: unified addressing"
+    ),
+    check!(
+        Context,
+        peer_access_is_enabled_once,
+        "Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess, cuCtxDisablePeerAccess"
+    ),
+    check!(
+        Context,
+        peer_access_that_is_not_enabled_is_not_disabled,
+        "Driver API, Peer Context Memory Access, cuCtxDisablePeerAccess"
+    ),
+    check!(
+        Context,
+        peer_access_is_enabled_without_flags,
+        "Driver API, Peer Context Memory Access, cuCtxEnablePeerAccess"
     ),
 ];
 
@@ -135,4 +153,26 @@ fn pinned_memory_serves_every_device(session: &Session) -> Outcome {
         copy(pinned.at(0), other.at(0), BYTES).must()
     })?;
     pinned.has_pattern("what came back", 3)
+}
+
+fn peer_access_is_enabled_once(session: &Session) -> Outcome {
+    let second = Second::new(session)?;
+    if calls::can_access_peer(session.device, second.device).must()? == 0 {
+        return calls::enable_peer_access(second.context, 0)?.is(PEER_ACCESS_UNSUPPORTED);
+    }
+    calls::enable_peer_access(second.context, 0).must()?;
+    let again = calls::enable_peer_access(second.context, 0);
+    calls::disable_peer_access(second.context).must()?;
+    again?.is(PEER_ACCESS_ALREADY_ENABLED)
+}
+
+/// Of two devices that do not reach each other, nothing is enabled either.
+fn peer_access_that_is_not_enabled_is_not_disabled(session: &Session) -> Outcome {
+    calls::disable_peer_access(Second::new(session)?.context)?.is(PEER_ACCESS_NOT_ENABLED)
+}
+
+fn peer_access_is_enabled_without_flags(session: &Session) -> Outcome {
+    let second = Second::new(session)?;
+    // Where there is no access at all, either reason may come first.
+    calls::enable_peer_access(second.context, 1 << 20)?.is_one_of(&[INVALID_VALUE, PEER_ACCESS_UNSUPPORTED])
 }

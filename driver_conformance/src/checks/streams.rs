@@ -21,6 +21,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check!(Context, without_a_context_the_default_stream_is_nowhere, "Driver API, Stream Management, cuStreamGetCtx"),
     check!(Context, a_stream_of_priority_works_as_any, "Driver API, Stream Management, cuStreamCreateWithPriority"),
     check!(Context, a_stream_runs_in_order, "Driver API, Execution Control, cuLaunchHostFunc"),
+    check!(Context, a_callback_is_told_its_stream_and_status, "Driver API, Stream Management, cuStreamAddCallback"),
     check!(Context, a_held_stream_is_not_ready, "Driver API, Stream Management, cuStreamQuery"),
     check!(Context, waiting_for_a_stream_waits_for_all_of_it, "Driver API, Stream Management, cuStreamSynchronize"),
     check!(Context, waiting_for_the_context_waits_for_every_stream, "Driver API, Context Management, cuCtxSynchronize"),
@@ -131,6 +132,15 @@ fn a_stream_runs_in_order(_: &Session) -> Outcome {
     equal("the calls", (0..20).collect::<Vec<_>>(), diary.pages())
 }
 
+fn a_callback_is_told_its_stream_and_status(_: &Session) -> Outcome {
+    let (stream, diary) = (Stream::new(STREAM_NON_BLOCKING)?, Diary::default());
+    diary.note(1, &stream)?;
+    diary.note_by_callback(2, &stream)?;
+    diary.note(3, &stream)?;
+    stream.synchronize()?.ok()?;
+    equal("the calls", vec![1, 2, 3], diary.pages())
+}
+
 fn a_held_stream_is_not_ready(_: &Session) -> Outcome {
     let stream = Stream::new(STREAM_NON_BLOCKING)?;
     let gate = Gate::close(&stream)?;
@@ -147,7 +157,10 @@ fn waiting_for_a_stream_waits_for_all_of_it(_: &Session) -> Outcome {
     let (gate, diary) = (Gate::close(&stream)?, Diary::default());
     diary.note(1, &stream)?;
     std::thread::scope(|scope| {
-        scope.spawn(|| gate.open());
+        scope.spawn(|| {
+            gate.linger();
+            gate.open();
+        });
         stream.synchronize()?.ok()
     })?;
     ensure(gate.was_passed(), "the stream to have gone on", "it was still held")?;
@@ -160,7 +173,10 @@ fn waiting_for_the_context_waits_for_every_stream(_: &Session) -> Outcome {
     diary.note(1, &other)?;
     diary.note(1, &blocking)?;
     std::thread::scope(|scope| {
-        scope.spawn(|| gate.open());
+        scope.spawn(|| {
+            gate.linger();
+            gate.open();
+        });
         calls::synchronize()?.ok()
     })?;
     equal("the calls", vec![1, 1], diary.pages())
@@ -182,6 +198,7 @@ fn the_default_stream_waits_for_a_blocking_stream(_: &Session) -> Outcome {
     let gate = Gate::close(&stream)?;
     gate.await_stream()?;
     event.record(&Stream::null())?.ok()?;
+    gate.linger();
     event.query()?.is(NOT_READY)?;
     gate.is_still_shut("recording an event")?;
     gate.open();
@@ -197,6 +214,7 @@ fn a_blocking_stream_waits_for_the_default_stream(_: &Session) -> Outcome {
     // An event alone may count as no work: what it captures is what lies behind the gate.
     let diary = Diary::default();
     diary.note(1, &stream)?;
+    gate.linger();
     stream.query()?.is(NOT_READY)?;
     equal("the calls", vec![], diary.pages())?;
     gate.is_still_shut("queueing")?;
@@ -242,7 +260,10 @@ fn a_copy_comes_after_a_blocking_streams_work(_: &Session) -> Outcome {
     let gate = Gate::close(&stream)?;
     set8_async(block.at(0), 2, BYTES, &stream).must()?;
     std::thread::scope(|scope| {
-        scope.spawn(|| gate.open());
+        scope.spawn(|| {
+            gate.linger();
+            gate.open();
+        });
         copy(host.at(0), block.at(0), BYTES).must()
     })?;
     host.has("the block", 2)
@@ -253,6 +274,7 @@ fn null_and_the_legacy_handle_are_one_stream(_: &Session) -> Outcome {
     let gate = Gate::close(&Stream::legacy())?;
     gate.await_stream()?;
     diary.note(1, &Stream::null())?;
+    gate.linger();
     Stream::null().query()?.is(NOT_READY)?;
     Stream::legacy().query()?.is(NOT_READY)?;
     gate.open();
@@ -276,6 +298,7 @@ fn a_stream_waits_for_another_ones_event(_: &Session) -> Outcome {
     event.record(&first)?.ok()?;
     second.wait(&event)?.ok()?;
     diary.note(2, &second)?;
+    gate.linger();
     second.query()?.is(NOT_READY)?;
     equal("the calls", vec![], diary.pages())?;
     gate.is_still_shut("queueing")?;

@@ -44,14 +44,14 @@ fn elsewhere(context: Handle, work: impl FnOnce() -> Outcome + Send) -> Outcome 
             calls::set_current(context).must()?;
             work()
         });
-        thread.join().unwrap_or_else(|_| Err(Verdict::skipped("its thread panicked")))
+        thread.join().unwrap_or_else(|_| Err(Verdict::panicked()))
     })
 }
 
 fn a_new_thread_has_no_current_context(_: &Session) -> Outcome {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| equal("the current context", 0, calls::current().must()?));
-        thread.join().unwrap_or_else(|_| Err(Verdict::skipped("its thread panicked")))
+        thread.join().unwrap_or_else(|_| Err(Verdict::panicked()))
     })
 }
 
@@ -111,17 +111,13 @@ fn many_threads_allocate_copy_and_free_at_once(session: &Session) -> Outcome {
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|seed| scope.spawn(move || work(seed))).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(Verdict::skipped("its thread panicked"))))
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(Verdict::panicked())))
     })
 }
 
 fn threads_initialize_again_at_once(_: &Session) -> Outcome {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| calls::init(0)?.ok())).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(Verdict::skipped("its thread panicked"))))
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(Verdict::panicked())))
     })
 }

@@ -63,6 +63,8 @@ impl DeviceBlock {
 
 impl Drop for DeviceBlock {
     fn drop(&mut self) {
+        // A check that failed half-way may have left work in flight.
+        let _ = calls::synchronize();
         // In a context that is gone, or in none, the driver refuses it, and the block went with its context.
         let _ = calls::memory_free(self.address);
     }

@@ -184,6 +184,14 @@ pub(crate) fn synchronize() -> Done {
     Ok(call!(cuCtxSynchronize))
 }
 
+pub(crate) fn enable_peer_access(context: Handle, flags: u32) -> Done {
+    Ok(call!(cuCtxEnablePeerAccess, context, flags))
+}
+
+pub(crate) fn disable_peer_access(context: Handle) -> Done {
+    Ok(call!(cuCtxDisablePeerAccess, context))
+}
+
 pub(crate) fn memory_alloc(bytes: usize) -> Answer<Address> {
     let mut address = 0;
     Ok((call!(cuMemAlloc_v2, &mut address, bytes), address))

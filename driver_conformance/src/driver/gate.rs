@@ -3,6 +3,8 @@
 
 use super::calls::call;
 use super::queues::Stream;
+use super::status::{SUCCESS, Status};
+use super::table::Handle;
 use crate::verdict::{Outcome, Verdict, ensure};
 use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,6 +12,9 @@ use std::time::{Duration, Instant};
 
 /// A gate opens by itself after so long: a call that waits for a held stream makes a check fail, not hang.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A driver that keeps the rules passes however long it is; one that does not is found out if this is long enough.
+const LINGER: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
 struct State {
@@ -77,6 +82,11 @@ impl Gate {
         ensure(entered, "the stream to call its host function", "no call for seconds")
     }
 
+    /// Gives work that must not start before the gate opens the time to start all the same.
+    pub(crate) fn linger(&self) {
+        std::thread::sleep(LINGER);
+    }
+
     /// That nothing between closing and here has waited for the held stream.
     pub(crate) fn is_still_shut(&self, what: &str) -> Outcome {
         let shut = !self.0.lock().expired;
@@ -101,6 +111,7 @@ pub(crate) struct Diary(Arc<Mutex<Vec<u32>>>);
 
 struct Entry {
     diary: Diary,
+    stream: Handle,
     number: u32,
 }
 
@@ -110,6 +121,13 @@ unsafe extern "C" fn write_down(user: *mut c_void) {
     entry.diary.lock().push(entry.number);
 }
 
+unsafe extern "C" fn write_down_with_status(stream: Handle, status: Status, user: *mut c_void) {
+    // SAFETY: `Diary::note_by_callback` leaked it for this function, which is called once.
+    let entry = unsafe { Box::from_raw(user.cast::<Entry>()) };
+    let as_documented = stream == entry.stream && status == SUCCESS;
+    entry.diary.lock().push(if as_documented { entry.number } else { u32::MAX });
+}
+
 impl Diary {
     fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -117,9 +135,19 @@ impl Diary {
 
     /// Queues a function that writes the number down.
     pub(crate) fn note(&self, number: u32, stream: &Stream) -> Outcome {
-        let entry = Box::into_raw(Box::new(Entry { diary: self.clone(), number }));
-        let reply = call!(cuLaunchHostFunc, stream.handle(), write_down, entry.cast());
+        let reply = call!(cuLaunchHostFunc, stream.handle(), write_down, self.entry(number, stream));
         reply.ok()
+    }
+
+    /// The same by the older call, which tells the function its stream and status.
+    pub(crate) fn note_by_callback(&self, number: u32, stream: &Stream) -> Outcome {
+        let entry = self.entry(number, stream);
+        let reply = call!(cuStreamAddCallback, stream.handle(), write_down_with_status, entry, 0);
+        reply.ok()
+    }
+
+    fn entry(&self, number: u32, stream: &Stream) -> *mut c_void {
+        Box::into_raw(Box::new(Entry { diary: self.clone(), stream: stream.handle(), number })).cast()
     }
 
     pub(crate) fn pages(&self) -> Vec<u32> {

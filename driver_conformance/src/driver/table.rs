@@ -13,6 +13,8 @@ pub(crate) type Handle = usize;
 pub(crate) type Address = u64;
 /// A host function that a stream calls.
 pub(crate) type HostFunction = unsafe extern "C" fn(*mut c_void);
+/// One that is told the stream and its status.
+pub(crate) type StreamCallback = unsafe extern "C" fn(Handle, Status, *mut c_void);
 
 macro_rules! entry_points {
     ($($name:ident($($argument:ty),*);)*) => {
@@ -65,6 +67,8 @@ entry_points! {
     cuCtxGetApiVersion(Handle, *mut c_uint);
     cuCtxGetFlags(*mut c_uint);
     cuCtxSynchronize();
+    cuCtxEnablePeerAccess(Handle, c_uint);
+    cuCtxDisablePeerAccess(Handle);
     cuMemAlloc_v2(*mut Address, usize);
     cuMemAllocManaged(*mut Address, usize, c_uint);
     cuMemFree_v2(Address);
@@ -101,6 +105,7 @@ entry_points! {
     cuStreamWaitEvent(Handle, Handle, c_uint);
     cuStreamGetCtx(Handle, *mut Handle);
     cuStreamGetFlags(Handle, *mut c_uint);
+    cuStreamAddCallback(Handle, StreamCallback, *mut c_void, c_uint);
     cuLaunchHostFunc(Handle, HostFunction, *mut c_void);
     cuEventCreate(*mut Handle, c_uint);
     cuEventRecord(Handle, Handle);
