@@ -29,6 +29,7 @@ pub mod ffi;
 pub mod head;
 mod host;
 mod loaded;
+mod registered;
 mod report;
 mod settings;
 mod spread;

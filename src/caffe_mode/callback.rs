@@ -1,54 +1,35 @@
 //! The user's own answer to what `Caffe::mode()` is.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::error::{Cause, Error};
-use crate::head::Side;
+use crate::error::Error;
+use crate::registered::Slot;
 
 /// Says what `Caffe::mode()` is on the calling thread: 0 for CPU, 1 for GPU; see `syncedmem_set_mode_callback`.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_mode_callback_t = Option<unsafe extern "C-unwind" fn(user: *mut c_void) -> c_int>;
 
-struct Registered {
-    callback: syncedmem_mode_callback_t,
-    user: *mut c_void,
-}
-
-/// Never freed once registered: another thread may have just loaded it.
-static REGISTERED: AtomicPtr<Registered> = AtomicPtr::new(std::ptr::null_mut());
+static REGISTERED: Slot<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = Slot::empty();
 
 /// Registers a callback, or none.
 ///
 /// # Safety
 /// Both stay usable for the rest of the process.
 pub unsafe fn set(callback: syncedmem_mode_callback_t, user: *mut c_void) -> Result<(), Error> {
-    // SAFETY: malloc has no preconditions.
-    let new = unsafe { libc::malloc(size_of::<Registered>()) }.cast::<Registered>();
-    if new.is_null() {
-        return Err(Error::OutOfMemory { side: Side::Host, asked: size_of::<Registered>(), cause: Cause::Bookkeeping });
-    }
-    // SAFETY: fresh memory, large enough and aligned by malloc's contract.
-    unsafe { new.write(Registered { callback, user }) };
-    // Release: whoever acquires the pointer sees what it points to.
-    REGISTERED.store(new, Ordering::Release);
-    Ok(())
+    REGISTERED.set(callback, user)
 }
 
 /// Whether anything was ever registered.
 #[inline]
 pub fn is_registered() -> bool {
-    // Relaxed: who is told so asks for it anew.
-    !REGISTERED.load(Ordering::Relaxed).is_null()
+    !REGISTERED.is_empty()
 }
 
 /// What the registered function answers, if there is one.
 pub fn ask() -> Option<c_int> {
-    // SAFETY: null, or what `set` stored, which is never freed.
-    let registered = unsafe { REGISTERED.load(Ordering::Acquire).as_ref() }?;
-    let callback = registered.callback?;
+    let (callback, user) = REGISTERED.get()?;
     // SAFETY: whoever registered it guaranteed that it stays usable.
-    Some(unsafe { callback(registered.user) })
+    Some(unsafe { callback(user) })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "POSIX thread-specific data, allocated fallibly")]
 
 use std::cell::{Cell, UnsafeCell};
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::text::Text;
@@ -104,9 +104,4 @@ fn key() -> Option<libc::pthread_key_t> {
             Some(first - 1)
         }
     }
-}
-
-/// The sentence as a C string, for callbacks and exceptions.
-pub fn as_c_str(sentence: &Sentence) -> &CStr {
-    CStr::from_bytes_until_nul(sentence.as_bytes_with_nul()).unwrap_or_default()
 }

@@ -5,13 +5,13 @@ use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 
 use crate::error::Error;
-use crate::ffi::per_thread::{Sentence, as_c_str};
+use crate::ffi::per_thread::Sentence;
 
 /// Throws `std::bad_alloc` for memory that ran out, `std::runtime_error` with `sentence` for the rest.
 /// Returns only if the process has nothing to throw with.
 pub fn throw(error: Error, sentence: &Sentence) {
     let Some(thrower) = Thrower::find(error) else { return };
-    thrower.throw(as_c_str(sentence));
+    thrower.throw(sentence.as_c_str());
 }
 
 type Allocate = unsafe extern "C-unwind" fn(usize) -> *mut c_void;
