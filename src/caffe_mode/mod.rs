@@ -74,8 +74,9 @@ fn look() -> Build {
 
 /// Whether `Caffe::mode()` is GPU on this thread: the registered callback knows, else Caffe's own field, else not.
 ///
-/// It calls foreign code, which may use the library and may throw: nothing may be held. `Get()` makes the thread's
-/// Caffe with its cuBLAS handle: to be asked only where Caffe itself would have asked, never when memory is freed.
+/// It calls foreign code, which may use the library: nothing may be held. An exception from it ends the process.
+/// `Get()` makes the thread's Caffe with its cuBLAS handle: to be asked only where Caffe itself would have asked, never
+/// when memory is freed.
 #[inline]
 pub fn is_gpu(look_again: bool) -> bool {
     let is_known = OTHER.load(Ordering::Relaxed) != 0 && GPU.load(Ordering::Relaxed) == 0;

@@ -33,6 +33,8 @@ pub struct Record {
     pub bytes: usize,
     /// Address of the object that it was made for.
     pub holder: usize,
+    /// Whether this library fills it, which may go on after the call that asked for it.
+    fills: bool,
     /// The driver's number for the allocation; 0 if it would not say.
     id: u64,
     /// Whether nobody holds it any more, and the driver would not take it back.
@@ -47,15 +49,22 @@ loom::lazy_static! { static ref RECORDS: Lock<AddressMap<Record>> = Lock::new(Ad
 /// How many records are `left`.
 static LEFT: AtomicUsize = AtomicUsize::new(0);
 
-/// A block of `bytes`, which are not 0, on `side`, for the object at `holder`, in the context that `within` made
-/// current. Its contents are undefined.
-pub fn allocate(
-    driver: &Driver,
-    within: &Within<'_>,
-    side: Side,
-    bytes: usize,
-    holder: usize,
-) -> Result<(NonNull<c_void>, c_int), Error> {
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The side that it is memory of.
+    pub side: Side,
+    /// How many bytes: not 0.
+    pub bytes: usize,
+    /// Address of the object that it is for.
+    pub holder: usize,
+    /// Whether the caller fills it next, on the legacy default stream.
+    pub fills: bool,
+}
+
+/// A block in the context that `within` made current, and the ordinal of its device. Its contents are undefined.
+pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Result<(NonNull<c_void>, c_int), Error> {
+    let Request { side, bytes, holder, fills } = request;
     let device = within.device()?;
     let answer = match ask(driver, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
@@ -73,7 +82,7 @@ pub fn allocate(
         Err(failure) => return Err(failure.into()),
     };
     let id = number(driver, address).unwrap_or(0);
-    let record = Record { side, context: within.context, device, bytes, holder, id, left: false };
+    let record = Record { side, context: within.context, device, bytes, holder, fills, id, left: false };
     if !keep(address, record) {
         // SAFETY: allocated above, and nobody knows it.
         let _ = unsafe { release(driver, side, address) };
@@ -217,6 +226,10 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
             Err(failure) if failure.status == status::INVALID_VALUE => return Ok(()),
             Err(failure) => return Err(failure),
         }
+    }
+    if record.fills {
+        // SAFETY: null is the legacy default stream.
+        unsafe { driver.stream_synchronize(std::ptr::null_mut()) }?;
     }
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
     unsafe { release(driver, record.side, address) }

@@ -41,9 +41,12 @@ pub extern "C" fn exiting() {
 }
 
 extern "C" fn in_child() {
-    // A look that the parent's other threads were at never ends here. One that found nothing holds here too.
+    FORKED.store(is_lost_in_child(), Relaxed);
+}
+
+/// Whether a child, in whose fork handlers this is asked, has lost the driver. A look that its parent's other threads
+/// were at never ends there; one that found nothing holds there too.
+pub fn is_lost_in_child() -> bool {
     let found_nothing = matches!(FOUND.get(), Some(Err(_)));
-    if BEGUN.load(Relaxed) && !found_nothing {
-        FORKED.store(true, Relaxed);
-    }
+    FORKED.load(Relaxed) || (BEGUN.load(Relaxed) && !found_nothing)
 }

@@ -31,8 +31,10 @@ pub struct Block {
 /// contents.
 pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<Block, Error> {
     context::for_new_block(driver, |within| {
-        let (address, ordinal) = blocks::allocate(driver, within, Side::Device, bytes, holder)?;
-        if contents == Contents::Zeros {
+        let fills = contents == Contents::Zeros;
+        let request = blocks::Request { side: Side::Device, bytes, holder, fills };
+        let (address, ordinal) = blocks::allocate(driver, within, request)?;
+        if fills {
             // SAFETY: the block is new and that large.
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
                 // SAFETY: nobody knows it yet.

@@ -155,6 +155,12 @@ pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
             return Ok(Block { address, owned: true, pinned: true });
         }
     }
+    caffe_malloc_pageable(bytes)
+}
+
+/// What Caffe's `CaffeMallocHost` handed out before rc3: memory that `free()` takes, in every mode.
+pub fn caffe_malloc_pageable(bytes: usize) -> Result<Block, Error> {
+    check_size(bytes, Side::Host)?;
     match aligned(bytes) {
         // Compat: the original's block of no bytes is non-null too, and is passed to free().
         Some(address) => Ok(Block { address, owned: true, pinned: false }),

@@ -22,7 +22,8 @@ pub fn allocate(request: Request) -> Option<NonNull<c_void>> {
     let Request { bytes, zeroed, holder, .. } = request;
     let address = or_pageable(bytes, || {
         let driver = cuda::driver()?;
-        context::for_new_block(driver, |within| blocks::allocate(driver, within, Side::Host, bytes, holder))
+        let request = blocks::Request { side: Side::Host, bytes, holder, fills: false };
+        context::for_new_block(driver, |within| blocks::allocate(driver, within, request))
     });
     let (address, _) = address?;
     if zeroed {

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::table::{NoClaim, Patience};
 use super::word::Word;
-use super::{Outcome, Owned, SyncedMemory, TABLE, refused, watch_forks};
+use super::{Outcome, Owned, SyncedMemory, TABLE, fast_path, refused, watch_forks};
 use crate::device::{self, Ends};
 use crate::error::Error;
 use crate::head::{Access, Contents, Head, Side};
@@ -17,8 +17,8 @@ impl SyncedMemory {
     /// The address of `side`'s data, made ready for `access`. It is null only on the device, for size 0.
     #[inline]
     pub fn data(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
-        if settings::checks_device() {
-            self.check_device()?;
+        if fast_path::is_watched(side) {
+            self.look(side)?;
         }
         match self.ready(access, side) {
             Some(address) => Ok(address),
@@ -198,6 +198,16 @@ impl SyncedMemory {
     #[inline]
     pub(super) fn has_no_host_block(&self) -> bool {
         self.block(self.load(), Side::Host).is_none()
+    }
+
+    /// What is looked at where even data that is current is not handed out at once.
+    #[cold]
+    fn look(&self, side: Side) -> Result<(), Error> {
+        if side == Side::Device {
+            self.head()?;
+            cuda::driver()?;
+        }
+        if settings::checks_device() { self.check_device() } else { Ok(()) }
     }
 
     /// The original's DEBUG check: an error if another device is current than the one that holds the device block.

@@ -6,8 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::TABLE;
 use super::table::NoClaim;
+use super::{TABLE, fast_path};
 use crate::host::records;
 use crate::sync::forking;
 use crate::{calls, cuda};
@@ -47,6 +47,9 @@ extern "C" fn child() {
     if release() {
         TABLE.forget();
         calls::forget();
+        if cuda::is_lost_in_child() {
+            fast_path::lose_device();
+        }
         IN_CHILD.store(true, Ordering::Relaxed);
     }
 }

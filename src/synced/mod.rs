@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
 mod access;
+pub(crate) mod fast_path;
 pub(crate) mod fork;
 mod query;
 mod replace;

@@ -6,9 +6,9 @@ use std::ffi::c_char;
 use super::call;
 use super::pointers::Out;
 use crate::cuda;
-use crate::ffi::caffe;
 use crate::ffi::status::syncedmem_status_t;
 use crate::settings;
+use crate::synced::fast_path;
 
 /// Looks for the CUDA driver, if nothing has yet, and says whether it can be used: success, or `NO_GPU`.
 ///
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> 
 pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
     call("syncedmem_set_device_check", || {
         settings::CHECK_DEVICE.set(usize::from(on));
-        caffe::decide_anew();
+        fast_path::close();
         Ok(())
     })
 }

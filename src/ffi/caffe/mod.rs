@@ -10,7 +10,6 @@ mod throw;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::guard::guard;
 use crate::caffe_mode::{self, Build};
@@ -18,7 +17,7 @@ use crate::calls::{self, Call, count};
 use crate::error::{Error, WhyNot};
 use crate::head::{Access, Side};
 use crate::synced::SyncedMemory;
-use crate::synced::word::Word;
+use crate::synced::fast_path;
 use crate::{host, settings};
 use fatal::Failure;
 
@@ -31,15 +30,6 @@ macro_rules! or_fail {
             Err(error) => fatal::fail(Failure { call: $call, error }),
         }
     };
-}
-
-/// The bits that decide whether an accessor is served at once, from when it is known that no call is counted and the
-/// device not checked; until then none do, so that neither costs the fast path a branch.
-static DECIDING: [AtomicU64; Call::COUNT] = [const { AtomicU64::new(0) }; Call::COUNT];
-
-/// Lets every accessor find out again which bits decide.
-pub fn decide_anew() {
-    DECIDING.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
 }
 
 /// Compat: in a process whose Caffe was built with CPU_ONLY, its device calls are errors, whatever the machine has.
@@ -70,8 +60,8 @@ macro_rules! accessor {
                     if $side == Side::Device {
                         refuse_if_cpu_only()?;
                     }
-                    if calls::off() && !settings::checks_device() {
-                        DECIDING[$call as usize].store(Word::deciding($access, $side), Ordering::Relaxed);
+                    if calls::off() {
+                        fast_path::open($access, $side);
                     }
                     address = this.data($access, $side)?;
                     Ok(())
@@ -80,7 +70,7 @@ macro_rules! accessor {
             }
             // SAFETY: C++ calls a member of a live object.
             let this = unsafe { &*this };
-            match this.ready_if(DECIDING[$call as usize].load(Ordering::Relaxed), $side) {
+            match this.ready_if(fast_path::deciding($access, $side), $side) {
                 Some(address) => address,
                 None => prepared(this),
             }
@@ -292,7 +282,7 @@ pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, 
 #[unsafe(export_name = "_ZN5caffe15CaffeMallocHostEPPvm")]
 pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size: usize) {
     count(Call::MallocHost);
-    let block = or_fail!(Call::MallocHost, host::caffe_malloc(size));
+    let block = or_fail!(Call::MallocHost, host::caffe_malloc_pageable(size));
     // SAFETY: the caller guarantees it.
     unsafe { ptr.write(block.address.as_ptr()) };
 }
