@@ -89,23 +89,29 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     });
 }
 
-/// Whether a thread is in a walk, or inside fork: one of them at a time.
+/// How many threads are in a walk, and `FORK` while one is inside fork, which keeps the others out.
 // Not loom's, which has neither forks nor a loader.
-static WALKING: AtomicBool = AtomicBool::new(false);
+static WALKS: AtomicUsize = AtomicUsize::new(0);
+const FORK: usize = 1 << (usize::BITS - 1);
 /// The thread that is inside fork, or 0.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 
 /// Does `walk` while nobody forks.
 fn unforked(walk: impl FnOnce()) {
     // In other people's fork handlers it is this thread's own fork that keeps the others out.
-    let forking = is_forking();
-    if !forking {
-        acquire();
+    if is_forking() {
+        return walk();
     }
+    // Acquire and Release throughout: a fork and the walks beside it come one after the other.
+    wait_until(|| {
+        let alone = WALKS.fetch_add(1, Ordering::Acquire) & FORK == 0;
+        if !alone {
+            WALKS.fetch_sub(1, Ordering::Release);
+        }
+        alone
+    });
     walk();
-    if !forking {
-        release();
-    }
+    WALKS.fetch_sub(1, Ordering::Release);
 }
 
 fn is_forking() -> bool {
@@ -113,18 +119,13 @@ fn is_forking() -> bool {
     FORKING.load(Ordering::Relaxed) == this_thread()
 }
 
-fn acquire() {
+fn wait_until(is_done: impl Fn() -> bool) {
     let mut tries = 0u32;
-    // Acquire and Release: walks come one after the other.
-    while WALKING.swap(true, Ordering::Acquire) {
+    while !is_done() {
         tries = tries.saturating_add(1);
-        // A walker of lower priority never runs while we only yield.
+        // A thread of lower priority never comes to its end while we only yield.
         if tries < 100 { std::thread::yield_now() } else { nap() }
     }
-}
-
-fn release() {
-    WALKING.store(false, Ordering::Release);
 }
 
 fn watch_forks() {
@@ -132,23 +133,34 @@ fn watch_forks() {
     // Relaxed: to register twice does no harm, since the second call in the same fork does nothing.
     if !WATCHED.load(Ordering::Relaxed) {
         // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
-        let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(resume), Some(resume)) };
+        let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
         // Where there is no memory for that, the next walk tries again.
         WATCHED.store(failed == 0, Ordering::Relaxed);
     }
 }
 
 extern "C" fn prepare() {
-    if !is_forking() {
-        acquire();
-        FORKING.store(this_thread(), Ordering::Relaxed);
+    if is_forking() {
+        return;
+    }
+    // Two threads may fork at once.
+    wait_until(|| WALKS.fetch_or(FORK, Ordering::Acquire) & FORK == 0);
+    FORKING.store(this_thread(), Ordering::Relaxed);
+    wait_until(|| WALKS.load(Ordering::Acquire) == FORK);
+}
+
+extern "C" fn in_parent() {
+    if is_forking() {
+        FORKING.store(0, Ordering::Relaxed);
+        WALKS.fetch_and(!FORK, Ordering::Release);
     }
 }
 
-extern "C" fn resume() {
+extern "C" fn in_child() {
     if is_forking() {
         FORKING.store(0, Ordering::Relaxed);
-        release();
+        // Threads that were just kept out do not exist here.
+        WALKS.store(0, Ordering::Release);
     }
 }
 
