@@ -52,6 +52,8 @@ static void null_handles(void) {
   void *data = sentinel;
   char mine[8];
   size_t size = 77;
+  int ordinal = 77;
+  bool answer = true;
   syncedmem_head_t head = SYNCEDMEM_SYNCED;
 
   INVALID(syncedmem_cpu_data(NULL, &read), "mem is NULL");
@@ -63,6 +65,13 @@ static void null_handles(void) {
   INVALID(syncedmem_set_cpu_data(NULL, mine), "mem is NULL");
   INVALID(syncedmem_set_gpu_data(NULL, mine), "mem is NULL");
   INVALID(syncedmem_async_gpu_push(NULL, NULL), "mem is NULL");
+  INVALID(syncedmem_async_cpu_pull(NULL, NULL), "mem is NULL");
+  INVALID(syncedmem_wait(NULL), "mem is NULL");
+  INVALID(syncedmem_is_ready(NULL, &answer), "mem is NULL");
+  INVALID(syncedmem_device_ordinal(NULL, &ordinal), "mem is NULL");
+  INVALID(syncedmem_is_pinned(NULL, &answer), "mem is NULL");
+  INVALID(syncedmem_owns_cpu(NULL, &answer), "mem is NULL");
+  INVALID(syncedmem_owns_gpu(NULL, &answer), "mem is NULL");
   INVALID(syncedmem_release_cpu(NULL), "mem is NULL");
   INVALID(syncedmem_release_gpu(NULL), "mem is NULL");
   INVALID(syncedmem_head(NULL, &head), "mem is NULL");
@@ -70,6 +79,7 @@ static void null_handles(void) {
   INVALID(syncedmem_destruct(NULL), "mem is NULL");
   WORKS(syncedmem_destroy(NULL));
   CHECK(read == sentinel && data == sentinel && size == 77 && head == SYNCEDMEM_SYNCED);
+  CHECK(ordinal == 77 && answer);
 }
 
 static void misaligned_handles(void) {
@@ -104,6 +114,13 @@ static void null_results(syncedmem_t *mem) {
   INVALID(syncedmem_get_mode(NULL), part);
   INVALID(syncedmem_get_pinning(NULL), part);
   INVALID(syncedmem_get_error_policy(NULL), part);
+  INVALID(syncedmem_get_device_check(NULL), part);
+  INVALID(syncedmem_device_mismatches(NULL), part);
+  INVALID(syncedmem_is_ready(mem, NULL), part);
+  INVALID(syncedmem_device_ordinal(mem, NULL), part);
+  INVALID(syncedmem_is_pinned(mem, NULL), part);
+  INVALID(syncedmem_owns_cpu(mem, NULL), part);
+  INVALID(syncedmem_owns_gpu(mem, NULL), part);
   INVALID(CaffeMallocHost(NULL, 8, &pinned), part);
   INVALID(CaffeMallocHost(&block, 8, NULL), part);
   CHECK(pinned && block == sentinel);
@@ -118,6 +135,9 @@ static void misaligned_results(syncedmem_t *mem) {
   INVALID(syncedmem_size(mem, (size_t *)odd), "misaligned");
   INVALID(syncedmem_head(mem, (syncedmem_head_t *)odd), "misaligned");
   INVALID(syncedmem_get_mode((syncedmem_mode_t *)odd), "misaligned");
+  INVALID(syncedmem_device_mismatches((uint64_t *)odd), "misaligned");
+  INVALID(syncedmem_device_ordinal(mem, (int *)odd), "misaligned");
+  INVALID(syncedmem_cuda_status((const char **)odd), "misaligned");
   CHECK(words[0] == 5 && words[1] == 6);
 }
 
@@ -127,6 +147,7 @@ static void null_data(syncedmem_t *mem) {
 
   WORKS(syncedmem_cpu_data(mem, &before));
   INVALID(syncedmem_set_cpu_data(mem, NULL), "data is NULL");
+  INVALID(syncedmem_set_gpu_data(mem, NULL), "data is NULL");
   WORKS(syncedmem_cpu_data(mem, &after));
   CHECK(before == after);
 }
@@ -142,7 +163,7 @@ static void unknown_numbers(void) {
     INVALID(syncedmem_set_mode(unknown[i]), "mode");
     INVALID(syncedmem_set_pinning(unknown[i]), "pinning");
     INVALID(syncedmem_set_error_policy(unknown[i]), "policy");
-    CHECK(strcmp(syncedmem_status_name(unknown[i] == 3 ? 8 : unknown[i]), "unknown status") == 0);
+    CHECK(strcmp(syncedmem_status_name(unknown[i] == 3 ? 1000 : unknown[i]), "unknown status") == 0);
   }
   INVALID(syncedmem_set_error_policy(2), "policy");
   WORKS(syncedmem_get_mode(&mode));
@@ -265,6 +286,8 @@ static void every_use_is_refused(syncedmem_t *mem) {
   void *data = sentinel;
   char mine[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   size_t size = 77;
+  int ordinal = 77;
+  bool answer = true;
   syncedmem_head_t head = SYNCEDMEM_SYNCED;
 
   DEAD(syncedmem_cpu_data(mem, &read));
@@ -276,11 +299,19 @@ static void every_use_is_refused(syncedmem_t *mem) {
   DEAD(syncedmem_set_cpu_data(mem, mine));
   DEAD(syncedmem_set_gpu_data(mem, mine));
   DEAD(syncedmem_async_gpu_push(mem, NULL));
+  DEAD(syncedmem_async_cpu_pull(mem, NULL));
+  DEAD(syncedmem_wait(mem));
+  DEAD(syncedmem_is_ready(mem, &answer));
+  DEAD(syncedmem_device_ordinal(mem, &ordinal));
+  DEAD(syncedmem_is_pinned(mem, &answer));
+  DEAD(syncedmem_owns_cpu(mem, &answer));
+  DEAD(syncedmem_owns_gpu(mem, &answer));
   DEAD(syncedmem_release_cpu(mem));
   DEAD(syncedmem_release_gpu(mem));
   DEAD(syncedmem_head(mem, &head));
   DEAD(syncedmem_size(mem, &size));
   CHECK(read == sentinel && data == sentinel && size == 77 && head == SYNCEDMEM_SYNCED && mine[0] == 1);
+  CHECK(ordinal == 77 && answer);
 }
 
 /* In every library: the storage is the caller's, so its bytes stay, and tell. */

@@ -1,7 +1,6 @@
 // Many readers of one object at once: one of them allocates and fills, and all get the same pointer to zeros.
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -11,34 +10,12 @@
 #include <gtest/gtest.h>
 
 #include GENERATION
+#include "support/threads.hpp"
 #include "syncedmem.h"
 
 namespace {
 
 using caffe::SyncedMemory;
-
-constexpr int readers = 8;
-
-/// How often each race is run; slow tools ask for fewer.
-int rounds() {
-  const char* asked = std::getenv("SYNCEDMEM_TESTS_ROUNDS");
-  return asked ? std::atoi(asked) : 200;
-}
-
-/// Runs `work(i)` on `readers` threads that start together.
-template <typename Work>
-void at_once(Work work) {
-  std::atomic<int> waiting(readers);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < readers; ++i) {
-    threads.emplace_back([&waiting, &work, i] {
-      waiting.fetch_sub(1);
-      while (waiting.load() > 0) std::this_thread::yield();
-      work(i);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
 
 class Readers : public ::testing::TestWithParam<std::size_t> {};
 

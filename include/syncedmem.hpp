@@ -45,7 +45,8 @@ class out_of_memory : public std::bad_alloc {
   char message_[1024];
 };
 
-/// Any failure that is neither out_of_memory nor std::invalid_argument: no GPU, a head that does not allow it, …
+/// Any failure that is neither out_of_memory nor std::invalid_argument: no GPU, a driver call that failed, a head that
+/// does not allow it, …
 class error : public std::runtime_error {
  public:
   error(syncedmem_status_t status, const char* message) : std::runtime_error(message), status_(status) {}
@@ -71,8 +72,19 @@ inline void check(syncedmem_status_t status) {
   }
 }
 
+/// Whether CUDA can be used here: looks for the driver if that has not happened yet.
+inline bool has_cuda() noexcept { return syncedmem_cuda_status(nullptr) == SYNCEDMEM_SUCCESS; }
+
+/// The driver's version and its devices, or why there is no GPU to use: a sentence that lives for ever.
+inline const char* cuda_status() noexcept {
+  const char* sentence = "";
+  syncedmem_cuda_status(&sentence);
+  return sentence;
+}
+
 /// A buffer with a host side and a device side, each allocated when it is first touched and copied only when the
-/// other side is newer. Move-only; sizes are in bytes.
+/// other side is newer. Move-only; sizes are in bytes. Where "error" is written below, a failure of the driver is one
+/// too.
 class SyncedMemory {
  public:
   /// An object of `bytes` bytes on each side; neither is allocated yet. Throws out_of_memory.
@@ -149,7 +161,7 @@ class SyncedMemory {
     return writable<T>(syncedmem_overwrite_cpu_data);
   }
 
-  /// The device data, for reading; null for size 0. Throws error (NO_GPU).
+  /// The device data, for reading: zeros at the first touch; null for size 0. Throws out_of_memory, error (NO_GPU).
   template <typename T = void>
   const T* gpu_data() const {
     const void* data = nullptr;
@@ -180,6 +192,33 @@ class SyncedMemory {
   /// using the device data. Throws error (NO_GPU, INVALID_STATE).
   void async_gpu_push(CUstream_st* stream) { check(syncedmem_async_gpu_push(handle_, stream)); }
 
+  /// Starts a copy from device to host on `stream` (null: the default one), which cpu_data, wait or is_ready completes;
+  /// until then the device stays the newest side. Does nothing where the host is current, or a copy is under way.
+  /// Throws out_of_memory, error (NO_GPU, INVALID_STATE).
+  void async_cpu_pull(CUstream_st* stream) { check(syncedmem_async_cpu_pull(handle_, stream)); }
+
+  /// Waits for what is in flight, and completes it. Throws error.
+  void wait() { check(syncedmem_wait(handle_)); }
+
+  /// Whether nothing is in flight (any more). Throws error.
+  bool is_ready() { return asked(syncedmem_is_ready); }
+
+  /// The ordinal of the device that holds the device block; -1 if there is none, or it is not known.
+  int device_ordinal() const {
+    int ordinal = -1;
+    check(syncedmem_device_ordinal(handle_, &ordinal));
+    return ordinal;
+  }
+
+  /// Whether there is a host block and it is page-locked.
+  bool is_pinned() const { return asked(syncedmem_is_pinned); }
+
+  /// Whether there is a host block that the object will free.
+  bool owns_cpu() const { return asked(syncedmem_owns_cpu); }
+
+  /// Whether there is a device block that the object will free.
+  bool owns_gpu() const { return asked(syncedmem_owns_gpu); }
+
   /// Gives back the host block while the device holds the newest data. Throws error (INVALID_STATE).
   void release_cpu() { check(syncedmem_release_cpu(handle_)); }
 
@@ -195,6 +234,13 @@ class SyncedMemory {
     void* data = nullptr;
     check(access(handle_, &data));
     return static_cast<T*>(data);
+  }
+
+  template <typename Handle>
+  bool asked(syncedmem_status_t (*question)(Handle*, bool*)) const {
+    bool answer = false;
+    check(question(handle_, &answer));
+    return answer;
   }
 
   syncedmem_t* handle_;

@@ -10,9 +10,9 @@
 /// A line as glog writes it, from `source` ("syncedmem.hpp"), whose text begins with `words` (a regular expression)
 /// and goes on with this library's report by `function`.
 inline std::string fatal_line(const std::string& source, const std::string& words, const std::string& function) {
-  const std::string stem = source.substr(0, source.find('.'));
-  const std::string suffix = source.substr(source.find('.') + 1);
-  return "(^|\n)F[01][0-9][0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]\\.[0-9]{6} +[0-9]+ " + stem + "\\." + suffix +
+  std::string name = source;
+  if (name.find('.') != std::string::npos) name.replace(name.find('.'), 1, "\\.");
+  return "(^|\n)F[01][0-9][0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]\\.[0-9]{6} +[0-9]+ " + name +
          ":[0-9]+\\] " + words + " ?:? ?SyncedMemory::" + function + ": .*";
 }
 

@@ -10,11 +10,24 @@
 #include "syncedmem.h"
 #include "syncedmem.hpp"
 
+#ifdef GENERATION_BORROWS_ON_THE_DEVICE
+constexpr bool generation_borrows_on_the_device = true;
+#else
+constexpr bool generation_borrows_on_the_device = false;
+#endif
+#if defined(GENERATION_PUSHES_ON_A_STREAM) || defined(GENERATION_PUSHES_ON_ITS_OWN_STREAM)
+constexpr bool generation_pushes = true;
+#else
+constexpr bool generation_pushes = false;
+#endif
+
 /// Through the C++ ABI, with the class as one generation of Caffe declares it. Caffe keeps it in a shared_ptr.
 template <typename Object, bool can_borrow>
 class ThroughCxx {
  public:
   static constexpr bool borrows = can_borrow;
+  static constexpr bool borrows_on_the_device = generation_borrows_on_the_device;
+  static constexpr bool pushes = generation_pushes;
 
   explicit ThroughCxx(std::size_t size) : object_(new Object(size)) {}
 
@@ -27,6 +40,18 @@ class ThroughCxx {
       FAIL() << "this generation has no set_cpu_data: " << data;
     }
   }
+  const void* gpu_data() { return object_->gpu_data(); }
+  void* mutable_gpu_data() { return object_->mutable_gpu_data(); }
+  void set_gpu_data(void* data) { object_->set_gpu_data(data); }
+  /// The generation with a stream of its own pushes on that one.
+  void async_gpu_push(CUstream_st* stream) {
+#ifdef GENERATION_PUSHES_ON_ITS_OWN_STREAM
+    (void)stream;
+    object_->async_gpu_push();
+#else
+    object_->async_gpu_push(stream);
+#endif
+  }
   int head() const { return object_->head(); }
   std::size_t size() const { return object_->size(); }
 
@@ -38,6 +63,8 @@ class ThroughCxx {
 class ThroughC {
  public:
   static constexpr bool borrows = true;
+  static constexpr bool borrows_on_the_device = true;
+  static constexpr bool pushes = true;
 
   explicit ThroughC(std::size_t size) { expect_success(syncedmem_create(size, &mem_)); }
   ThroughC(const ThroughC&) = delete;
@@ -55,6 +82,18 @@ class ThroughC {
     return data;
   }
   void set_cpu_data(void* data) { expect_success(syncedmem_set_cpu_data(mem_, data)); }
+  const void* gpu_data() {
+    const void* data = nullptr;
+    expect_success(syncedmem_gpu_data(mem_, &data));
+    return data;
+  }
+  void* mutable_gpu_data() {
+    void* data = nullptr;
+    expect_success(syncedmem_mutable_gpu_data(mem_, &data));
+    return data;
+  }
+  void set_gpu_data(void* data) { expect_success(syncedmem_set_gpu_data(mem_, data)); }
+  void async_gpu_push(CUstream_st* stream) { expect_success(syncedmem_async_gpu_push(mem_, stream)); }
   int head() const {
     syncedmem_head_t head = SYNCEDMEM_SYNCED;
     expect_success(syncedmem_head(mem_, &head));
@@ -78,11 +117,17 @@ class ThroughC {
 class ThroughWrapper {
  public:
   static constexpr bool borrows = true;
+  static constexpr bool borrows_on_the_device = true;
+  static constexpr bool pushes = true;
 
   explicit ThroughWrapper(std::size_t size) : object_(size) {}
   const void* cpu_data() { return object_.cpu_data(); }
   void* mutable_cpu_data() { return object_.mutable_cpu_data(); }
   void set_cpu_data(void* data) { object_.set_cpu_data(data); }
+  const void* gpu_data() { return object_.gpu_data(); }
+  void* mutable_gpu_data() { return object_.mutable_gpu_data(); }
+  void set_gpu_data(void* data) { object_.set_gpu_data(data); }
+  void async_gpu_push(CUstream_st* stream) { object_.async_gpu_push(stream); }
   int head() const { return object_.head(); }
   std::size_t size() const { return object_.size(); }
 

@@ -1,0 +1,125 @@
+# The device half: suites on the simulated driver and without any.
+
+# A generation's table and layout, as users compile it; BVLC's in every build and through every door.
+foreach(generation IN LISTS generations)
+  set(name device.${generation})
+  set(device_builds O2)
+  if(generation STREQUAL bvlc_master)
+    set(device_builds ${builds})
+  endif()
+  foreach(build IN LISTS device_builds)
+    compile_suite(${name}.${build} ${build} ${generation} device_test.cpp device_layout_test.cpp)
+    if(build STREQUAL asan)
+      link_suite(${name}.asan.shared ${name}.asan syncedmem::syncedmem -fsanitize=address ${CMAKE_DL_LIBS})
+      run_simulated(${name}.asan.shared asan ${name}.asan.shared)
+    else()
+      link_suite(${name}.${build}.shared ${name}.${build} syncedmem::syncedmem ${CMAKE_DL_LIBS})
+      run_simulated(${name}.${build}.shared device ${name}.${build}.shared)
+    endif()
+  endforeach()
+endforeach()
+link_suite(device.bvlc_master.O2.static device.bvlc_master.O2 syncedmem::static ${CMAKE_DL_LIBS})
+run_simulated(device.bvlc_master.O2.static device device.bvlc_master.O2.static)
+# Valgrind is slow: one door, and the sequences of a generation that has few operations.
+run_under_valgrind(device device.bvlc_master.O2.shared "--gtest_filter=*CxxAbi*:DeviceLayout*-*Sequence*")
+run_under_valgrind(device.bvlc_rc2 device.bvlc_rc2.O2.shared "--gtest_filter=*Sequence*")
+
+# Contexts, copies in flight, threads, page-locked memory and the wrapper.
+foreach(build IN LISTS builds)
+  compile_suite(device_use.${build} ${build} bvlc_master contexts_test.cpp in_flight_test.cpp device_threads_test.cpp
+    device_wrapper_test.cpp pinned_test.cpp)
+endforeach()
+foreach(build O0 O2)
+  link_suite(device_use.${build}.shared device_use.${build} syncedmem::syncedmem ${CMAKE_DL_LIBS})
+  run_simulated(device_use.${build}.shared device device_use.${build}.shared)
+endforeach()
+run_under_valgrind(device_use device_use.O2.shared)
+# On a GPU these are run too: with nothing but the driver's own functions.
+foreach(suite device.bvlc_master device_use)
+  run_simulated(${suite}.as_on_a_real_driver device ${suite}.O2.shared)
+  set_property(TEST ${suite}.as_on_a_real_driver APPEND PROPERTY ENVIRONMENT SYNCEDMEM_TESTS_AS_ON_A_REAL_DRIVER=1)
+endforeach()
+if(SYNCEDMEM_TESTS_ASAN)
+  link_suite(device_use.asan.shared device_use.asan syncedmem::syncedmem -fsanitize=address ${CMAKE_DL_LIBS})
+  run_simulated(device_use.asan.shared asan device_use.asan.shared)
+endif()
+if(SYNCEDMEM_TESTS_VALGRIND)
+  on_the_simulated_driver(valgrind.device valgrind.device.bvlc_rc2 valgrind.device_use)
+endif()
+
+# Programs that die on purpose.
+compile_suite(device_fatal.O2 O2 bvlc_master device_fatal_test.cpp)
+link_suite(device_fatal.O2.shared device_fatal.O2 syncedmem::syncedmem ${CMAKE_DL_LIBS})
+run_simulated(device_fatal.O2.shared device device_fatal.O2.shared)
+
+# The suites of the host half, with a driver at hand.
+foreach(generation IN LISTS generations)
+  run_simulated(memory.${generation}.with.driver suite memory.${generation}.O2.shared)
+endforeach()
+run_simulated(abis.with.driver suite abis.O2.shared)
+set_property(TEST abis.with.driver APPEND PROPERTY ENVIRONMENT "SYNCEDMEM_TESTS_ROUNDS=50")
+
+# And the device half's calls without one.
+compile_suite(no_driver.O2 O2 bvlc_master no_driver_test.cpp)
+link_suite(no_driver.O2.shared no_driver.O2 syncedmem::syncedmem)
+link_suite(no_driver.O2.static no_driver.O2 syncedmem::static)
+run_test(no_driver.shared device no_driver.O2.shared)
+run_test(no_driver.static device no_driver.O2.static)
+run_under_valgrind(no_driver no_driver.O2.shared)
+
+# Libraries that call themselves libcuda.so.1 and serve nobody.
+set(fakes "${CMAKE_CURRENT_BINARY_DIR}/fake_drivers")
+file(MAKE_DIRECTORY "${fakes}/none")
+file(GENERATE OUTPUT "${fakes}/no_library/libcuda.so.1" CONTENT "No library, although it has the name of one.\n")
+
+# add_fake(NAME DEFINITION…)
+function(add_fake name)
+  add_library(fake.${name} SHARED fake_drivers/fake.c)
+  target_compile_definitions(fake.${name} PRIVATE ${ARGN})
+  set_target_properties(fake.${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${fakes}/${name}" OUTPUT_NAME cuda
+    SOVERSION 1)
+  add_dependencies(why_not fake.${name})
+endfunction()
+
+add_executable(says_why fake_drivers/says_why.c)
+target_link_libraries(says_why PRIVATE syncedmem::syncedmem)
+add_executable(why_not why_not_test.cpp)
+target_link_libraries(why_not PRIVATE GTest::gtest_main Threads::Threads)
+target_compile_definitions(why_not PRIVATE SAYS_WHY="$<TARGET_FILE:says_why>" FAKES="${fakes}")
+add_dependencies(why_not says_why)
+add_fake(incomplete cuMemcpy=not_cuMemcpy)
+add_fake(stub STUB=34)
+add_fake(stub_at_init INIT=34)
+add_fake(old VERSION=6050)
+add_fake(mismatch INIT=803)
+add_fake(unknown INIT=999)
+add_fake(unheard_of INIT=4242)
+add_fake(no_device INIT=100)
+add_fake(none_counted DEVICES=0)
+run_test(why_not device why_not)
+
+# Processes that end and that fork.
+add_executable(exits processes/exits.cpp)
+add_executable(forks processes/forks.cpp)
+add_library(plugin MODULE processes/plugin.cpp)
+add_library(plugin_static MODULE processes/plugin.cpp)
+target_link_libraries(plugin_static PRIVATE syncedmem::static Threads::Threads)
+add_executable(opens_plugin processes/opens_plugin.cpp)
+foreach(program exits forks plugin)
+  target_link_libraries(${program} PRIVATE syncedmem::syncedmem Threads::Threads ${CMAKE_DL_LIBS})
+endforeach()
+target_link_libraries(opens_plugin PRIVATE ${CMAKE_DL_LIBS})
+add_executable(processes processes_test.cpp)
+target_link_libraries(processes PRIVATE GTest::gtest_main Threads::Threads)
+target_compile_definitions(processes PRIVATE EXITS="$<TARGET_FILE:exits>" FORKS="$<TARGET_FILE:forks>"
+  OPENS_PLUGIN="$<TARGET_FILE:opens_plugin>" PLUGIN="$<TARGET_FILE:plugin>"
+  PLUGIN_STATIC="$<TARGET_FILE:plugin_static>"
+  SYNCEDMEM_LIBRARY="$<TARGET_FILE:syncedmem::syncedmem>")
+add_dependencies(processes exits forks opens_plugin plugin plugin_static)
+find_program(SYNCEDMEM_TESTS_PYTHON python3 DOC "The Python whose end is tested; without one it is not")
+if(SYNCEDMEM_TESTS_PYTHON)
+  target_compile_definitions(processes PRIVATE PYTHON="${SYNCEDMEM_TESTS_PYTHON}"
+    FINALISES="${CMAKE_CURRENT_SOURCE_DIR}/processes/finalises.py")
+endif()
+run_simulated(processes.simulated processes processes)
+run_test(processes.no_driver processes processes)

@@ -1,0 +1,147 @@
+// The class of one generation of Caffe while the device is in use: the pointers and flags that its own header has are
+// true, and nothing is written behind byte 32.
+#include <cstring>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include GENERATION
+#include "support/device_test.hpp"
+#include "support/guarded_storage.hpp"
+#include "syncedmem.h"
+
+namespace {
+
+using caffe::SyncedMemory;
+
+class DeviceLayout : public DeviceTest {
+ protected:
+  SyncedMemory& construct(std::size_t size) {
+    object_ = new (storage_.object()) SyncedMemory(size);
+    storage_.spoil_from(Generation::garbage_from);
+    storage_.note_tail();
+    return *object_;
+  }
+
+  void destroy() {
+    object_->~SyncedMemory();
+    EXPECT_TRUE(storage_.is_intact()) << "a byte was touched outside the first 32";
+  }
+
+  const void* pointer(std::size_t offset) const {
+    const void* pointer = nullptr;
+    unsigned char bytes[sizeof pointer];
+    for (std::size_t i = 0; i < sizeof pointer; ++i) bytes[i] = storage_.byte(offset + i);
+    std::memcpy(&pointer, bytes, sizeof pointer);
+    return pointer;
+  }
+
+  void expect_whole(SyncedMemory::SyncedHead head, const void* host, const void* device, bool owns_device) {
+    EXPECT_TRUE(storage_.is_intact()) << "a byte was touched outside the first 32";
+    EXPECT_EQ(object_->head(), head);
+    EXPECT_EQ(object_->size(), size);
+    EXPECT_EQ(pointer(0), host);
+    EXPECT_EQ(pointer(8), device);
+    for (std::size_t flag = 28; flag < 31; ++flag) {
+      EXPECT_LE(storage_.byte(flag), 1) << "byte " << flag << " is no bool";
+    }
+    EXPECT_EQ(storage_.byte(28), host ? 1 : 0) << "own_cpu_data_";
+    EXPECT_EQ(storage_.byte(30), owns_device ? 1 : 0) << "own_gpu_data_, where BVLC has it";
+    EXPECT_EQ(storage_.byte(31) & 0x80, 0) << "nothing is in flight";
+  }
+
+  static constexpr std::size_t size = 3000;
+  GuardedStorage storage_;
+  SyncedMemory* object_ = nullptr;
+};
+
+TEST_F(DeviceLayout, IsTrueAfterTheFirstReadOnTheDevice) {
+  const void* device = construct(size).gpu_data();
+  expect_whole(SyncedMemory::HEAD_AT_GPU, nullptr, device, true);
+  destroy();
+}
+
+TEST_F(DeviceLayout, IsTrueWithBothSides) {
+  void* device = construct(size).mutable_gpu_data();
+  const void* host = object_->cpu_data();
+  expect_whole(SyncedMemory::SYNCED, host, device, true);
+  object_->mutable_cpu_data();
+  expect_whole(SyncedMemory::HEAD_AT_CPU, host, device, true);
+  object_->mutable_gpu_data();
+  expect_whole(SyncedMemory::HEAD_AT_GPU, host, device, true);
+  destroy();
+}
+
+TEST_F(DeviceLayout, IsTrueForAnObjectWithoutBytes) {
+  object_ = new (storage_.object()) SyncedMemory();
+  storage_.spoil_from(Generation::garbage_from);
+  storage_.note_tail();
+  EXPECT_EQ(object_->gpu_data(), nullptr);
+  EXPECT_EQ(pointer(8), nullptr);
+  EXPECT_EQ(object_->head(), SyncedMemory::HEAD_AT_GPU);
+  destroy();
+}
+
+TEST_F(DeviceLayout, IsAsItWasWhereTheDriverFails) {
+  NEEDS_THE_SIMULATED_DRIVER();
+  construct(size);
+  driver::simulator().fail("cuMemAlloc_v2", 1, 719, 0);
+  const void* data = object_;
+  EXPECT_NE(syncedmem_gpu_data(reinterpret_cast<syncedmem_t*>(object_), &data), SYNCEDMEM_SUCCESS);
+  EXPECT_EQ(data, object_);
+  EXPECT_TRUE(storage_.is_intact());
+  EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
+  driver::simulator().clear_faults();
+  const void* host = object_->cpu_data();
+  driver::simulator().fail("cuMemAlloc_v2", 1, 719, 0);
+  EXPECT_NE(syncedmem_gpu_data(reinterpret_cast<syncedmem_t*>(object_), &data), SYNCEDMEM_SUCCESS);
+  driver::simulator().clear_faults();
+  expect_whole(SyncedMemory::HEAD_AT_CPU, host, nullptr, false);
+  destroy();
+}
+
+#ifdef GENERATION_BORROWS_ON_THE_DEVICE
+TEST_F(DeviceLayout, IsTrueAfterBorrowingOnTheDevice) {
+  const driver::Block mine(size);
+  construct(size).set_gpu_data(mine.data());
+  expect_whole(SyncedMemory::HEAD_AT_GPU, nullptr, mine.data(), false);
+  const void* host = object_->cpu_data();
+  expect_whole(SyncedMemory::SYNCED, host, mine.data(), false);
+  destroy();
+}
+
+TEST_F(DeviceLayout, IsTrueAfterAnOwnedBlockMadeRoomForABorrowedOne) {
+  const driver::Block mine(size);
+  construct(size).mutable_gpu_data();
+  object_->set_gpu_data(mine.data());
+  expect_whole(SyncedMemory::HEAD_AT_GPU, nullptr, mine.data(), false);
+  destroy();
+}
+#endif
+
+#ifdef GENERATION_PUSHES_ON_A_STREAM
+TEST_F(DeviceLayout, IsTrueAfterAPushOnceItIsDone) {
+  driver::NonBlockingStream stream;
+  const void* host = construct(size).mutable_cpu_data();
+  object_->async_gpu_push(stream.get());
+  EXPECT_TRUE(storage_.is_intact());
+  EXPECT_EQ(object_->head(), SyncedMemory::SYNCED);
+  EXPECT_EQ(syncedmem_wait(reinterpret_cast<syncedmem_t*>(object_)), SYNCEDMEM_SUCCESS);
+  expect_whole(SyncedMemory::SYNCED, host, object_->gpu_data(), true);
+  destroy();
+}
+#endif
+
+#ifdef GENERATION_RESIZES
+TEST_F(DeviceLayout, IsTrueAfterResizeWhichGivesTheDeviceBlockBack) {
+  construct(size).mutable_gpu_data();
+  const std::size_t blocks = driver::account().device_blocks;
+  object_->Resize(2 * size);
+  EXPECT_COUNTED(driver::account().device_blocks, blocks - 1);
+  EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
+  EXPECT_EQ(driver::read(object_->gpu_data(), 2 * size), std::vector<unsigned char>(2 * size, 0));
+  destroy();
+}
+#endif
+
+}  // namespace

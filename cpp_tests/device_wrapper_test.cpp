@@ -1,0 +1,164 @@
+// include/syncedmem.hpp with a GPU: what it adds to the C API it stands on.
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/device_test.hpp"
+#include "syncedmem.hpp"
+
+namespace {
+
+using syncedmem::SyncedMemory;
+
+constexpr int out_of_memory = 2;
+constexpr int illegal_address = 700;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class WrapperOnTheDevice : public DeviceTest {};
+
+TEST_F(WrapperOnTheDevice, SaysThatThereIsAGpuAndWhichOne) {
+  EXPECT_TRUE(syncedmem::has_cuda());
+  const char* sentence = syncedmem::cuda_status();
+  EXPECT_TRUE(contains(sentence, driver::is_simulated() ? "12.8" : ".")) << sentence;
+  EXPECT_EQ(syncedmem::cuda_status(), sentence) << "it lives for ever";
+}
+
+TEST_F(WrapperOnTheDevice, GivesTypedPointersToTheDevice) {
+  SyncedMemory memory(4 * sizeof(float));
+  memory.mutable_cpu_data<float>()[3] = 1.5f;
+  const float* read = memory.gpu_data<float>();
+  float value = 0;
+  std::vector<unsigned char> bytes = driver::read(read + 3, sizeof value);
+  ASSERT_EQ(bytes.size(), sizeof value);
+  std::memcpy(&value, bytes.data(), sizeof value);
+  EXPECT_EQ(value, 1.5f);
+  float* write = memory.mutable_gpu_data<float>();
+  value = 2.5f;
+  ASSERT_TRUE(driver::write(write + 3, &value, sizeof value));
+  EXPECT_EQ(memory.cpu_data<float>()[3], 2.5f);
+}
+
+TEST_F(WrapperOnTheDevice, OverwritesWithoutFillOrCopy) {
+  SyncedMemory memory(4096);
+  memory.mutable_cpu_data();
+  driver::clear_log();
+  EXPECT_NE(memory.overwrite_gpu_data<char>(), nullptr);
+  EXPECT_EQ(memory.head(), SYNCEDMEM_HEAD_AT_GPU);
+  EXPECT_COUNTED(driver::copies(nullptr), 0u) << driver::log();
+  EXPECT_FALSE(contains(driver::log(), "cuMemset")) << driver::log();
+  driver::clear_log();
+  memory.overwrite_cpu_data();
+  EXPECT_EQ(memory.head(), SYNCEDMEM_HEAD_AT_CPU);
+  EXPECT_COUNTED(driver::calls(nullptr), 0u) << driver::log();
+}
+
+TEST_F(WrapperOnTheDevice, SaysWhereTheBlocksAreAndWhose) {
+  SyncedMemory memory(4096);
+  EXPECT_EQ(memory.device_ordinal(), -1);
+  EXPECT_FALSE(memory.owns_cpu());
+  EXPECT_FALSE(memory.owns_gpu());
+  EXPECT_FALSE(memory.is_pinned());
+  memory.gpu_data();
+  EXPECT_EQ(memory.device_ordinal(), 0);
+  EXPECT_TRUE(memory.owns_gpu());
+  EXPECT_FALSE(memory.owns_cpu());
+  memory.cpu_data();
+  EXPECT_TRUE(memory.owns_cpu());
+  const driver::Block mine(4096);
+  memory.set_gpu_data(mine.data());
+  EXPECT_FALSE(memory.owns_gpu());
+  char lent[4096];
+  memory.set_cpu_data(lent);
+  EXPECT_FALSE(memory.owns_cpu());
+}
+
+TEST_F(WrapperOnTheDevice, GivesEitherSideBackWhileTheOtherIsCurrent) {
+  SyncedMemory memory(4096);
+  std::memset(memory.mutable_cpu_data(), 5, 4096);
+  const std::size_t before = driver::account().device_bytes;
+  memory.gpu_data();
+  memory.release_gpu();
+  EXPECT_COUNTED(driver::account().device_bytes, before);
+  EXPECT_EQ(memory.head(), SYNCEDMEM_HEAD_AT_CPU);
+  memory.gpu_data();
+  memory.release_cpu();
+  EXPECT_FALSE(memory.owns_cpu());
+  EXPECT_EQ(memory.head(), SYNCEDMEM_HEAD_AT_GPU);
+  EXPECT_EQ(memory.cpu_data<char>()[4095], 5);
+  memory.mutable_gpu_data();
+  try {
+    memory.release_gpu();
+    FAIL() << "the device holds the only copy";
+  } catch (const syncedmem::error& error) {
+    EXPECT_EQ(error.status(), SYNCEDMEM_ERROR_INVALID_STATE);
+    EXPECT_TRUE(contains(error.what(), "HEAD_AT_GPU")) << error.what();
+  }
+}
+
+TEST_F(WrapperOnTheDevice, PullsAndWaits) {
+  SyncedMemory memory(4096);
+  ASSERT_TRUE(driver::fill(memory.mutable_gpu_data(), 9, 4096));
+  memory.async_cpu_pull(nullptr);
+  memory.wait();
+  EXPECT_TRUE(memory.is_ready());
+  EXPECT_EQ(memory.cpu_data<char>()[4095], 9);
+}
+
+TEST_F(WrapperOnTheDevice, ThrowsABadAllocThatSaysWhatTheDeviceHas) {
+  SyncedMemory memory(std::size_t(1) << 40);
+  try {
+    memory.gpu_data();
+    FAIL() << "no device has that";
+  } catch (const std::bad_alloc& exception) {
+    EXPECT_TRUE(contains(exception.what(), "1099511627776 bytes")) << exception.what();
+    EXPECT_TRUE(contains(exception.what(), "device")) << exception.what();
+  }
+  EXPECT_EQ(memory.head(), SYNCEDMEM_UNINITIALIZED);
+}
+
+TEST_F(WrapperOnTheDevice, ThrowsABadAllocOnlyAfterASecondTry) {
+  NEEDS_THE_SIMULATED_DRIVER();
+  SyncedMemory memory(4096);
+  driver::simulator().fail("cuMemAlloc_v2", 1, out_of_memory, 1);
+  EXPECT_NE(memory.gpu_data(), nullptr);
+}
+
+TEST_F(WrapperOnTheDevice, ThrowsAnErrorThatNamesTheCallAndTheStatus) {
+  NEEDS_THE_SIMULATED_DRIVER();
+  SyncedMemory memory(4096);
+  memory.mutable_cpu_data();
+  for (int status : {400, 4242}) {
+    driver::simulator().fail("cuMemcpy", 1, status, 0);
+    try {
+      memory.gpu_data();
+      FAIL() << "the copy failed";
+    } catch (const syncedmem::error& error) {
+      EXPECT_EQ(error.status(), SYNCEDMEM_ERROR_DRIVER);
+      EXPECT_TRUE(contains(error.what(), "cuMemcpy")) << error.what();
+      EXPECT_TRUE(contains(error.what(), std::to_string(status))) << error.what();
+    }
+    driver::simulator().clear_faults();
+    EXPECT_EQ(memory.head(), SYNCEDMEM_HEAD_AT_CPU);
+  }
+  EXPECT_NE(memory.gpu_data(), nullptr);
+}
+
+TEST_F(WrapperOnTheDevice, ThrowsAnErrorThatSaysThatAnEarlierKernelFailed) {
+  NEEDS_THE_SIMULATED_DRIVER();
+  SyncedMemory memory(4096);
+  memory.mutable_cpu_data();
+  driver::simulator().fail("cuMemcpy", 1, illegal_address, 1);
+  try {
+    memory.gpu_data();
+    FAIL() << "the copy failed";
+  } catch (const syncedmem::error& error) {
+    EXPECT_EQ(error.status(), SYNCEDMEM_ERROR_PENDING);
+    EXPECT_TRUE(contains(error.what(), "found pending")) << error.what();
+  }
+}
+
+}  // namespace

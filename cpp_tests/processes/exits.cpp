@@ -1,0 +1,146 @@
+// A process that ends with objects on the device, in the way and order that its argument names. Each must end with
+// status 0 and without a word: the simulated driver aborts when it is called after its own end.
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "processes/objects.hpp"
+#include "support/driver.hpp"
+
+namespace {
+
+Objects constructed_before_the_first_use;
+
+Objects& constructed_after_the_first_use() {
+  static Objects objects;
+  return objects;
+}
+
+Objects* to_be_cleared = nullptr;
+void clear_at_exit() { to_be_cleared->clear(); }
+
+void clear_for_good() { delete to_be_cleared; }
+
+/// Uses what is there as far as it goes: after the driver's end the host data is what there is.
+void use_at_exit() {
+  for (syncedmem_t* object : to_be_cleared->all()) {
+    syncedmem_head_t head = SYNCEDMEM_UNINITIALIZED;
+    const void* data = nullptr;
+    void* written = nullptr;
+    syncedmem_head(object, &head);
+    const syncedmem_status_t read = syncedmem_cpu_data(object, &data);
+    if (head != SYNCEDMEM_HEAD_AT_GPU && read != SYNCEDMEM_SUCCESS) std::fputs("host data was refused\n", stderr);
+    if (syncedmem_mutable_cpu_data(object, &written) == SYNCEDMEM_SUCCESS) {
+      std::memset(written, 8, object_bytes);
+      if (syncedmem_gpu_data(object, &data) == SYNCEDMEM_SUCCESS) std::fputs("the driver was used\n", stderr);
+    }
+    bool ready = false;
+    syncedmem_is_ready(object, &ready);
+    syncedmem_wait(object);
+    syncedmem_release_gpu(object);
+  }
+  to_be_cleared->clear();
+}
+
+/// A thread that ends objects when it is told to, by a static destructor.
+class EndsOnAThread {
+ public:
+  void start() {
+    thread_ = std::thread([this] {
+      Objects objects;
+      objects.fill();
+      std::unique_lock<std::mutex> lock(mutex_);
+      filled_ = true;
+      changed_.notify_all();
+      changed_.wait(lock, [this] { return told_; });
+    });
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return filled_; });
+  }
+
+  ~EndsOnAThread() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      told_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool filled_ = false, told_ = false;
+  std::thread thread_;
+} ends_on_a_thread;
+
+/// What these tests are there to find, done on purpose.
+void call_the_driver_at_exit() {
+  driver::Context context = nullptr;
+  driver::api().cuCtxGetCurrent(&context);
+}
+
+bool is(const char* argument, const char* name) { return std::strcmp(argument, name) == 0; }
+
+}  // namespace
+
+int main(int arguments, char** argument) {
+  if (arguments != 2) return 2;
+  const char* how = argument[1];
+  Objects never_ended;
+  to_be_cleared = new Objects;
+
+  if (is(how, "static-before")) {
+    constructed_before_the_first_use.fill();
+  } else if (is(how, "static-after")) {
+    to_be_cleared->fill();
+    constructed_after_the_first_use().fill();
+  } else if (is(how, "static-both")) {
+    constructed_before_the_first_use.fill();
+    constructed_after_the_first_use().fill();
+  } else if (is(how, "atexit-before")) {
+    std::atexit(clear_at_exit);
+    to_be_cleared->fill();
+  } else if (is(how, "atexit-after")) {
+    to_be_cleared->fill();
+    std::atexit(clear_at_exit);
+  } else if (is(how, "use-at-exit")) {
+    std::atexit(use_at_exit);
+    to_be_cleared->fill();
+  } else if (is(how, "on-a-thread")) {
+    ends_on_a_thread.start();
+  } else if (is(how, "exit-on-a-thread")) {
+    constructed_before_the_first_use.fill();
+    std::thread([] { std::exit(0); }).join();
+  } else if (is(how, "never-ended")) {
+    to_be_cleared->fill();
+    (new Objects)->fill();
+  } else if (is(how, "exit-with-frames")) {
+    never_ended.fill();
+    std::exit(0);
+  } else if (is(how, "quick-exit")) {
+    constructed_before_the_first_use.fill();
+    to_be_cleared->fill();
+    std::at_quick_exit(clear_for_good);
+    std::quick_exit(0);
+  } else if (is(how, "_exit")) {
+    constructed_before_the_first_use.fill();
+    _exit(0);
+  } else if (is(how, "in-flight")) {
+    driver::set_lag(20000);
+    constructed_before_the_first_use.fill();
+    constructed_after_the_first_use().fill();
+  } else if (is(how, "wrongly")) {
+    std::atexit(call_the_driver_at_exit);
+    to_be_cleared->fill();
+  } else {
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,304 @@
+// A process that forks with objects on the device, or before there are any; its argument names the way. What is wrong
+// is said on standard error; the simulated driver aborts a child that calls it.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "generations/bvlc_master.hpp"
+#include "processes/objects.hpp"
+#include "support/driver.hpp"
+
+namespace {
+
+bool right = true;
+
+void expect(bool holds, const char* sentence) {
+  if (holds) return;
+  std::fprintf(stderr, "not so: %s (%s)\n", sentence, syncedmem_last_error());
+  right = false;
+}
+
+#define EXPECT(expression) expect(expression, #expression)
+
+const void* gpu_data(syncedmem_t* object, syncedmem_status_t expected) {
+  const void* data = nullptr;
+  const syncedmem_status_t status = syncedmem_gpu_data(object, &data);
+  if (status != expected) std::fprintf(stderr, "gpu_data: %s\n", syncedmem_status_name(status));
+  EXPECT(status == expected);
+  return data;
+}
+
+bool reads(syncedmem_t* object, unsigned char value) {
+  const void* data = nullptr;
+  if (syncedmem_cpu_data(object, &data) != SYNCEDMEM_SUCCESS) return false;
+  const unsigned char* bytes = static_cast<const unsigned char*>(data);
+  for (std::size_t i = 0; i < object_bytes; ++i) {
+    if (bytes[i] != value) return false;
+  }
+  return true;
+}
+
+syncedmem_t* written(unsigned char value) {
+  syncedmem_t* object = nullptr;
+  void* data = nullptr;
+  syncedmem_create(object_bytes, &object);
+  EXPECT(syncedmem_mutable_cpu_data(object, &data) == SYNCEDMEM_SUCCESS);
+  std::memset(data, value, object_bytes);
+  return object;
+}
+
+/// Does `work` in a child, which ends by exit, with all its handlers; waits for it.
+template <typename Work>
+void in_a_child(Work work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    // Another thread may have just asked for page-locked memory, which a child has not.
+    syncedmem_set_pinning(SYNCEDMEM_PIN_AUTO);
+    work();
+    std::exit(right ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT(waitpid(child, &status, 0) == child);
+  if (status != 0) std::fprintf(stderr, "the child ended with %#x\n", status);
+  EXPECT(status == 0);
+}
+
+bool is_about_fork(const char* sentence) { return std::strstr(sentence, "fork") != nullptr; }
+
+/// The parent has data on the device; the child gets at what is on the host, and at nothing else.
+void with_device_data() {
+  syncedmem_t* synced = written(1);
+  const void* device = gpu_data(synced, SYNCEDMEM_SUCCESS);
+  syncedmem_t* at_gpu = written(2);
+  void* data = nullptr;
+  EXPECT(syncedmem_mutable_gpu_data(at_gpu, &data) == SYNCEDMEM_SUCCESS);
+  syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
+  syncedmem_t* pinned = written(3);
+  syncedmem_set_pinning(SYNCEDMEM_PIN_AUTO);
+  const simcuda_account_t before = driver::account();
+
+  in_a_child([&] {
+    EXPECT(reads(synced, 1));
+    EXPECT(reads(pinned, 3));
+    gpu_data(synced, SYNCEDMEM_ERROR_NO_GPU);
+    EXPECT(is_about_fork(syncedmem_last_error()));
+    gpu_data(at_gpu, SYNCEDMEM_ERROR_NO_GPU);
+    void* to = nullptr;
+    EXPECT(syncedmem_mutable_cpu_data(synced, &to) == SYNCEDMEM_SUCCESS);
+    std::memset(to, 9, object_bytes);
+    EXPECT(reads(synced, 9));
+    gpu_data(synced, SYNCEDMEM_ERROR_NO_GPU);
+    EXPECT(is_about_fork(syncedmem_last_error()));
+    const void* from = nullptr;
+    EXPECT(syncedmem_cpu_data(at_gpu, &from) == SYNCEDMEM_ERROR_NO_GPU);
+    EXPECT(is_about_fork(syncedmem_last_error()));
+    EXPECT(syncedmem_set_gpu_data(synced, const_cast<void*>(device)) == SYNCEDMEM_ERROR_NO_GPU);
+    EXPECT(syncedmem_async_gpu_push(synced, nullptr) == SYNCEDMEM_ERROR_NO_GPU);
+    EXPECT(syncedmem_async_cpu_pull(at_gpu, nullptr) == SYNCEDMEM_ERROR_NO_GPU);
+    const char* sentence = "";
+    EXPECT(syncedmem_cuda_status(&sentence) == SYNCEDMEM_ERROR_NO_GPU);
+    EXPECT(is_about_fork(sentence));
+    syncedmem_t* fresh = written(4);
+    EXPECT(reads(fresh, 4));
+    gpu_data(fresh, SYNCEDMEM_ERROR_NO_GPU);
+    for (syncedmem_t* object : {synced, at_gpu, pinned, fresh}) {
+      EXPECT(syncedmem_destroy(object) == SYNCEDMEM_SUCCESS);
+    }
+  });
+
+  const simcuda_account_t after = driver::account();
+  EXPECT(after.device_blocks == before.device_blocks && after.pinned_blocks == before.pinned_blocks);
+  EXPECT(reads(synced, 1));
+  EXPECT(reads(pinned, 3));
+  EXPECT(reads(at_gpu, 2));
+  EXPECT(gpu_data(synced, SYNCEDMEM_SUCCESS) == device);
+  for (syncedmem_t* object : {synced, at_gpu, pinned}) syncedmem_destroy(object);
+  EXPECT(driver::account().device_blocks + 2 == before.device_blocks);
+}
+
+/// The same through the C++ ABI, which says so before it throws.
+void refused_in_cxx() {
+  syncedmem_t* synced = written(1);
+  gpu_data(synced, SYNCEDMEM_SUCCESS);
+  EXPECT(syncedmem_set_error_policy(SYNCEDMEM_ON_ERROR_THROW) == SYNCEDMEM_SUCCESS);
+  in_a_child([&] {
+    caffe::SyncedMemory& memory = *reinterpret_cast<caffe::SyncedMemory*>(synced);
+    bool refused = false;
+    try {
+      memory.gpu_data();
+    } catch (const std::runtime_error& error) {
+      refused = is_about_fork(error.what());
+    }
+    EXPECT(refused);
+    EXPECT(static_cast<const char*>(memory.cpu_data())[0] == 1);
+  });
+  EXPECT(reinterpret_cast<caffe::SyncedMemory*>(synced)->gpu_data() != nullptr);
+  syncedmem_destroy(synced);
+}
+
+/// Objects of every kind are ended in the child, some by it and some by its exit handlers.
+void with_every_object() {
+  static Objects at_exit;
+  at_exit.fill();
+  Objects* ended = new Objects;
+  ended->fill();
+  in_a_child([&] { delete ended; });
+  delete ended;
+}
+
+/// The copy is the parent's; the child has its host data.
+void with_a_push_in_flight() {
+  syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
+  driver::NonBlockingStream stream;
+  syncedmem_t* pushed = written(5);
+  driver::hold_streams();
+  EXPECT(syncedmem_async_gpu_push(pushed, stream.get()) == SYNCEDMEM_SUCCESS);
+  in_a_child([&] {
+    EXPECT(reads(pushed, 5));
+    void* to = nullptr;
+    EXPECT(syncedmem_mutable_cpu_data(pushed, &to) == SYNCEDMEM_SUCCESS);
+    std::memset(to, 6, object_bytes);
+    EXPECT(reads(pushed, 6));
+    EXPECT(syncedmem_wait(pushed) == SYNCEDMEM_SUCCESS);
+    EXPECT(syncedmem_destroy(pushed) == SYNCEDMEM_SUCCESS);
+  });
+  bool ready = true;
+  EXPECT(syncedmem_is_ready(pushed, &ready) == SYNCEDMEM_SUCCESS && !ready);
+  driver::release_streams();
+  EXPECT(syncedmem_wait(pushed) == SYNCEDMEM_SUCCESS);
+  EXPECT(driver::read(gpu_data(pushed, SYNCEDMEM_SUCCESS), object_bytes)[0] == 5);
+  syncedmem_destroy(pushed);
+}
+
+/// The pull never ends in the child: the newest data is out of reach there.
+void with_a_pull_in_flight() {
+  syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
+  driver::NonBlockingStream stream;
+  syncedmem_t* pulled = written(7);
+  void* data = nullptr;
+  EXPECT(syncedmem_mutable_gpu_data(pulled, &data) == SYNCEDMEM_SUCCESS);
+  EXPECT(driver::fill(data, 8, object_bytes));
+  driver::hold_streams();
+  EXPECT(syncedmem_async_cpu_pull(pulled, stream.get()) == SYNCEDMEM_SUCCESS);
+  in_a_child([&] {
+    const void* from = nullptr;
+    EXPECT(syncedmem_cpu_data(pulled, &from) == SYNCEDMEM_ERROR_NO_GPU);
+    EXPECT(syncedmem_destroy(pulled) == SYNCEDMEM_SUCCESS);
+  });
+  driver::release_streams();
+  EXPECT(reads(pulled, 8));
+  syncedmem_destroy(pulled);
+}
+
+/// Nobody had used the device: the child may, and so may the parent afterwards.
+void before_the_first_use() {
+  syncedmem_t* object = written(1);
+  const auto use = [&] {
+    EXPECT(driver::read(gpu_data(object, SYNCEDMEM_SUCCESS), object_bytes)[0] == 1);
+    EXPECT(syncedmem_cuda_status(nullptr) == SYNCEDMEM_SUCCESS);
+    Objects objects;
+    objects.fill();
+    syncedmem_destroy(object);
+  };
+  in_a_child(use);
+  in_a_child(use);
+  use();
+}
+
+/// An object that the device has seen, and whose newest data is on the host.
+syncedmem_t* seen_by_the_device() {
+  syncedmem_t* object = written(1);
+  gpu_data(object, SYNCEDMEM_SUCCESS);
+  void* data = nullptr;
+  EXPECT(syncedmem_mutable_cpu_data(object, &data) == SYNCEDMEM_SUCCESS);
+  return object;
+}
+
+/// The child of a child that could not use the device cannot either.
+void twice() {
+  syncedmem_t* object = seen_by_the_device();
+  in_a_child([&] {
+    in_a_child([&] {
+      gpu_data(object, SYNCEDMEM_ERROR_NO_GPU);
+      EXPECT(reads(object, 1));
+    });
+    gpu_data(object, SYNCEDMEM_ERROR_NO_GPU);
+  });
+  syncedmem_destroy(object);
+}
+
+/// Other threads are busy with objects of their own when it happens.
+void while_others_work() {
+  std::atomic<bool> stop(false);
+  std::thread threads[3];
+  for (std::thread& thread : threads) {
+    thread = std::thread([&] {
+      while (!stop) {
+        Objects objects;
+        objects.fill();
+      }
+    });
+  }
+  syncedmem_t* object = seen_by_the_device();
+  for (int round = 0; round < 20; ++round) {
+    in_a_child([&] {
+      EXPECT(reads(object, 1));
+      gpu_data(object, SYNCEDMEM_ERROR_NO_GPU);
+      Objects objects;
+      objects.fill();
+    });
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  syncedmem_destroy(object);
+}
+
+/// Without a driver a child is a process like any other.
+void without_a_driver() {
+  syncedmem_t* object = written(1);
+  gpu_data(object, SYNCEDMEM_ERROR_NO_GPU);
+  in_a_child([&] {
+    EXPECT(reads(object, 1));
+    gpu_data(object, SYNCEDMEM_ERROR_NO_GPU);
+    EXPECT(!is_about_fork(syncedmem_last_error()));
+    Objects objects;
+    objects.fill();
+  });
+  syncedmem_destroy(object);
+}
+
+/// What these tests are there to find, done on purpose.
+void wrongly() {
+  syncedmem_t* object = written(1);
+  gpu_data(object, SYNCEDMEM_SUCCESS);
+  in_a_child([] {
+    driver::Context context = nullptr;
+    driver::api().cuCtxGetCurrent(&context);
+  });
+}
+
+}  // namespace
+
+int main(int arguments, char** argument) {
+  const std::string how = arguments == 2 ? argument[1] : "";
+  if (how == "with-device-data") with_device_data();
+  else if (how == "refused-in-cxx") refused_in_cxx();
+  else if (how == "with-every-object") with_every_object();
+  else if (how == "with-a-push-in-flight") with_a_push_in_flight();
+  else if (how == "with-a-pull-in-flight") with_a_pull_in_flight();
+  else if (how == "before-the-first-use") before_the_first_use();
+  else if (how == "twice") twice();
+  else if (how == "while-others-work") while_others_work();
+  else if (how == "without-a-driver") without_a_driver();
+  else if (how == "wrongly") wrongly();
+  else return 2;
+  return right ? 0 : 1;
+}

@@ -1,0 +1,297 @@
+// The CUDA driver as these tests use it themselves, and the simulated one's controls. Both are looked up in the
+// process's libcuda.so.1, the same file that the library opens; nothing is linked. On a real driver nothing is
+// counted, held or made to fail: what a test asks of that is void there, or the test is skipped.
+#ifndef SUPPORT_DRIVER_HPP
+#define SUPPORT_DRIVER_HPP
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "simulated_cuda.h"
+
+struct CUctx_st;
+struct CUstream_st;
+
+namespace driver {
+
+typedef int Status;
+typedef int Device;
+typedef unsigned long long Address;
+typedef CUctx_st* Context;
+typedef CUstream_st* Stream;
+
+/// The functions of the driver that tests call, by their names in it.
+struct Api {
+  Status (*cuInit)(unsigned flags);
+  Status (*cuDeviceGetCount)(int* count);
+  Status (*cuCtxGetCurrent)(Context* context);
+  Status (*cuCtxSetCurrent)(Context context);
+  Status (*cuCtxCreate_v2)(Context* context, unsigned flags, Device device);
+  Status (*cuCtxDestroy_v2)(Context context);
+  Status (*cuDevicePrimaryCtxRetain)(Context* context, Device device);
+  Status (*cuDevicePrimaryCtxRelease_v2)(Device device);
+  Status (*cuMemAlloc_v2)(Address* address, std::size_t bytes);
+  Status (*cuMemFree_v2)(Address address);
+  Status (*cuMemcpy)(Address to, Address from, std::size_t bytes);
+  Status (*cuStreamCreate)(Stream* stream, unsigned flags);
+  Status (*cuStreamDestroy_v2)(Stream stream);
+  Status (*cuStreamSynchronize)(Stream stream);
+};
+
+/// The controls of the simulated driver, without their prefix.
+struct Controls {
+  decltype(&simcuda_fail) fail;
+  decltype(&simcuda_clear_faults) clear_faults;
+  decltype(&simcuda_hold_streams) hold_streams;
+  decltype(&simcuda_release_streams) release_streams;
+  decltype(&simcuda_set_lag) set_lag;
+  decltype(&simcuda_calls) calls;
+  decltype(&simcuda_log) log;
+  decltype(&simcuda_clear_log) clear_log;
+  decltype(&simcuda_copies) copies;
+  decltype(&simcuda_account) account;
+  decltype(&simcuda_violations) violations;
+  decltype(&simcuda_read) read;
+  decltype(&simcuda_write) write;
+};
+
+inline void* library() {
+  static void* const opened = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  return opened;
+}
+
+template <typename Function>
+void find(Function& function, const char* name) {
+  void* found = library() ? dlsym(library(), name) : nullptr;
+  if (!found) {
+    std::fprintf(stderr, "these tests need a driver, such as the simulated one in LD_LIBRARY_PATH: no %s\n", name);
+    std::abort();
+  }
+  function = reinterpret_cast<Function>(found);
+}
+
+/// Whether the process finds the simulated driver, and may take it for that.
+inline bool is_simulated() {
+  static const bool found =
+      library() && dlsym(library(), "simcuda_is_simulated") && !std::getenv("SYNCEDMEM_TESTS_AS_ON_A_REAL_DRIVER");
+  return found;
+}
+
+inline const Api& api() {
+  static const Api found = [] {
+    Api api;
+#define FIND(name) find(api.name, #name)
+    FIND(cuInit);
+    FIND(cuDeviceGetCount);
+    FIND(cuCtxGetCurrent);
+    FIND(cuCtxSetCurrent);
+    FIND(cuCtxCreate_v2);
+    FIND(cuCtxDestroy_v2);
+    FIND(cuDevicePrimaryCtxRetain);
+    FIND(cuDevicePrimaryCtxRelease_v2);
+    FIND(cuMemAlloc_v2);
+    FIND(cuMemFree_v2);
+    FIND(cuMemcpy);
+    FIND(cuStreamCreate);
+    FIND(cuStreamDestroy_v2);
+    FIND(cuStreamSynchronize);
+#undef FIND
+    return api;
+  }();
+  return found;
+}
+
+inline const Controls& simulator() {
+  static const Controls found = [] {
+    Controls controls;
+#define FIND(name) find(controls.name, "simcuda_" #name)
+    FIND(fail);
+    FIND(clear_faults);
+    FIND(hold_streams);
+    FIND(release_streams);
+    FIND(set_lag);
+    FIND(calls);
+    FIND(log);
+    FIND(clear_log);
+    FIND(copies);
+    FIND(account);
+    FIND(violations);
+    FIND(read);
+    FIND(write);
+#undef FIND
+    return controls;
+  }();
+  return found;
+}
+
+/// How many devices there are.
+inline int devices() {
+  int count = 0;
+  if (api().cuInit(0) == 0) api().cuDeviceGetCount(&count);
+  return count;
+}
+
+/// What is alive in the simulated driver.
+inline simcuda_account_t account() {
+  simcuda_account_t account = {};
+  account.size = sizeof account;
+  if (is_simulated()) simulator().account(&account);
+  return account;
+}
+
+inline void clear_log() {
+  if (is_simulated()) simulator().clear_log();
+}
+
+/// The calls since the log was cleared, a line each.
+inline std::string log() {
+  if (!is_simulated()) return "";
+  std::vector<char> text(simulator().log(nullptr, 0) + 1);
+  simulator().log(text.data(), text.size());
+  return text.data();
+}
+
+/// How many of them were of `function`; null: of any.
+inline std::size_t calls(const char* function) { return is_simulated() ? simulator().calls(function) : 0; }
+
+constexpr std::size_t of_any_size = ~std::size_t(0);
+
+/// How many copies they made, of one kind ("HtoD") or null, and of one size or of any.
+inline std::size_t copies(const char* kind, std::size_t bytes = of_any_size) {
+  return is_simulated() ? simulator().copies(kind, bytes) : 0;
+}
+
+/// Lets nothing that is asynchronous start, but in the default stream, until the streams are released.
+inline void hold_streams() {
+  if (is_simulated()) simulator().hold_streams();
+}
+
+inline void release_streams() {
+  if (is_simulated()) simulator().release_streams();
+}
+
+/// Lets what is asynchronous start only so much later.
+inline void set_lag(unsigned microseconds) {
+  if (is_simulated()) simulator().set_lag(microseconds);
+}
+
+inline Address address(const void* device_data) { return reinterpret_cast<Address>(device_data); }
+
+/// Makes a context current on this thread for as long as this lives.
+class Current {
+ public:
+  explicit Current(Context context) {
+    api().cuCtxGetCurrent(&before_);
+    api().cuCtxSetCurrent(context);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+  ~Current() { api().cuCtxSetCurrent(before_); }
+
+ private:
+  Context before_ = nullptr;
+};
+
+/// A device's primary context, retained for as long as this lives.
+class Primary {
+ public:
+  explicit Primary(Device device) : device_(device) {
+    api().cuInit(0);
+    api().cuDevicePrimaryCtxRetain(&context_, device);
+  }
+  Primary(const Primary&) = delete;
+  Primary& operator=(const Primary&) = delete;
+  ~Primary() { api().cuDevicePrimaryCtxRelease_v2(device_); }
+
+  Context get() const { return context_; }
+
+ private:
+  Device device_;
+  Context context_ = nullptr;
+};
+
+/// The bytes at an address of the device's, behind what the default stream was given; none if they cannot be read.
+inline std::vector<unsigned char> read(const void* device_data, std::size_t bytes) {
+  std::vector<unsigned char> read(bytes);
+  if (!bytes) return read;
+  const Primary primary(0);
+  const Current current(primary.get());
+  Status status = api().cuStreamSynchronize(nullptr);
+  if (status == 0) {
+    // The simulated driver's own way is in no log.
+    status = is_simulated() ? simulator().read(address(device_data), read.data(), bytes)
+                            : api().cuMemcpy(address(read.data()), address(device_data), bytes);
+  }
+  if (status != 0) read.clear();
+  return read;
+}
+
+/// Writes to the device, as a kernel in the default stream would, and says whether that worked.
+inline bool write(void* device_data, const void* values, std::size_t bytes) {
+  if (!bytes) return true;
+  const Primary primary(0);
+  const Current current(primary.get());
+  if (api().cuStreamSynchronize(nullptr) != 0) return false;
+  if (is_simulated()) return simulator().write(address(device_data), values, bytes) == 0;
+  return api().cuMemcpy(address(device_data), address(values), bytes) == 0;
+}
+
+/// The same, bytes of one value.
+inline bool fill(void* device_data, unsigned char value, std::size_t bytes) {
+  const std::vector<unsigned char> values(bytes, value);
+  return write(device_data, values.data(), bytes);
+}
+
+/// A block of device 0's memory that is the caller's own.
+class Block {
+ public:
+  explicit Block(std::size_t bytes) {
+    const Current current(primary_.get());
+    api().cuMemAlloc_v2(&address_, bytes);
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() {
+    const Current current(primary_.get());
+    api().cuMemFree_v2(address_);
+  }
+
+  void* data() const { return reinterpret_cast<void*>(address_); }
+
+ private:
+  Primary primary_{0};
+  Address address_ = 0;
+};
+
+/// A stream of device 0's that does not wait for the default stream, as Caffe's prefetch stream.
+class NonBlockingStream {
+ public:
+  NonBlockingStream() {
+    const Current current(primary_.get());
+    constexpr unsigned non_blocking = 1;
+    api().cuStreamCreate(&stream_, non_blocking);
+  }
+  NonBlockingStream(const NonBlockingStream&) = delete;
+  NonBlockingStream& operator=(const NonBlockingStream&) = delete;
+  ~NonBlockingStream() { destroy(); }
+
+  Stream get() const { return stream_; }
+  Status synchronize() { return api().cuStreamSynchronize(stream_); }
+  void destroy() {
+    if (stream_) api().cuStreamDestroy_v2(stream_);
+    stream_ = nullptr;
+  }
+
+ private:
+  Primary primary_{0};
+  Stream stream_ = nullptr;
+};
+
+}  // namespace driver
+
+#endif  // SUPPORT_DRIVER_HPP

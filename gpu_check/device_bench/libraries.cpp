@@ -1,0 +1,170 @@
+#include "libraries.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+void die(const std::string& sentence) {
+  std::fprintf(stderr, "device-bench: %s\n", sentence.c_str());
+  std::exit(2);
+}
+
+namespace {
+
+template <typename Function>
+bool found(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+template <typename Function>
+void find(void* library, const std::string& path, const char* name, Function& function) {
+  if (!found(library, name, function)) die(path + " has no " + name);
+}
+
+void* open(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) die(dlerror());
+  return library;
+}
+
+const unsigned kPortable = 1;  // CU_MEMHOSTALLOC_PORTABLE: as the library pins
+
+}  // namespace
+
+Driver::Driver(const std::string& path, int device) {
+  void* library = open(path);
+  Status (*init)(unsigned), (*get_version)(int*), (*get_device)(int*, int), (*get_name)(char*, int, int);
+  Status (*retain)(void**, int), (*set_current)(void*);
+  find(library, path, "cuInit", init);
+  find(library, path, "cuDriverGetVersion", get_version);
+  find(library, path, "cuDeviceGet", get_device);
+  find(library, path, "cuDeviceGetName", get_name);
+  find(library, path, "cuDevicePrimaryCtxRetain", retain);
+  find(library, path, "cuCtxSetCurrent", set_current);
+  find(library, path, "cuMemAlloc_v2", allocate_);
+  find(library, path, "cuMemFree_v2", free_);
+  find(library, path, "cuMemHostAlloc", allocate_pinned_);
+  find(library, path, "cuMemFreeHost", free_pinned_);
+  find(library, path, "cuMemcpy", copy_);
+  find(library, path, "cuCtxSynchronize", synchronize_);
+  find(library, path, "cuMemGetInfo_v2", memory_);
+  void* marker = nullptr;
+  simulated = found(library, "simcuda_is_simulated", marker);
+
+  if (const Status status = init(0)) fail("cuInit", status);
+  if (const Status status = get_version(&version)) fail("cuDriverGetVersion", status);
+  int handle = 0;
+  if (const Status status = get_device(&handle, device)) fail("cuDeviceGet", status);
+  char name[256] = "";
+  if (const Status status = get_name(name, sizeof name, handle)) fail("cuDeviceGetName", status);
+  device_name = name;
+  void* context = nullptr;
+  if (const Status status = retain(&context, handle)) fail("cuDevicePrimaryCtxRetain", status);
+  if (const Status status = set_current(context)) fail("cuCtxSetCurrent", status);
+}
+
+void Driver::fail(const char* call, Status status) {
+  die(std::string(call) + " returned " + std::to_string(status));
+}
+
+void* Driver::allocate(std::size_t bytes) const {
+  Address address = 0;
+  if (const Status status = allocate_(&address, bytes)) fail("cuMemAlloc", status);
+  return reinterpret_cast<void*>(address);
+}
+
+void Driver::free(void* address) const {
+  if (const Status status = free_(reinterpret_cast<Address>(address))) fail("cuMemFree", status);
+}
+
+void* Driver::allocate_pinned(std::size_t bytes) const {
+  void* address = nullptr;
+  if (const Status status = allocate_pinned_(&address, bytes, kPortable)) fail("cuMemHostAlloc", status);
+  return address;
+}
+
+void Driver::free_pinned(void* address) const {
+  if (const Status status = free_pinned_(address)) fail("cuMemFreeHost", status);
+}
+
+void Driver::synchronize() const {
+  if (const Status status = synchronize_()) fail("cuCtxSynchronize", status);
+}
+
+std::size_t Driver::free_bytes() const {
+  std::size_t free = 0, total = 0;
+  if (const Status status = memory_(&free, &total)) fail("cuMemGetInfo", status);
+  return free;
+}
+
+Runtime::Runtime(const std::string& path, int device) {
+  if (path == "none") return;
+  void* library = nullptr;
+  if (!path.empty()) {
+    library = open(path);
+    name = path.substr(path.rfind('/') + 1);
+  } else {
+    for (const char* candidate : {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so"}) {
+      library = dlopen(candidate, RTLD_NOW | RTLD_LOCAL);
+      if (library == nullptr) continue;
+      name = candidate;
+      break;
+    }
+  }
+  if (library == nullptr) return;
+  int (*set_device)(int);
+  find(library, name, "cudaSetDevice", set_device);
+  find(library, name, "cudaMalloc", allocate_);
+  find(library, name, "cudaFree", free_);
+  find(library, name, "cudaMallocHost", allocate_pinned_);
+  find(library, name, "cudaFreeHost", free_pinned_);
+  find(library, name, "cudaMemcpy", copy_);
+  const int status = set_device(device);
+  if (status == 0) return;
+  // One that is newer than the driver, say: then there is none to compare with.
+  name += ", which cannot be used: cudaSetDevice returned " + std::to_string(status);
+  copy_ = nullptr;
+}
+
+void Runtime::fail(const char* call, int status) { die(std::string(call) + " returned " + std::to_string(status)); }
+
+void* Runtime::allocate(std::size_t bytes) const {
+  void* address = nullptr;
+  if (const int status = allocate_(&address, bytes)) fail("cudaMalloc", status);
+  return address;
+}
+
+void Runtime::free(void* address) const {
+  if (const int status = free_(address)) fail("cudaFree", status);
+}
+
+void* Runtime::allocate_pinned(std::size_t bytes) const {
+  void* address = nullptr;
+  if (const int status = allocate_pinned_(&address, bytes)) fail("cudaMallocHost", status);
+  return address;
+}
+
+void Runtime::free_pinned(void* address) const {
+  if (const int status = free_pinned_(address)) fail("cudaFreeHost", status);
+}
+
+Library::Library(const std::string& path) {
+  void* library = open(path);
+  find(library, path, "syncedmem_create", create);
+  find(library, path, "syncedmem_destroy", destroy);
+  find(library, path, "syncedmem_cpu_data", cpu_data);
+  find(library, path, "syncedmem_gpu_data", gpu_data);
+  find(library, path, "syncedmem_mutable_cpu_data", mutable_cpu_data);
+  find(library, path, "syncedmem_mutable_gpu_data", mutable_gpu_data);
+  find(library, path, "syncedmem_overwrite_cpu_data", overwrite_cpu_data);
+  find(library, path, "syncedmem_overwrite_gpu_data", overwrite_gpu_data);
+  find(library, path, "syncedmem_is_pinned", is_pinned);
+  find(library, path, "syncedmem_set_pinning", set_pinning);
+  find(library, path, "syncedmem_cuda_status", cuda_status);
+  find(library, path, "syncedmem_last_error", last_error);
+  find(library, path, "syncedmem_version", version);
+}
+
+void Library::refuse(const char* call) const { die(std::string("syncedmem_") + call + ": " + last_error()); }

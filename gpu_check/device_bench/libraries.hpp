@@ -1,0 +1,103 @@
+// What is compared: the library's C API, the driver's own calls, and the CUDA runtime's, if there is one. All of them
+// are opened at run time, so that one program measures whatever it is given.
+#ifndef DEVICE_BENCH_LIBRARIES_HPP_
+#define DEVICE_BENCH_LIBRARIES_HPP_
+
+#include <cstddef>
+#include <string>
+
+#include "syncedmem.h"
+
+// Ends the program with a sentence and status 2: nothing can be measured.
+[[noreturn]] void die(const std::string& sentence);
+
+// The driver, with the device's primary context current on this thread.
+class Driver {
+ public:
+  typedef int Status;
+  typedef unsigned long long Address;
+
+  Driver(const std::string& path, int device);
+
+  void* allocate(std::size_t bytes) const;
+  void free(void* address) const;
+  void* allocate_pinned(std::size_t bytes) const;
+  void free_pinned(void* address) const;
+  void copy(void* to, const void* from, std::size_t bytes) const {
+    const Status status = copy_(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes);
+    if (status != 0) fail("cuMemcpy", status);
+  }
+  void synchronize() const;
+  std::size_t free_bytes() const;
+
+  std::string device_name;
+  int version = 0;
+  bool simulated = false;
+
+ private:
+  [[noreturn]] static void fail(const char* call, Status status);
+
+  Status (*allocate_)(Address*, std::size_t);
+  Status (*free_)(Address);
+  Status (*allocate_pinned_)(void**, std::size_t, unsigned);
+  Status (*free_pinned_)(void*);
+  Status (*copy_)(Address, Address, std::size_t);
+  Status (*synchronize_)();
+  Status (*memory_)(std::size_t*, std::size_t*);
+};
+
+// The CUDA runtime. It uses the same primary context as the driver's calls above.
+class Runtime {
+ public:
+  // An empty path: wherever the system has it. "none": nowhere.
+  Runtime(const std::string& path, int device);
+
+  bool there() const { return copy_ != nullptr; }
+  void* allocate(std::size_t bytes) const;
+  void free(void* address) const;
+  void* allocate_pinned(std::size_t bytes) const;
+  void free_pinned(void* address) const;
+  void copy(void* to, const void* from, std::size_t bytes) const {
+    const int kDefault = 4;  // cudaMemcpyDefault: as Caffe copies
+    const int status = copy_(to, from, bytes, kDefault);
+    if (status != 0) fail("cudaMemcpy", status);
+  }
+
+  std::string name = "none";
+
+ private:
+  [[noreturn]] static void fail(const char* call, int status);
+
+  int (*allocate_)(void**, std::size_t) = nullptr;
+  int (*free_)(void*) = nullptr;
+  int (*allocate_pinned_)(void**, std::size_t) = nullptr;
+  int (*free_pinned_)(void*) = nullptr;
+  int (*copy_)(void*, const void*, std::size_t, int) = nullptr;
+};
+
+// libsyncedmem.so, by the names of its header.
+struct Library {
+  explicit Library(const std::string& path);
+
+  // Ends the program with what the library says, if a call did not succeed.
+  void must(syncedmem_status_t status, const char* call) const {
+    if (status != SYNCEDMEM_SUCCESS) refuse(call);
+  }
+  [[noreturn]] void refuse(const char* call) const;
+
+  decltype(&syncedmem_create) create;
+  decltype(&syncedmem_destroy) destroy;
+  decltype(&syncedmem_cpu_data) cpu_data;
+  decltype(&syncedmem_gpu_data) gpu_data;
+  decltype(&syncedmem_mutable_cpu_data) mutable_cpu_data;
+  decltype(&syncedmem_mutable_gpu_data) mutable_gpu_data;
+  decltype(&syncedmem_overwrite_cpu_data) overwrite_cpu_data;
+  decltype(&syncedmem_overwrite_gpu_data) overwrite_gpu_data;
+  decltype(&syncedmem_is_pinned) is_pinned;
+  decltype(&syncedmem_set_pinning) set_pinning;
+  decltype(&syncedmem_cuda_status) cuda_status;
+  decltype(&syncedmem_last_error) last_error;
+  decltype(&syncedmem_version) version;
+};
+
+#endif  // DEVICE_BENCH_LIBRARIES_HPP_

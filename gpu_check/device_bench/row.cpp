@@ -1,0 +1,148 @@
+#include "row.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+namespace {
+
+const std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+
+std::string format(const char* how, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, how, value);
+  return text;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') result += '\\';
+    result += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+  }
+  return result + '"';
+}
+
+}  // namespace
+
+Spread spread(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const std::size_t last = samples.size() - 1;
+  const double middle = samples.size() % 2 ? samples[last / 2] : (samples[last / 2] + samples[last / 2 + 1]) / 2;
+  return {samples[last / 10], middle, samples[last - last / 10]};
+}
+
+bool Row::kept() const {
+  const double ours = times.front().median, theirs = compared().median;
+  switch (bound.kind) {
+    case Bound::kBandwidth: return theirs / ours >= bound.value;
+    case Bound::kAbove: return ours - theirs <= bound.value;
+    case Bound::kNoSlower: return ours / theirs <= bound.value;
+    case Bound::kNone: break;
+  }
+  return true;
+}
+
+std::string Row::bound_sentence() const {
+  switch (bound.kind) {
+    case Bound::kBandwidth: return "bandwidth >= " + format("%.2f", bound.value) + " of " + names.back();
+    case Bound::kAbove: return "at most " + format("%.1f us", bound.value / 1000) + " above " + names.back();
+    case Bound::kNoSlower: return "no slower than " + names.back() + " (<= " + format("%.2f", bound.value) + ")";
+    case Bound::kNone: break;
+  }
+  return "";
+}
+
+Row measure(const std::string& id, const std::string& description, std::size_t bytes,
+            const std::vector<Contestant>& contestants, double seconds, const Bound& bound) {
+  std::vector<std::vector<double>> samples(contestants.size());
+  const auto start = std::chrono::steady_clock::now();
+  const int kLeast = 3, kMost = 1000;
+  for (int round = 0; round <= kMost; ++round) {
+    if (round > kLeast && seconds_since(start) > seconds) break;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < contestants.size(); ++i) order.push_back(i);
+    for (std::size_t i = contestants.size(); i-- > 0;) order.push_back(i);
+    // Every other round the other way round.
+    if (round % 2) std::rotate(order.begin(), order.begin() + static_cast<long>(contestants.size()), order.end());
+    for (const std::size_t who : order) {
+      const double time = contestants[who].once();
+      if (round > 0) samples[who].push_back(time);
+    }
+  }
+  Row row;
+  row.id = id;
+  row.description = description;
+  row.bytes = bytes;
+  for (std::size_t i = 0; i < contestants.size(); ++i) {
+    row.names.push_back(contestants[i].name);
+    row.times.push_back(spread(samples[i]));
+  }
+  row.samples = samples[0].size();
+  row.bound = bound;
+  return row;
+}
+
+std::string readable_bytes(std::size_t bytes) {
+  if (bytes >= kGiB) return std::to_string(bytes / kGiB) + " GiB";
+  if (bytes >= kMiB) return std::to_string(bytes / kMiB) + " MiB";
+  if (bytes >= kKiB) return std::to_string(bytes / kKiB) + " KiB";
+  return std::to_string(bytes) + " B";
+}
+
+std::string readable_time(double nanoseconds) {
+  if (nanoseconds >= 0.9995e9) return format("%.3g s", nanoseconds / 1e9);
+  if (nanoseconds >= 0.9995e6) return format("%.3g ms", nanoseconds / 1e6);
+  if (nanoseconds >= 0.9995e3) return format("%.3g us", nanoseconds / 1e3);
+  return format("%.3g ns", nanoseconds);
+}
+
+std::string heading(const std::string& raw, const std::string& runtime) {
+  std::string first = "| | library | " + raw + " | ratio |", second = "|---|---|---|---|";
+  if (!runtime.empty()) {
+    first += " " + runtime + " | ratio |";
+    second += "---|---|";
+  }
+  return first + " GB/s | bound |\n" + second + "---|---|";
+}
+
+std::string as_markdown(const Row& row) {
+  std::string line = "| " + row.description + " |";
+  for (std::size_t i = 0; i < row.times.size(); ++i) {
+    const Spread& time = row.times[i];
+    line += " " + readable_time(time.median) + " [" + readable_time(time.p10) + " - " + readable_time(time.p90) + "] |";
+    if (i > 0) line += " " + format("%.3f", row.times[0].median / time.median) + " |";
+  }
+  line += row.bytes ? " " + format("%.2f", static_cast<double>(row.bytes) / row.times[0].median) + " |" : " |";
+  const std::string bound = row.bound_sentence();
+  return line + (bound.empty() ? " |" : " " + bound + (row.kept() ? ": kept |" : ": MISSED |"));
+}
+
+std::string as_json(const std::vector<Row>& rows, const std::vector<std::pair<std::string, std::string>>& about) {
+  std::string text = "{\n  \"about\": {";
+  for (std::size_t i = 0; i < about.size(); ++i) {
+    text += (i ? ", " : "") + quoted(about[i].first) + ": " + quoted(about[i].second);
+  }
+  text += "},\n  \"rows\": [";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    text += std::string(i ? "," : "") + "\n    {\"id\": " + quoted(row.id);
+    text += ", \"bytes\": " + std::to_string(row.bytes) + ", \"samples\": " + std::to_string(row.samples);
+    text += ", \"nanoseconds\": {";
+    for (std::size_t who = 0; who < row.times.size(); ++who) {
+      const Spread& time = row.times[who];
+      text += std::string(who ? ", " : "") + quoted(row.names[who]) + ": {\"median\": " + format("%.1f", time.median) +
+              ", \"p10\": " + format("%.1f", time.p10) + ", \"p90\": " + format("%.1f", time.p90) + "}";
+    }
+    text += "}";
+    if (row.bound.kind != Bound::kNone) {
+      text += ", \"bound\": " + quoted(row.bound_sentence()) + ", \"kept\": " + (row.kept() ? "true" : "false");
+    }
+    text += "}";
+  }
+  return text + "\n  ]\n}\n";
+}
