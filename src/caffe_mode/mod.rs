@@ -11,6 +11,7 @@
 //! of nanoseconds.
 #![expect(unsafe_code, reason = "Caffe's functions are found by name and called")]
 
+mod asking;
 mod callback;
 mod search;
 
@@ -86,6 +87,8 @@ pub fn is_gpu(look_again: bool) -> bool {
 
 #[cold]
 fn ask(look_again: bool) -> bool {
+    // A callback, or a Caffe that is just being made, may use the library: it is not asked again for that.
+    let Some(_asking) = asking::begin() else { return false };
     if let Some(answer) = callback::ask() {
         return answer == search::BREW_GPU;
     }

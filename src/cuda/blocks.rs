@@ -37,8 +37,6 @@ pub struct Record {
     fills: bool,
     /// The driver's number for the allocation; 0 if it would not say.
     id: u64,
-    /// Whether nobody holds it any more, and the driver would not take it back.
-    left: bool,
 }
 
 #[cfg(not(loom))]
@@ -46,8 +44,17 @@ static RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::with_hasher(cra
 #[cfg(loom)]
 loom::lazy_static! { static ref RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::default()); }
 
-/// How many records are `left`.
-static LEFT: AtomicUsize = AtomicUsize::new(0);
+/// Blocks that nobody holds any more, and the driver would not take back yet.
+struct Left {
+    blocks: Lock<Vec<(usize, Record)>>,
+    /// `blocks.len()`, readable without the lock.
+    count: AtomicUsize,
+}
+
+#[cfg(not(loom))]
+static LEFT: Left = Left { blocks: Lock::new(Vec::new()), count: AtomicUsize::new(0) };
+#[cfg(loom)]
+loom::lazy_static! { static ref LEFT: Left = Left { blocks: Lock::new(Vec::new()), count: AtomicUsize::new(0) }; }
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +76,7 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
     let answer = match ask(driver, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
-            take_back(driver, usize::MAX);
+            LEFT.offer_all(driver);
             ask(driver, side, bytes)
         }
         answer => answer,
@@ -82,7 +89,7 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
         Err(failure) => return Err(failure.into()),
     };
     let id = number(driver, address).unwrap_or(0);
-    let record = Record { side, context: within.context, device, bytes, holder, fills, id, left: false };
+    let record = Record { side, context: within.context, device, bytes, holder, fills, id };
     if !keep(address, record) {
         // SAFETY: allocated above, and nobody knows it.
         let _ = unsafe { release(driver, side, address) };
@@ -91,23 +98,45 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
     Ok((address, device))
 }
 
-/// Gives a block back, if it is one of these; whether it is.
+/// What came of giving a block back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freed {
+    /// It is no longer this library's business.
+    Done,
+    /// It is none of these blocks.
+    Unknown,
+}
+
+/// Gives back the block that was made for the object at `holder`, if it is one of these.
 ///
-/// It never fails: what the driver does not take back now is offered to it again later. At exit, and in a forked
+/// It never fails: what the driver does not take back now is offered to it again later. One that a reset of its device
+/// has ended is left alone, also where its address has been given to another object since. At exit, and in a forked
 /// child, nothing is done at all.
 ///
 /// # Safety
 /// Nobody refers to the block any more, and nothing that is in flight needs it.
-pub unsafe fn free(address: NonNull<c_void>) -> bool {
-    let Some(record) = RECORDS.with(|records| records.remove(&address.addr().get())) else { return false };
+pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
+    let key = address.addr().get();
+    let record = RECORDS.with(|records| match records.get(&key) {
+        None => Err(Freed::Unknown),
+        Some(record) if record.holder != holder => Err(Freed::Done),
+        Some(_) => records.remove(&key).ok_or(Freed::Unknown),
+    });
+    let record = match record {
+        Ok(record) => record,
+        Err(answer) => return answer,
+    };
     if let Some(driver) = driver_in_use() {
         // SAFETY: the caller guarantees it.
         match unsafe { give_back(driver, address, &record) } {
-            Ok(()) => take_back(driver, 1),
-            Err(failure) => leave(address, record, failure),
+            Ok(()) => LEFT.offer_one(driver, record.context),
+            Err(failure) => {
+                LEFT.keep(key, record);
+                say_once(&record, failure);
+            }
         }
     }
-    true
+    Freed::Done
 }
 
 /// Page-locked memory without a record, in the current context.
@@ -132,10 +161,12 @@ pub fn find(address: NonNull<c_void>) -> Option<Record> {
 /// Holds the records still, until `release_records`: for fork.
 pub fn acquire() {
     RECORDS.acquire();
+    LEFT.blocks.acquire();
 }
 
 /// Ends `acquire`.
 pub fn release_records() {
+    LEFT.blocks.release();
     RECORDS.release();
 }
 
@@ -154,7 +185,7 @@ pub struct Held {
 pub fn held(side: Side) -> Held {
     let mut held = Held::default();
     RECORDS.with(|records| {
-        for record in records.values().filter(|record| record.side == side && !record.left) {
+        for record in records.values().filter(|record| record.side == side) {
             held.blocks += 1;
             held.bytes += record.bytes as u64;
             if let Some(place) = held.largest.iter().position(|&(_, bytes)| record.bytes > bytes) {
@@ -245,14 +276,56 @@ fn keep(address: NonNull<c_void>, record: Record) -> bool {
     })
 }
 
-/// Remembers a block that the driver would not take back. The first is told of: memory that vanishes in silence is
-/// what this library is there to prevent.
-#[cold]
-fn leave(address: NonNull<c_void>, record: Record, failure: DriverFailure) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if keep(address, Record { left: true, ..record }) {
-        LEFT.fetch_add(1, Relaxed);
+impl Left {
+    /// Keeps a block for a later offer; without memory for that, it is lost.
+    #[cold]
+    fn keep(&self, address: usize, record: Record) {
+        self.blocks.with(|blocks| {
+            if blocks.try_reserve(1).is_ok() {
+                blocks.push((address, record));
+            }
+            self.count.store(blocks.len(), Relaxed);
+        });
     }
+
+    /// Offers one block of `context`, which has just taken another, to the driver again.
+    fn offer_one(&self, driver: &Driver, context: Context) {
+        if self.count.load(Relaxed) == 0 {
+            return;
+        }
+        let one = self.blocks.with(|blocks| {
+            let at = blocks.iter().position(|(_, record)| record.context == context)?;
+            let one = blocks.swap_remove(at);
+            self.count.store(blocks.len(), Relaxed);
+            Some(one)
+        });
+        one.into_iter().for_each(|left| self.offer(driver, left));
+    }
+
+    /// Offers every block to the driver again.
+    #[cold]
+    fn offer_all(&self, driver: &Driver) {
+        let all = self.blocks.with(|blocks| {
+            self.count.store(0, Relaxed);
+            std::mem::take(blocks)
+        });
+        all.into_iter().for_each(|left| self.offer(driver, left));
+    }
+
+    fn offer(&self, driver: &Driver, (key, record): (usize, Record)) {
+        let Some(address) = NonNull::new(std::ptr::without_provenance_mut(key)) else { return };
+        // SAFETY: nobody refers to what is left.
+        if unsafe { give_back(driver, address, &record) }.is_err() {
+            self.keep(key, record);
+        }
+    }
+}
+
+/// The first block that the driver would not take back is told of: memory that vanishes in silence is what this
+/// library is there to prevent.
+#[cold]
+fn say_once(record: &Record, failure: DriverFailure) {
+    static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Relaxed) {
         let said = Text::<600>::of(format_args!(
             "libsyncedmem: a {} block of {} could not be given back, and will be offered again: {}\n",
@@ -261,26 +334,6 @@ fn leave(address: NonNull<c_void>, record: Record, failure: DriverFailure) {
             Error::from(failure)
         ));
         to_stderr(said.as_bytes());
-    }
-}
-
-/// Offers up to `most` of the blocks that are left to the driver again.
-fn take_back(driver: &Driver, most: usize) {
-    for _ in 0..most.min(LEFT.load(Relaxed)) {
-        let next = RECORDS.with(|records| {
-            let (&address, _) = records.iter().find(|(_, record)| record.left)?;
-            let record = records.remove(&address)?;
-            LEFT.fetch_sub(1, Relaxed);
-            Some((NonNull::new(std::ptr::without_provenance_mut(address))?, record))
-        });
-        let Some((address, record)) = next else { return };
-        // SAFETY: nobody refers to what is left.
-        if unsafe { give_back(driver, address, &record) }.is_err() {
-            if keep(address, record) {
-                LEFT.fetch_add(1, Relaxed);
-            }
-            return;
-        }
     }
 }
 

@@ -50,10 +50,15 @@ impl<'d> Within<'d> {
     /// The context for a new block: the current one, or else the primary one of the device that the process's CUDA
     /// runtime has chosen on this thread, or else of device 0.
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
-        if let Some(context) = current(driver)? {
-            return Ok(Within { driver, context, pushed: false });
+        match current(driver)? {
+            Some(context) => Ok(Within { driver, context, pushed: false }),
+            None => Self::primary(driver, runtime::chosen_device().unwrap_or(0)),
         }
-        let context = primary(driver, runtime::chosen_device().unwrap_or(0))?;
+    }
+
+    /// A device's primary context.
+    fn primary(driver: &'d Driver, ordinal: c_int) -> Result<Self, DriverFailure> {
+        let context = primary(driver, ordinal)?;
         // SAFETY: the context was retained, for ever. One that a reset has ended is refused.
         unsafe { driver.context_push(context.handle()) }?;
         Ok(Within { driver, context, pushed: true })
@@ -119,12 +124,16 @@ pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     }
 }
 
-/// Does `work` in the context for a new block. If that context turns out to be gone because its device was reset, it
-/// is made again, once, and so is the work.
+/// Does `work` in the context for a new block. If that turns out to be gone because its device was reset, the primary
+/// context is retained anew, which brings it back, as the CUDA runtime does, and the work is done there.
 pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&Within<'_>) -> Result<T, Error>) -> Result<T, Error> {
     let attempt = || work(&Within::for_new_block(driver)?);
     match attempt() {
-        Err(Error::Driver(failure)) if status::is_context_gone(failure.status) && forget_primaries() => attempt(),
+        Err(Error::Driver(failure)) if status::is_context_gone(failure.status) => {
+            forget_primaries();
+            let ordinal = current_device(driver).or_else(|_| Ok::<_, Error>(runtime::chosen_device().unwrap_or(0)))?;
+            work(&Within::primary(driver, ordinal)?)
+        }
         answer => answer,
     }
 }
@@ -152,9 +161,8 @@ fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure> {
     Ok(Context::of(context).unwrap_or(Context::NONE))
 }
 
-/// Whether there were any.
-fn forget_primaries() -> bool {
-    PRIMARY.iter().filter(|kept| !kept.swap(std::ptr::null_mut(), Relaxed).is_null()).count() > 0
+fn forget_primaries() {
+    PRIMARY.iter().for_each(|kept| kept.store(std::ptr::null_mut(), Relaxed));
 }
 
 fn slot(ordinal: c_int) -> Option<&'static AtomicPtr<CUctx_st>> {

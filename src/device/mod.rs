@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
 
 use crate::cuda;
-use crate::cuda::blocks::{self, Record};
+use crate::cuda::blocks::{self, Freed, Record};
 use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::error::{DriverFailure, Error};
@@ -38,7 +38,7 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
             // SAFETY: the block is new and that large.
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
                 // SAFETY: nobody knows it yet.
-                unsafe { blocks::free(address) };
+                unsafe { blocks::free(address, holder) };
                 return Err(failure.into());
             }
         }
@@ -46,14 +46,14 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
     })
 }
 
-/// Gives back an owned block of an object. It never fails: see [`blocks::free`].
+/// Gives back the block that the object at `holder` owned. It never fails: see [`blocks::free`].
 ///
 /// # Safety
 /// Nobody refers to the block any more, and nothing that is in flight needs it.
 #[cold]
-pub unsafe fn free(address: NonNull<c_void>) {
+pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
     // SAFETY: the caller guarantees it.
-    if unsafe { blocks::free(address) } {
+    if unsafe { blocks::free(address, holder) } == Freed::Done {
         return;
     }
     // Another implementation, compiled into somebody else's code, took it from `cudaMalloc`.
@@ -66,14 +66,19 @@ pub unsafe fn free(address: NonNull<c_void>) {
 /// # Safety
 /// As for `free`.
 unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
-    let number = driver::address(address.as_ptr());
+    let _within = Within::enter(driver, context_of(driver, address)?.unwrap_or(Context::NONE))?;
+    // SAFETY: the caller guarantees it.
+    unsafe { driver.mem_free(driver::address(address.as_ptr())) }
+}
+
+/// The context of somebody else's memory, as the driver knows it.
+fn context_of(driver: &Driver, address: NonNull<c_void>) -> Result<Option<Context>, DriverFailure> {
     let mut context: CUcontext = std::ptr::null_mut();
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT;
+    let number = driver::address(address.as_ptr());
     // SAFETY: this attribute is a context, and `context` is writable.
     unsafe { driver.pointer_attribute((&raw mut context).cast(), attribute, number) }?;
-    let _within = Within::enter(driver, Context::of(context).unwrap_or(Context::NONE))?;
-    // SAFETY: the caller guarantees it.
-    unsafe { driver.mem_free(number) }
+    Ok(Context::of(context))
 }
 
 /// Copies `bytes`, which are not 0, between the host and the device block at `device`.
@@ -81,7 +86,7 @@ unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), 
 /// # Safety
 /// Both addresses are good for that many bytes.
 pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Error> {
-    let _within = context_of(driver, ends.device)?;
+    let _within = ends.enter(driver)?;
     let (to, from) = ends.addresses();
     // SAFETY: the caller guarantees it.
     unsafe { driver.copy(to, from, bytes) }?;
@@ -97,9 +102,24 @@ pub struct Ends {
     pub host: NonNull<c_void>,
     /// The side that is written.
     pub to: Side,
+    /// Address of the object, if it owns the device block.
+    pub owner: Option<usize>,
 }
 
 impl Ends {
+    /// Makes the context of the device block current. A caller's own block is where the driver says, and if it does not
+    /// know, where a new block would be.
+    fn enter(self, driver: &Driver) -> Result<Within<'_>, Error> {
+        Ok(match blocks::find(self.device) {
+            Some(record) if self.owner.is_some_and(|owner| owner != record.holder) => return Err(Error::DeviceReset),
+            Some(record) => Within::enter(driver, record.context)?,
+            None => match context_of(driver, self.device) {
+                Ok(Some(context)) => Within::enter(driver, context)?,
+                _ => Within::for_new_block(driver)?,
+            },
+        })
+    }
+
     /// Destination and source.
     fn addresses(self) -> (u64, u64) {
         let (device, host) = (driver::address(self.device.as_ptr()), driver::address(self.host.as_ptr()));
@@ -107,14 +127,6 @@ impl Ends {
             Side::Device => (device, host),
             Side::Host => (host, device),
         }
-    }
-}
-
-/// Makes the context of a device block current, or for a caller's own block the one that a new block would be in.
-fn context_of(driver: &Driver, device: NonNull<c_void>) -> Result<Within<'_>, DriverFailure> {
-    match blocks::find(device) {
-        Some(Record { context, .. }) => Within::enter(driver, context),
-        None => Within::for_new_block(driver),
     }
 }
 
@@ -135,7 +147,9 @@ pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
 /// The device check: an error if another device is current than the one that holds the block at `address`.
 pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
     let Some(Record { device: holder, .. }) = blocks::find(address) else { return Ok(()) };
-    let current = context::current_device(cuda::driver()?)?;
+    // Where no driver can be used, no device is current.
+    let Ok(driver) = cuda::driver() else { return Ok(()) };
+    let current = context::current_device(driver)?;
     if current == holder {
         return Ok(());
     }

@@ -10,8 +10,8 @@ use cudarc::driver::sys::CUstream;
 use super::Ends;
 use crate::cuda::context::Within;
 use crate::cuda::driver::Driver;
+use crate::cuda::ends_all_work;
 use crate::cuda::events::Event;
-use crate::cuda::{blocks, ends_all_work};
 use crate::error::{DriverFailure, Error};
 use crate::head::Side;
 
@@ -38,10 +38,7 @@ pub enum Started {
 /// Both ends are good for that many bytes until the copy is done; `stream` is NULL or a stream.
 pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_void) -> Result<Started, Error> {
     let stream: CUstream = stream.cast();
-    let otherwise = match blocks::find(ends.device) {
-        Some(record) => record.context,
-        None => Within::for_new_block(driver)?.context,
-    };
+    let otherwise = ends.enter(driver)?.context;
     // SAFETY: the caller guarantees it.
     let within = unsafe { Within::of_stream(driver, stream, otherwise) }?;
     let event = Event::new(driver, &within)?;

@@ -29,6 +29,8 @@ pub enum Error {
     Driver(DriverFailure),
     /// A call of the driver found what an earlier kernel or copy of this process left behind.
     Pending(DriverFailure),
+    /// The object's device block is gone: its device was reset since it was made.
+    DeviceReset,
     /// The device check is on, and the object's device block is on another device than the current one.
     WrongDevice {
         /// The ordinal of the device that is current on the calling thread.
@@ -103,6 +105,10 @@ impl fmt::Display for Error {
                 f,
                 "{failure}; this was found pending: a kernel or a copy that this process had started before left it \
                  behind, and this call only met it; look there (CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer finds it)"
+            ),
+            Error::DeviceReset => f.write_str(
+                "the data on the device is gone: the device was reset (cudaDeviceReset) after it was put there; \
+                 put new data there, or read the host's before the reset",
             ),
             Error::WrongDevice { current, holder } => write!(
                 f,

@@ -56,7 +56,7 @@ impl From<Error> for syncedmem_status_t {
             Error::OutOfMemory { .. } => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
             Error::NoGpu { .. } => SYNCEDMEM_ERROR_NO_GPU,
             Error::NotRedundant { .. } | Error::NotAtCpu { .. } | Error::NothingToPull => SYNCEDMEM_ERROR_INVALID_STATE,
-            Error::Driver(_) => SYNCEDMEM_ERROR_DRIVER,
+            Error::Driver(_) | Error::DeviceReset => SYNCEDMEM_ERROR_DRIVER,
             Error::Pending(_) => SYNCEDMEM_ERROR_PENDING,
             Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,
             Error::Reentered => SYNCEDMEM_ERROR_REENTERED,

@@ -120,6 +120,8 @@ pub struct Owned {
     pub bytes: usize,
     /// Whether the object says that it is page-locked.
     pub pinned: bool,
+    /// Address of the object.
+    pub holder: usize,
 }
 
 /// Gives back an owned block of an object.
@@ -128,13 +130,13 @@ pub struct Owned {
 /// The block is one of [`allocate`]'s, or one that an inlined original took from `malloc` or `cudaMallocHost`. Nobody
 /// refers to it any more.
 #[inline]
-pub unsafe fn free(Owned { address, bytes, pinned }: Owned) {
+pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if address == NOTHING.address() {
         return;
     }
     if pinned {
         // SAFETY: the caller guarantees it.
-        unsafe { pinned::free(address, bytes) };
+        unsafe { pinned::free(address, bytes, holder) };
         return;
     }
     stats::removed(address, bytes);

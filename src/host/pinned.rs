@@ -6,7 +6,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use super::Request;
-use crate::cuda::{self, blocks, context};
+use crate::cuda::blocks::{self, Freed};
+use crate::cuda::{self, context};
 use crate::error::Error;
 use crate::head::Side;
 use crate::stats;
@@ -38,11 +39,11 @@ pub fn allocate(request: Request) -> Option<NonNull<c_void>> {
 /// # Safety
 /// Nobody refers to it any more, and nothing that is in flight needs it.
 #[cold]
-pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
+pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
     stats::withdraw(bytes);
     REFUSED_FROM.store(usize::MAX, Relaxed);
     // SAFETY: the caller guarantees it.
-    if !unsafe { blocks::free(address) } {
+    if unsafe { blocks::free(address, holder) } == Freed::Unknown {
         // Another implementation, compiled into somebody else's code, took it from `cudaMallocHost`.
         // SAFETY: the caller guarantees it.
         let _ = unsafe { caffe_free(address) };

@@ -124,7 +124,7 @@ impl SyncedMemory {
         let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
         if let (Some(device), Some(host), 1..) = (now.device, next.host, bytes) {
             // SAFETY: both blocks are of the object's size: its own, or its caller's who says so.
-            let copied = unsafe { device::copy(driver, Ends { device, host, to: Side::Host }, bytes) };
+            let copied = unsafe { device::copy(driver, self.ends(next, device, host, Side::Host), bytes) };
             if let Err(error) = copied {
                 // SAFETY: nobody knows it yet.
                 unsafe { new.free() };
@@ -149,7 +149,13 @@ impl SyncedMemory {
         let request = host::Request { bytes, zeroed: contents == Contents::Zeros, pinned, holder: self.address() };
         let host::Block { address, owned, pinned } = host::allocate(request)?;
         let next = Outcome { host: Some(address), word: outcome.word.with_host(owned, pinned), ..outcome };
-        Ok((next, Owned { host: owned.then_some(host::Owned { address, bytes, pinned }), device: None }))
+        Ok((
+            next,
+            Owned {
+                host: owned.then_some(host::Owned { address, bytes, pinned, holder: self.address() }),
+                device: None,
+            },
+        ))
     }
 
     #[cold]
@@ -166,7 +172,7 @@ impl SyncedMemory {
         let (next, new) = self.with_device_block(driver, next, contents)?;
         if let (Contents::Copy, Some(device), Some(host), 1..) = (contents, next.device, now.host, bytes) {
             // SAFETY: both blocks are of the object's size: its own, or its caller's who says so.
-            let copied = unsafe { device::copy(driver, Ends { device, host, to: Side::Device }, bytes) };
+            let copied = unsafe { device::copy(driver, self.ends(next, device, host, Side::Device), bytes) };
             if let Err(error) = copied {
                 // SAFETY: nobody knows it yet.
                 unsafe { new.free() };
@@ -192,12 +198,17 @@ impl SyncedMemory {
         let block = device::allocate(driver, bytes, contents, self.address())?;
         let word = outcome.word.with_device(true, Some(block.ordinal));
         let next = Outcome { device: Some(block.address), word, ..outcome };
-        Ok((next, Owned { host: None, device: Some(block.address) }))
+        Ok((next, Owned { host: None, device: Some((block.address, self.address())) }))
     }
 
     #[inline]
     pub(super) fn has_no_host_block(&self) -> bool {
         self.block(self.load(), Side::Host).is_none()
+    }
+
+    /// The ends of a copy to the side `to`, for an object as `outcome` says.
+    pub(super) fn ends(&self, outcome: Outcome, device: NonNull<c_void>, host: NonNull<c_void>, to: Side) -> Ends {
+        Ends { device, host, to, owner: outcome.word.owns_device().then_some(self.address()) }
     }
 
     /// What is looked at where even data that is current is not handed out at once.

@@ -182,12 +182,13 @@ impl SyncedMemory {
     #[inline]
     fn owned_host(&self, word: Word) -> Option<host::Owned> {
         let address = self.block(word, Side::Host).filter(|_| word.owns_host())?;
-        Some(host::Owned { address, bytes: self.size.load(Ordering::Relaxed), pinned: word.is_pinned() })
+        let bytes = self.size.load(Ordering::Relaxed);
+        Some(host::Owned { address, bytes, pinned: word.is_pinned(), holder: self.address() })
     }
 
     #[inline]
-    fn owned_device(&self, word: Word) -> Option<NonNull<c_void>> {
-        self.block(word, Side::Device).filter(|_| word.owns_device())
+    fn owned_device(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
+        Some((self.block(word, Side::Device).filter(|_| word.owns_device())?, self.address()))
     }
 
     /// Claims the object, unless `unless` answers; it is told whether there is an entry.
@@ -290,7 +291,8 @@ impl Outcome {
 #[derive(Default)]
 struct Owned {
     host: Option<host::Owned>,
-    device: Option<NonNull<c_void>>,
+    /// With the object's address.
+    device: Option<(NonNull<c_void>, usize)>,
 }
 
 impl Owned {
@@ -304,9 +306,9 @@ impl Owned {
             // SAFETY: the caller guarantees it.
             unsafe { host::free(block) };
         }
-        if let Some(address) = self.device {
+        if let Some((address, holder)) = self.device {
             // SAFETY: the caller guarantees it.
-            unsafe { device::free(address) };
+            unsafe { device::free(address, holder) };
         }
     }
 }

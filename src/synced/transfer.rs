@@ -5,7 +5,6 @@ use std::ffi::c_void;
 
 use super::table::{NoClaim, Patience};
 use super::{Claim, SyncedMemory, refused};
-use crate::device::Ends;
 use crate::device::transfer::{self, InFlight, Started, Trouble};
 use crate::error::Error;
 use crate::head::{Contents, Head, Side};
@@ -30,7 +29,7 @@ impl SyncedMemory {
         if let (Some(device), Some(host), bytes @ 1..) = (next.device, next.host, self.size.load(Ordering::Relaxed)) {
             // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while
             // the claim, and then its parked entry, says that it is in flight. The stream is the caller's.
-            match unsafe { transfer::start(driver, Ends { device, host, to: Side::Device }, bytes, stream) } {
+            match unsafe { transfer::start(driver, self.ends(next, device, host, Side::Device), bytes, stream) } {
                 Ok(started) => claim.in_flight = started.in_flight(),
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
@@ -66,7 +65,7 @@ impl SyncedMemory {
         let mut head = Head::Synced;
         if let (Some(device), Some(host), 1..) = (next.device, next.host, bytes) {
             // SAFETY: as for a push.
-            match unsafe { transfer::start(driver, Ends { device, host, to: Side::Host }, bytes, stream) } {
+            match unsafe { transfer::start(driver, self.ends(next, device, host, Side::Host), bytes, stream) } {
                 Ok(started) => claim.in_flight = started.in_flight(),
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
