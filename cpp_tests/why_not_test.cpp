@@ -88,4 +88,11 @@ TEST(WhyThereIsNoGpu, EachReasonHasItsOwnSentence) {
   EXPECT_TRUE(sentences.emplace(why_not("no_device", "CUDA_VISIBLE_DEVICES="), "hidden").second);
 }
 
+TEST(ACancelledThread, EndsBehindTheLibraryNotInsideTheDriver) {
+  const Outcome said = run("'" CANCELLED "'", "'LD_LIBRARY_PATH=" FAKES "/waiting'");
+  EXPECT_EQ(said.status, 0) << said;
+  EXPECT_EQ(said.output, "4 calls returned, and then the thread was cancelled\n") << said;
+  EXPECT_EQ(said.errors, "") << said;
+}
+
 }  // namespace

@@ -5,6 +5,7 @@
  *   INIT       the status of cuInit
  *   STUB       every function returns this: the toolkit's stub has 34 here
  *   DEVICES    how many devices there are
+ *   WAITS      what every function does first: a real driver's waits are cancellation points
  *
  * A function is left out by giving it another name: -DcuMemcpy=not_cuMemcpy.
  */
@@ -20,9 +21,17 @@
 #ifndef DEVICES
 #define DEVICES 1
 #endif
+#ifndef WAITS
+#define WAITS (void)0
+#endif
+
+void pthread_testcancel(void);
 
 int cuInit(unsigned flags);
-int cuInit(unsigned flags) { return flags ? 1 : STUB ? STUB : INIT; }
+int cuInit(unsigned flags) {
+  WAITS;
+  return flags ? 1 : STUB ? STUB : INIT;
+}
 
 int cuDriverGetVersion(int *version);
 int cuDriverGetVersion(int *version) {
@@ -51,9 +60,12 @@ int cuGetErrorString(int status, const char **words) {
   return *words ? 0 : 1;
 }
 
-#define FUNCTION(name) \
-  int name(void);      \
-  int name(void) { return STUB ? STUB : 3; }
+#define FUNCTION(name)       \
+  int name(void);            \
+  int name(void) {           \
+    WAITS;                   \
+    return STUB ? STUB : 3;  \
+  }
 
 FUNCTION(cuGetProcAddress)
 FUNCTION(cuGetProcAddress_v2)

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUpointer_attribute, CUstream};
 
+use super::uncancelled::Uncancelled;
 use super::{process, status};
 use crate::error::{self, DriverFailure, Error, Version};
 use crate::text::Text;
@@ -56,6 +57,7 @@ macro_rules! entry_points {
             /// # Safety
             /// The arguments are what the CUDA Driver API asks for.
             pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverFailure> {
+                let _uncancelled = Uncancelled::begin();
                 // SAFETY: the caller guarantees the arguments.
                 let status = unsafe { (self.$name)($($argument),*) };
                 self.check(stringify!($symbol), status)

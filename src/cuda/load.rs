@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use super::driver::Driver;
+use super::uncancelled::Uncancelled;
 use super::{process, status};
 use crate::error::{LoaderWords, WhyNot};
 use crate::settings;
@@ -27,6 +28,7 @@ pub fn version() -> c_int {
 
 /// Loads and starts the driver.
 pub fn load() -> Result<Driver, WhyNot> {
+    let _uncancelled = Uncancelled::begin();
     let library = open()?;
     let find = |name: &CStr| {
         // SAFETY: the handle is open for ever, and the name NUL-terminated.

@@ -40,13 +40,15 @@ pub fn allocate(request: Request) -> Option<NonNull<c_void>> {
 /// Nobody refers to it any more, and nothing that is in flight needs it.
 #[cold]
 pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
-    stats::withdraw(bytes);
     REFUSED_FROM.store(usize::MAX, Relaxed);
     // SAFETY: the caller guarantees it.
-    if unsafe { blocks::free(address, holder) } == Freed::Unknown {
-        // Another implementation, compiled into somebody else's code, took it from `cudaMallocHost`.
-        // SAFETY: the caller guarantees it.
-        let _ = unsafe { caffe_free(address) };
+    match unsafe { blocks::free(address, holder) } {
+        Freed::Done => stats::withdraw(bytes),
+        Freed::Unknown => {
+            // Another implementation, compiled into somebody else's code, took it from `cudaMallocHost`.
+            // SAFETY: the caller guarantees it.
+            let _ = unsafe { caffe_free(address) };
+        }
     }
 }
 

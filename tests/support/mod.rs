@@ -1,6 +1,13 @@
 //! What several tests need: an object in storage of the test's own, watched from outside through its bytes.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub mod driver;
+pub mod gpu;
+pub mod model;
+pub mod object;
+pub mod states;
+pub mod world;
+
 use std::ffi::c_void;
 use std::process::Command;
 

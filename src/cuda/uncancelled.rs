@@ -1,0 +1,38 @@
+//! No thread is cancelled inside the driver. Its waits are cancellation points, and a cancelled thread is unwound,
+//! which must not happen to frames of this library.
+#![expect(unsafe_code, reason = "pthread_setcancelstate(3)")]
+
+use std::ffi::c_int;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+/// `PTHREAD_CANCEL_DISABLE` of the GNU C library.
+const DISABLED: c_int = 1;
+
+/// That this thread is not cancelled until this is dropped. What was asked for meanwhile comes at the thread's next
+/// cancellation point.
+pub struct Uncancelled {
+    before: c_int,
+}
+
+impl Uncancelled {
+    /// From now on.
+    #[inline]
+    pub fn begin() -> Self {
+        let mut before = 0;
+        // SAFETY: `before` is writable.
+        unsafe { pthread_setcancelstate(DISABLED, &mut before) };
+        Uncancelled { before }
+    }
+}
+
+impl Drop for Uncancelled {
+    #[inline]
+    fn drop(&mut self) {
+        let mut ignored = 0;
+        // SAFETY: `ignored` is writable, and the state is one that this thread had.
+        unsafe { pthread_setcancelstate(self.before, &mut ignored) };
+    }
+}

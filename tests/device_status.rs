@@ -1,0 +1,213 @@
+//! Why there is a GPU, or why not: one sentence for each reason, from `syncedmem_cuda_status` and in the error of every
+//! device call. What the library finds it finds once, so each case is a process of its own.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod support;
+
+use std::ffi::{CStr, c_char};
+use std::path::Path;
+
+use support::driver::{loaded, simulated};
+use support::gpu::*;
+use support::object::*;
+use support::*;
+use syncedmem::ffi::c::cuda::syncedmem_cuda_status;
+use syncedmem::ffi::status::syncedmem_status_t;
+
+fn cuda_status() -> (syncedmem_status_t, String) {
+    let mut sentence: *const c_char = std::ptr::null();
+    let status = unsafe { syncedmem_cuda_status(&mut sentence) };
+    assert_eq!(unsafe { syncedmem_cuda_status(std::ptr::null_mut()) }, status, "the sentence need not be asked for");
+    (status, unsafe { CStr::from_ptr(sentence) }.to_str().unwrap().to_string())
+}
+
+/// There must be no GPU, for a reason that contains `words`, which every device call gives too; the host goes on.
+fn there_is_none(words: &str) {
+    let (status, sentence) = cuda_status();
+    assert_eq!(status, SYNCEDMEM_ERROR_NO_GPU, "{sentence}");
+    assert!(sentence.starts_with("no GPU: ") && sentence.contains(words), "{words:?} is not in: {sentence}");
+    let mut object = Object::new(100);
+    object.fill_host(&pattern(1, 100));
+    let nowhere = With {
+        host: std::ptr::null_mut(),
+        device: std::ptr::without_provenance_mut(512),
+        stream: std::ptr::null_mut(),
+    };
+    use Operation::*;
+    for operation in [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData, Push] {
+        assert_eq!(object.run(operation, &nowhere), Err(SYNCEDMEM_ERROR_NO_GPU), "{operation:?}");
+        assert!(last_error().contains(&sentence), "{operation:?} says {}, not {sentence}", last_error());
+    }
+    assert_eq!((object.head(), object.host_bytes(100)), (1, pattern(1, 100)));
+    // It lives for ever, and stays what it was.
+    assert_eq!(cuda_status(), (status, sentence));
+}
+
+/// Runs `body` for the case that the environment names, each in a process of its own.
+fn each<'c, C>(test: &str, cases: &'c [C], environment: impl Fn(&'c C) -> Vec<(&'c str, &'c str)>, body: impl Fn(&C)) {
+    for (number, case) in cases.iter().enumerate() {
+        let number = number.to_string();
+        let environment: Vec<_> = [("CASE", number.as_str())].into_iter().chain(environment(case)).collect();
+        let errors = in_a_process_of_its_own(test, &environment, || {
+            if std::env::var("CASE").as_deref() == Ok(&number) {
+                body(case);
+            }
+        });
+        assert_eq!(errors, "", "nothing is said unasked: {environment:?}");
+    }
+}
+
+fn is_simulated() -> bool {
+    loaded().is_some_and(|loaded| loaded.control.is_some())
+}
+
+#[test]
+fn a_driver_that_runs_is_introduced_with_its_version_and_devices() {
+    let name = "a_driver_that_runs_is_introduced_with_its_version_and_devices";
+    static CASES: [(&str, &str, &str); 3] = [("12080", "1", "12.8"), ("13000", "3", "13.0"), ("11040", "2", "11.4")];
+    if !is_simulated() {
+        let (status, sentence) = cuda_status();
+        assert_eq!(status == SYNCEDMEM_SUCCESS, loaded().is_some(), "{sentence}");
+        return;
+    }
+    let file = simulated().to_str().unwrap();
+    let environment = |case: &'static (&'static str, &'static str, &'static str)| {
+        vec![("SIMCUDA_VERSION", case.0), ("SIMCUDA_DEVICES", case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)]
+    };
+    each(name, &CASES, environment, |case| {
+        loaded();
+        let (status, sentence) = cuda_status();
+        assert_eq!(status, SYNCEDMEM_SUCCESS, "{sentence}");
+        let devices = format!("{} device{}", case.1, if case.1 == "1" { "" } else { "s" });
+        assert!(sentence.contains(case.2) && sentence.contains(&devices), "{sentence}");
+    });
+}
+
+#[test]
+fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
+    let name = "every_reason_why_a_driver_does_not_serve_has_its_own_sentence";
+    static CASES: [(&str, &str, &str); 14] = [
+        ("SIMCUDA_VERSION", "6050", "CUDA 6.5"),
+        ("SIMCUDA_DEVICES", "0", "finds no device"),
+        ("CUDA_VISIBLE_DEVICES", "-1", "CUDA_VISIBLE_DEVICES"),
+        ("CUDA_VISIBLE_DEVICES", "", "CUDA_VISIBLE_DEVICES"),
+        ("CUDA_VISIBLE_DEVICES", "7", "CUDA_VISIBLE_DEVICES"),
+        ("SIMCUDA_FAIL", "cuInit:1=34", "toolkit's stub"),
+        ("SIMCUDA_FAIL", "cuDriverGetVersion:1=34", "toolkit's stub"),
+        ("SIMCUDA_FAIL", "cuInit:1=999", "CUDA_ERROR_UNKNOWN (999)"),
+        ("SIMCUDA_FAIL", "cuInit:1=100", "finds no device"),
+        ("SIMCUDA_FAIL", "cuInit:1=802", "fabricmanager"),
+        ("SIMCUDA_FAIL", "cuInit:1=803", "different versions"),
+        ("SIMCUDA_FAIL", "cuInit:1=3", "cuInit"),
+        ("SIMCUDA_FAIL", "cuInit:1=4242", "(4242)"),
+        ("SIMCUDA_FAIL", "cuDeviceGetCount:1=999", "cuDeviceGetCount"),
+    ];
+    if !is_simulated() {
+        println!("skipped: {name} needs the simulated driver");
+        return;
+    }
+    let file = simulated().to_str().unwrap();
+    each(
+        name,
+        &CASES,
+        |case| vec![(case.0, case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)],
+        |case| {
+            loaded();
+            there_is_none(case.2);
+        },
+    );
+}
+
+/// Runs `body` where the loader finds the `libcuda.so.1` that `make` puts into a folder. Nothing is loaded before the
+/// library looks.
+fn with_library(test: &str, make: impl FnOnce(&Path), body: impl FnOnce()) {
+    let folder = std::env::temp_dir().join(format!("{test}-{}", std::process::id()));
+    if !inside() {
+        std::fs::create_dir_all(&folder).unwrap();
+        make(&folder.join("libcuda.so.1"));
+    }
+    let environment = [("LD_LIBRARY_PATH", folder.to_str().unwrap())];
+    let errors = in_a_process_of_its_own(test, &environment, body);
+    if !inside() {
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn a_file_that_is_no_library_is_named_with_the_loaders_words() {
+    let make = |library: &Path| std::fs::write(library, "not a library\n").unwrap();
+    with_library("a_file_that_is_no_library_is_named_with_the_loaders_words", make, || {
+        there_is_none("libcuda.so.1 cannot be loaded: ");
+        assert!(cuda_status().1.contains("file too short") || cuda_status().1.contains("invalid ELF header"));
+    });
+}
+
+#[test]
+fn a_library_that_lacks_the_drivers_functions_is_told_from_none() {
+    let make = |library: &Path| {
+        // Any other library will do.
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mut files = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+        std::os::unix::fs::symlink(files.find(|file| file.contains("libgcc_s")).unwrap(), library).unwrap();
+    };
+    with_library("a_library_that_lacks_the_drivers_functions_is_told_from_none", make, || {
+        there_is_none("has no function cu");
+    });
+}
+
+#[test]
+fn without_a_driver_the_sentence_says_what_to_install() {
+    with_library(
+        "without_a_driver_the_sentence_says_what_to_install",
+        |_| (),
+        || {
+            let (status, sentence) = cuda_status();
+            // A machine with a driver of its own has one here, too.
+            if status != SYNCEDMEM_SUCCESS && !sentence.contains("no device") {
+                there_is_none("libcuda.so.1 is not installed");
+            }
+        },
+    );
+}
+
+#[test]
+fn a_driver_is_found_by_its_name_where_the_loader_looks() {
+    if !inside() && !is_simulated() {
+        println!("skipped: it needs the simulated driver");
+        return;
+    }
+    let make = |library: &Path| std::os::unix::fs::symlink(simulated(), library).unwrap();
+    with_library("a_driver_is_found_by_its_name_where_the_loader_looks", make, || {
+        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
+        let mut object = Object::new(100);
+        object.fill_host(&pattern(1, 100));
+        object.mutable_gpu_data().unwrap();
+        assert_bytes(&object.host_bytes(100), &pattern(1, 100), &"");
+    });
+}
+
+#[test]
+fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
+    let name = "a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time";
+    in_a_process_with_a_driver(name, &[], || {
+        let Some(gpu) = simulated_gpu() else { return };
+        let mut object = Object::new(100);
+        object.fill_host(&pattern(1, 100));
+        for function in
+            ["cuDevicePrimaryCtxRetain", "cuDeviceGet", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxGetDevice"]
+        {
+            gpu.fail(function, 1, 999);
+            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{function}");
+            assert!(last_error().contains(function) && last_error().contains("(999)"), "{}", last_error());
+            gpu.control().simcuda_clear_faults();
+        }
+        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS);
+        assert!(object.gpu_data().is_ok(), "{}", last_error());
+    });
+}

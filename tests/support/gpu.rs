@@ -1,0 +1,391 @@
+//! The driver for one test alone, watched: what was called, what is alive, which rules were broken.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use syncedmem::ffi::c::policy::syncedmem_set_pinning;
+
+use super::driver::{Account, Address, Control, Driver, Handle, Loaded, loaded, simulated};
+use super::object::{Object, Operation, With};
+use super::{SYNCEDMEM_ERROR_NO_GPU, SYNCEDMEM_SUCCESS, last_error};
+
+/// The driver, for as long as a test holds it. Its end checks that nothing is left and no rule was broken.
+pub struct Gpu {
+    loaded: &'static Loaded,
+    violations: usize,
+    account: Account,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl std::ops::Deref for Gpu {
+    type Target = Driver;
+
+    fn deref(&self) -> &Driver {
+        &self.loaded.driver
+    }
+}
+
+/// A call that the simulated driver logged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub function: String,
+    pub line: String,
+    pub status: i32,
+}
+
+impl Call {
+    /// The value of a field: `stream=0x1`.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.line.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
+    }
+}
+
+/// The names of the calls, in order.
+pub fn names(calls: &[Call]) -> Vec<&str> {
+    calls.iter().map(|call| call.function.as_str()).collect()
+}
+
+/// The driver, simulated or real. Where there is none to be, says so: the test has nothing to do.
+pub fn gpu() -> Option<Gpu> {
+    take_turn("needs a driver", |_| true)
+}
+
+/// The simulated driver, for a test that needs its control functions.
+pub fn simulated_gpu() -> Option<Gpu> {
+    take_turn("needs the simulated driver", |loaded| loaded.control.is_some())
+}
+
+fn take_turn(need: &str, is_enough: fn(&Loaded) -> bool) -> Option<Gpu> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let name = std::thread::current().name().unwrap_or("this test").to_string();
+    let Some(loaded) = loaded() else {
+        println!("skipped but for refusals: {name} {need}");
+        refuses_every_operation();
+        return None;
+    };
+    if !is_enough(loaded) {
+        println!("skipped: {name} {need}");
+        return None;
+    }
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // A test that waits for ever is ended.
+    unsafe { libc::alarm(300) };
+    assert_eq!(loaded.driver.cuInit(0), 0, "the driver does not start");
+    let mut gpu = Gpu { loaded, violations: 0, account: Account::default(), _turn: turn };
+    if loaded.control.is_some() {
+        gpu.calm();
+        gpu.violations = gpu.violations().0;
+        gpu.account = gpu.account();
+    }
+    Some(gpu)
+}
+
+/// Without a driver: what needs one says so and changes nothing.
+fn refuses_every_operation() {
+    use Operation::*;
+    let nowhere = With {
+        host: std::ptr::null_mut(),
+        device: std::ptr::without_provenance_mut(512),
+        stream: std::ptr::null_mut(),
+    };
+    let mut object = Object::new(100);
+    let untouched = [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData];
+    let at_cpu = [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData, Push];
+    for (operations, head) in [(&untouched[..], 0), (&at_cpu[..], 1)] {
+        for &operation in operations {
+            let before = object.0;
+            assert_eq!(object.run(operation, &nowhere), Err(SYNCEDMEM_ERROR_NO_GPU), "{operation:?}");
+            assert!(last_error().contains("no GPU: "), "{}", last_error());
+            assert!(object.0 == before && object.head() == head, "{operation:?}");
+        }
+        object.fill_host(&[1; 100]);
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        unsafe { libc::alarm(0) };
+        if self.loaded.control.is_none() {
+            return;
+        }
+        self.calm();
+        if std::thread::panicking() {
+            return;
+        }
+        // What is still on its way shall break its rules now, and not in the next test.
+        self.settle();
+        let (account, (violations, text)) = (self.account(), self.violations());
+        assert_eq!(violations, self.violations, "the driver's rules were broken: {text}");
+        assert_eq!(account.device_blocks, self.account.device_blocks, "device blocks are left: {account:?}");
+        assert_eq!(account.pinned_blocks, self.account.pinned_blocks, "pinned blocks are left: {account:?}");
+        assert_eq!(account.registered_blocks, self.account.registered_blocks, "{account:?}");
+        assert_eq!(account.streams, self.account.streams, "streams are left: {account:?}");
+    }
+}
+
+impl Gpu {
+    /// Whether this is the simulated driver.
+    pub fn is_simulated(&self) -> bool {
+        self.loaded.control.is_some()
+    }
+
+    pub fn control(&self) -> &'static Control {
+        self.loaded.control.as_ref().unwrap()
+    }
+
+    /// No fault, no lag, nothing held, nothing logged.
+    pub fn calm(&self) {
+        self.control().simcuda_clear_faults();
+        self.control().simcuda_set_lag(0);
+        self.control().simcuda_release_streams();
+        self.control().simcuda_clear_log();
+    }
+
+    /// The `nth` call from now on (1: the next) of `function` fails with `status`.
+    pub fn fail(&self, function: &str, nth: u32, status: i32) {
+        self.fail_times(function, nth, status, 1);
+    }
+
+    pub fn fail_times(&self, function: &str, nth: u32, status: i32, times: u32) {
+        let function = std::ffi::CString::new(function).unwrap();
+        self.control().simcuda_fail(function.as_ptr(), nth, status, times);
+    }
+
+    /// Does `work`; returns what it returned and the calls that reached the driver meanwhile.
+    pub fn watch<R>(&self, work: impl FnOnce() -> R) -> (R, Vec<Call>) {
+        self.control().simcuda_clear_log();
+        let result = work();
+        (result, self.log())
+    }
+
+    pub fn log(&self) -> Vec<Call> {
+        let text = text(|buffer, bytes| self.control().simcuda_log(buffer, bytes));
+        let parse = |line: &str| {
+            let (call, status) = line.rsplit_once(" -> ").unwrap_or_else(|| panic!("a line of the log: {line}"));
+            let function = call.split(' ').next().unwrap().to_string();
+            Call { function, line: call.to_string(), status: status.trim().parse().unwrap() }
+        };
+        text.lines().map(parse).collect()
+    }
+
+    /// The calls of all entry points since the log was cleared.
+    pub fn calls(&self) -> usize {
+        self.control().simcuda_calls(std::ptr::null())
+    }
+
+    pub fn calls_of(&self, function: &CStr) -> usize {
+        self.control().simcuda_calls(function.as_ptr())
+    }
+
+    /// The copies from host to device and from device to host since the log was cleared.
+    pub fn copies(&self) -> [usize; 2] {
+        [c"HtoD", c"DtoH"].map(|kind| self.control().simcuda_copies(kind.as_ptr(), usize::MAX))
+    }
+
+    pub fn account(&self) -> Account {
+        let mut account = Account { size: size_of::<Account>(), ..Account::default() };
+        self.control().simcuda_account(&mut account);
+        account
+    }
+
+    pub fn violations(&self) -> (usize, String) {
+        let text = text(|buffer, bytes| {
+            self.control().simcuda_violations(buffer, bytes);
+            // It returns a number of violations; their text is as long as it is.
+            if buffer.is_null() { 16 << 10 } else { 0 }
+        });
+        (self.control().simcuda_violations(std::ptr::null_mut(), 0), text)
+    }
+
+    /// Fills of the legacy stream are asynchronous: after this, none of device 0's is on its way.
+    fn settle(&self) {
+        self.within(0, || assert_eq!(self.cuStreamSynchronize(std::ptr::null_mut()), 0));
+    }
+
+    /// The bytes of device memory, past everybody's contexts.
+    pub fn read(&self, address: usize, bytes: usize) -> Vec<u8> {
+        self.settle();
+        let mut data = vec![0; bytes];
+        let (from, to) = (address as Address, data.as_mut_ptr());
+        match &self.loaded.control {
+            Some(control) => assert_eq!(control.simcuda_read(from, to.cast(), bytes), 0, "{address:#x} +{bytes}"),
+            None => self.within(0, || assert_eq!(self.cuMemcpy(to.addr() as Address, from, bytes), 0)),
+        }
+        data
+    }
+
+    pub fn write(&self, address: usize, data: &[u8]) {
+        self.settle();
+        let (to, from) = (address as Address, data.as_ptr());
+        match &self.loaded.control {
+            Some(control) => assert_eq!(control.simcuda_write(to, from.cast(), data.len()), 0, "{address:#x}"),
+            None => self.within(0, || assert_eq!(self.cuMemcpy(to, from.addr() as Address, data.len()), 0)),
+        }
+    }
+
+    /// The primary context of a device, kept until the process ends.
+    pub fn primary(&self, device: c_int) -> Handle {
+        static KEPT: Mutex<Vec<(c_int, usize)>> = Mutex::new(Vec::new());
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, context)) = kept.iter().find(|(of, _)| *of == device) {
+            return *context as Handle;
+        }
+        let mut context = std::ptr::null_mut();
+        assert_eq!(self.cuDevicePrimaryCtxRetain(&mut context, device), 0);
+        kept.push((device, context.expose_provenance()));
+        context
+    }
+
+    pub fn devices(&self) -> c_int {
+        let mut count = 0;
+        assert_eq!(self.cuDeviceGetCount(&mut count), 0);
+        count
+    }
+
+    pub fn current(&self) -> Handle {
+        let mut context = std::ptr::null_mut();
+        assert_eq!(self.cuCtxGetCurrent(&mut context), 0);
+        context
+    }
+
+    /// Does `work` with the primary context of a device current.
+    pub fn within<R>(&self, device: c_int, work: impl FnOnce() -> R) -> R {
+        self.within_context(self.primary(device), work)
+    }
+
+    pub fn within_context<R>(&self, context: Handle, work: impl FnOnce() -> R) -> R {
+        assert_eq!(self.cuCtxPushCurrent_v2(context), 0);
+        let result = work();
+        let mut popped = std::ptr::null_mut();
+        assert_eq!(self.cuCtxPopCurrent_v2(&mut popped), 0);
+        assert_eq!(popped, context, "the current context is another than before");
+        result
+    }
+
+    /// A stream of device 0's primary context that the legacy stream does not wait for, as Caffe's prefetch has it.
+    pub fn stream(&self) -> Stream<'_> {
+        self.stream_of(self.primary(0))
+    }
+
+    pub fn stream_of(&self, context: Handle) -> Stream<'_> {
+        const NON_BLOCKING: u32 = 1;
+        let mut handle = std::ptr::null_mut();
+        self.within_context(context, || assert_eq!(self.cuStreamCreate(&mut handle, NON_BLOCKING), 0));
+        Stream { gpu: self, context, handle: Cell::new(handle) }
+    }
+
+    /// Device memory of the test's own, in device 0's primary context.
+    pub fn block(&self, bytes: usize) -> Foreign<'_> {
+        let mut address = 0;
+        self.within(0, || assert_eq!(self.cuMemAlloc_v2(&mut address, bytes), 0));
+        Foreign { gpu: self, address: address as usize, is_pinned: false }
+    }
+
+    /// Pinned memory of the test's own.
+    pub fn pinned(&self, bytes: usize) -> Foreign<'_> {
+        let mut address = std::ptr::null_mut();
+        self.within(0, || assert_eq!(self.cuMemHostAlloc(&mut address, bytes, 1), 0));
+        Foreign { gpu: self, address: address.expose_provenance(), is_pinned: true }
+    }
+}
+
+/// A stream, destroyed at the end of its scope or before.
+pub struct Stream<'g> {
+    gpu: &'g Gpu,
+    context: Handle,
+    handle: Cell<Handle>,
+}
+
+impl Stream<'_> {
+    pub fn handle(&self) -> Handle {
+        self.handle.get()
+    }
+
+    pub fn synchronize(&self) {
+        assert_eq!(self.within(|| self.gpu.cuStreamSynchronize(self.handle())), 0);
+    }
+
+    /// Whether everything queued is done.
+    pub fn is_idle(&self) -> bool {
+        self.within(|| self.gpu.cuStreamQuery(self.handle())) == 0
+    }
+
+    /// Destroys it now. The driver ends it when its work is done.
+    pub fn destroy(&self) {
+        let handle = self.handle.replace(std::ptr::null_mut());
+        if !handle.is_null() {
+            assert_eq!(self.within(|| self.gpu.cuStreamDestroy_v2(handle)), 0);
+        }
+    }
+
+    fn within<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.gpu.within_context(self.context, work)
+    }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.destroy();
+        }
+    }
+}
+
+/// A block that the test made itself, and frees.
+pub struct Foreign<'g> {
+    gpu: &'g Gpu,
+    pub address: usize,
+    is_pinned: bool,
+}
+
+impl Foreign<'_> {
+    pub fn pointer(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.address)
+    }
+}
+
+impl Drop for Foreign<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let status = self.gpu.within(0, || match self.is_pinned {
+            true => self.gpu.cuMemFreeHost(self.pointer().cast::<c_void>()),
+            false => self.gpu.cuMemFree_v2(self.address as Address),
+        });
+        assert_eq!(status, 0);
+    }
+}
+
+/// How host blocks are made for the length of a scope. Afterwards they are pageable.
+pub struct Pinning;
+
+impl Pinning {
+    pub fn always() -> Pinning {
+        assert_eq!(syncedmem_set_pinning(1), SYNCEDMEM_SUCCESS);
+        Pinning
+    }
+}
+
+impl Drop for Pinning {
+    fn drop(&mut self) {
+        assert_eq!(syncedmem_set_pinning(2), SYNCEDMEM_SUCCESS);
+    }
+}
+
+/// A text of the simulated driver, whatever its length.
+fn text(write: impl Fn(*mut std::ffi::c_char, usize) -> usize) -> String {
+    let bytes = write(std::ptr::null_mut(), 0) + 1;
+    let mut buffer = vec![0u8; bytes];
+    write(buffer.as_mut_ptr().cast(), bytes);
+    CStr::from_bytes_until_nul(&buffer).unwrap().to_str().unwrap().to_string()
+}
+
+/// As `in_a_process_of_its_own`, with the driver of this process, which is not built again.
+pub fn in_a_process_with_a_driver(test: &str, environment: &[(&str, &str)], body: impl FnOnce()) -> String {
+    let is_simulated = loaded().is_some_and(|loaded| loaded.control.is_some());
+    let file = if is_simulated { simulated().to_str().unwrap() } else { "" };
+    let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_SIMULATED_DRIVER", file)]).collect();
+    super::in_a_process_of_its_own(test, &environment, body)
+}
