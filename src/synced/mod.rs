@@ -3,8 +3,8 @@
 //! This is the only place that decides to allocate, fill or copy. An object whose data is where it is wanted
 //! is served by one load and one compare; everything else claims the object in the [`table`] first.
 //!
-//! The object's life and what it looks like are here; [`access`] is how its data is made ready, [`replace`] how its
-//! blocks are exchanged and given back, [`transfer`] how copies go on in the background, [`query`] what can be asked.
+//! The object's life and what it looks like are here; `access` is how its data is made ready, `replace` how its
+//! blocks are exchanged and given back, `transfer` how copies go on in the background, `query` what can be asked.
 #![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
 mod access;
