@@ -75,17 +75,16 @@ fn a_callback_tells_the_mode_to_whoever_asks_for_a_block() {
     // What was registered stays for ever: not in this process.
     in_a_process_with_a_driver("a_callback_tells_the_mode_to_whoever_asks_for_a_block", &[], || {
         let Some(_gpu) = gpu() else { return };
+        let answer = &raw mut *Box::leak(Box::new(0));
+        assert_eq!(unsafe { syncedmem_set_mode_callback(Some(mode), answer.cast()) }, SYNCEDMEM_SUCCESS);
         // Anything but 0 and 1 counts as CPU mode.
-        for (answer, pinned) in [(1, true), (0, false), (2, false), (-1, false)] {
-            let user: *const i32 = &answer;
-            assert_eq!(unsafe { syncedmem_set_mode_callback(Some(mode), user.cast_mut().cast()) }, SYNCEDMEM_SUCCESS);
-            assert_eq!(pins(), pinned, "{answer}");
+        for (number, pinned) in [(1, true), (0, false), (2, false), (-1, false)] {
+            unsafe { answer.write(number) };
+            assert_eq!(pins(), pinned, "{number}");
             // What the user says outright wins.
             let _policy = policy(CPU, AUTO);
-            assert!(!pins(), "{answer}");
+            assert!(!pins(), "{number}");
         }
-        assert_eq!(unsafe { syncedmem_set_mode_callback(None, std::ptr::null_mut()) }, SYNCEDMEM_SUCCESS);
-        assert!(!pins());
     });
 }
 

@@ -278,6 +278,7 @@ fn set_error_callback() {
 
 #[test]
 fn a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence() {
+    driver::hide_devices();
     every_allocation(1, small, |storage| {
         let mut data = std::ptr::null();
         let status = unsafe { syncedmem_gpu_data(storage.mem(), &mut data) };

@@ -219,7 +219,7 @@ fn small_blocks_are_mallocs_by_default() {
 #[test]
 fn pinning_without_a_driver_gives_pageable_memory_and_says_so_once() {
     let name = "pinning_without_a_driver_gives_pageable_memory_and_says_so_once";
-    let errors = in_a_process_of_its_own(name, &[("SYNCEDMEM_PIN", "always")], || {
+    let errors = in_a_process_of_its_own(name, &[("SYNCEDMEM_PIN", "always"), ("CUDA_VISIBLE_DEVICES", "")], || {
         for _ in 0..3 {
             let mut storage = Storage::new();
             storage.construct(100);

@@ -127,6 +127,7 @@ fn objects_of_their_own_do_not_disturb_each_other() {
 
 #[test]
 fn the_last_error_is_each_threads_own() {
+    driver::hide_devices();
     let shared = Shared::create(8);
     let fail = |name: &str, mem: *mut syncedmem_t| {
         let mut data = std::ptr::null();

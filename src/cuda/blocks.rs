@@ -88,7 +88,7 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
         }
         Err(failure) => return Err(failure.into()),
     };
-    let id = number(driver, address).unwrap_or(0);
+    let id = number(driver, driver::address(address.as_ptr())).unwrap_or(0);
     let record = Record { side, context: within.context, device, bytes, holder, fills, id };
     if !keep(address, record) {
         // SAFETY: allocated above, and nobody knows it.
@@ -227,11 +227,11 @@ unsafe fn release(driver: &Driver, side: Side, address: NonNull<c_void>) -> Resu
 }
 
 /// The driver's number for the allocation at `address`: no two of a process have the same.
-fn number(driver: &Driver, address: NonNull<c_void>) -> Result<u64, DriverFailure> {
+pub fn number(driver: &Driver, address: u64) -> Result<u64, DriverFailure> {
     let mut id = 0u64;
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID;
     // SAFETY: this attribute is an unsigned long long, and `id` is writable.
-    unsafe { driver.pointer_attribute((&raw mut id).cast(), attribute, driver::address(address.as_ptr())) }?;
+    unsafe { driver.pointer_attribute((&raw mut id).cast(), attribute, address) }?;
     Ok(id)
 }
 
@@ -248,22 +248,40 @@ unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) 
 /// # Safety
 /// As for `free`.
 unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
-    let _within = Within::enter(driver, record.context)?;
-    if record.id != 0 {
-        match number(driver, address) {
-            Ok(id) if id == record.id => {}
-            // It is gone, and the address may be somebody else's by now.
-            Ok(_) => return Ok(()),
-            Err(failure) if failure.status == status::INVALID_VALUE => return Ok(()),
-            Err(failure) => return Err(failure),
-        }
+    if !is_alive(driver, driver::address(address.as_ptr()), record.id, record.context)? {
+        return Ok(());
     }
+    let _within = Within::enter(driver, record.context)?;
     if record.fills {
         // SAFETY: null is the legacy default stream.
         unsafe { driver.stream_synchronize(std::ptr::null_mut()) }?;
     }
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
     unsafe { release(driver, record.side, address) }
+}
+
+/// Whether the allocation at `address` is still the one of that number; 0 says that nobody knows, and passes for yes.
+///
+/// To be asked before a context or an event that was there with it is touched: a driver does not refuse the handles of
+/// a context that is gone, it follows them. A pointer it looks up.
+pub fn is_alive(driver: &Driver, address: u64, id: u64, context: Context) -> Result<bool, DriverFailure> {
+    if id == 0 {
+        return Ok(true);
+    }
+    let answer = match number(driver, address) {
+        // Some want a context to be current.
+        Err(failure) if failure.status == status::INVALID_CONTEXT => {
+            let _within = Within::enter(driver, context)?;
+            number(driver, address)
+        }
+        answer => answer,
+    };
+    match answer {
+        // Another number: it is gone, and the address is somebody else's by now.
+        Ok(now) => Ok(now == id),
+        Err(failure) if failure.status == status::INVALID_VALUE => Ok(false),
+        Err(failure) => Err(failure),
+    }
 }
 
 fn keep(address: NonNull<c_void>, record: Record) -> bool {

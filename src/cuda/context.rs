@@ -33,35 +33,31 @@ pub struct Within<'d> {
     driver: &'d Driver,
     /// It.
     pub context: Context,
-    pushed: bool,
+    /// What is current again afterwards.
+    pub before: Option<Context>,
 }
 
 impl<'d> Within<'d> {
     /// Makes `context` current, unless it is.
     pub fn enter(driver: &'d Driver, context: Context) -> Result<Self, DriverFailure> {
-        let pushed = current(driver)? != Some(context);
-        if pushed {
+        Self::enter_from(driver, current(driver)?, context)
+    }
+
+    fn enter_from(driver: &'d Driver, before: Option<Context>, context: Context) -> Result<Self, DriverFailure> {
+        if before != Some(context) {
             // SAFETY: contexts come from the driver; one that is gone is refused.
             unsafe { driver.context_push(context.handle()) }?;
         }
-        Ok(Within { driver, context, pushed })
+        Ok(Within { driver, context, before })
     }
 
     /// The context for a new block: the current one, or else the primary one of the device that the process's CUDA
     /// runtime has chosen on this thread, or else of device 0.
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
         match current(driver)? {
-            Some(context) => Ok(Within { driver, context, pushed: false }),
-            None => Self::primary(driver, runtime::chosen_device().unwrap_or(0)),
+            Some(context) => Self::enter_from(driver, Some(context), context),
+            None => Self::enter_from(driver, None, primary(driver, runtime::chosen_device().unwrap_or(0))?),
         }
-    }
-
-    /// A device's primary context.
-    fn primary(driver: &'d Driver, ordinal: c_int) -> Result<Self, DriverFailure> {
-        let context = primary(driver, ordinal)?;
-        // SAFETY: the context was retained, for ever. One that a reset has ended is refused.
-        unsafe { driver.context_push(context.handle()) }?;
-        Ok(Within { driver, context, pushed: true })
     }
 
     /// The context of a caller's stream; for the default streams the current one, or else `otherwise`.
@@ -99,7 +95,7 @@ impl<'d> Within<'d> {
 
 impl Drop for Within<'_> {
     fn drop(&mut self) {
-        if self.pushed {
+        if self.before != Some(self.context) {
             let mut popped = std::ptr::null_mut();
             // It fails where the driver has ended, and then nothing is current anyway.
             // SAFETY: `popped` is writable.
@@ -119,7 +115,7 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
 /// The ordinal of the device that a new block of this thread would be on.
 pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     match current(driver)? {
-        Some(context) => Within { driver, context, pushed: false }.device(),
+        Some(context) => Within { driver, context, before: Some(context) }.device(),
         None => Ok(runtime::chosen_device().unwrap_or(0)),
     }
 }
@@ -132,7 +128,8 @@ pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&Within<'_>) -> Result<T,
         Err(Error::Driver(failure)) if status::is_context_gone(failure.status) => {
             forget_primaries();
             let ordinal = current_device(driver).or_else(|_| Ok::<_, Error>(runtime::chosen_device().unwrap_or(0)))?;
-            work(&Within::primary(driver, ordinal)?)
+            let context = primary(driver, ordinal)?;
+            work(&Within::enter_from(driver, None, context)?)
         }
         answer => answer,
     }

@@ -7,7 +7,7 @@ use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
 
 use super::context::{Context, Within};
 use super::driver::Driver;
-use super::{driver_in_use, status};
+use super::status;
 use crate::error::DriverFailure;
 use crate::sync::Lock;
 
@@ -100,11 +100,9 @@ impl Event {
         }
     }
 
-    /// Ends it, if there still is a driver to do so: for events of objects that are no more.
-    pub fn abandon(self) {
-        if let Some(driver) = driver_in_use() {
-            self.end(driver);
-        }
+    /// Its context.
+    pub fn context(&self) -> Context {
+        self.context
     }
 
     /// Makes its context current. An error says that it is gone, and the event with it.

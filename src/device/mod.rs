@@ -86,7 +86,11 @@ fn context_of(driver: &Driver, address: NonNull<c_void>) -> Result<Option<Contex
 /// # Safety
 /// Both addresses are good for that many bytes.
 pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Error> {
-    let _within = ends.enter(driver)?;
+    let within = ends.enter(driver)?;
+    if let Some(before) = within.before.filter(|&before| ends.to == Side::Device && before != within.context) {
+        // What cannot be found out is not counted.
+        let _ = note_mismatch(driver, &within, before);
+    }
     let (to, from) = ends.addresses();
     // SAFETY: the caller guarantees it.
     unsafe { driver.copy(to, from, bytes) }?;
@@ -157,17 +161,13 @@ pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
     Err(Error::WrongDevice { current, holder })
 }
 
-/// Counts it if another device is current than the one that holds the block at `address`; the first is told of.
+/// Counts it if another device was current than the one that holds the block that is copied to; the first is told of.
 ///
 /// Compat: that is no error. The original returns the pointer, and unified addressing makes it valid.
-pub fn note_mismatch(driver: &Driver, address: NonNull<c_void>) {
-    let Some(Record { device: holder, context, .. }) = blocks::find(address) else { return };
-    // Within one context there is one device: as a rule that is all that is asked.
-    match context::current(driver) {
-        Ok(Some(current)) if current != context => {}
-        _ => return,
-    }
-    let Ok(current) = context::current_device(driver) else { return };
+#[cold]
+fn note_mismatch(driver: &Driver, holder: &Within<'_>, before: Context) -> Result<(), DriverFailure> {
+    let holder = holder.device()?;
+    let current = Within::enter(driver, before)?.device()?;
     if current != holder && context::note_mismatch() {
         let said = Text::<300>::of(format_args!(
             "libsyncedmem: data on device {holder} was asked for while device {current} was current; such cases are \
@@ -175,4 +175,5 @@ pub fn note_mismatch(driver: &Driver, address: NonNull<c_void>) {
         ));
         to_stderr(said.as_bytes());
     }
+    Ok(())
 }

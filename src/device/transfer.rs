@@ -9,9 +9,9 @@ use cudarc::driver::sys::CUstream;
 
 use super::Ends;
 use crate::cuda::context::Within;
-use crate::cuda::driver::Driver;
-use crate::cuda::ends_all_work;
+use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
+use crate::cuda::{blocks, driver_in_use, ends_all_work};
 use crate::error::{DriverFailure, Error};
 use crate::head::Side;
 
@@ -21,6 +21,9 @@ pub struct InFlight {
     /// The side that is written: the device by a push, the host by a pull.
     pub to: Side,
     event: Event,
+    /// The device block and the driver's number for it: while it is there, so are its context and the event.
+    block: u64,
+    id: u64,
 }
 
 /// What became of a copy.
@@ -58,7 +61,9 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
         }
         return Ok(Started::Done);
     }
-    Ok(Started::InFlight(InFlight { to: ends.to, event }))
+    let block = driver::address(ends.device.as_ptr());
+    let id = blocks::number(driver, block).unwrap_or(0);
+    Ok(Started::InFlight(InFlight { to: ends.to, event, block, id }))
 }
 
 /// How a wait ended that did not end well.
@@ -73,50 +78,57 @@ pub enum Trouble {
 impl InFlight {
     /// Whether it is done, without waiting.
     pub fn is_done(&self, driver: &Driver) -> Result<bool, Trouble> {
-        match self.event.has_come(driver) {
-            Ok(done) => {
-                if done {
-                    self.event.keep(driver);
-                }
-                Ok(done)
-            }
-            Err(failure) => Err(self.trouble(driver, failure)),
+        self.look(driver)?;
+        let done = self.event.has_come(driver).map_err(|failure| self.trouble(driver, failure))?;
+        if done {
+            self.event.keep(driver);
         }
+        Ok(done)
     }
 
     /// Waits until it is done.
     pub fn finish(&self, driver: &Driver) -> Result<(), Trouble> {
-        match self.event.wait(driver) {
-            Ok(()) => {
-                self.event.keep(driver);
-                Ok(())
-            }
-            Err(failure) => Err(self.trouble(driver, failure)),
-        }
+        self.look(driver)?;
+        self.event.wait(driver).map_err(|failure| self.trouble(driver, failure))?;
+        self.event.keep(driver);
+        Ok(())
     }
 
     /// Waits for it by every means: for destructors, which cannot keep an object because of a failure.
     pub fn finish_at_last(&self, driver: &Driver) {
-        match self.event.wait(driver) {
-            Ok(()) => self.event.keep(driver),
-            Err(_) => {
-                // If that fails too, there is nothing left that could run.
-                let _ = self.event.wait_for_context(driver);
-                self.event.end(driver);
-            }
+        if let Err(Trouble::Unknown(_)) = self.finish(driver) {
+            // If that fails too, there is nothing left that could run.
+            let _ = self.event.wait_for_context(driver);
+            self.event.end(driver);
         }
     }
 
     /// Forgets it: its object is no more.
     pub fn abandon(&self) {
-        self.event.abandon();
+        if let Some(driver) = driver_in_use() {
+            if self.look(driver).is_ok() {
+                self.event.end(driver);
+            }
+        }
+    }
+
+    /// Looks whether there still is what the copy is about. A reset of the device takes the event with it.
+    fn look(&self, driver: &Driver) -> Result<(), Trouble> {
+        match blocks::is_alive(driver, self.block, self.id, self.event.context()) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Trouble::Failed(Error::DeviceReset)),
+            Err(failure) => Err(self.trouble(driver, failure)),
+        }
     }
 
     fn trouble(&self, driver: &Driver, failure: DriverFailure) -> Trouble {
         if !ends_all_work(failure) {
             return Trouble::Unknown(failure.into());
         }
-        self.event.end(driver);
+        // What a kernel broke still knows its handles; a context that is gone has taken the event along.
+        if let Error::Pending(_) = Error::from(failure) {
+            self.event.end(driver);
+        }
         Trouble::Failed(failure.into())
     }
 }

@@ -10,7 +10,7 @@ pub mod elf;
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use libc::dl_phdr_info;
 
@@ -93,6 +93,8 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
 // Not loom's, which has neither forks nor a loader.
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
+/// The process that counts them.
+static HOME: AtomicU32 = AtomicU32::new(0);
 /// The thread that is inside fork, or 0.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 
@@ -134,6 +136,7 @@ fn watch_forks() {
     if !WATCHED.load(Ordering::Relaxed) {
         // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
         let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+        HOME.store(std::process::id(), Ordering::Relaxed);
         // Where there is no memory for that, the next walk tries again.
         WATCHED.store(failed == 0, Ordering::Relaxed);
     }
@@ -142,6 +145,12 @@ fn watch_forks() {
 extern "C" fn prepare() {
     if is_forking() {
         return;
+    }
+    // A child whose parent had just begun to fork when the handlers were registered has run none of them: walks of its
+    // parent's threads never end there.
+    let here = std::process::id();
+    if HOME.swap(here, Ordering::Relaxed) != here {
+        WALKS.store(0, Ordering::Relaxed);
     }
     // Two threads may fork at once.
     wait_until(|| WALKS.fetch_or(FORK, Ordering::Acquire) & FORK == 0);
@@ -159,6 +168,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     if is_forking() {
         FORKING.store(0, Ordering::Relaxed);
+        HOME.store(std::process::id(), Ordering::Relaxed);
         // Threads that were just kept out do not exist here.
         WALKS.store(0, Ordering::Release);
     }

@@ -166,9 +166,6 @@ impl SyncedMemory {
         if contents == Contents::Current {
             return Ok(next);
         }
-        if let Some(device) = now.device {
-            device::note_mismatch(driver, device);
-        }
         let (next, new) = self.with_device_block(driver, next, contents)?;
         if let (Contents::Copy, Some(device), Some(host), 1..) = (contents, next.device, now.host, bytes) {
             // SAFETY: both blocks are of the object's size: its own, or its caller's who says so.
