@@ -33,8 +33,8 @@ pub struct Record {
     pub bytes: usize,
     /// Address of the object that it was made for.
     pub holder: usize,
-    /// Whether this library fills it, which may go on after the call that asked for it.
-    fills: bool,
+    /// Whether this library has filled it, which may go on after the call that asked for it.
+    pub fills: bool,
     /// The driver's number for the allocation; 0 if it would not say.
     id: u64,
 }
@@ -158,6 +158,21 @@ pub fn find(address: NonNull<c_void>) -> Option<Record> {
     RECORDS.with(|records| records.get(&address.addr().get()).copied())
 }
 
+/// Notes that the block at `address` is filled by now: the legacy default stream has come past that.
+pub fn is_filled(address: NonNull<c_void>) {
+    RECORDS.with(|records| {
+        if let Some(record) = records.get_mut(&address.addr().get()) {
+            record.fills = false;
+        }
+    });
+}
+
+/// Waits until the legacy default stream of the current context has come past everything it was given.
+pub fn wait_for_fill(driver: &Driver) -> Result<(), DriverFailure> {
+    // SAFETY: null is the legacy default stream.
+    unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
+}
+
 /// Holds the records still, until `release_records`: for fork.
 pub fn acquire() {
     RECORDS.acquire();
@@ -253,8 +268,7 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
     }
     let _within = Within::enter(driver, record.context)?;
     if record.fills {
-        // SAFETY: null is the legacy default stream.
-        unsafe { driver.stream_synchronize(std::ptr::null_mut()) }?;
+        wait_for_fill(driver)?;
     }
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
     unsafe { release(driver, record.side, address) }

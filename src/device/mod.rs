@@ -86,7 +86,7 @@ fn context_of(driver: &Driver, address: NonNull<c_void>) -> Result<Option<Contex
 /// # Safety
 /// Both addresses are good for that many bytes.
 pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Error> {
-    let within = ends.enter(driver)?;
+    let (within, fills) = ends.enter(driver)?;
     if let Some(before) = within.before.filter(|&before| ends.to == Side::Device && before != within.context) {
         // What cannot be found out is not counted.
         let _ = note_mismatch(driver, &within, before);
@@ -94,6 +94,10 @@ pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Erro
     let (to, from) = ends.addresses();
     // SAFETY: the caller guarantees it.
     unsafe { driver.copy(to, from, bytes) }?;
+    if fills {
+        // The copy came after the fill, on the same stream.
+        blocks::is_filled(ends.device);
+    }
     Ok(())
 }
 
@@ -111,15 +115,15 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Makes the context of the device block current. A caller's own block is where the driver says, and if it does not
-    /// know, where a new block would be.
-    fn enter(self, driver: &Driver) -> Result<Within<'_>, Error> {
+    /// Makes the context of the device block current, and says whether this library's own fill may still be on its way
+    /// there. A caller's own block is where the driver says, and if it does not know, where a new block would be.
+    fn enter(self, driver: &Driver) -> Result<(Within<'_>, bool), Error> {
         Ok(match blocks::find(self.device) {
             Some(record) if self.owner.is_some_and(|owner| owner != record.holder) => return Err(Error::DeviceReset),
-            Some(record) => Within::enter(driver, record.context)?,
+            Some(record) => (Within::enter(driver, record.context)?, record.fills),
             None => match context_of(driver, self.device) {
-                Ok(Some(context)) => Within::enter(driver, context)?,
-                _ => Within::for_new_block(driver)?,
+                Ok(Some(context)) => (Within::enter(driver, context)?, false),
+                _ => (Within::for_new_block(driver)?, false),
             },
         })
     }

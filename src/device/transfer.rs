@@ -41,7 +41,15 @@ pub enum Started {
 /// Both ends are good for that many bytes until the copy is done; `stream` is NULL or a stream.
 pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_void) -> Result<Started, Error> {
     let stream: CUstream = stream.cast();
-    let otherwise = ends.enter(driver)?.context;
+    let otherwise = {
+        let (within, fills) = ends.enter(driver)?;
+        if fills {
+            // A caller's stream need not wait for the legacy one, where this library's own fill is.
+            blocks::wait_for_fill(driver)?;
+            blocks::is_filled(ends.device);
+        }
+        within.context
+    };
     // SAFETY: the caller guarantees it.
     let within = unsafe { Within::of_stream(driver, stream, otherwise) }?;
     let event = Event::new(driver, &within)?;
