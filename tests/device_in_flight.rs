@@ -307,16 +307,23 @@ fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
 fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
     let Some(gpu) = simulated_gpu() else { return };
     let stream = gpu.stream();
-    // What is given to a stream now begins a while later, and the legacy stream's fills with it.
-    gpu.control().simcuda_set_lag(2000);
+    let _pinning = Pinning::always();
+    // A fill that is given to the legacy stream meanwhile is late, as behind somebody's kernel.
+    let late = |work: &mut dyn FnMut() -> usize| {
+        gpu.control().simcuda_set_lag(20_000);
+        let address = work();
+        gpu.control().simcuda_set_lag(0);
+        address
+    };
     let mut pulled = Object::new(BYTES);
-    pulled.mutable_gpu_data().unwrap();
+    late(&mut || pulled.mutable_gpu_data().unwrap().addr());
     assert_eq!(pulled.pull(stream.handle()), SYNCEDMEM_SUCCESS);
     assert_bytes(&pulled.host_bytes(BYTES), &[0; BYTES], &"pulled");
     let mut pushed = Object::new(BYTES);
-    let data = pushed.gpu_data().unwrap();
-    pushed.fill_host(&pattern(9, BYTES));
+    let address = late(&mut || pushed.gpu_data().unwrap().addr());
+    let data = pushed.overwrite_cpu_data().unwrap();
+    unsafe { data.copy_from_nonoverlapping(pattern(9, BYTES).as_ptr(), BYTES) };
     assert_eq!(pushed.push(stream.handle()), SYNCEDMEM_SUCCESS);
     assert_eq!(pushed.wait(), SYNCEDMEM_SUCCESS);
-    assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(9, BYTES), &"pushed");
+    assert_bytes(&gpu.read(address, BYTES), &pattern(9, BYTES), &"pushed");
 }
