@@ -7,18 +7,16 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CUpointer_attribute};
 
 use super::context::{Context, Within};
 use super::driver::{self, Driver};
-use super::{driver_in_use, status};
+use super::{driver_in_use, left, status};
 use crate::error::{Cause, DriverFailure, Error};
 use crate::head::Side;
 use crate::spread::AddressMap;
 use crate::sync::Lock;
-use crate::text::{Bytes, Text, to_stderr};
 
 /// What is known about a block.
 #[derive(Clone, Copy, Debug)]
@@ -44,18 +42,6 @@ static RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::with_hasher(cra
 #[cfg(loom)]
 loom::lazy_static! { static ref RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::default()); }
 
-/// Blocks that nobody holds any more, and the driver would not take back yet.
-struct Left {
-    blocks: Lock<Vec<(usize, Record)>>,
-    /// `blocks.len()`, readable without the lock.
-    count: AtomicUsize,
-}
-
-#[cfg(not(loom))]
-static LEFT: Left = Left { blocks: Lock::new(Vec::new()), count: AtomicUsize::new(0) };
-#[cfg(loom)]
-loom::lazy_static! { static ref LEFT: Left = Left { blocks: Lock::new(Vec::new()), count: AtomicUsize::new(0) }; }
-
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -76,7 +62,7 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
     let answer = match ask(driver, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
-            LEFT.offer_all(driver);
+            left::offer_all(driver);
             ask(driver, side, bytes)
         }
         answer => answer,
@@ -92,7 +78,7 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
     let record = Record { side, context: within.context, device, bytes, holder, fills, id };
     if !keep(address, record) {
         // SAFETY: allocated above, and nobody knows it.
-        let _ = unsafe { release(driver, side, address) };
+        let _ = unsafe { hand_back(driver, side, address) };
         return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Bookkeeping });
     }
     Ok((address, device))
@@ -129,10 +115,10 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
     if let Some(driver) = driver_in_use() {
         // SAFETY: the caller guarantees it.
         match unsafe { give_back(driver, address, &record) } {
-            Ok(()) => LEFT.offer_one(driver, record.context),
+            Ok(()) => left::offer_one(driver, record.context),
             Err(failure) => {
-                LEFT.keep(key, record);
-                say_once(&record, failure);
+                left::keep(key, record);
+                left::say_once(&record, failure);
             }
         }
     }
@@ -150,7 +136,7 @@ pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailu
 /// It is page-locked memory of the driver's, and nobody refers to it any more.
 pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     // SAFETY: the caller guarantees it.
-    unsafe { release(driver, Side::Host, address) }
+    unsafe { hand_back(driver, Side::Host, address) }
 }
 
 /// What is known about the block at `address`, if it is one of these.
@@ -173,15 +159,13 @@ pub fn wait_for_fill(driver: &Driver) -> Result<(), DriverFailure> {
     unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
 
-/// Holds the records still, until `release_records`: for fork.
+/// Holds the records still, until `release`: for fork.
 pub fn acquire() {
     RECORDS.acquire();
-    LEFT.blocks.acquire();
 }
 
 /// Ends `acquire`.
-pub fn release_records() {
-    LEFT.blocks.release();
+pub fn release() {
     RECORDS.release();
 }
 
@@ -232,7 +216,7 @@ fn ask(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_void>, Dri
 
 /// # Safety
 /// `address` is a block of `side` that nobody refers to any more.
-unsafe fn release(driver: &Driver, side: Side, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+unsafe fn hand_back(driver: &Driver, side: Side, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     match side {
         // SAFETY: the caller guarantees it.
         Side::Device => unsafe { driver.mem_free(driver::address(address.as_ptr())) },
@@ -250,9 +234,11 @@ pub fn number(driver: &Driver, address: u64) -> Result<u64, DriverFailure> {
     Ok(id)
 }
 
+/// Gives a block back to the driver, unless it is gone.
+///
 /// # Safety
 /// As for `free`.
-unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
+pub unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
     // SAFETY: the caller guarantees it.
     match unsafe { try_to_give_back(driver, address, record) } {
         Err(failure) if status::is_context_gone(failure.status) => Ok(()),
@@ -271,7 +257,7 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
         wait_for_fill(driver)?;
     }
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
-    unsafe { release(driver, record.side, address) }
+    unsafe { hand_back(driver, record.side, address) }
 }
 
 /// Whether the allocation at `address` is still the one of that number; 0 says that nobody knows, and passes for yes.
@@ -306,67 +292,6 @@ fn keep(address: NonNull<c_void>, record: Record) -> bool {
         }
         room
     })
-}
-
-impl Left {
-    /// Keeps a block for a later offer; without memory for that, it is lost.
-    #[cold]
-    fn keep(&self, address: usize, record: Record) {
-        self.blocks.with(|blocks| {
-            if blocks.try_reserve(1).is_ok() {
-                blocks.push((address, record));
-            }
-            self.count.store(blocks.len(), Relaxed);
-        });
-    }
-
-    /// Offers one block of `context`, which has just taken another, to the driver again.
-    fn offer_one(&self, driver: &Driver, context: Context) {
-        if self.count.load(Relaxed) == 0 {
-            return;
-        }
-        let one = self.blocks.with(|blocks| {
-            let at = blocks.iter().position(|(_, record)| record.context == context)?;
-            let one = blocks.swap_remove(at);
-            self.count.store(blocks.len(), Relaxed);
-            Some(one)
-        });
-        one.into_iter().for_each(|left| self.offer(driver, left));
-    }
-
-    /// Offers every block to the driver again.
-    #[cold]
-    fn offer_all(&self, driver: &Driver) {
-        let all = self.blocks.with(|blocks| {
-            self.count.store(0, Relaxed);
-            std::mem::take(blocks)
-        });
-        all.into_iter().for_each(|left| self.offer(driver, left));
-    }
-
-    fn offer(&self, driver: &Driver, (key, record): (usize, Record)) {
-        let Some(address) = NonNull::new(std::ptr::without_provenance_mut(key)) else { return };
-        // SAFETY: nobody refers to what is left.
-        if unsafe { give_back(driver, address, &record) }.is_err() {
-            self.keep(key, record);
-        }
-    }
-}
-
-/// The first block that the driver would not take back is told of: memory that vanishes in silence is what this
-/// library is there to prevent.
-#[cold]
-fn say_once(record: &Record, failure: DriverFailure) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Relaxed) {
-        let said = Text::<600>::of(format_args!(
-            "libsyncedmem: a {} block of {} could not be given back, and will be offered again: {}\n",
-            record.side.name(),
-            Bytes(record.bytes as u64),
-            Error::from(failure)
-        ));
-        to_stderr(said.as_bytes());
-    }
 }
 
 #[cold]

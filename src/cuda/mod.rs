@@ -1,7 +1,7 @@
 //! The CUDA driver: found at run time, once, or a reason why there is none to use.
 //!
 //! ```text
-//! blocks, events  →  context  →  driver (typed entry points), process (exit, fork)
+//! blocks, left, events  →  context  →  driver (typed entry points), process (exit, fork)
 //! ```
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
 
@@ -9,6 +9,7 @@ pub mod blocks;
 pub mod context;
 pub mod driver;
 pub mod events;
+mod left;
 mod load;
 mod process;
 mod runtime;
@@ -97,11 +98,13 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
 /// Holds what is kept here still, until `release`: for fork.
 pub fn acquire() {
     blocks::acquire();
+    left::acquire();
     events::acquire();
 }
 
 /// Ends `acquire`.
 pub fn release() {
     events::release();
-    blocks::release_records();
+    left::release();
+    blocks::release();
 }
