@@ -37,3 +37,4 @@ mod stats;
 mod sync;
 pub mod synced;
 mod text;
+mod uncancelled;

@@ -162,3 +162,21 @@ fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
         assert!(touched && object.is_pinned());
     });
 }
+
+#[test]
+fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block() {
+    let name = "data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block";
+    in_a_process_with_a_driver(name, &[], || {
+        let Some(gpu) = simulated_gpu() else { return };
+        let (mut before, mut lost) = (Object::new(BYTES), Object::new(BYTES));
+        let first = before.mutable_gpu_data().unwrap().addr();
+        let address = lost.mutable_gpu_data().unwrap().addr();
+        lost.fill_host(&pattern(1, BYTES));
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        let mut large = Object::new(64 * BYTES);
+        let data = large.mutable_gpu_data().unwrap().addr();
+        assert!(data == first && (data..data + 64 * BYTES).contains(&address), "the test needs one within the other");
+        assert_eq!(lost.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
+        assert_bytes(&large.host_bytes(64 * BYTES), &[0; 64 * BYTES], &"the new block is whole");
+    });
+}

@@ -18,6 +18,7 @@ mod search;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::loaded;
+use crate::uncancelled::Uncancelled;
 pub use callback::{set as set_callback, syncedmem_mode_callback_t};
 use search::{Finding, Mode};
 
@@ -89,6 +90,7 @@ pub fn is_gpu(look_again: bool) -> bool {
 fn ask(look_again: bool) -> bool {
     // A callback, or a Caffe that is just being made, may use the library: it is not asked again for that.
     let Some(_asking) = asking::begin() else { return false };
+    let _uncancelled = Uncancelled::begin();
     if let Some(answer) = callback::ask() {
         return answer == search::BREW_GPU;
     }

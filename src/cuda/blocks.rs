@@ -37,6 +37,18 @@ pub struct Record {
     id: u64,
 }
 
+impl Record {
+    /// Whether the driver's number for it is known.
+    pub fn has_number(&self) -> bool {
+        self.id != 0
+    }
+
+    /// Whether the block at `address` is still there: see [`is_alive`].
+    pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
+        is_alive(driver, driver::address(address.as_ptr()), self.id, self.context)
+    }
+}
+
 #[cfg(not(loom))]
 static RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::with_hasher(crate::spread::SPREADING));
 #[cfg(loom)]
@@ -249,7 +261,7 @@ pub unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Reco
 /// # Safety
 /// As for `free`.
 unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
-    if !is_alive(driver, driver::address(address.as_ptr()), record.id, record.context)? {
+    if !record.is_alive(driver, address)? {
         return Ok(());
     }
     let _within = Within::enter(driver, record.context)?;

@@ -125,7 +125,7 @@ pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
 pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&Within<'_>) -> Result<T, Error>) -> Result<T, Error> {
     let attempt = || work(&Within::for_new_block(driver)?);
     match attempt() {
-        Err(Error::Driver(failure)) if status::is_context_gone(failure.status) => {
+        Err(Error::Driver(failure)) if status::may_be_brought_back(failure.status) => {
             forget_primaries();
             let ordinal = current_device(driver).or_else(|_| Ok::<_, Error>(runtime::chosen_device().unwrap_or(0)))?;
             let context = primary(driver, ordinal)?;

@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUpointer_attribute, CUstream};
 
-use super::uncancelled::Uncancelled;
 use super::{process, status};
 use crate::error::{self, DriverFailure, Error, Version};
 use crate::text::Text;
+use crate::uncancelled::Uncancelled;
 
 type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
 type ContextGetId = unsafe extern "C" fn(CUcontext, *mut c_ulonglong) -> c_int;
@@ -132,6 +132,7 @@ impl Driver {
     /// `stream` is a stream.
     pub unsafe fn stream_context(&self, stream: CUstream) -> Result<Option<CUcontext>, DriverFailure> {
         let Some(function) = self.stream_get_context else { return Ok(None) };
+        let _uncancelled = Uncancelled::begin();
         let mut context = std::ptr::null_mut();
         // SAFETY: the caller guarantees the stream, and `context` is writable.
         let status = unsafe { function(stream, &mut context) };
@@ -142,6 +143,7 @@ impl Driver {
     /// to give one.
     pub fn context_life(&self) -> Result<u64, DriverFailure> {
         let Some(function) = self.context_get_id else { return Ok(0) };
+        let _uncancelled = Uncancelled::begin();
         let mut id = 0;
         // SAFETY: null stands for the current context, and `id` is writable.
         let status = unsafe { function(std::ptr::null_mut(), &mut id) };

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use super::driver::Driver;
-use super::uncancelled::Uncancelled;
 use super::{process, status};
 use crate::error::{LoaderWords, WhyNot};
 use crate::settings;
 use crate::text::Text;
+use crate::uncancelled::Uncancelled;
 
 /// The oldest driver with primary contexts, as `cuDriverGetVersion` counts: CUDA 7.0.
 const OLDEST: c_int = 7000;

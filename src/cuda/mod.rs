@@ -14,7 +14,6 @@ mod load;
 mod process;
 mod runtime;
 mod status;
-mod uncancelled;
 
 use std::ffi::CStr;
 use std::sync::OnceLock;

@@ -7,6 +7,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
 use crate::loaded;
+use crate::uncancelled::Uncancelled;
 
 /// The ordinal of the device that the runtime would use on this thread, if a loaded object exports it.
 pub fn chosen_device() -> Option<c_int> {
@@ -14,6 +15,8 @@ pub fn chosen_device() -> Option<c_int> {
     let function = loaded::find(c"cudaGetDevice")?.as_ptr();
     // SAFETY: the CUDA runtime's headers give this name this signature; the object stays mapped.
     let get_device = unsafe { transmute::<*mut c_void, GetDevice>(function) };
+    // The runtime may start itself here, which reads files.
+    let _uncancelled = Uncancelled::begin();
     let mut ordinal = -1;
     // SAFETY: `ordinal` is writable.
     let failed = unsafe { get_device(&mut ordinal) } != 0;

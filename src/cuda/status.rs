@@ -19,6 +19,11 @@ pub fn is_context_gone(status: c_int) -> bool {
     matches!(status, INVALID_CONTEXT | CONTEXT_IS_DESTROYED | DEINITIALIZED)
 }
 
+/// Whether a context is gone that the driver would make again: not while it is ending itself.
+pub fn may_be_brought_back(status: c_int) -> bool {
+    is_context_gone(status) && status != DEINITIALIZED
+}
+
 /// Whether the status is one that a kernel leaves behind for later calls to find. The CUDA Driver API says of each
 /// of these that it leaves the process in an inconsistent state, in which all further work returns the same error.
 pub fn is_left_behind(status: c_int) -> bool {

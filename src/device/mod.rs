@@ -118,14 +118,18 @@ impl Ends {
     /// Makes the context of the device block current, and says whether this library's own fill may still be on its way
     /// there. A caller's own block is where the driver says, and if it does not know, where a new block would be.
     fn enter(self, driver: &Driver) -> Result<(Within<'_>, bool), Error> {
-        Ok(match blocks::find(self.device) {
-            Some(record) if self.owner.is_some_and(|owner| owner != record.holder) => return Err(Error::DeviceReset),
-            Some(record) => (Within::enter(driver, record.context)?, record.fills),
-            None => match context_of(driver, self.device) {
-                Ok(Some(context)) => (Within::enter(driver, context)?, false),
-                _ => (Within::for_new_block(driver)?, false),
-            },
-        })
+        let Some(record) = blocks::find(self.device) else {
+            let within = match context_of(driver, self.device) {
+                Ok(Some(context)) => Within::enter(driver, context)?,
+                _ => Within::for_new_block(driver)?,
+            };
+            return Ok((within, false));
+        };
+        let is_lost = |owner| Ok::<_, DriverFailure>(owner != record.holder || !record.is_alive(driver, self.device)?);
+        if self.owner.map(is_lost).transpose()? == Some(true) {
+            return Err(Error::DeviceReset);
+        }
+        Ok((Within::enter(driver, record.context)?, record.fills))
     }
 
     /// Destination and source.

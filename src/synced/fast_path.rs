@@ -4,7 +4,8 @@
 //! given, and every call goes the long way: while calls are counted, while the device check is on, and on the device
 //! side in a process that was forked from one that had used CUDA.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
 use super::word::Word;
 use crate::head::{Access, Side};
@@ -24,8 +25,15 @@ pub fn deciding(access: Access, side: Side) -> u64 {
 
 /// Lets them decide from now on, unless something stands against it.
 pub fn open(access: Access, side: Side) {
-    if !is_watched(side) {
-        slot(access, side).store(Word::deciding(access, side), Relaxed);
+    if is_watched(side) {
+        return;
+    }
+    let slot = slot(access, side);
+    slot.store(Word::deciding(access, side), Relaxed);
+    // Another thread may have begun to watch in between, and closed it before it was opened.
+    fence(SeqCst);
+    if is_watched(side) {
+        slot.store(0, Relaxed);
     }
 }
 
@@ -37,6 +45,7 @@ pub fn is_watched(side: Side) -> bool {
 
 /// Makes every accessor find out again.
 pub fn close() {
+    fence(SeqCst);
     DECIDING.iter().flatten().for_each(|bits| bits.store(0, Relaxed));
 }
 

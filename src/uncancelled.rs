@@ -1,5 +1,5 @@
-//! No thread is cancelled inside the driver. Its waits are cancellation points, and a cancelled thread is unwound,
-//! which must not happen to frames of this library.
+//! No thread is cancelled inside the driver, or in Caffe's code that this library calls. Their waits are cancellation
+//! points, and a cancelled thread is unwound, which must not happen to frames of this library.
 #![expect(unsafe_code, reason = "pthread_setcancelstate(3)")]
 
 use std::ffi::c_int;
