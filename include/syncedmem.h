@@ -18,7 +18,8 @@
  * any time. In a signal handler only access to data that is current already is safe.
  *
  * Errors. Functions that return a syncedmem_status_t write their results only on success; otherwise the object is
- * as it was, and syncedmem_last_error() tells the calling thread what was asked, what is wrong and what to do.
+ * as it was (but for a copy in flight that has ended meanwhile: after a pull the head is SYNCED then, after a push that
+ * failed it is HEAD_AT_CPU), and syncedmem_last_error() tells the calling thread what was asked, what is wrong and what to do.
  * Nothing in this header ends the process or throws.
  * Detected: NULL, misalignment, storage that is too small, unknown numbers, sizes that cannot exist, and the use
  * of an object after its end for as long as nobody reuses its bytes. A library built with the feature "checked"
@@ -37,8 +38,11 @@
  *
  * Fork. The child may use every object: host data stays, and an object that another thread was filling is as it was
  * before. If the parent had used CUDA, device calls in the child give SYNCEDMEM_ERROR_NO_GPU, and nothing of the parent's
- * is freed there. Exit. Nothing need be destroyed before the process ends, in whatever order it ends: what is destroyed
- * late leaves device memory to the system, in silence.
+ * is freed there. The driver may share page-locked memory with the child instead of copying it on write: what the child
+ * is to change, it must copy first.
+ *
+ * Exit. Nothing need be destroyed before the process ends, in whatever order it ends: what is destroyed late leaves
+ * device memory to the system, in silence.
  */
 
 #ifndef SYNCEDMEM_H

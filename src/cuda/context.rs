@@ -140,7 +140,7 @@ const DEVICES: usize = 64;
 static PRIMARY: [AtomicPtr<CUctx_st>; DEVICES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; DEVICES];
 
 /// A device's primary context, retained once and for ever: it is what the CUDA runtime uses.
-fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure> {
+pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure> {
     let kept = slot(ordinal);
     if let Some(context) = kept.and_then(|kept| Context::of(kept.load(Relaxed))) {
         return Ok(context);

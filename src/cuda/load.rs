@@ -47,7 +47,7 @@ pub fn load() -> Result<Driver, WhyNot> {
 /// Whether it is worth another look later.
 pub fn is_passing(why: WhyNot) -> bool {
     match why {
-        WhyNot::NoMemory => true,
+        WhyNot::NotNow(_) => true,
         WhyNot::Init(failure) => failure.status == status::OUT_OF_MEMORY,
         _ => false,
     }
@@ -69,14 +69,16 @@ fn why_not_opened() -> WhyNot {
     const ABSENT: &str = "libcuda.so.1: cannot open shared object file: No such file or directory";
     // SAFETY: dlerror has no preconditions.
     let words = unsafe { libc::dlerror() };
+    const NO_MEMORY: WhyNot = WhyNot::NotNow("there is no host memory left");
     if words.is_null() {
         // The loader found no memory for its words.
-        return WhyNot::NoMemory;
+        return NO_MEMORY;
     }
     // SAFETY: dlerror's string is NUL-terminated and stays until this thread's next call of the loader.
     match unsafe { CStr::from_ptr(words) }.to_str().unwrap_or_default() {
         ABSENT => WhyNot::NoLibrary,
-        words if words.ends_with("Cannot allocate memory") || words.ends_with("out of memory") => WhyNot::NoMemory,
+        words if words.ends_with("Cannot allocate memory") || words.ends_with("out of memory") => NO_MEMORY,
+        words if words.contains("Too many open files") => WhyNot::NotNow("there is no file descriptor left"),
         words => WhyNot::NotLoadable(LoaderWords(WORDS.get_or_init(|| Text::of(format_args!("{words}"))))),
     }
 }

@@ -81,6 +81,26 @@ fn context_of(driver: &Driver, address: NonNull<c_void>) -> Result<Option<Contex
     Ok(Context::of(context))
 }
 
+/// Makes the context of somebody else's memory current. Some has none, such as that of a pool or of virtual memory
+/// management: there it is the primary context of its device, and where that is not known, what a new block would be in.
+fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<Within<'_>, DriverFailure> {
+    if let Ok(Some(context)) = context_of(driver, address) {
+        return Within::enter(driver, context);
+    }
+    match ordinal_of(driver, address) {
+        Ok(ordinal @ 0..) => Within::enter(driver, context::primary(driver, ordinal)?),
+        _ => Within::for_new_block(driver),
+    }
+}
+
+fn ordinal_of(driver: &Driver, address: NonNull<c_void>) -> Result<c_int, DriverFailure> {
+    let mut ordinal: c_int = -1;
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+    // SAFETY: this attribute is an int, and `ordinal` is writable.
+    unsafe { driver.pointer_attribute((&raw mut ordinal).cast(), attribute, driver::address(address.as_ptr())) }?;
+    Ok(ordinal)
+}
+
 /// Copies `bytes`, which are not 0, between the host and the device block at `device`.
 ///
 /// # Safety
@@ -119,11 +139,7 @@ impl Ends {
     /// there. A caller's own block is where the driver says, and if it does not know, where a new block would be.
     fn enter(self, driver: &Driver) -> Result<(Within<'_>, bool), Error> {
         let Some(record) = blocks::find(self.device) else {
-            let within = match context_of(driver, self.device) {
-                Ok(Some(context)) => Within::enter(driver, context)?,
-                _ => Within::for_new_block(driver)?,
-            };
-            return Ok((within, false));
+            return Ok((enter_unknown(driver, self.device)?, false));
         };
         let is_lost = |owner| Ok::<_, DriverFailure>(owner != record.holder || !record.is_alive(driver, self.device)?);
         if self.owner.map(is_lost).transpose()? == Some(true) {
@@ -147,13 +163,7 @@ pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
     if let Some(record) = blocks::find(address) {
         return Some(record.device);
     }
-    let driver = cuda::driver().ok()?;
-    let mut ordinal: c_int = -1;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
-    // SAFETY: this attribute is an int, and `ordinal` is writable.
-    let unknown =
-        unsafe { driver.pointer_attribute((&raw mut ordinal).cast(), attribute, driver::address(address.as_ptr())) };
-    unknown.ok().map(|()| ordinal)
+    ordinal_of(cuda::driver().ok()?, address).ok()
 }
 
 /// The device check: an error if another device is current than the one that holds the block at `address`.

@@ -5,15 +5,15 @@ use std::sync::OnceLock;
 
 use crate::text::Text;
 
-/// The reason, found once in a process, except for the last three and for want of memory.
+/// The reason, found once in a process, except for the last three and where something is wanting for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
     /// There is no `libcuda.so.1`.
     NoLibrary,
     /// There is one, and the loader refuses it; what it says.
     NotLoadable(LoaderWords),
-    /// Memory ran out while it was loaded.
-    NoMemory,
+    /// It cannot be loaded now, for want of this, and may be later.
+    NotNow(&'static str),
     /// It lacks this function, which every driver that can serve has.
     NoFunction(&'static str),
     /// It is the CUDA toolkit's stub, made for linking only.
@@ -74,9 +74,7 @@ impl fmt::Display for WhyNot {
                  or, in a container, let it see the GPU",
             ),
             WhyNot::NotLoadable(words) => write!(f, "libcuda.so.1 cannot be loaded: {}", words.0.as_ref()),
-            WhyNot::NoMemory => {
-                f.write_str("host memory ran out while libcuda.so.1 was loaded; free some and try again")
-            }
+            WhyNot::NotNow(want) => write!(f, "libcuda.so.1 cannot be loaded now: {want}; free some and try again"),
             WhyNot::NoFunction(name) => {
                 write!(f, "libcuda.so.1 has no function {name}; install a complete and newer NVIDIA driver")
             }
