@@ -147,7 +147,8 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
 ///
 /// A later copy from the device writes into the caller's memory.
 ///
-/// Errors: `INVALID_ARGUMENT` (also where `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also where `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER` and `PENDING` (a
+/// copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object
@@ -179,7 +180,8 @@ pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mu
 /// Gives back the host block while the device holds the newest data. The next host access allocates it again.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data, so
-/// nothing is given back), `REENTERED`.
+/// nothing is given back), `DRIVER` and `PENDING` (a copy in flight could not be waited for), `WRONG_DEVICE` (with the
+/// device check on), `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; pointers to its host data are not used any more.
