@@ -180,3 +180,20 @@ fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another
         assert_bytes(&large.host_bytes(64 * BYTES), &[0; 64 * BYTES], &"the new block is whole");
     });
 }
+
+#[test]
+fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data() {
+    let Some(gpu) = simulated_gpu() else { return };
+    let mut object = Object::new(BYTES);
+    let address = object.mutable_gpu_data().unwrap().addr() as u64;
+    // Its destructor and its next object's cudaMalloc, compiled into somebody else's code.
+    let mut again = 0;
+    gpu.within(0, || {
+        assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0);
+        assert_eq!(gpu.cuMemFree_v2(address), 0);
+        assert_eq!(gpu.cuMemAlloc_v2(&mut again, BYTES), 0);
+    });
+    assert_eq!(again, address, "the test needs the same address");
+    gpu.write(address as usize, &pattern(7, BYTES));
+    assert_bytes(&object.host_bytes(BYTES), &pattern(7, BYTES), &"");
+}

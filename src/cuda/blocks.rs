@@ -31,8 +31,9 @@ pub struct Record {
     pub bytes: usize,
     /// Address of the object that it was made for.
     pub holder: usize,
-    /// Whether this library has filled it, which may go on after the call that asked for it.
-    pub fills: bool,
+    /// Whether the legacy default stream may still be writing it: fills, and copies from pageable memory, go on after
+    /// the call that asked for them (CUDA Driver API, "API synchronization behavior").
+    pub unsettled: bool,
     /// The driver's number for the allocation; 0 if it would not say.
     id: u64,
 }
@@ -64,12 +65,12 @@ pub struct Request {
     /// Address of the object that it is for.
     pub holder: usize,
     /// Whether the caller fills it next, on the legacy default stream.
-    pub fills: bool,
+    pub unsettled: bool,
 }
 
 /// A block in the context that `within` made current, and the ordinal of its device. Its contents are undefined.
 pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Result<(NonNull<c_void>, c_int), Error> {
-    let Request { side, bytes, holder, fills } = request;
+    let Request { side, bytes, holder, unsettled } = request;
     let device = within.device()?;
     let answer = match ask(driver, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
@@ -87,7 +88,7 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
         Err(failure) => return Err(failure.into()),
     };
     let id = number(driver, driver::address(address.as_ptr())).unwrap_or(0);
-    let record = Record { side, context: within.context, device, bytes, holder, fills, id };
+    let record = Record { side, context: within.context, device, bytes, holder, unsettled, id };
     if !keep(address, record) {
         // SAFETY: allocated above, and nobody knows it.
         let _ = unsafe { hand_back(driver, side, address) };
@@ -156,17 +157,22 @@ pub fn find(address: NonNull<c_void>) -> Option<Record> {
     RECORDS.with(|records| records.get(&address.addr().get()).copied())
 }
 
-/// Notes that the block at `address` is filled by now: the legacy default stream has come past that.
-pub fn is_filled(address: NonNull<c_void>) {
+/// Notes whether the legacy default stream may still be writing the block at `address`.
+pub fn note_unsettled(address: NonNull<c_void>, unsettled: bool) {
     RECORDS.with(|records| {
         if let Some(record) = records.get_mut(&address.addr().get()) {
-            record.fills = false;
+            record.unsettled = unsettled;
         }
     });
 }
 
+/// Forgets a block that somebody else has given back.
+pub fn forget(address: NonNull<c_void>) {
+    RECORDS.with(|records| records.remove(&address.addr().get()));
+}
+
 /// Waits until the legacy default stream of the current context has come past everything it was given.
-pub fn wait_for_fill(driver: &Driver) -> Result<(), DriverFailure> {
+pub fn settle(driver: &Driver) -> Result<(), DriverFailure> {
     // SAFETY: null is the legacy default stream.
     unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
@@ -265,8 +271,8 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
         return Ok(());
     }
     let _within = Within::enter(driver, record.context)?;
-    if record.fills {
-        wait_for_fill(driver)?;
+    if record.unsettled {
+        settle(driver)?;
     }
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
     unsafe { hand_back(driver, record.side, address) }

@@ -32,7 +32,7 @@ pub struct Block {
 pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<Block, Error> {
     context::for_new_block(driver, |within| {
         let fills = contents == Contents::Zeros;
-        let request = blocks::Request { side: Side::Device, bytes, holder, fills };
+        let request = blocks::Request { side: Side::Device, bytes, holder, unsettled: fills };
         let (address, ordinal) = blocks::allocate(driver, within, request)?;
         if fills {
             // SAFETY: the block is new and that large.
@@ -93,6 +93,16 @@ fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<Within<'_>
     }
 }
 
+/// Whether an allocation begins at `address`.
+fn begins_at(driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
+    let number = driver::address(address.as_ptr());
+    let mut start: u64 = 0;
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR;
+    // SAFETY: this attribute is a device address, and `start` is writable.
+    unsafe { driver.pointer_attribute((&raw mut start).cast(), attribute, number) }?;
+    Ok(start == number)
+}
+
 fn ordinal_of(driver: &Driver, address: NonNull<c_void>) -> Result<c_int, DriverFailure> {
     let mut ordinal: c_int = -1;
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
@@ -106,7 +116,7 @@ fn ordinal_of(driver: &Driver, address: NonNull<c_void>) -> Result<c_int, Driver
 /// # Safety
 /// Both addresses are good for that many bytes.
 pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Error> {
-    let (within, fills) = ends.enter(driver)?;
+    let (within, unsettled) = ends.enter(driver)?;
     if let Some(before) = within.before.filter(|&before| ends.to == Side::Device && before != within.context) {
         // What cannot be found out is not counted.
         let _ = note_mismatch(driver, &within, before);
@@ -114,9 +124,10 @@ pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Erro
     let (to, from) = ends.addresses();
     // SAFETY: the caller guarantees it.
     unsafe { driver.copy(to, from, bytes) }?;
-    if fills {
-        // The copy came after the fill, on the same stream.
-        blocks::is_filled(ends.device);
+    // Any other copy is done when it returns, and came after what the stream had.
+    let goes_on = ends.to == Side::Device && !ends.pinned;
+    if unsettled != goes_on {
+        blocks::note_unsettled(ends.device, goes_on);
     }
     Ok(())
 }
@@ -132,20 +143,36 @@ pub struct Ends {
     pub to: Side,
     /// Address of the object, if it owns the device block.
     pub owner: Option<usize>,
+    /// Whether the host's memory is known to be page-locked.
+    pub pinned: bool,
 }
 
 impl Ends {
-    /// Makes the context of the device block current, and says whether this library's own fill may still be on its way
-    /// there. A caller's own block is where the driver says, and if it does not know, where a new block would be.
+    /// Makes the context of the device block current, and says whether the legacy default stream may still be writing
+    /// it. A caller's own block is where the driver says, and if it does not know, where a new block would be.
     fn enter(self, driver: &Driver) -> Result<(Within<'_>, bool), Error> {
         let Some(record) = blocks::find(self.device) else {
             return Ok((enter_unknown(driver, self.device)?, false));
         };
-        let is_lost = |owner| Ok::<_, DriverFailure>(owner != record.holder || !record.is_alive(driver, self.device)?);
-        if self.owner.map(is_lost).transpose()? == Some(true) {
+        if let Some(owner) = self.owner {
+            if owner != record.holder {
+                return Err(Error::DeviceReset);
+            }
+            if !record.is_alive(driver, self.device)? {
+                return self.enter_another(driver);
+            }
+        }
+        Ok((Within::enter(driver, record.context)?, record.unsettled))
+    }
+
+    /// The same, where the block that was recorded is gone. Another that begins at the very address came from another
+    /// implementation, which had destroyed the first one's object behind our back; anything else is not this object's.
+    fn enter_another(self, driver: &Driver) -> Result<(Within<'_>, bool), Error> {
+        if begins_at(driver, self.device) != Ok(true) {
             return Err(Error::DeviceReset);
         }
-        Ok((Within::enter(driver, record.context)?, record.fills))
+        blocks::forget(self.device);
+        Ok((enter_unknown(driver, self.device)?, false))
     }
 
     /// Destination and source.

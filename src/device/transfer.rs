@@ -42,11 +42,11 @@ pub enum Started {
 pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_void) -> Result<Started, Error> {
     let stream: CUstream = stream.cast();
     let otherwise = {
-        let (within, fills) = ends.enter(driver)?;
-        if fills {
-            // A caller's stream need not wait for the legacy one, where this library's own fill is.
-            blocks::wait_for_fill(driver)?;
-            blocks::is_filled(ends.device);
+        let (within, unsettled) = ends.enter(driver)?;
+        if unsettled {
+            // A caller's stream need not wait for the legacy one, where this library's own fills and copies are.
+            blocks::settle(driver)?;
+            blocks::note_unsettled(ends.device, false);
         }
         within.context
     };

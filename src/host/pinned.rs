@@ -23,7 +23,7 @@ pub fn allocate(request: Request) -> Option<NonNull<c_void>> {
     let Request { bytes, zeroed, holder, .. } = request;
     let address = or_pageable(bytes, || {
         let driver = cuda::driver()?;
-        let request = blocks::Request { side: Side::Host, bytes, holder, fills: false };
+        let request = blocks::Request { side: Side::Host, bytes, holder, unsettled: false };
         context::for_new_block(driver, |within| blocks::allocate(driver, within, request))
     });
     let (address, _) = address?;

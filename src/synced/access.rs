@@ -205,7 +205,8 @@ impl SyncedMemory {
 
     /// The ends of a copy to the side `to`, for an object as `outcome` says.
     pub(super) fn ends(&self, outcome: Outcome, device: NonNull<c_void>, host: NonNull<c_void>, to: Side) -> Ends {
-        Ends { device, host, to, owner: outcome.word.owns_device().then_some(self.address()) }
+        let owner = outcome.word.owns_device().then_some(self.address());
+        Ends { device, host, to, owner, pinned: outcome.word.is_pinned() }
     }
 
     /// What is looked at where even data that is current is not handed out at once.
