@@ -19,6 +19,11 @@ const OLDEST: c_int = 7000;
 /// By this name alone: another one may be a toolkit's stub.
 const LIBRARY: &CStr = c"libcuda.so.1";
 
+/// What may be wanting for a while.
+pub const NO_MEMORY: &str = "there is no host memory left";
+/// Likewise.
+pub const NO_DESCRIPTOR: &str = "there is no file descriptor left";
+
 static VERSION: AtomicI32 = AtomicI32::new(0);
 
 /// What the driver that was loaded says of its version; 0 before that.
@@ -69,16 +74,17 @@ fn why_not_opened() -> WhyNot {
     const ABSENT: &str = "libcuda.so.1: cannot open shared object file: No such file or directory";
     // SAFETY: dlerror has no preconditions.
     let words = unsafe { libc::dlerror() };
-    const NO_MEMORY: WhyNot = WhyNot::NotNow("there is no host memory left");
     if words.is_null() {
         // The loader found no memory for its words.
-        return NO_MEMORY;
+        return WhyNot::NotNow(NO_MEMORY);
     }
     // SAFETY: dlerror's string is NUL-terminated and stays until this thread's next call of the loader.
     match unsafe { CStr::from_ptr(words) }.to_str().unwrap_or_default() {
         ABSENT => WhyNot::NoLibrary,
-        words if words.ends_with("Cannot allocate memory") || words.ends_with("out of memory") => NO_MEMORY,
-        words if words.contains("Too many open files") => WhyNot::NotNow("there is no file descriptor left"),
+        words if words.ends_with("Cannot allocate memory") || words.ends_with("out of memory") => {
+            WhyNot::NotNow(NO_MEMORY)
+        }
+        words if words.contains("Too many open files") => WhyNot::NotNow(NO_DESCRIPTOR),
         words => WhyNot::NotLoadable(LoaderWords(WORDS.get_or_init(|| Text::of(format_args!("{words}"))))),
     }
 }

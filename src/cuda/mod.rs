@@ -78,11 +78,13 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
     static FOUND: OnceLock<Text<700>> = OnceLock::new();
     static FORKED: OnceLock<Text<700>> = OnceLock::new();
     static EXITING: OnceLock<Text<700>> = OnceLock::new();
+    static NOT_NOW: [OnceLock<Text<700>>; 2] = [const { OnceLock::new() }; 2];
     static PASSING: OnceLock<Text<700>> = OnceLock::new();
     let answer = find();
     let sentence = match answer {
         Err(WhyNot::Forked) => &FORKED,
         Err(WhyNot::Exiting) => &EXITING,
+        Err(WhyNot::NotNow(want)) => &NOT_NOW[usize::from(want == load::NO_DESCRIPTOR)],
         Err(why) if load::is_passing(why) => &PASSING,
         _ => &FOUND,
     };

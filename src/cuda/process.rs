@@ -23,6 +23,9 @@ pub fn usable() -> Result<(), WhyNot> {
 
 /// Called before the driver is looked for.
 pub fn begin() {
+    if BEGUN.load(Relaxed) {
+        return;
+    }
     // Without memory for a handler, a forked child would use its parent's driver: it finds out from the driver, then.
     // SAFETY: the handler stays mapped (the library is linked with -z nodelete).
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };

@@ -83,6 +83,9 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
         visit(&Object { info }).is_break().into()
     }
     watch_forks();
+    if !may_walk() {
+        return;
+    }
     unforked(|| {
         // SAFETY: the visitor takes what it is given here, and is done when this returns.
         unsafe { libc::dl_iterate_phdr(Some(visitor::<F>), (&raw mut visit).cast()) };
@@ -97,6 +100,17 @@ const FORK: usize = 1 << (usize::BITS - 1);
 static HOME: AtomicU32 = AtomicU32::new(0);
 /// The thread that is inside fork, or 0.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this process may walk at all. A child whose parent had just begun to fork when the handlers were registered
+/// has run none of them: if a thread of the parent's was in a walk, the loader's list is locked there for ever.
+fn may_walk() -> bool {
+    let here = std::process::id();
+    let may = HOME.load(Ordering::Relaxed) == here || WALKS.load(Ordering::Relaxed) == 0;
+    if may {
+        HOME.store(here, Ordering::Relaxed);
+    }
+    may
+}
 
 /// Does `walk` while nobody forks.
 fn unforked(walk: impl FnOnce()) {
@@ -136,7 +150,6 @@ fn watch_forks() {
     if !WATCHED.load(Ordering::Relaxed) {
         // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
         let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
-        HOME.store(std::process::id(), Ordering::Relaxed);
         // Where there is no memory for that, the next walk tries again.
         WATCHED.store(failed == 0, Ordering::Relaxed);
     }
@@ -146,8 +159,7 @@ extern "C" fn prepare() {
     if is_forking() {
         return;
     }
-    // A child whose parent had just begun to fork when the handlers were registered has run none of them: walks of its
-    // parent's threads never end there.
+    // See `may_walk`: what is counted is the parent's, if no walk was ever begun here.
     let here = std::process::id();
     if HOME.swap(here, Ordering::Relaxed) != here {
         WALKS.store(0, Ordering::Relaxed);
