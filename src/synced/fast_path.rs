@@ -25,11 +25,12 @@ pub fn deciding(access: Access, side: Side) -> u64 {
 
 /// Lets them decide from now on, unless something stands against it.
 pub fn open(access: Access, side: Side) {
-    if is_watched(side) {
+    let (slot, bits) = (slot(access, side), Word::deciding(access, side));
+    // Every first touch comes here: it is open already, as a rule.
+    if slot.load(Relaxed) == bits || is_watched(side) {
         return;
     }
-    let slot = slot(access, side);
-    slot.store(Word::deciding(access, side), Relaxed);
+    slot.store(bits, Relaxed);
     // Another thread may have begun to watch in between, and closed it before it was opened.
     fence(SeqCst);
     if is_watched(side) {
