@@ -127,7 +127,7 @@ pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&Within<'_>) -> Result<T,
     match attempt() {
         Err(Error::Driver(failure)) if status::may_be_brought_back(failure.status) => {
             forget_primaries();
-            let ordinal = current_device(driver).or_else(|_| Ok::<_, Error>(runtime::chosen_device().unwrap_or(0)))?;
+            let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device().unwrap_or(0));
             let context = primary(driver, ordinal)?;
             work(&Within::enter_from(driver, None, context)?)
         }
@@ -174,8 +174,7 @@ pub fn mismatches() -> u64 {
     MISMATCHES.load(Relaxed)
 }
 
-/// Notes that a block on device `holder` was asked for while `current` was the current device; says whether for the
-/// first time.
+/// Counts one more, and says whether it was the first.
 pub fn note_mismatch() -> bool {
     MISMATCHES.fetch_add(1, Relaxed) == 0
 }

@@ -88,7 +88,7 @@ impl SyncedMemory {
     #[inline]
     fn first_touch(&self, access: Access) -> Option<NonNull<c_void>> {
         let word = self.load();
-        if !word.is_untouched() || word.head().is_none() {
+        if !word.is_untouched() {
             return None;
         }
         let step = Head::Uninitialized.on(access, Side::Host);
