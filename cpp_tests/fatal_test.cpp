@@ -7,13 +7,9 @@
 #include <gtest/gtest.h>
 
 #include GENERATION
+#include "support/caffe_host.hpp"
 #include "support/fatal_line.hpp"
 #include "syncedmem.h"
-
-namespace caffe {
-void CaffeMallocHost(void** ptr, std::size_t size, bool* use_cuda);
-void CaffeMallocHost(void** ptr, std::size_t size);
-}  // namespace caffe
 
 namespace {
 

@@ -8,15 +8,9 @@
 #include <gtest/gtest.h>
 
 #include GENERATION
+#include "support/caffe_host.hpp"
 #include "support/device_test.hpp"
 #include "syncedmem.hpp"
-
-namespace caffe {
-void CaffeMallocHost(void** ptr, std::size_t size, bool* use_cuda);
-void CaffeFreeHost(void* ptr, bool use_cuda);
-void CaffeMallocHost(void** ptr, std::size_t size);
-void CaffeFreeHost(void* ptr);
-}  // namespace caffe
 
 namespace {
 

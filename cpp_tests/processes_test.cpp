@@ -94,7 +94,7 @@ TEST(AProcessThatForks, HasAChildThatIsRefusedTheDeviceThroughTheCxxAbiToo) {
 
 // These tests would notice.
 TEST(TheSimulatedDriver, AbortsAProcessThatCallsItAfterItsEndOrInAChild) {
-  if (!has_driver()) GTEST_SKIP();
+  if (!has_driver()) GTEST_SKIP() << "it is not there";
   EXPECT_NE(run(EXITS " wrongly").status, 0);
   EXPECT_NE(run(EXITS " wrongly").errors, "");
   EXPECT_NE(run(FORKS " wrongly").status, 0);

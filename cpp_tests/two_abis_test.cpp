@@ -6,14 +6,8 @@
 #include <gtest/gtest.h>
 
 #include GENERATION
+#include "support/caffe_host.hpp"
 #include "syncedmem.h"
-
-namespace caffe {
-void CaffeMallocHost(void** ptr, std::size_t size, bool* use_cuda);
-void CaffeFreeHost(void* ptr, bool use_cuda);
-void CaffeMallocHost(void** ptr, std::size_t size);
-void CaffeFreeHost(void* ptr);
-}  // namespace caffe
 
 namespace {
 

@@ -7,8 +7,9 @@
 //!
 //! # How it is laid out
 //! ```text
-//! ffi::{c, caffe}  →  synced, host (for CaffeMallocHost), caffe_mode, calls
-//! synced           →  head, host, device, sync
+//! ffi::{c, caffe}  →  synced, host (for CaffeMallocHost), cuda (whether there is one), caffe_mode, calls, report
+//! synced           →  head, host, device, cuda (the driver, or why there is none), sync
+//! report           →  what host, cuda and stats know about memory
 //! device           →  cuda
 //! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
 //! cuda, caffe_mode →  loaded (the objects in the process), sync

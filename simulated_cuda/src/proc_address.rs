@@ -3,8 +3,8 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::abi::{Address, INVALID_VALUE, NOT_FOUND, Out, Text};
-use crate::log::enter_before_init;
+use crate::abi::{Address, INVALID_VALUE, NOT_FOUND, Out, Status, Text};
+use crate::log::{Call, enter_before_init};
 use crate::settings;
 
 /// An entry point.
@@ -162,6 +162,24 @@ const VERSION_NOT_SUFFICIENT: c_int = 2;
 /// LEGACY_STREAM and PER_THREAD_DEFAULT_STREAM.
 const FLAGS: u64 = 3;
 
+/// What both versions do: the name that is looked for, and what was found, whose address has been handed out.
+fn look_up<'s>(
+    call: &mut Call,
+    symbol: &'s Text,
+    function: Out<Address>,
+    version: c_int,
+    flags: u64,
+) -> Result<(&'s str, Option<&'static Entry>), Status> {
+    let name = symbol.as_str().ok_or(INVALID_VALUE)?;
+    call.number("symbol", name);
+    if flags & !FLAGS != 0 || version > settings::version() {
+        return Err(INVALID_VALUE);
+    }
+    let found = newest(name, version);
+    function.put(found.map_or(0, |entry| (entry.address)()))?;
+    Ok((name, found))
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cuGetProcAddress_v2(
     symbol: Text,
@@ -171,13 +189,7 @@ pub extern "C" fn cuGetProcAddress_v2(
     result: Out<c_int>,
 ) -> c_int {
     enter_before_init("cuGetProcAddress_v2", |call| {
-        let name = symbol.as_str().ok_or(INVALID_VALUE)?;
-        call.number("symbol", name);
-        if flags & !FLAGS != 0 || version > settings::version() {
-            return Err(INVALID_VALUE);
-        }
-        let found = newest(name, version);
-        function.put(found.map_or(0, |entry| (entry.address)()))?;
+        let (name, found) = look_up(call, &symbol, function, version, flags)?;
         result.put_if_wanted(match found {
             Some(_) => FOUND,
             None if newest(name, c_int::MAX).is_some() => VERSION_NOT_SUFFICIENT,
@@ -191,13 +203,7 @@ pub extern "C" fn cuGetProcAddress_v2(
 #[unsafe(no_mangle)]
 pub extern "C" fn cuGetProcAddress(symbol: Text, function: Out<Address>, version: c_int, flags: u64) -> c_int {
     enter_before_init("cuGetProcAddress", |call| {
-        let name = symbol.as_str().ok_or(INVALID_VALUE)?;
-        call.number("symbol", name);
-        if flags & !FLAGS != 0 || version > settings::version() {
-            return Err(INVALID_VALUE);
-        }
-        let found = newest(name, version);
-        function.put(found.map_or(0, |entry| (entry.address)()))?;
+        let (_, found) = look_up(call, &symbol, function, version, flags)?;
         found.map(|_| ()).ok_or(NOT_FOUND)
     })
 }

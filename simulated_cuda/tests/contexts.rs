@@ -1,5 +1,5 @@
 //! The life of contexts, as far as the control functions show or change it.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 

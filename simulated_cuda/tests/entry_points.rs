@@ -1,5 +1,5 @@
 //! The list of entry points, the exported symbols and the header agree.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! Device and pinned memory: patterns, limits, reuse, and what nobody may touch.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! The example of the README compiles as it stands there, and prints what is said there.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 

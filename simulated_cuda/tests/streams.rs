@@ -1,5 +1,5 @@
 //! What is asynchronous stays in flight while streams are held, and runs in order when they are not.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 

@@ -1,0 +1,14 @@
+// Caffe's host allocation functions, of every era, as ordinary symbols: its own header has them inline.
+#ifndef SUPPORT_CAFFE_HOST_HPP
+#define SUPPORT_CAFFE_HOST_HPP
+
+#include <cstddef>
+
+namespace caffe {
+void CaffeMallocHost(void** ptr, std::size_t size, bool* use_cuda);
+void CaffeFreeHost(void* ptr, bool use_cuda);
+void CaffeMallocHost(void** ptr, std::size_t size);
+void CaffeFreeHost(void* ptr);
+}  // namespace caffe
+
+#endif
