@@ -193,6 +193,31 @@ fn a_driver_is_found_by_its_name_where_the_loader_looks() {
 }
 
 #[test]
+fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
+    if !inside() && !is_simulated() {
+        println!("skipped: it needs the simulated driver");
+        return;
+    }
+    let name = "a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again";
+    let make = |library: &Path| std::os::unix::fs::symlink(simulated(), library).unwrap();
+    with_library(name, make, || {
+        let limit = |descriptors| {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
+            let before = std::mem::replace(&mut limit.rlim_cur, descriptors);
+            assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+            before
+        };
+        let before = limit(0);
+        let (status, sentence) = cuda_status();
+        limit(before);
+        assert_eq!(status, SYNCEDMEM_ERROR_NO_GPU);
+        assert!(sentence.contains("no file descriptor left"), "{sentence}");
+        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
+    });
+}
+
+#[test]
 fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
     let name = "a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time";
     in_a_process_with_a_driver(name, &[], || {
