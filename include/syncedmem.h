@@ -172,6 +172,32 @@ typedef int32_t syncedmem_head_t;
 #endif // __cplusplus
 
 /**
+ * When a device or page-locked block that was given back is handed out again: work of the device's may be using it still.
+ */
+enum syncedmem_reuse_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * After its context was synchronised since: whatever used it, on whichever stream, is done.
+   */
+  SYNCEDMEM_REUSE_SYNCHRONISED = 0,
+  /**
+   * After the work that the legacy default stream had when it was given back, and what was declared with
+   * `syncedmem_record_stream`.
+   */
+  SYNCEDMEM_REUSE_STREAM = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_reuse_t syncedmem_reuse_t;
+#else
+typedef int32_t syncedmem_reuse_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * What `Caffe::mode()` is taken to be.
  */
 enum syncedmem_mode_t
@@ -251,6 +277,39 @@ enum syncedmem_error_policy_t
 typedef enum syncedmem_error_policy_t syncedmem_error_policy_t;
 #else
 typedef int32_t syncedmem_error_policy_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A kind of memory.
+ */
+enum syncedmem_memory_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Host memory that is not page-locked.
+   */
+  SYNCEDMEM_MEMORY_PAGEABLE = 0,
+  /**
+   * Page-locked host memory.
+   */
+  SYNCEDMEM_MEMORY_PINNED = 1,
+  /**
+   * Device memory.
+   */
+  SYNCEDMEM_MEMORY_DEVICE = 2,
+  /**
+   * All three.
+   */
+  SYNCEDMEM_MEMORY_ALL = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_memory_t syncedmem_memory_t;
+#else
+typedef int32_t syncedmem_memory_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -634,6 +693,119 @@ syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns)
  * `mem` is NULL or a handle; `owns` is NULL or writable.
  */
 syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
+
+/**
+ * Gives the idle blocks of a kind of memory, a `syncedmem_memory_t`, back to the system or the driver. Data of objects is
+ * not touched.
+ *
+ * Errors: `INVALID_ARGUMENT` (another number).
+ */
+syncedmem_status_t syncedmem_trim(int32_t memory);
+
+/**
+ * Writes how many bytes of a kind of memory, a `syncedmem_memory_t`, lie idle now to `*bytes`. Pageable blocks of up to
+ * 32 KiB, of which no more than 2 MiB are kept, are not counted.
+ *
+ * Errors: `INVALID_ARGUMENT` (another number; NULL or misaligned).
+ *
+ * # Safety
+ * `bytes` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_idle_bytes(int32_t memory,
+                                        size_t *bytes);
+
+/**
+ * Says whether blocks that objects give back are kept for the next object from now on. Without that every block is
+ * allocated anew and given back at once, as Caffe's own does; what lies idle is given back now. Wins over
+ * `SYNCEDMEM_POOLS` (on, off).
+ */
+syncedmem_status_t syncedmem_set_pools(bool on);
+
+/**
+ * Writes to `*on` whether blocks are kept for the next object.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL).
+ *
+ * # Safety
+ * `on` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_pools(bool *on);
+
+/**
+ * Says how many bytes of one kind of memory, a `syncedmem_memory_t`, may lie idle at most; 0 keeps none. For device memory
+ * that is for each device. Wins over `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
+ *
+ * By default: a quarter of the process's memory, a sixteenth of it, and for a device a quarter of what would be free on it
+ * if nothing lay idle, but no more than an eighth of the device. In any case no more than was in use at once before.
+ *
+ * Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL).
+ */
+syncedmem_status_t syncedmem_set_pool_budget(int32_t memory,
+                                             size_t bytes);
+
+/**
+ * Writes how many bytes of one kind of memory, a `syncedmem_memory_t`, may lie idle to `*bytes`; for device memory, as long
+ * as no number was given, what may on the device where most may.
+ *
+ * Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL; NULL or misaligned).
+ *
+ * # Safety
+ * `bytes` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
+                                             size_t *bytes);
+
+/**
+ * Says for how many seconds a block may lie idle before it is given back. Wins over `SYNCEDMEM_POOL_AGE`; by default 10.
+ *
+ * Errors: `INVALID_ARGUMENT` (negative, or no number).
+ */
+syncedmem_status_t syncedmem_set_pool_age(double seconds);
+
+/**
+ * Writes for how many seconds a block may lie idle to `*seconds`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
+ *
+ * # Safety
+ * `seconds` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_pool_age(double *seconds);
+
+/**
+ * Says how many bytes this library may page-lock in all: for objects, idle, and registered in place. Beyond that a host
+ * block is pageable, which is no error. What is page-locked already stays so. Wins over `SYNCEDMEM_PINNED_LIMIT`; by
+ * default half of the process's memory.
+ */
+syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
+
+/**
+ * Writes how many bytes may be page-locked in all to `*bytes`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
+ *
+ * # Safety
+ * `bytes` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_pinned_limit(size_t *bytes);
+
+/**
+ * Says when device and page-locked blocks are handed out again from now on: a `syncedmem_reuse_t`. Wins over
+ * `SYNCEDMEM_REUSE` (synchronised, stream).
+ *
+ * Errors: `INVALID_ARGUMENT` (another number).
+ */
+syncedmem_status_t syncedmem_set_reuse(int32_t reuse);
+
+/**
+ * Writes the `syncedmem_reuse_t` in force to `*reuse`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
+ *
+ * # Safety
+ * `reuse` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_reuse(syncedmem_reuse_t *reuse);
 
 /**
  * Says what `Caffe::mode()` is taken to be: a `syncedmem_mode_t`. Wins over `SYNCEDMEM_MODE`.

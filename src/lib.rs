@@ -21,6 +21,8 @@
 #![deny(unsafe_code)]
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 
+mod ageing;
+mod budget;
 mod caffe_mode;
 mod calls;
 mod cuda;
@@ -29,7 +31,12 @@ pub mod error;
 pub mod ffi;
 pub mod head;
 mod host;
+mod idle;
+mod kind;
+mod limits;
 mod loaded;
+mod mapping;
+mod pools;
 mod registered;
 mod report;
 mod settings;
@@ -38,4 +45,5 @@ mod stats;
 mod sync;
 pub mod synced;
 mod text;
+mod thread;
 mod uncancelled;

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::cuda::blocks::{self, Held};
 use crate::error::{Cause, Error};
 use crate::head::Side;
-use crate::host::limits;
+use crate::limits;
 use crate::text::Bytes;
 use crate::{settings, stats};
 

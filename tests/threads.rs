@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use support::*;
 use syncedmem::ffi::c::access::syncedmem_cpu_data;
 use syncedmem::ffi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
+use syncedmem::ffi::c::pools::syncedmem_set_pools;
 
 const THREADS: usize = 8;
 
@@ -64,6 +65,8 @@ extern "C" fn posix_memalign(block: *mut *mut std::ffi::c_void, alignment: usize
 #[test]
 fn exactly_one_of_many_readers_allocates_and_all_get_the_same_address() {
     const ROUNDS: usize = 200;
+    // Every round allocates: nothing comes from the round before.
+    assert_eq!(syncedmem_set_pools(false), SYNCEDMEM_SUCCESS);
     for round in 1..=ROUNDS {
         let shared = Shared::create(WATCHED);
         let start = Barrier::new(THREADS);

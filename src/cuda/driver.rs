@@ -97,6 +97,10 @@ entry_points! {
     cuMemHostAlloc as host_alloc(address: *mut *mut c_void, bytes: usize, flags: c_uint);
     /// Gives page-locked host memory back.
     cuMemFreeHost as host_free(address: *mut c_void);
+    /// Page-locks host memory that is there already.
+    cuMemHostRegister_v2 as host_register(address: *mut c_void, bytes: usize, flags: c_uint);
+    /// Ends that.
+    cuMemHostUnregister as host_unregister(address: *mut c_void);
     /// Copies between any two addresses of the unified address space.
     cuMemcpy as copy(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
     /// The same on a stream.

@@ -11,6 +11,7 @@ pub mod driver;
 pub mod events;
 mod left;
 mod load;
+pub mod pool;
 mod process;
 mod runtime;
 mod status;

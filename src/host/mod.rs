@@ -1,14 +1,14 @@
 //! Host blocks: where they come from, and how each is given back.
 //!
 //! Below 2 MiB blocks come from `posix_memalign`, so that `free()` takes them: the inline originals of
-//! `CaffeFreeHost` are compiled into other people's code. From 2 MiB up they are anonymous mappings.
+//! `CaffeFreeHost` are compiled into other people's code. From 2 MiB up they are anonymous mappings. What an object gives
+//! back is kept for the next: see `recent` for blocks of up to 32 KiB, and `pool` for larger ones.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
-pub mod limits;
-mod mapping;
 mod pinned;
+pub mod pool;
 mod recent;
-pub(crate) mod records;
+mod records;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -16,13 +16,15 @@ use std::ptr::NonNull;
 
 use crate::error::{Cause, Error};
 use crate::head::Side;
+use crate::mapping::{HUGE_PAGE, Mapping};
 use crate::{caffe_mode, settings, stats};
+use pool::Source;
 
 /// Every block starts on a multiple of this many bytes: a cache line, and what AVX-512 loads like.
 pub const ALIGNMENT: usize = 64;
 
-/// Blocks of this many bytes and more are mapped: the size of an x86-64 huge page.
-pub const MAPPED_FROM: usize = 2 << 20;
+/// Blocks of this many bytes and more are mapped.
+pub const MAPPED_FROM: usize = HUGE_PAGE;
 
 /// A block of up to this many bytes is allocated and filled in less time than it takes to say who does it.
 pub const BRIEF: usize = 4096;
@@ -141,10 +143,24 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     }
     stats::removed(address, bytes);
     match records::take(address) {
+        Some(mapping) if pool::keep(Source::Mapped(mapping), bytes) => (),
         Some(mapping) => mapping.unmap(),
+        None if pool::keep(Source::Malloc(address), bytes) => (),
         // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
         None => unsafe { recent::keep_or_free(address, bytes) },
     }
+}
+
+/// Holds what is known of host blocks still, until `release`: for fork.
+pub fn acquire() {
+    records::acquire();
+    pool::acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    pool::release();
+    records::release();
 }
 
 /// What Caffe's `CaffeMallocHost` hands out, with any contents: page-locked memory in GPU mode, which `cudaFreeHost`
@@ -197,16 +213,58 @@ pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
 
 #[inline]
 fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
-    if bytes >= MAPPED_FROM && !settings::malloc_only() {
-        let mapping = mapping::Mapping::of(bytes).ok_or(Cause::System)?;
-        return records::keep(mapping).ok_or(Cause::Bookkeeping);
+    if bytes > recent::LARGEST {
+        return large(bytes, zeroed);
     }
     let address = recent::take(bytes).or_else(|| aligned(bytes)).ok_or(Cause::System)?;
     if zeroed {
         // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
-        unsafe { address.cast::<u8>().write_bytes(0, bytes) };
+        unsafe { fill(address, bytes) };
     }
     Ok(address)
+}
+
+/// A block that is worth looking for among the idle ones.
+#[inline(never)]
+fn large(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
+    let Some(source) = pool::take(bytes, zeroed) else {
+        pool::make_room(bytes);
+        return match fresh(bytes, zeroed) {
+            // What lies idle may be what is missing.
+            Err(_) if pool::give_back_all() > 0 => fresh(bytes, zeroed),
+            answer => answer,
+        };
+    };
+    let address = match source {
+        Source::Malloc(address) => address,
+        Source::Mapped(mapping) => records::keep(mapping).ok_or(Cause::Bookkeeping)?,
+    };
+    if zeroed {
+        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
+        unsafe { fill(address, bytes) };
+    }
+    Ok(address)
+}
+
+fn fresh(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
+    if bytes >= MAPPED_FROM && !settings::malloc_only() {
+        let mapping = Mapping::of(bytes).ok_or(Cause::System)?;
+        return records::keep(mapping).ok_or(Cause::Bookkeeping);
+    }
+    let address = aligned(bytes).ok_or(Cause::System)?;
+    if zeroed {
+        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
+        unsafe { fill(address, bytes) };
+    }
+    Ok(address)
+}
+
+/// # Safety
+/// The block has that many writable bytes, and nobody else knows it.
+#[inline]
+unsafe fn fill(address: NonNull<c_void>, bytes: usize) {
+    // SAFETY: the caller guarantees it.
+    unsafe { address.cast::<u8>().write_bytes(0, bytes) };
 }
 
 /// Memory that `free()` takes, aligned to [`ALIGNMENT`].

@@ -15,8 +15,8 @@ use crate::sync::this_thread;
 
 /// With [`LARGEST`] it bounds what lies idle: 2 MiB, and some tiny blocks.
 const SLOTS: usize = 64;
-/// Larger blocks are not kept: to fill one takes longer than to get it from malloc.
-const LARGEST: usize = 32 << 10;
+/// Larger blocks are kept in the pool, with their sizes beside them.
+pub const LARGEST: usize = 32 << 10;
 /// A block of so many bytes has room for its size.
 const WORD: usize = size_of::<usize>();
 
@@ -69,6 +69,16 @@ pub unsafe fn keep_or_free(block: NonNull<c_void>, bytes: usize) {
     unsafe { libc::free(surplus) };
 }
 
+/// Gives every kept block back.
+pub fn give_back_all() {
+    for slot in SIZED.iter().chain(TINY.iter().flatten()) {
+        // Acquire: as in `take`.
+        let block = slot.0.swap(std::ptr::null_mut(), Ordering::Acquire);
+        // SAFETY: kept blocks are malloc's; or it is null.
+        unsafe { libc::free(block) };
+    }
+}
+
 /// Whether the block is as good as one of ours. An inlined original's may be less aligned, and an object whose
 /// size was changed behind our back may have a smaller one.
 fn is_ours(block: NonNull<c_void>, bytes: usize) -> bool {
@@ -78,7 +88,7 @@ fn is_ours(block: NonNull<c_void>, bytes: usize) -> bool {
 }
 
 fn is_kept(bytes: usize) -> bool {
-    (1..=LARGEST).contains(&bytes) && !settings::malloc_only()
+    (1..=LARGEST).contains(&bytes) && settings::keeps_pageable()
 }
 
 /// Threads that work side by side use slots of their own, as far as there are any.
@@ -115,6 +125,18 @@ mod tests {
             assert_eq!(take(bytes), None, "it is not there twice");
             // SAFETY: it came back.
             unsafe { libc::free(block.as_ptr()) };
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_once_everything_was_given_back() {
+        let _turn = TURN.lock();
+        for bytes in [3, 20_000] {
+            let block = malloc(bytes).expect("there is memory");
+            // SAFETY: just allocated, and not used again.
+            unsafe { keep_or_free(block, bytes) };
+            give_back_all();
+            assert_eq!(take(bytes), None);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::mapping::Mapping;
+use crate::mapping::Mapping;
 use crate::spread::AddressMap;
 use crate::sync::Lock;
 

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::table::NoClaim;
 use super::{TABLE, fast_path};
-use crate::host::records;
 use crate::sync::forking;
-use crate::{calls, cuda};
+use crate::{ageing, calls, cuda, host};
 
 /// Sees to it that forks are watched. Done at the first claim: nothing happens at load.
 pub fn watch<T>() -> Result<(), NoClaim<T>> {
@@ -27,14 +26,16 @@ pub fn watch<T>() -> Result<(), NoClaim<T>> {
     Ok(())
 }
 
-/// Takes every lock, in this order: the table's shards, the records of mappings, what is kept of the driver's.
+/// Takes every lock, in this order: the table's shards, what is known of host blocks, what is kept of the driver's, and
+/// who keeps idle blocks.
 ///
 /// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
 extern "C" fn prepare() {
     if !forking::is_this_thread() {
         TABLE.acquire();
-        records::acquire();
+        host::acquire();
         cuda::acquire();
+        ageing::acquire();
         forking::begin();
     }
 }
@@ -47,6 +48,7 @@ extern "C" fn child() {
     if release() {
         TABLE.forget();
         calls::forget();
+        ageing::forget();
         if cuda::is_lost_in_child() {
             fast_path::lose_device();
         }
@@ -59,8 +61,9 @@ fn release() -> bool {
     let held = forking::is_this_thread();
     if held {
         forking::end();
+        ageing::release();
         cuda::release();
-        records::release();
+        host::release();
         TABLE.release();
     }
     held

@@ -9,6 +9,7 @@ pub mod errors;
 pub mod object;
 mod pointers;
 pub mod policy;
+pub mod pools;
 pub mod query;
 pub mod transfer;
 

@@ -49,7 +49,8 @@ pub enum syncedmem_error_policy_t {
     SYNCEDMEM_ON_ERROR_THROW = 1,
 }
 
-fn set(name: &str, choice: &Choice, number: i32, what: &'static str) -> syncedmem_status_t {
+/// Chooses by number, for a C function of that name.
+pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) -> syncedmem_status_t {
     call(name, || {
         let known = usize::try_from(number).is_ok_and(|index| choice.set(index));
         known.then_some(()).ok_or(Error::InvalidArgument { what })
@@ -60,7 +61,7 @@ fn set(name: &str, choice: &Choice, number: i32, what: &'static str) -> syncedme
 ///
 /// # Safety
 /// `number` is NULL or writable.
-unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> syncedmem_status_t {
+pub(super) unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> syncedmem_status_t {
     call(name, || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(number) }?;

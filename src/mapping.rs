@@ -4,8 +4,13 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::MAPPED_FROM as HUGE_PAGE;
 use crate::settings;
+
+/// The size in bytes of a huge page on x86-64, and on aarch64 with pages of 4 KiB.
+pub const HUGE_PAGE: usize = 2 << 20;
+
+/// From so many bytes on a mapping begins with small pages.
+pub const VERY_LARGE: usize = 256 << 20;
 
 /// A mapped block. It is given back only by [`Mapping::unmap`].
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +40,12 @@ impl Mapping {
         self.block
     }
 
+    /// How many bytes the block has room for: those that were asked for, to the end of their last page.
+    pub fn room(&self) -> usize {
+        // What could not be given back in front of the block is not part of it.
+        self.len - (self.block.addr().get() - self.base.addr().get())
+    }
+
     /// Gives the whole mapping back to the system.
     pub fn unmap(self) {
         // SAFETY: the range is a mapping of ours; whoever calls this gave up the block.
@@ -53,7 +64,6 @@ impl Mapping {
     /// 2 MiB of zeros, and who fills it loses a percent. The first of them is paid for here, before huge ones are
     /// asked for: that settles it, and is cheaper than two kinds of mapping side by side.
     fn ask_for_huge_pages(&self, len: usize) {
-        const VERY_LARGE: usize = 256 << 20;
         if len >= VERY_LARGE {
             // SAFETY: the block's first byte, which nobody knows yet.
             unsafe { self.block.cast::<u8>().write_volatile(0) };

@@ -1,0 +1,75 @@
+//! Threads of the library's own: started when there is work, with every signal blocked, since signals are the program's.
+//!
+//! By pthread_create and not by std, which cannot do without memory, and panics where there is none.
+#![expect(unsafe_code, reason = "pthread_create")]
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+
+/// What a thread does.
+pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// Bytes of address space for its stack: what the CUDA driver may need, and not the 8 MiB that a program's threads get.
+const STACK: usize = 1 << 20;
+
+/// Starts a thread that nobody waits for; `false` if the system has none to give.
+///
+/// # Safety
+/// `argument` is what `body` needs, and stays so until it is done with it.
+pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
+    // SAFETY: the caller guarantees it.
+    let Some(thread) = (unsafe { start_joinable(body, argument) }) else { return false };
+    // SAFETY: it was just started, and nobody joins it.
+    unsafe { libc::pthread_detach(thread) };
+    true
+}
+
+/// Starts a thread that must be joined with [`join`]; `None` if the system has none to give.
+///
+/// # Safety
+/// As for [`start`].
+pub unsafe fn start_joinable(body: Body, argument: *mut c_void) -> Option<libc::pthread_t> {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: it is writable.
+    if unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // Where a stack of that size is too small for the thread-local storage of all libraries, it has the usual size.
+    // SAFETY: initialised above.
+    unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK) };
+    let before = block_signals();
+    let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
+    // SAFETY: all three are live; the argument is what the body needs, says the caller.
+    let failed = unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), body, argument) };
+    restore_signals(&before);
+    // SAFETY: initialised above, and not used again.
+    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    // SAFETY: pthread_create has written it.
+    (failed == 0).then(|| unsafe { thread.assume_init() })
+}
+
+/// Waits until the thread is done.
+///
+/// # Safety
+/// It came from [`start_joinable`], and is joined once.
+pub unsafe fn join(thread: libc::pthread_t) {
+    // SAFETY: the caller guarantees it.
+    unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
+}
+
+/// Blocks every signal on this thread, so that a thread that it starts begins with none, and returns what was blocked.
+fn block_signals() -> libc::sigset_t {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: it is writable.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: one is filled, the other writable.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
+    // SAFETY: zeros are a set, and pthread_sigmask with these arguments always writes it.
+    unsafe { before.assume_init() }
+}
+
+fn restore_signals(before: &libc::sigset_t) {
+    // SAFETY: it is a set.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
+}
