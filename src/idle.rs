@@ -11,7 +11,6 @@ pub struct Store<T> {
     /// By class; in each, the one that has been idle longest first.
     classes: [Vec<Idle<T>>; CLASSES],
     bytes: u64,
-    blocks: usize,
 }
 
 /// A block that nobody holds.
@@ -25,20 +24,24 @@ pub struct Idle<T> {
     pub block: T,
 }
 
+/// Which of several blocks that fit alike is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The one that was put there first: what may have to be waited for has had most time.
+    First,
+    /// The one that was put there last: it may be in a cache still.
+    Last,
+}
+
 impl<T> Store<T> {
     /// A store without blocks.
     pub const fn new() -> Self {
-        Store { classes: [const { Vec::new() }; CLASSES], bytes: 0, blocks: 0 }
+        Store { classes: [const { Vec::new() }; CLASSES], bytes: 0 }
     }
 
     /// How many bytes there are in it.
     pub fn bytes(&self) -> u64 {
         self.bytes
-    }
-
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.blocks == 0
     }
 
     /// Keeps a block; it comes back if there is no memory for that.
@@ -48,24 +51,35 @@ impl<T> Store<T> {
             return Err(idle);
         }
         self.bytes += idle.bytes as u64;
-        self.blocks += 1;
         class.push(idle);
         Ok(())
     }
 
-    /// Takes out the block that fits a request of `bytes` best, among those that are `wanted`; of two that fit alike, the
-    /// one that was used last.
-    pub fn take(&mut self, bytes: usize, wanted: impl Fn(&T) -> bool) -> Option<Idle<T>> {
+    /// Takes out the block that fits a request of `bytes` best, among those that are `wanted`; of those that fit alike, the
+    /// one that was put here first or last.
+    pub fn take(&mut self, bytes: usize, turn: Turn, wanted: impl Fn(&T) -> bool) -> Option<Idle<T>> {
+        self.find(bytes, turn, wanted).map(|(class, at)| self.remove(class, at))
+    }
+
+    /// Whether there is a block that fits a request of `bytes` and is `wanted`.
+    pub fn has(&self, bytes: usize, wanted: impl Fn(&T) -> bool) -> bool {
+        self.find(bytes, Turn::Last, wanted).is_some()
+    }
+
+    fn find(&self, bytes: usize, turn: Turn, wanted: impl Fn(&T) -> bool) -> Option<(usize, usize)> {
         let most = largest_for(bytes);
-        let mut best: Option<(usize, usize, usize)> = None;
-        // An eighth more is in the same class, in the next, or, by rounding, in the one after.
-        for number in class(bytes)..=class(most) {
-            for (at, idle) in self.classes[number].iter().enumerate().rev() {
-                let fits = (bytes..=most).contains(&idle.bytes);
-                if fits && best.is_none_or(|(.., size)| idle.bytes < size) && wanted(&idle.block) {
-                    best = Some((number, at, idle.bytes));
-                    if idle.bytes == bytes {
-                        return best.map(|(number, at, _)| self.remove(number, at));
+        let mut best = None;
+        let mut least = usize::MAX;
+        // What fits is in the class of the request, or in the next ones.
+        for (number, class) in self.classes.iter().enumerate().take(class(most) + 1).skip(class(bytes)) {
+            let count = class.len();
+            for step in 0..count {
+                let at = if turn == Turn::First { step } else { count - 1 - step };
+                let idle = &class[at];
+                if (bytes..=most).contains(&idle.bytes) && idle.bytes < least && wanted(&idle.block) {
+                    (best, least) = (Some((number, at)), idle.bytes);
+                    if least == bytes {
+                        return best;
                     }
                 }
             }
@@ -74,7 +88,7 @@ impl<T> Store<T> {
                 break;
             }
         }
-        best.map(|(number, at, _)| self.remove(number, at))
+        best
     }
 
     /// Takes out the block that has been here longest of those that are `wanted`.
@@ -96,7 +110,6 @@ impl<T> Store<T> {
         // Not `swap_remove`: the order is that of their age.
         let idle = self.classes[class].remove(at);
         self.bytes -= idle.bytes as u64;
-        self.blocks -= 1;
         idle
     }
 }
@@ -135,7 +148,7 @@ mod tests {
     }
 
     fn take(store: &mut Store<usize>, bytes: usize) -> Option<usize> {
-        store.take(bytes, |_| true).map(|idle| idle.block)
+        store.take(bytes, Turn::Last, |_| true).map(|idle| idle.block)
     }
 
     #[test]
@@ -145,13 +158,27 @@ mod tests {
         assert_eq!(take(&mut store, 1000), Some(2), "then the next larger");
         assert_eq!(take(&mut store, 1000), Some(0));
         assert_eq!(take(&mut store, 1000), None);
-        assert!(store.is_empty());
+        assert_eq!(store.bytes(), 0);
     }
 
     #[test]
     fn of_two_blocks_of_one_size_the_one_used_last_is_taken() {
         let mut store = store(&[4096, 4096]);
         assert_eq!(take(&mut store, 4096), Some(1));
+    }
+
+    #[test]
+    fn or_the_one_that_was_put_there_first_if_that_is_asked_for() {
+        let mut store = store(&[4096, 4096]);
+        assert_eq!(store.take(4000, Turn::First, |_| true).map(|idle| idle.block), Some(0));
+    }
+
+    #[test]
+    fn what_fits_can_be_looked_for_without_taking_it() {
+        let store = store(&[4096]);
+        assert!(store.has(4000, |_| true));
+        assert!(!store.has(4000, |&block| block != 0));
+        assert!(!store.has(4097, |_| true));
     }
 
     #[test]
@@ -167,7 +194,7 @@ mod tests {
     #[test]
     fn a_block_that_is_not_wanted_stays() {
         let mut store = store(&[4096, 4200]);
-        assert_eq!(store.take(4096, |&block| block != 0).map(|idle| idle.block), Some(1));
+        assert_eq!(store.take(4096, Turn::Last, |&block| block != 0).map(|idle| idle.block), Some(1));
         assert_eq!(store.bytes(), 4096);
     }
 

@@ -1,5 +1,7 @@
 //! Limits on the process's memory, for messages: read when an allocation failed, without allocating.
-#![expect(unsafe_code, reason = "getrlimit(2), openat(2), read(2) and close(2)")]
+#![expect(unsafe_code, reason = "getrlimit(2), uname(2), openat(2), read(2) and close(2)")]
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::text::Text;
 
@@ -9,6 +11,32 @@ pub fn address_space() -> Option<u64> {
     // SAFETY: `limit` is writable.
     let failed = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
     (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// The major and minor version of the kernel, looked up once.
+pub fn kernel() -> Option<(u32, u32)> {
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    let mut known = KNOWN.load(Relaxed);
+    if known == 0 {
+        let (major, minor) = read_kernel().unwrap_or((0, 0));
+        known = u64::from(major) << 32 | u64::from(minor) | READ;
+        KNOWN.store(known, Relaxed);
+    }
+    const READ: u64 = 1 << 63;
+    let version = ((known & !READ) >> 32) as u32;
+    (version != 0).then_some((version, known as u32))
+}
+
+fn read_kernel() -> Option<(u32, u32)> {
+    let mut names = std::mem::MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: it is writable.
+    let failed = unsafe { libc::uname(names.as_mut_ptr()) } != 0;
+    // SAFETY: zeros are names, and uname writes others.
+    let names = unsafe { names.assume_init() };
+    let release = names.release.map(|byte| byte as u8);
+    let release = std::ffi::CStr::from_bytes_until_nul(&release).ok()?.to_str().ok()?;
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(|number| number.parse().ok());
+    (!failed).then(|| Some((numbers.next()??, numbers.next()??)))?
 }
 
 /// The smallest memory limit, in bytes, of the process's control group and the groups around it.

@@ -5,16 +5,17 @@
 //! one that is gone (its device was reset, or somebody else freed it) is told from a new one at the same address.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-
-use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CUpointer_attribute};
 
 use super::context::{Context, Within};
 use super::driver::{self, Driver};
-use super::{driver_in_use, left, status};
+use super::source::{self, Allocation, Source};
+use super::{driver_in_use, left, pool, status, streams};
+use crate::budget;
 use crate::error::{Cause, DriverFailure, Error};
 use crate::head::Side;
+use crate::kind::Kind;
 use crate::spread::AddressMap;
 use crate::sync::Lock;
 
@@ -27,13 +28,15 @@ pub struct Record {
     pub context: Context,
     /// The ordinal of its context's device.
     pub device: c_int,
-    /// Its size.
+    /// Its size: what its object asked for, and up to an eighth more.
     pub bytes: usize,
     /// Address of the object that it was made for.
     pub holder: usize,
     /// Whether the legacy default stream may still be writing it: fills, and copies from pageable memory, go on after
     /// the call that asked for them (CUDA Driver API, "API synchronization behavior").
     pub unsettled: bool,
+    /// How it was come by.
+    source: Source,
     /// The driver's number for the allocation; 0 if it would not say.
     id: u64,
 }
@@ -46,7 +49,7 @@ impl Record {
 
     /// Whether the block at `address` is still there: see [`is_alive`].
     pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
-        is_alive(driver, driver::address(address.as_ptr()), self.id, self.context)
+        source::is_alive(driver, driver::address(address.as_ptr()), self.id, self.context)
     }
 }
 
@@ -70,31 +73,65 @@ pub struct Request {
 
 /// A block in the context that `within` made current, and the ordinal of its device. Its contents are undefined.
 pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Result<(NonNull<c_void>, c_int), Error> {
-    let Request { side, bytes, holder, unsettled } = request;
     let device = within.device()?;
-    let answer = match ask(driver, side, bytes) {
+    let (address, found) = match pool::take(driver, within, request.side, request.bytes) {
+        Some(idle) => idle,
+        None => fresh(driver, within, device, request)?,
+    };
+    let record = Record { holder: request.holder, unsettled: request.unsettled || found.unsettled, ..found };
+    if !keep(address, record) {
+        // SAFETY: nobody knows it.
+        let _ = unsafe { give_back(driver, address, &record) };
+        return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
+    }
+    Ok((address, device))
+}
+
+/// A block of the driver's that no object has held before.
+fn fresh(
+    driver: &Driver,
+    within: &Within<'_>,
+    device: c_int,
+    request: Request,
+) -> Result<(NonNull<c_void>, Record), Error> {
+    let Request { side, bytes, holder, unsettled } = request;
+    pool::make_room(driver, side, device, bytes);
+    if side == Side::Host && !budget::admit_pinned(bytes) {
+        pool::give_back_all(Kind::Pinned);
+        if !budget::admit_pinned(bytes) {
+            let cause = Cause::PinnedLimit(budget::pinned_limit());
+            return Err(Error::OutOfMemory { side, asked: bytes, cause });
+        }
+    }
+    let answer = match source::ask(driver, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
             left::offer_all(driver);
-            ask(driver, side, bytes)
+            pool::give_back_all(Kind::of(side));
+            source::ask(driver, side, bytes)
         }
         answer => answer,
     };
-    let address = match answer {
-        Ok(address) => address,
-        Err(failure) if failure.status == status::OUT_OF_MEMORY && side == Side::Device => {
-            return Err(out_of_memory(driver, device, bytes));
+    let Allocation { address, bytes: room, source } = match answer {
+        Ok(allocation) => allocation,
+        Err(failure) => {
+            withdraw(side, bytes);
+            let is_full = failure.status == status::OUT_OF_MEMORY && side == Side::Device;
+            return Err(if is_full { out_of_memory(driver, device, bytes) } else { failure.into() });
         }
-        Err(failure) => return Err(failure.into()),
     };
-    let id = number(driver, driver::address(address.as_ptr())).unwrap_or(0);
-    let record = Record { side, context: within.context, device, bytes, holder, unsettled, id };
-    if !keep(address, record) {
-        // SAFETY: allocated above, and nobody knows it.
-        let _ = unsafe { hand_back(driver, side, address) };
-        return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Bookkeeping });
+    if side == Side::Device {
+        pool::look(driver, device);
     }
-    Ok((address, device))
+    let id = source::number(driver, driver::address(address.as_ptr())).unwrap_or(0);
+    Ok((address, Record { side, context: within.context, device, bytes: room, holder, unsettled, source, id }))
+}
+
+/// Takes back what was admitted for a block that is page-locked no more.
+fn withdraw(side: Side, bytes: usize) {
+    if side == Side::Host {
+        budget::withdraw_pinned(bytes);
+    }
 }
 
 /// What came of giving a block back.
@@ -121,26 +158,39 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
         Some(record) if record.holder != holder => Err(Freed::Done),
         Some(_) => records.remove(&key).ok_or(Freed::Unknown),
     });
+    let behind = streams::take(key);
     let record = match record {
         Ok(record) => record,
         Err(answer) => return answer,
     };
-    if let Some(driver) = driver_in_use() {
-        // SAFETY: the caller guarantees it.
-        match unsafe { give_back(driver, address, &record) } {
-            Ok(()) => left::offer_one(driver, record.context),
-            Err(failure) => {
-                left::keep(key, record);
-                left::say_once(&record, failure);
-            }
+    pool::ended(&record);
+    let Some(driver) = driver_in_use() else { return Freed::Done };
+    if pool::keep(driver, address, record, behind) {
+        return Freed::Done;
+    }
+    // SAFETY: the caller guarantees it.
+    unsafe { give_back_or_leave(driver, address, &record) };
+    Freed::Done
+}
+
+/// Gives a block back to the driver now, or as soon as it takes it.
+///
+/// # Safety
+/// As for [`free`].
+pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, record: &Record) {
+    // SAFETY: the caller guarantees it.
+    match unsafe { give_back(driver, address, record) } {
+        Ok(()) => left::offer_one(driver, record.context),
+        Err(failure) => {
+            left::keep(address.addr().get(), *record);
+            left::say_once(record, failure);
         }
     }
-    Freed::Done
 }
 
 /// Page-locked memory without a record, in the current context.
 pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
-    ask(driver, Side::Host, bytes)
+    source::allocate(driver, Side::Host, bytes)
 }
 
 /// Gives such memory back.
@@ -149,7 +199,7 @@ pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailu
 /// It is page-locked memory of the driver's, and nobody refers to it any more.
 pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     // SAFETY: the caller guarantees it.
-    unsafe { hand_back(driver, Side::Host, address) }
+    unsafe { source::hand_back(driver, Side::Host, address, Source::Allocated) }
 }
 
 /// What is known about the block at `address`, if it is one of these.
@@ -169,12 +219,6 @@ pub fn note_unsettled(address: NonNull<c_void>, unsettled: bool) {
 /// Forgets a block that somebody else has given back.
 pub fn forget(address: NonNull<c_void>) {
     RECORDS.with(|records| records.remove(&address.addr().get()));
-}
-
-/// Waits until the legacy default stream of the current context has come past everything it was given.
-pub fn settle(driver: &Driver) -> Result<(), DriverFailure> {
-    // SAFETY: null is the legacy default stream.
-    unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
 
 /// Holds the records still, until `release`: for fork.
@@ -214,44 +258,6 @@ pub fn held(side: Side) -> Held {
     held
 }
 
-fn ask(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
-    let mut address = std::ptr::null_mut();
-    match side {
-        Side::Device => {
-            let mut number = 0;
-            // SAFETY: `number` is writable.
-            unsafe { driver.mem_alloc(&mut number, bytes) }?;
-            // Never dereferenced here: it is the device's.
-            address = std::ptr::without_provenance_mut(number as usize);
-        }
-        // Every context may use it. Never write-combined, which the host reads at a crawl.
-        // SAFETY: `address` is writable.
-        Side::Host => unsafe { driver.host_alloc(&mut address, bytes, CU_MEMHOSTALLOC_PORTABLE as c_uint) }?,
-    }
-    // It was not 0 bytes that were asked for, so a success has an address.
-    NonNull::new(address).ok_or(DriverFailure { call: "an allocation without an address", status: status::SUCCESS })
-}
-
-/// # Safety
-/// `address` is a block of `side` that nobody refers to any more.
-unsafe fn hand_back(driver: &Driver, side: Side, address: NonNull<c_void>) -> Result<(), DriverFailure> {
-    match side {
-        // SAFETY: the caller guarantees it.
-        Side::Device => unsafe { driver.mem_free(driver::address(address.as_ptr())) },
-        // SAFETY: the caller guarantees it.
-        Side::Host => unsafe { driver.host_free(address.as_ptr()) },
-    }
-}
-
-/// The driver's number for the allocation at `address`: no two of a process have the same.
-pub fn number(driver: &Driver, address: u64) -> Result<u64, DriverFailure> {
-    let mut id = 0u64;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID;
-    // SAFETY: this attribute is an unsigned long long, and `id` is writable.
-    unsafe { driver.pointer_attribute((&raw mut id).cast(), attribute, address) }?;
-    Ok(id)
-}
-
 /// Gives a block back to the driver, unless it is gone.
 ///
 /// # Safety
@@ -259,9 +265,14 @@ pub fn number(driver: &Driver, address: u64) -> Result<u64, DriverFailure> {
 pub unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
     // SAFETY: the caller guarantees it.
     match unsafe { try_to_give_back(driver, address, record) } {
-        Err(failure) if status::is_context_gone(failure.status) => Ok(()),
-        answer => answer,
+        Err(failure) if !status::is_context_gone(failure.status) => return Err(failure),
+        _ => withdraw(record.side, record.bytes),
     }
+    if let Source::Registered(mapping) = record.source {
+        // What a reset ends is that it is page-locked; the memory is the library's in any case.
+        mapping.unmap();
+    }
+    Ok(())
 }
 
 /// # Safety
@@ -271,35 +282,15 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
         return Ok(());
     }
     let _within = Within::enter(driver, record.context)?;
-    if record.unsettled {
-        settle(driver)?;
+    if let Source::Registered(_) = record.source {
+        // Nothing says that the driver waits before it unlocks the pages.
+        // SAFETY: it asks for nothing.
+        unsafe { driver.context_synchronize() }?;
+    } else if record.unsettled {
+        source::settle(driver)?;
     }
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
-    unsafe { hand_back(driver, record.side, address) }
-}
-
-/// Whether the allocation at `address` is still the one of that number; 0 says that nobody knows, and passes for yes.
-///
-/// To be asked before a context or an event that was there with it is touched: a driver does not refuse the handles of
-/// a context that is gone, it follows them. A pointer it looks up.
-pub fn is_alive(driver: &Driver, address: u64, id: u64, context: Context) -> Result<bool, DriverFailure> {
-    if id == 0 {
-        return Ok(true);
-    }
-    let answer = match number(driver, address) {
-        // Some want a context to be current.
-        Err(failure) if failure.status == status::INVALID_CONTEXT => {
-            let _within = Within::enter(driver, context)?;
-            number(driver, address)
-        }
-        answer => answer,
-    };
-    match answer {
-        // Another number: it is gone, and the address is somebody else's by now.
-        Ok(now) => Ok(now == id),
-        Err(failure) if failure.status == status::INVALID_VALUE => Ok(false),
-        Err(failure) => Err(failure),
-    }
+    unsafe { source::hand_back(driver, record.side, address, record.source) }
 }
 
 fn keep(address: NonNull<c_void>, record: Record) -> bool {
@@ -307,6 +298,7 @@ fn keep(address: NonNull<c_void>, record: Record) -> bool {
         let room = records.try_reserve(1).is_ok();
         if room {
             records.insert(address.addr().get(), record);
+            pool::begun(&record);
         }
         room
     })

@@ -78,6 +78,10 @@ impl<'d> Within<'d> {
         Self::enter(driver, context.unwrap_or(own))
     }
 
+    fn handle(&self) -> CUcontext {
+        self.context.handle()
+    }
+
     /// The ordinal of its device.
     pub fn device(&self) -> Result<c_int, DriverFailure> {
         let mut device = 0;
@@ -110,6 +114,24 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
     // SAFETY: `context` is writable.
     unsafe { driver.context_get_current(&mut context) }?;
     Ok(Context::of(context))
+}
+
+/// Waits for everything in the current context and in the primary context of every device that has one: wherever
+/// page-locked memory may be in use.
+pub fn synchronise_all(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
+    // SAFETY: it asks for nothing.
+    unsafe { driver.context_synchronize() }?;
+    for ordinal in 0..driver.count()? {
+        driver.with_active_primary(ordinal, |context| {
+            if context == within.handle() {
+                return Ok(());
+            }
+            let _other = Within::enter(driver, Context::of(context).unwrap_or(Context::NONE))?;
+            // SAFETY: it asks for nothing.
+            unsafe { driver.context_synchronize() }
+        })?;
+    }
+    Ok(())
 }
 
 /// The ordinal of the device that a new block of this thread would be on.

@@ -1,7 +1,8 @@
 //! The CUDA driver: found at run time, once, or a reason why there is none to use.
 //!
 //! ```text
-//! blocks, left, events  →  context  →  driver (typed entry points), process (exit, fork)
+//! blocks (in use), pool (idle), left (not taken back)  →  source (the allocations), streams (what may be using them)
+//! source, streams, events  →  context  →  driver (typed entry points), process (exit, fork)
 //! ```
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
 
@@ -14,7 +15,10 @@ mod load;
 pub mod pool;
 mod process;
 mod runtime;
+mod shelf;
+pub mod source;
 mod status;
+pub mod streams;
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -100,6 +104,8 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
 /// Holds what is kept here still, until `release`: for fork.
 pub fn acquire() {
     blocks::acquire();
+    streams::acquire();
+    pool::acquire();
     left::acquire();
     events::acquire();
 }
@@ -108,5 +114,7 @@ pub fn acquire() {
 pub fn release() {
     events::release();
     left::release();
+    pool::release();
+    streams::release();
     blocks::release();
 }

@@ -1,21 +1,280 @@
 //! Blocks of the driver's that were given back, kept whole for the next object that one of them fits.
+//!
+//! Work of the device's that the library cannot see may be using a block still. So it waits here until everything in its
+//! context was waited for at some time since: one synchronise clears all that wait, and it is made only when nothing that
+//! is clear fits. `SYNCEDMEM_REUSE=stream` takes an event on the legacy default stream for that instead.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
 
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::blocks::{self, Record};
+use super::context::{self, Within};
+use super::driver::Driver;
+use super::driver_in_use;
+use super::events::Event;
+use super::shelf::Shelf;
+use super::streams::Behind;
+use crate::ageing::{self, Keeper};
+use crate::error::DriverFailure;
+use crate::head::Side;
+use crate::idle::{self, Idle};
 use crate::kind::Kind;
+use crate::settings;
+
+/// An idle block.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    address: NonNull<c_void>,
+    /// What is known of it.
+    pub record: Record,
+    /// Which free it was, as long as its context was not waited for since.
+    waits: Option<u64>,
+    /// Events that must have come to pass.
+    behind: Behind,
+}
+
+// SAFETY: a block that nobody holds belongs to the process, not to a thread.
+unsafe impl Send for Kept {}
+
+/// How many blocks were put here: the number of the next.
+static FREES: AtomicU64 = AtomicU64::new(0);
+
+static KEEPER: Keeper = Keeper::new(age);
+
+/// An idle block of the context that `within` made current, for a request of `bytes`, and what is known of it.
+pub fn take(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
+    let shelf = Shelf::of(side);
+    if shelf.is_empty() {
+        return None;
+    }
+    let is_clear = |kept: &Kept| kept.record.context == within.context && kept.waits.is_none();
+    loop {
+        let found = shelf.take(bytes, is_clear);
+        let Some(mut idle) = found else {
+            if !clear(driver, within, side, bytes) {
+                return None;
+            }
+            continue;
+        };
+        let Kept { address, record, .. } = idle.block;
+        match idle.block.is_ready(driver) {
+            Ok(true) => return Some((address, record)),
+            Ok(false) | Err(Trouble::Unknown) => {
+                put_back(driver, idle);
+                return None;
+            }
+            // SAFETY: nobody holds it.
+            Err(Trouble::Gone) => unsafe { blocks::give_back_or_leave(driver, address, &record) },
+        }
+    }
+}
+
+/// What stands against handing a block out.
+enum Trouble {
+    /// It is gone: its device was reset.
+    Gone,
+    /// The driver did not say.
+    Unknown,
+}
+
+impl Kept {
+    /// Whether it can be handed out, as far as it does not wait for its context.
+    fn is_ready(&mut self, driver: &Driver) -> Result<bool, Trouble> {
+        // Asked first: the events of a context that is gone are gone with it.
+        match self.record.is_alive(driver, self.address) {
+            Ok(true) => self.behind.has_come(driver).map_err(|_| Trouble::Unknown),
+            Ok(false) => Err(Trouble::Gone),
+            Err(_) => Err(Trouble::Unknown),
+        }
+    }
+}
+
+/// Waits for everything in the current context if a block that fits waits for that, and says whether it did.
+fn clear(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> bool {
+    let waits = |kept: &Kept| kept.record.context == within.context && kept.waits.is_some();
+    Shelf::of(side).has(bytes, waits) && synchronise(driver, within, side).is_ok()
+}
+
+/// Waits for everything that may be using the idle blocks of one side in the current context.
+fn synchronise(driver: &Driver, within: &Within<'_>, side: Side) -> Result<(), DriverFailure> {
+    // What is put down from now on is not covered. SeqCst: as in `keep`.
+    let covered = FREES.load(Ordering::SeqCst);
+    match side {
+        // SAFETY: it asks for nothing.
+        Side::Device => unsafe { driver.context_synchronize() }?,
+        Side::Host => context::synchronise_all(driver, within)?,
+    }
+    let sides = if side == Side::Host { &[Side::Host, Side::Device][..] } else { &[Side::Device][..] };
+    for &side in sides {
+        Shelf::of(side).for_each(|kept| {
+            if kept.record.context == within.context && kept.waits.is_some_and(|number| number < covered) {
+                kept.waits = None;
+                kept.record.unsettled = false;
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Keeps a block that nobody holds any more, and whose user has declared what it is behind; `false`: it is not kept.
+pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: Option<Behind>) -> bool {
+    let mut behind = behind.unwrap_or_default();
+    let shelf = Shelf::of(record.side);
+    let budget = shelf.budget(record.device);
+    let is_kept = settings::pools() && record.has_number() && record.bytes as u64 <= budget;
+    if !is_kept {
+        behind.wait(driver);
+        return false;
+    }
+    let event = settings::reuses_by_event().then(|| event_behind(driver, address, &record));
+    // Where there is no event, the context is waited for.
+    let by_event = event.is_some_and(|event| matches!(event, Ok(Some(event)) if behind.and(driver, event)));
+    // SeqCst: a synchronise that counts this free begins after it.
+    let number = FREES.fetch_add(1, Ordering::SeqCst);
+    let waits = (!by_event || behind.is_incomplete).then_some(number);
+    // An event on the legacy default stream is behind what it may still be writing.
+    let mut record = record;
+    record.unsettled &= !by_event;
+    let idle = Idle { bytes: record.bytes, since: idle::now(), block: Kept { address, record, waits, behind } };
+    if shelf.keep(idle).is_err() {
+        behind.wait(driver);
+        return false;
+    }
+    ageing::watch(&KEEPER);
+    reduce_device(driver, shelf, record.device, budget);
+    true
+}
+
+/// An event behind what the legacy default stream of the block's context has now, unless the block is gone.
+fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<Option<Event>, DriverFailure> {
+    if !record.is_alive(driver, address)? {
+        return Ok(None);
+    }
+    let within = Within::enter(driver, record.context)?;
+    let event = Event::new(driver, &within)?;
+    // SAFETY: null is the legacy default stream.
+    match unsafe { event.record(driver, std::ptr::null_mut()) } {
+        Ok(()) => Ok(Some(event)),
+        Err(failure) => {
+            event.keep(driver);
+            Err(failure)
+        }
+    }
+}
+
+/// Puts a block back that was taken out and cannot be handed out.
+fn put_back(driver: &Driver, idle: Idle<Kept>) {
+    let side = idle.block.record.side;
+    if let Err(idle) = Shelf::of(side).keep(idle) {
+        give_back(driver, idle.block);
+    }
+}
+
+/// Gives a block back to the driver, after everything that may be using it.
+fn give_back(driver: &Driver, mut kept: Kept) {
+    let Kept { address, record, .. } = kept;
+    if matches!(record.is_alive(driver, address), Ok(true)) {
+        if let (true, Ok(within)) = (kept.waits.is_some(), Within::enter(driver, record.context)) {
+            // What cannot be waited for leaves the driver to decide.
+            let _ = synchronise(driver, &within, record.side);
+        }
+        kept.behind.wait(driver);
+    }
+    // SAFETY: nobody holds it.
+    unsafe { blocks::give_back_or_leave(driver, address, &record) };
+}
+
+/// An object holds the block of that record from now on.
+pub fn begun(record: &Record) {
+    Shelf::of(record.side).begun(record.device, record.bytes);
+}
+
+/// An object held the block of that record until now.
+pub fn ended(record: &Record) {
+    Shelf::of(record.side).ended(record.device, record.bytes);
+}
+
+/// Called before fresh memory is asked for: makes room for it where idle blocks take more than they may beside it.
+pub fn make_room(driver: &Driver, side: Side, device: c_int, bytes: usize) {
+    let shelf = Shelf::of(side);
+    reduce_device(driver, shelf, device, shelf.leaves(device, bytes));
+}
+
+/// Looks how much memory the device of the current context has left, which bounds what may lie idle.
+pub fn look(driver: &Driver, device: c_int) {
+    if settings::pools() {
+        Shelf::of(Side::Device).look(driver, device);
+    }
+}
+
+/// Gives the oldest blocks of a device back until no more than so many bytes are left.
+fn reduce_device(driver: &Driver, shelf: &Shelf, device: c_int, bytes: u64) {
+    while shelf.idle(device) > bytes {
+        let Some(idle) = shelf.take_oldest(|idle| shelf.are_one(idle.block.record.device, device)) else { return };
+        give_back(driver, idle.block);
+    }
+}
 
 /// Gives everything idle of one kind back, and says how many bytes that were.
-pub fn give_back_all(_kind: Kind) -> u64 {
-    0
+pub fn give_back_all(kind: Kind) -> u64 {
+    let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return 0 };
+    let mut bytes = 0;
+    while let Some(idle) = shelf.take_oldest(|_| true) {
+        bytes += idle.bytes as u64;
+        give_back(driver, idle.block);
+    }
+    bytes
 }
 
 /// How many bytes of one kind lie idle.
-pub fn idle(_kind: Kind) -> u64 {
-    0
+pub fn idle(kind: Kind) -> u64 {
+    Shelf::of_kind(kind).map_or(0, Shelf::idle_in_all)
 }
 
-/// How many bytes of one kind may lie idle.
-pub fn budget(_kind: Kind) -> u64 {
-    0
+/// How many bytes of one kind may lie idle: of device memory, on the device where most may.
+pub fn budget(kind: Kind) -> u64 {
+    Shelf::of_kind(kind).map_or(0, Shelf::largest_budget)
 }
 
 /// Gives back what lies idle beyond the budget.
-pub fn reduce(_kind: Kind) {}
+pub fn reduce(kind: Kind) {
+    let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return };
+    for device in shelf.devices() {
+        reduce_device(driver, shelf, device, shelf.budget(device));
+    }
+}
+
+/// Gives back what has been idle for longer than `most` milliseconds, and what a device cannot spare any more.
+fn age(most: u64) -> bool {
+    let Some(driver) = driver_in_use() else { return false };
+    let now = idle::now();
+    let is_old = |idle: &Idle<Kept>| now.saturating_sub(idle.since) > most;
+    for shelf in Shelf::all() {
+        while let Some(idle) = shelf.take_oldest(is_old) {
+            give_back(driver, idle.block);
+        }
+    }
+    for device in Shelf::of(Side::Device).devices() {
+        // Another thread may hand it out meanwhile: all that is wanted is its context.
+        let Some(Kept { address, record, .. }) = Shelf::of(Side::Device).some_of(device) else { continue };
+        if matches!(record.is_alive(driver, address), Ok(true)) {
+            if let Ok(_within) = Within::enter(driver, record.context) {
+                look(driver, device);
+            }
+        }
+    }
+    reduce(Kind::Device);
+    Shelf::all().iter().any(|shelf| !shelf.is_empty())
+}
+
+/// Holds the idle blocks still, until `release`: for fork.
+pub fn acquire() {
+    Shelf::all().iter().for_each(|shelf| shelf.acquire());
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    Shelf::all().iter().for_each(|shelf| shelf.release());
+}

@@ -11,7 +11,7 @@ use super::Ends;
 use crate::cuda::context::Within;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
-use crate::cuda::{blocks, driver_in_use, ends_all_work};
+use crate::cuda::{blocks, driver_in_use, ends_all_work, source};
 use crate::error::{DriverFailure, Error};
 use crate::head::Side;
 
@@ -45,7 +45,7 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
         let (within, unsettled) = ends.enter(driver)?;
         if unsettled {
             // A caller's stream need not wait for the legacy one, where this library's own fills and copies are.
-            blocks::settle(driver)?;
+            source::settle(driver)?;
             blocks::note_unsettled(ends.device, false);
         }
         within.context
@@ -70,7 +70,7 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
         return Ok(Started::Done);
     }
     let block = driver::address(ends.device.as_ptr());
-    let id = blocks::number(driver, block).unwrap_or(0);
+    let id = source::number(driver, block).unwrap_or(0);
     Ok(Started::InFlight(InFlight { to: ends.to, event, block, id }))
 }
 
@@ -122,7 +122,7 @@ impl InFlight {
 
     /// Looks whether there still is what the copy is about. A reset of the device takes the event with it.
     fn look(&self, driver: &Driver) -> Result<(), Trouble> {
-        match blocks::is_alive(driver, self.block, self.id, self.event.context()) {
+        match source::is_alive(driver, self.block, self.id, self.event.context()) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Trouble::Failed(Error::DeviceReset)),
             Err(failure) => Err(self.trouble(driver, failure)),

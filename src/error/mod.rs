@@ -79,6 +79,8 @@ pub enum Cause {
     System,
     /// `SYNCEDMEM_HOST_LIMIT`, this many bytes.
     Limit(u64),
+    /// `SYNCEDMEM_PINNED_LIMIT`, this many bytes.
+    PinnedLimit(u64),
     /// The library's own bookkeeping found no room.
     Bookkeeping,
     /// The device has no room. Bytes; a total of 0 says that they could not be asked for.
@@ -157,6 +159,7 @@ impl fmt::Display for Cause {
             }
             Cause::System => f.write_str("the system has no pageable memory left for it"),
             Cause::Limit(limit) => write!(f, "SYNCEDMEM_HOST_LIMIT is {}", Bytes(limit)),
+            Cause::PinnedLimit(limit) => write!(f, "SYNCEDMEM_PINNED_LIMIT is {}", Bytes(limit)),
             Cause::Bookkeeping => f.write_str("there is no memory for the library's own bookkeeping"),
             Cause::Device { ordinal, total: 0, .. } => write!(f, "device {ordinal} has no memory left for it"),
             Cause::Device { ordinal, free, total } => {

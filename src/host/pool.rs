@@ -13,7 +13,7 @@ use super::recent;
 use super::{ALIGNMENT, MAPPED_FROM};
 use crate::ageing::{self, Keeper};
 use crate::budget::{self, Peak};
-use crate::idle::{self, Idle, Store};
+use crate::idle::{self, Idle, Store, Turn};
 use crate::kind::Kind;
 use crate::mapping::{Mapping, VERY_LARGE};
 use crate::sync::Lock;
@@ -56,7 +56,7 @@ pub fn take(bytes: usize, zeroed: bool) -> Option<Source> {
     }
     with_pool(|pool| {
         // What is not mapped must be malloc's.
-        pool.take(bytes, |source| matches!(source, Source::Mapped(_)) == (bytes >= MAPPED_FROM))
+        pool.take(bytes, Turn::Last, |source| matches!(source, Source::Mapped(_)) == (bytes >= MAPPED_FROM))
     })
     .map(|idle| idle.block)
 }
@@ -66,7 +66,10 @@ pub fn keep(source: Source, bytes: usize) -> bool {
     if !is_kept(bytes) {
         return false;
     }
-    let Some(room) = room(source, bytes) else { return false };
+    // One that is larger than everything may be together would drive out all others first.
+    let Some(room) = room(source, bytes).filter(|&room| room as u64 <= budget::host(Kind::Pageable)) else {
+        return false;
+    };
     let idle = Idle { bytes: room, since: idle::now(), block: source };
     if with_pool(|pool| pool.keep(idle)).is_err() {
         return false;
@@ -107,7 +110,17 @@ pub fn give_back_all() -> u64 {
     let before = IDLE.load(Relaxed);
     reduce_to(0);
     recent::give_back_all();
+    return_to_system();
     before
+}
+
+/// malloc keeps what is freed, in its turn: asks it to give that back to the system, as far as it knows how.
+fn return_to_system() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: malloc_trim has no preconditions.
+    unsafe {
+        libc::malloc_trim(0)
+    };
 }
 
 /// Gives back what lies idle beyond the budget.
@@ -132,8 +145,13 @@ fn reduce_to(bytes: u64) {
 fn age(most: u64) -> bool {
     let now = idle::now();
     let is_old = |idle: &Idle<Source>| now.saturating_sub(idle.since) > most;
+    let mut was_old = false;
     while let Some(idle) = with_pool(|pool| pool.take_oldest(is_old)) {
         give_back(idle.block);
+        was_old = true;
+    }
+    if was_old {
+        return_to_system();
     }
     IDLE.load(Relaxed) > 0
 }

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 
 use super::table::{NoClaim, Patience};
 use super::{Claim, SyncedMemory, refused};
+use crate::cuda::{blocks, streams};
 use crate::device::transfer::{self, InFlight, Started, Trouble};
 use crate::error::Error;
 use crate::head::{Contents, Head, Side};
@@ -78,6 +79,26 @@ impl SyncedMemory {
             }
         }
         self.publish(claim, next.with_head(head), Side::Host);
+        Ok(())
+    }
+
+    /// Declares that the work that `stream` has now may be using the object's blocks, which then are not handed to another
+    /// object before it is done.
+    ///
+    /// # Safety
+    /// `stream` is NULL or a stream; it is not used after this call.
+    pub unsafe fn record_stream(&self, stream: *mut c_void) -> Result<(), Error> {
+        self.head()?;
+        let driver = cuda::driver()?;
+        let now = self.now()?;
+        let host = now.host.filter(|_| now.word.owns_host() && now.word.is_pinned());
+        let device = now.device.filter(|_| now.word.owns_device());
+        for block in [host, device].into_iter().flatten() {
+            if let Some(record) = blocks::find(block) {
+                // SAFETY: the caller guarantees it.
+                unsafe { streams::declare(driver, block.addr().get(), record.context, stream.cast()) }?;
+            }
+        }
         Ok(())
     }
 

@@ -5,6 +5,8 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use syncedmem::ffi::c::policy::syncedmem_set_pinning;
+use syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
+use syncedmem::ffi::c::pools::{syncedmem_set_pools, syncedmem_trim};
 
 use super::driver::{Account, Address, Control, Driver, Handle, Loaded, loaded, simulated};
 use super::object::{Object, Operation, With};
@@ -72,6 +74,9 @@ fn take_turn(need: &str, is_enough: fn(&Loaded) -> bool) -> Option<Gpu> {
     // A test that waits for ever is ended.
     unsafe { libc::alarm(300) };
     assert_eq!(loaded.driver.cuInit(0), 0, "the driver does not start");
+    // Most tests are about each call of the driver's. SYNCEDMEM_TEST_POOLS=on lets the others run with pools as well.
+    let pools = std::env::var("SYNCEDMEM_TEST_POOLS").is_ok_and(|value| value == "on");
+    assert_eq!(syncedmem_set_pools(pools), SYNCEDMEM_SUCCESS);
     let mut gpu = Gpu { loaded, violations: 0, account: Account::default(), _turn: turn };
     if loaded.control.is_some() {
         gpu.calm();
@@ -115,6 +120,7 @@ impl Drop for Gpu {
         }
         // What is still on its way shall break its rules now, and not in the next test.
         self.settle();
+        assert_eq!(syncedmem_trim(SYNCEDMEM_MEMORY_ALL as i32), SYNCEDMEM_SUCCESS);
         let (account, (violations, text)) = (self.account(), self.violations());
         assert_eq!(violations, self.violations, "the driver's rules were broken: {text}");
         assert_eq!(account.device_blocks, self.account.device_blocks, "device blocks are left: {account:?}");

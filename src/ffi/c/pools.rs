@@ -68,7 +68,7 @@ fn kinds(memory: i32) -> Result<impl Iterator<Item = Kind>, Error> {
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
     call("syncedmem_trim", || {
-        kinds(memory)?.for_each(|kind| drop(pools::give_back_idle(kind)));
+        kinds(memory)?.map(pools::give_back_idle).sum::<u64>();
         Ok(())
     })
 }
@@ -99,7 +99,7 @@ pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
         settings::POOLS.set(usize::from(!on));
         settings::changed();
         if !on {
-            Kind::ALL.into_iter().for_each(|kind| drop(pools::give_back_idle(kind)));
+            Kind::ALL.into_iter().map(pools::give_back_idle).sum::<u64>();
         }
         Ok(())
     })

@@ -58,6 +58,29 @@ pub unsafe extern "C" fn syncedmem_async_cpu_pull(
     unsafe { with("syncedmem_async_cpu_pull", mem, pull) }
 }
 
+/// Declares that the work that `stream` has now may be using the object's device block and its page-locked host block: when
+/// the object gives them back, they are not handed to another before that work is done. To be called after the last use on
+/// that stream. `stream` is not used after this call returns, and may be destroyed.
+///
+/// Needed for streams that the library cannot see where an event is enough to hand blocks out again (see
+/// `syncedmem_set_reuse`), and for streams of another context than the block's. Blocks that the object does not own, and
+/// those that it makes later, are not concerned.
+///
+/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`.
+///
+/// # Safety
+/// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_record_stream(
+    mem: *mut syncedmem_t,
+    stream: *mut CUstream_st,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it, of the stream.
+    let record = |object: &SyncedMemory| unsafe { object.record_stream(stream.cast()) };
+    // SAFETY: the caller guarantees it, of the handle.
+    unsafe { with("syncedmem_record_stream", mem, record) }
+}
+
 /// Waits until the object has nothing in flight. After a pull both sides hold the same data.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.

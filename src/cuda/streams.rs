@@ -1,0 +1,119 @@
+//! What a block's user has declared of streams: an event behind the work that may be using the block, for each.
+//!
+//! A caller's stream is valid during the call that passes it and no longer, so it is the event that is kept.
+
+use cudarc::driver::sys::CUstream;
+
+use super::context::{Context, Within};
+use super::driver::Driver;
+use super::events::Event;
+use crate::error::DriverFailure;
+use crate::spread::AddressMap;
+use crate::sync::Lock;
+
+/// No more declarations are kept for one block; with more, everything in its context is waited for.
+const MOST: usize = 4;
+
+/// Events behind work that may be using a block.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behind {
+    events: [Option<Event>; MOST],
+    /// Whether there was no place for one.
+    pub is_incomplete: bool,
+}
+
+impl Behind {
+    /// One more event, and whether there was a place for it; otherwise it is ended.
+    pub fn and(&mut self, driver: &Driver, event: Event) -> bool {
+        match self.events.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some(event),
+            None => {
+                event.end(driver);
+                self.is_incomplete = true;
+            }
+        }
+        !self.is_incomplete
+    }
+
+    /// Whether every one has come to pass; what has is kept for another use.
+    pub fn has_come(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
+        for place in &mut self.events {
+            let Some(event) = *place else { continue };
+            if !event.has_come(driver)? {
+                return Ok(false);
+            }
+            event.keep(driver);
+            *place = None;
+        }
+        Ok(!self.is_incomplete)
+    }
+
+    /// Waits until every one has come to pass, as far as they can be waited for, and keeps them for another use.
+    pub fn wait(&mut self, driver: &Driver) {
+        for event in self.events.iter_mut().filter_map(Option::take) {
+            match event.wait(driver) {
+                Ok(()) => event.keep(driver),
+                Err(_) => event.end(driver),
+            }
+        }
+    }
+}
+
+#[cfg(not(loom))]
+static DECLARED: Lock<AddressMap<Behind>> = Lock::new(AddressMap::with_hasher(crate::spread::SPREADING));
+#[cfg(loom)]
+loom::lazy_static! { static ref DECLARED: Lock<AddressMap<Behind>> = Lock::new(AddressMap::default()); }
+
+/// Declares that the work that `stream` has now may be using the block at `address`.
+///
+/// # Safety
+/// `stream` is NULL or a stream.
+#[expect(unsafe_code, reason = "an event is recorded on a caller's stream")]
+pub unsafe fn declare(
+    driver: &Driver,
+    address: usize,
+    context: Context,
+    stream: CUstream,
+) -> Result<(), DriverFailure> {
+    // SAFETY: the caller guarantees it.
+    let within = unsafe { Within::of_stream(driver, stream, context) }?;
+    let event = Event::new(driver, &within)?;
+    // SAFETY: the caller guarantees it.
+    if let Err(failure) = unsafe { event.record(driver, stream) } {
+        event.keep(driver);
+        return Err(failure);
+    }
+    // What was declared before may have come to pass.
+    let mut behind = take(address).unwrap_or_default();
+    let was_incomplete = behind.is_incomplete;
+    let _ = behind.has_come(driver);
+    behind.is_incomplete = was_incomplete;
+    behind.and(driver, event);
+    let kept = DECLARED.with(|declared| {
+        let room = declared.try_reserve(1).is_ok();
+        if room {
+            declared.insert(address, behind);
+        }
+        room
+    });
+    if !kept {
+        // What cannot be remembered is waited for now.
+        behind.wait(driver);
+    }
+    Ok(())
+}
+
+/// Takes out what was declared of the block at `address`.
+pub fn take(address: usize) -> Option<Behind> {
+    DECLARED.with(|declared| if declared.is_empty() { None } else { declared.remove(&address) })
+}
+
+/// Holds the declarations still, until `release`: for fork.
+pub fn acquire() {
+    DECLARED.acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    DECLARED.release();
+}
