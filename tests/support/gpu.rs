@@ -120,7 +120,6 @@ impl Drop for Gpu {
         }
         // What is still on its way shall break its rules now, and not in the next test.
         self.settle();
-        assert_eq!(syncedmem_trim(SYNCEDMEM_MEMORY_ALL as i32), SYNCEDMEM_SUCCESS);
         let (account, (violations, text)) = (self.account(), self.violations());
         assert_eq!(violations, self.violations, "the driver's rules were broken: {text}");
         assert_eq!(account.device_blocks, self.account.device_blocks, "device blocks are left: {account:?}");
@@ -189,7 +188,9 @@ impl Gpu {
         [c"HtoD", c"DtoH"].map(|kind| self.control().simcuda_copies(kind.as_ptr(), usize::MAX))
     }
 
+    /// What is alive in the driver besides idle blocks, which are given back for it.
     pub fn account(&self) -> Account {
+        assert_eq!(syncedmem_trim(SYNCEDMEM_MEMORY_ALL as i32), SYNCEDMEM_SUCCESS);
         let mut account = Account { size: size_of::<Account>(), ..Account::default() };
         self.control().simcuda_account(&mut account);
         account
