@@ -752,8 +752,9 @@ syncedmem_status_t syncedmem_get_pools(bool *on);
  * Says how many bytes of one kind of memory, a `syncedmem_memory_t`, may lie idle at most; 0 keeps none. For device memory
  * that is for each device. Wins over `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
  *
- * By default: a quarter of the process's memory, a sixteenth of it, and for a device a quarter of what would be free on it
- * if nothing lay idle, but no more than an eighth of the device. In any case no more than was in use at once before.
+ * By default a quarter of the process's memory if it is pageable, a sixteenth if it is page-locked, and for a device a
+ * quarter of what would be free on it if nothing lay idle, but no more than an eighth of the device. Idle pageable memory
+ * and what is in use never exceed together the most that was in use at once, but for a sixteenth and 2 MiB.
  *
  * Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL).
  */

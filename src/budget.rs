@@ -1,8 +1,8 @@
 //! How much may lie idle, and how much may be page-locked: as the user says, or by default what leaves others room.
 //!
-//! Two rules hold for idle memory of every kind. It never exceeds the kind's budget; and together with what is in use
-//! it never exceeds the most that was in use at once, but for a small slack: what the program needed by itself at some
-//! time is what it costs at most, whatever the pools do.
+//! Idle memory never exceeds the budget of its kind. Pageable memory, together with what is in use, never exceeds the most
+//! that was in use at once either, but for a small slack: what the program needed by itself at some time is what it costs
+//! at most. The other kinds take so long to come by that they may lie idle beyond that, in a budget that is smaller.
 #![expect(unsafe_code, reason = "sysconf")]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -71,7 +71,7 @@ pub fn withdraw_pinned(bytes: usize) {
     let _ = PINNED.fetch_update(Relaxed, Relaxed, less);
 }
 
-/// What was in use of one kind at most, at once.
+/// What was in use at most, at once.
 pub struct Peak(AtomicU64);
 
 impl Peak {

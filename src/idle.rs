@@ -10,6 +10,8 @@ const CLASSES: usize = 8 * 64;
 pub struct Store<T> {
     /// By class; in each, the one that has been idle longest first.
     classes: [Vec<Idle<T>>; CLASSES],
+    /// A bit for each class that has blocks: most have none.
+    occupied: [u64; CLASSES / 64],
     bytes: u64,
 }
 
@@ -36,7 +38,7 @@ pub enum Turn {
 impl<T> Store<T> {
     /// A store without blocks.
     pub const fn new() -> Self {
-        Store { classes: [const { Vec::new() }; CLASSES], bytes: 0 }
+        Store { classes: [const { Vec::new() }; CLASSES], occupied: [0; CLASSES / 64], bytes: 0 }
     }
 
     /// How many bytes there are in it.
@@ -44,15 +46,17 @@ impl<T> Store<T> {
         self.bytes
     }
 
-    /// Keeps a block; it comes back if there is no memory for that.
-    pub fn keep(&mut self, idle: Idle<T>) -> Result<(), Idle<T>> {
-        let class = &mut self.classes[class(idle.bytes)];
+    /// Keeps a block; `false` if there is no memory for that.
+    pub fn keep(&mut self, idle: Idle<T>) -> bool {
+        let number = class(idle.bytes);
+        let class = &mut self.classes[number];
         if class.try_reserve(1).is_err() {
-            return Err(idle);
+            return false;
         }
         self.bytes += idle.bytes as u64;
+        self.occupied[number / 64] |= 1 << (number % 64);
         class.push(idle);
-        Ok(())
+        true
     }
 
     /// Takes out the block that fits a request of `bytes` best, among those that are `wanted`; of those that fit alike, the
@@ -71,7 +75,8 @@ impl<T> Store<T> {
         let mut best = None;
         let mut least = usize::MAX;
         // What fits is in the class of the request, or in the next ones.
-        for (number, class) in self.classes.iter().enumerate().take(class(most) + 1).skip(class(bytes)) {
+        for number in class(bytes)..=class(most) {
+            let class = &self.classes[number];
             let count = class.len();
             for step in 0..count {
                 let at = if turn == Turn::First { step } else { count - 1 - step };
@@ -93,9 +98,8 @@ impl<T> Store<T> {
 
     /// Takes out the block that has been here longest of those that are `wanted`.
     pub fn take_oldest(&mut self, wanted: impl Fn(&Idle<T>) -> bool) -> Option<Idle<T>> {
-        let classes = self.classes.iter().enumerate();
-        let oldest = classes.filter_map(|(number, class)| {
-            let (at, idle) = class.iter().enumerate().find(|(_, idle)| wanted(idle))?;
+        let oldest = self.occupied().filter_map(|number| {
+            let (at, idle) = self.classes[number].iter().enumerate().find(|(_, idle)| wanted(idle))?;
             Some((idle.since, number, at))
         });
         oldest.min().map(|(_, number, at)| self.remove(number, at))
@@ -106,9 +110,21 @@ impl<T> Store<T> {
         self.classes.iter_mut().flatten()
     }
 
+    /// The classes that have blocks.
+    fn occupied(&self) -> impl Iterator<Item = usize> {
+        self.occupied.iter().enumerate().flat_map(|(word, &bits)| {
+            let next = |&bits: &u64| (bits & (bits - 1) != 0).then_some(bits & (bits - 1));
+            std::iter::successors((bits != 0).then_some(bits), next)
+                .map(move |bits| word * 64 + bits.trailing_zeros() as usize)
+        })
+    }
+
     fn remove(&mut self, class: usize, at: usize) -> Idle<T> {
         // Not `swap_remove`: the order is that of their age.
         let idle = self.classes[class].remove(at);
+        if self.classes[class].is_empty() {
+            self.occupied[class / 64] &= !(1 << (class % 64));
+        }
         self.bytes -= idle.bytes as u64;
         idle
     }
@@ -142,7 +158,7 @@ mod tests {
     fn store(sizes: &[usize]) -> Store<usize> {
         let mut store = Store::new();
         for (number, &bytes) in sizes.iter().enumerate() {
-            store.keep(Idle { bytes, since: number as u64, block: number }).expect("there is memory");
+            assert!(store.keep(Idle { bytes, since: number as u64, block: number }));
         }
         store
     }

@@ -95,7 +95,6 @@ fn fresh(
     request: Request,
 ) -> Result<(NonNull<c_void>, Record), Error> {
     let Request { side, bytes, holder, unsettled } = request;
-    pool::make_room(driver, side, device, bytes);
     if side == Side::Host && !budget::admit_pinned(bytes) {
         pool::give_back_all(Kind::Pinned);
         if !budget::admit_pinned(bytes) {
@@ -163,7 +162,6 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
         Ok(record) => record,
         Err(answer) => return answer,
     };
-    pool::ended(&record);
     let Some(driver) = driver_in_use() else { return Freed::Done };
     if pool::keep(driver, address, record, behind) {
         return Freed::Done;
@@ -298,7 +296,6 @@ fn keep(address: NonNull<c_void>, record: Record) -> bool {
         let room = records.try_reserve(1).is_ok();
         if room {
             records.insert(address.addr().get(), record);
-            pool::begun(&record);
         }
         room
     })

@@ -53,13 +53,13 @@ macro_rules! entry_points {
                     // Not in drivers before 12.0.
                     // SAFETY: as above.
                     context_get_id: find(c"cuCtxGetId").map(|function| unsafe { transmute::<_, ContextGetId>(function) }),
-                    // SAFETY: as above.
                     primary_get_state: find(c"cuDevicePrimaryCtxGetState")
+                        // SAFETY: as above.
                         .map(|function| unsafe { transmute::<_, PrimaryGetState>(function) }),
                     // Another name in drivers before 11.0, for the same function.
-                    // SAFETY: as above.
                     primary_release: find(c"cuDevicePrimaryCtxRelease_v2")
                         .or_else(|| find(c"cuDevicePrimaryCtxRelease"))
+                        // SAFETY: as above.
                         .map(|function| unsafe { transmute::<_, PrimaryRelease>(function) }),
                 })
             }

@@ -138,7 +138,7 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
     let mut record = record;
     record.unsettled &= !by_event;
     let idle = Idle { bytes: record.bytes, since: idle::now(), block: Kept { address, record, waits, behind } };
-    if shelf.keep(idle).is_err() {
+    if !shelf.keep(idle) {
         behind.wait(driver);
         return false;
     }
@@ -167,7 +167,7 @@ fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> R
 /// Puts a block back that was taken out and cannot be handed out.
 fn put_back(driver: &Driver, idle: Idle<Kept>) {
     let side = idle.block.record.side;
-    if let Err(idle) = Shelf::of(side).keep(idle) {
+    if !Shelf::of(side).keep(idle) {
         give_back(driver, idle.block);
     }
 }
@@ -184,22 +184,6 @@ fn give_back(driver: &Driver, mut kept: Kept) {
     }
     // SAFETY: nobody holds it.
     unsafe { blocks::give_back_or_leave(driver, address, &record) };
-}
-
-/// An object holds the block of that record from now on.
-pub fn begun(record: &Record) {
-    Shelf::of(record.side).begun(record.device, record.bytes);
-}
-
-/// An object held the block of that record until now.
-pub fn ended(record: &Record) {
-    Shelf::of(record.side).ended(record.device, record.bytes);
-}
-
-/// Called before fresh memory is asked for: makes room for it where idle blocks take more than they may beside it.
-pub fn make_room(driver: &Driver, side: Side, device: c_int, bytes: usize) {
-    let shelf = Shelf::of(side);
-    reduce_device(driver, shelf, device, shelf.leaves(device, bytes));
 }
 
 /// Looks how much memory the device of the current context has left, which bounds what may lie idle.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::driver::Driver;
 use super::pool::Kept;
-use crate::budget::{self, Peak};
+use crate::budget;
 use crate::head::Side;
 use crate::idle::{self, Idle, Store, Turn};
 use crate::kind::Kind;
@@ -26,8 +26,6 @@ pub struct Shelf {
 
 /// Bytes of one device.
 struct Figures {
-    in_use: AtomicU64,
-    peak: Peak,
     idle: AtomicU64,
     /// What would be free if nothing lay idle, and all there is, when that was last looked at.
     available: AtomicU64,
@@ -38,8 +36,6 @@ struct Figures {
 impl Figures {
     const fn new() -> Figures {
         Figures {
-            in_use: AtomicU64::new(0),
-            peak: Peak::new(),
             idle: AtomicU64::new(0),
             available: AtomicU64::new(0),
             total: AtomicU64::new(0),
@@ -83,13 +79,15 @@ impl Shelf {
         }
     }
 
-    /// Keeps a block; it comes back if there is no memory for that.
-    pub fn keep(&self, idle: Idle<Kept>) -> Result<(), Idle<Kept>> {
+    /// Keeps a block; `false` if there is no memory for that.
+    pub fn keep(&self, idle: Idle<Kept>) -> bool {
         let (device, bytes) = (idle.block.record.device, idle.bytes);
         self.store.with(|store| {
-            store.keep(idle)?;
-            self.figures(device).idle.fetch_add(bytes as u64, Relaxed);
-            Ok(())
+            let kept = store.keep(idle);
+            if kept {
+                self.figures(device).idle.fetch_add(bytes as u64, Relaxed);
+            }
+            kept
         })
     }
 
@@ -164,22 +162,6 @@ impl Shelf {
     /// How many bytes may lie idle where most may.
     pub fn largest_budget(&self) -> u64 {
         (0..DEVICES).map(|place| self.budget(place as c_int)).max().unwrap_or(0)
-    }
-
-    /// An object holds a block of so many bytes from now on.
-    pub fn begun(&self, device: c_int, bytes: usize) {
-        self.figures(device).in_use.fetch_add(bytes as u64, Relaxed);
-    }
-
-    /// An object held one until now.
-    pub fn ended(&self, device: c_int, bytes: usize) {
-        self.figures(device).in_use.fetch_sub(bytes as u64, Relaxed);
-    }
-
-    /// How many bytes of a device may lie idle beside what is in use and `bytes` more, as far as what was in use goes.
-    pub fn leaves(&self, device: c_int, bytes: usize) -> u64 {
-        let figures = self.figures(device);
-        figures.peak.leaves(figures.in_use.load(Relaxed) + bytes as u64)
     }
 
     /// Looks how much memory the device of the current context has left, unless that is known from just before, or the

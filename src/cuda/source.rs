@@ -107,6 +107,7 @@ pub unsafe fn hand_back(
         (Side::Device, _) => unsafe { driver.mem_free(driver::address(address.as_ptr())) },
         // SAFETY: the caller guarantees it.
         (Side::Host, Source::Allocated) => unsafe { driver.host_free(address.as_ptr()) },
+        // SAFETY: the caller guarantees it.
         (Side::Host, Source::Registered(_)) => unsafe { driver.host_unregister(address.as_ptr()) },
     }
 }

@@ -71,7 +71,7 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         return false;
     };
     let idle = Idle { bytes: room, since: idle::now(), block: source };
-    if with_pool(|pool| pool.keep(idle)).is_err() {
+    if !with_pool(|pool| pool.keep(idle)) {
         return false;
     }
     ageing::watch(&KEEPER);

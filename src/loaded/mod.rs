@@ -6,11 +6,12 @@
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
+mod home;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use libc::dl_phdr_info;
 
@@ -96,18 +97,18 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
 // Not loom's, which has neither forks nor a loader.
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
-/// The process that counts them.
-static HOME: AtomicU32 = AtomicU32::new(0);
 /// The thread that is inside fork, or 0.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether this process may walk at all. A child whose parent had just begun to fork when the handlers were registered
 /// has run none of them: if a thread of the parent's was in a walk, the loader's list is locked there for ever.
 fn may_walk() -> bool {
-    let here = std::process::id();
-    let may = HOME.load(Ordering::Relaxed) == here || WALKS.load(Ordering::Relaxed) == 0;
+    if home::is_marked() {
+        return true;
+    }
+    let may = WALKS.load(Ordering::Relaxed) == 0;
     if may {
-        HOME.store(here, Ordering::Relaxed);
+        home::mark();
     }
     may
 }
@@ -148,6 +149,7 @@ fn watch_forks() {
     static WATCHED: AtomicBool = AtomicBool::new(false);
     // Relaxed: to register twice does no harm, since the second call in the same fork does nothing.
     if !WATCHED.load(Ordering::Relaxed) {
+        home::prepare();
         // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
         let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
         // Where there is no memory for that, the next walk tries again.
@@ -160,8 +162,8 @@ extern "C" fn prepare() {
         return;
     }
     // See `may_walk`: what is counted is the parent's, if no walk was ever begun here.
-    let here = std::process::id();
-    if HOME.swap(here, Ordering::Relaxed) != here {
+    if !home::is_marked() {
+        home::mark();
         WALKS.store(0, Ordering::Relaxed);
     }
     // Two threads may fork at once.
@@ -180,7 +182,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     if is_forking() {
         FORKING.store(0, Ordering::Relaxed);
-        HOME.store(std::process::id(), Ordering::Relaxed);
+        home::mark();
         // Threads that were just kept out do not exist here.
         WALKS.store(0, Ordering::Release);
     }
