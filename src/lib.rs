@@ -29,6 +29,7 @@ mod cuda;
 mod device;
 pub mod error;
 pub mod ffi;
+mod given_back;
 pub mod head;
 mod host;
 mod idle;

@@ -10,6 +10,7 @@ const SOURCES: [&str; 12] = [
     "ffi/c/object.rs",
     "ffi/c/access.rs",
     "ffi/c/transfer.rs",
+    "ffi/c/eviction.rs",
     "ffi/c/query.rs",
     "ffi/c/pools.rs",
     "ffi/caffe/callback.rs",
