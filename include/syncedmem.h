@@ -176,6 +176,35 @@ typedef int32_t syncedmem_head_t;
 #endif // __cplusplus
 
 /**
+ * What the library may give back of an object on its own when memory runs out.
+ */
+enum syncedmem_eviction_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Nothing.
+   */
+  SYNCEDMEM_EVICT_NEVER = 0,
+  /**
+   * A side that the other can replace.
+   */
+  SYNCEDMEM_EVICT_REDUNDANT = 1,
+  /**
+   * Any side. If it holds the newest data, that is copied to the other side before.
+   */
+  SYNCEDMEM_EVICT_ALWAYS = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_eviction_t syncedmem_eviction_t;
+#else
+typedef int32_t syncedmem_eviction_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * When a device or page-locked block that was given back is handed out again: work of the device's may be using it still.
  */
 enum syncedmem_reuse_t

@@ -10,7 +10,7 @@ use crate::head::Side;
 use crate::sync::{Lock, this_thread};
 use crate::text::Bytes;
 
-/// A number of blocks or objects, and how many bytes they were.
+/// A number of objects, and how many bytes they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// How many.
@@ -30,21 +30,14 @@ impl Count {
 /// What was given back, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GivenBack {
-    /// Blocks that no object held.
-    pub idle: Count,
+    /// Bytes in blocks that no object held; `None` where they would have made no room.
+    pub idle: Option<u64>,
     /// Sides of objects that the other side could replace.
     pub redundant: Count,
     /// Sides of objects that were the newest, and were copied to the other side before.
     pub newest: Count,
     /// Whether there was any object that is marked as evictable.
     pub is_any_marked: bool,
-}
-
-impl GivenBack {
-    /// How many bytes in all.
-    pub fn bytes(&self) -> usize {
-        [self.idle, self.redundant, self.newest].iter().fold(0, |sum, count| sum.saturating_add(count.bytes))
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -109,26 +102,32 @@ pub struct Told(pub GivenBack, pub Side);
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Told(GivenBack { idle, redundant, newest, .. }, side) = *self;
-        let (side, other) = (side.name(), side.other().name());
-        if [idle, redundant, newest] == [Count::default(); 3] {
-            return f.write_str("; no idle block and no evictable object was left to make room");
+        if redundant.number + newest.number == 0 && idle.unwrap_or(0) == 0 {
+            let no_idle_block = if idle.is_some() { "no idle block and " } else { "" };
+            return write!(f, "; {no_idle_block}no evictable object was left to make room");
         }
         let mut separator = "; to make room it gave back";
-        let mut part = |count: Count, what: &str, of: &str, how: &str| -> fmt::Result {
-            if count.number > 0 {
-                let plural = if count.number == 1 { "" } else { "s" };
-                write!(f, "{separator} {what}{} {of}{plural} ({}){how}", count.number, Bytes(count.bytes as u64))?;
-                separator = ", then";
-            }
-            Ok(())
-        };
-        part(idle, "", "idle block", "")?;
-        let copies = if redundant.number == 1 { "copy" } else { "copies" };
-        let what = crate::text::Text::<40>::of(format_args!("the {side} {copies} of "));
-        part(redundant, what.as_ref(), "object", "")?;
-        let what = crate::text::Text::<40>::of(format_args!("the newest data on the {side} of "));
-        let how = crate::text::Text::<40>::of(format_args!(", copied to the {other} first"));
-        part(newest, what.as_ref(), "object", how.as_ref())
+        if let Some(bytes @ 1..) = idle {
+            write!(f, "{separator} idle blocks of {}", Bytes(bytes))?;
+            separator = ", then";
+        }
+        if redundant.number > 0 {
+            let copies = if redundant.number == 1 { "copy" } else { "copies" };
+            write!(f, "{separator} the {} {copies} of {redundant}", side.name())?;
+            separator = ", then";
+        }
+        if newest.number > 0 {
+            let (side, other) = (side.name(), side.other().name());
+            write!(f, "{separator} the newest {side} data of {newest}, copied to the {other} before")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.number == 1 { "" } else { "s" };
+        write!(f, "{} object{plural} of {}", self.number, Bytes(self.bytes as u64))
     }
 }
 
@@ -145,26 +144,28 @@ mod tests {
     #[test]
     fn what_was_given_back_is_told_in_the_order_in_which_it_was() {
         let count = |number, bytes| Count { number, bytes };
-        let (idle, redundant, newest) = (count(3, 12 << 20), count(2, 8 << 20), count(1, 100));
-        let given = GivenBack { idle, redundant, newest, is_any_marked: true };
+        let (redundant, newest) = (count(2, 8 << 20), count(1, 100));
+        let given = GivenBack { idle: Some(12 << 20), redundant, newest, is_any_marked: true };
         assert_eq!(
             told(given, Side::Device),
-            "; to make room it gave back 3 idle blocks (12582912 bytes (12.0 MiB)), then the device copies of 2 objects \
-             (8388608 bytes (8.0 MiB)), then the newest data on the device of 1 object (100 bytes), copied to the host \
-             first"
+            "; to make room it gave back idle blocks of 12582912 bytes (12.0 MiB), then the device copies of 2 objects of \
+             8388608 bytes (8.0 MiB), then the newest device data of 1 object of 100 bytes, copied to the host before"
         );
         let given = GivenBack { redundant: count(1, 10), ..GivenBack::default() };
-        assert_eq!(told(given, Side::Host), "; to make room it gave back the host copy of 1 object (10 bytes)");
-        assert_eq!(
-            told(GivenBack::default(), Side::Host),
-            "; no idle block and no evictable object was left to make room"
-        );
+        assert_eq!(told(given, Side::Host), "; to make room it gave back the host copy of 1 object of 10 bytes");
+    }
+
+    #[test]
+    fn where_nothing_could_be_given_back_that_is_told() {
+        let given = GivenBack { idle: Some(0), ..GivenBack::default() };
+        assert_eq!(told(given, Side::Host), "; no idle block and no evictable object was left to make room");
+        assert_eq!(told(GivenBack::default(), Side::Host), "; no evictable object was left to make room");
     }
 
     #[test]
     fn each_thread_is_told_of_its_own_failure_alone() {
         let error = |asked| Error::OutOfMemory { side: Side::Host, asked, cause: Cause::System };
-        let given = GivenBack { idle: Count { number: 1, bytes: 5 }, ..GivenBack::default() };
+        let given = GivenBack { idle: Some(5), ..GivenBack::default() };
         keep(error(1), given);
         assert_eq!(before(error(1)), Some(given));
         assert_eq!(before(error(2)), None);

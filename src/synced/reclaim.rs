@@ -1,6 +1,6 @@
 //! Room for an allocation that found none, taken from what is not in use, the cheapest first:
 //!
-//! 1. idle blocks of every kind, which no object holds;
+//! 1. idle blocks, which no object holds;
 //! 2. sides of objects that the other side can replace: nothing is lost but time;
 //! 3. sides that hold the newest data, which is copied to the other side before.
 //!
@@ -14,10 +14,11 @@ use super::MARKED;
 use super::SyncedMemory;
 use super::evictable::Eviction;
 use super::eviction::Round;
-use crate::cuda;
 use crate::error::{Cause, Error};
-use crate::given_back::{self, Count, GivenBack};
+use crate::given_back::{self, GivenBack};
 use crate::head::Side;
+use crate::kind::Kind;
+use crate::{cuda, pools};
 
 /// Makes room for the allocation that failed with `error`, and tries it again each time there is some more. If there is
 /// none for it at last, the error is the one that it began with.
@@ -25,8 +26,8 @@ use crate::head::Side;
 #[inline(never)]
 pub fn make_room<T>(error: Error, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let Some(want) = Want::of(error) else { return Err(error) };
-    let mut given = GivenBack { idle: give_back_idle(), is_any_marked: !MARKED.is_empty(), ..GivenBack::default() };
-    if given.idle.number > 0 {
+    let mut given = GivenBack { idle: want.give_back_idle(), is_any_marked: !MARKED.is_empty(), ..Default::default() };
+    if given.idle > Some(0) {
         if let Ok(block) = allocate() {
             return Ok(block);
         }
@@ -42,6 +43,8 @@ pub fn make_room<T>(error: Error, allocate: impl Fn() -> Result<T, Error>) -> Re
 #[derive(Clone, Copy)]
 struct Want {
     side: Side,
+    /// The kinds of memory that it may be: none if it is not the memory that is missing, but a limit that is met.
+    kinds: &'static [Kind],
     /// The device whose memory it is to be.
     ordinal: Option<i32>,
     /// With less room than this the allocation need not be tried again.
@@ -52,16 +55,24 @@ impl Want {
     /// `None` if no room that there could be would do.
     fn of(error: Error) -> Option<Want> {
         let Error::OutOfMemory { side, asked, cause } = error else { return None };
+        let want = Want { side, kinds: &[], ordinal: None, missing: 0 };
         match cause {
-            Cause::Device { ordinal, total: 0, .. } => Some(Want { side, ordinal: Some(ordinal), missing: 0 }),
             Cause::Device { ordinal, free, total } => {
-                let missing = asked.saturating_sub(usize::try_from(free).unwrap_or(usize::MAX));
-                (asked as u64 <= total).then_some(Want { side, ordinal: Some(ordinal), missing })
+                let free = usize::try_from(free).unwrap_or(usize::MAX);
+                // Of a device that could not be asked nothing is known.
+                let missing = if total == 0 { 0 } else { asked.saturating_sub(free) };
+                let want = Want { kinds: &[Kind::Device], ordinal: Some(ordinal), missing, ..want };
+                (total == 0 || asked as u64 <= total).then_some(want)
             }
-            Cause::Limit(limit) => (asked as u64 <= limit).then_some(Want { side, ordinal: None, missing: 0 }),
-            Cause::System => Some(Want { side, ordinal: None, missing: 0 }),
+            Cause::Limit(limit) => (asked as u64 <= limit).then_some(want),
+            Cause::System => Some(Want { kinds: &[Kind::Pageable, Kind::Pinned], ..want }),
             Cause::Absurd | Cause::Bookkeeping => None,
         }
+    }
+
+    /// Gives back every idle block of those kinds, and says how many bytes that were.
+    fn give_back_idle(&self) -> Option<u64> {
+        self.kinds.iter().map(|&kind| pools::give_back_idle(kind)).reduce(|sum, bytes| sum + bytes)
     }
 }
 
@@ -69,9 +80,10 @@ impl Want {
 fn evict<T>(want: Want, given: &mut GivenBack, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
     let driver = cuda::driver_in_use().filter(|_| !MARKED.is_empty())?;
     let mut round = Round::new(driver, want.side, want.ordinal);
+    let missing = want.missing.saturating_sub(given.idle.unwrap_or(0) as usize);
     // Whatever is used from now on is in use.
     let until = MARKED.now();
-    let mut untried = 0;
+    let mut evicted = 0;
     for how in [Eviction::Redundant, Eviction::Always] {
         let mut after = 0;
         while let Some(taken) = MARKED.take(want.side, how, after, until) {
@@ -80,20 +92,20 @@ fn evict<T>(want: Want, given: &mut GivenBack, allocate: impl Fn() -> Result<T, 
             drop(taken);
             let count = if how == Eviction::Always { &mut given.newest } else { &mut given.redundant };
             count.add(bytes);
-            untried += bytes;
-            if given.bytes() >= want.missing {
-                untried = 0;
+            evicted += bytes;
+            if evicted >= missing {
+                // What was evicted may have become idle.
+                want.give_back_idle();
                 if let Ok(block) = allocate() {
                     return Some(block);
                 }
             }
         }
     }
+    if evicted == 0 || evicted >= missing {
+        return None;
+    }
     // Others may have given something back meanwhile.
-    if untried > 0 { allocate().ok() } else { None }
-}
-
-/// Gives back every idle block.
-fn give_back_idle() -> Count {
-    Count::default()
+    want.give_back_idle();
+    allocate().ok()
 }
