@@ -100,7 +100,7 @@ impl SyncedMemory {
         let zeroed = step.contents == Contents::Zeros;
         let (address, owned) = host::allocate_briefly(self.size.load(Ordering::Relaxed), zeroed)?;
         let word = word.with_head(step.head).with_host(owned, false);
-        self.store(Outcome { host: Some(address), device: None, word }, false, Use::None);
+        self.store(Outcome { host: Some(address), device: None, word }, false);
         Some(address)
     }
 

@@ -70,7 +70,7 @@ impl SyncedMemory {
         let is_unused = || {
             let is_unused = taken.is_unused(object.marked_identity());
             if is_unused {
-                object.store(next, false, Use::None);
+                object.store(next, object.mark_follows(next, Use::None));
             }
             is_unused
         };

@@ -56,23 +56,22 @@ impl SyncedMemory {
     }
 
     /// Lets the object's mark follow to what it is about to become, and says whether it has one.
-    #[cold]
+    #[inline]
     pub(super) fn mark_follows(&self, outcome: Outcome, means: Use) -> bool {
-        self.mark_follows_to(self.identity_of(outcome, self.size.load(Ordering::Relaxed)), means)
+        !MARKED.is_empty() && self.mark_follows_to(outcome, self.size.load(Ordering::Relaxed), means)
     }
 
-    pub(super) fn mark_follows_to(&self, after: Identity, means: Use) -> bool {
-        !MARKED.is_empty() && MARKED.follow(self.marked_identity(), after, means)
+    /// The same, where the size changes too.
+    #[cold]
+    pub(super) fn mark_follows_to(&self, outcome: Outcome, size: usize, means: Use) -> bool {
+        let [host, device] = [Side::Host, Side::Device].map(|side| outcome.pointer(side).addr());
+        let after = Identity { object: self.address(), host, device, size };
+        MARKED.follow(self.marked_identity(), after, means)
     }
 
     /// What tells the object from another at its address. An untouched one has no blocks, whatever its bytes say.
     pub(super) fn marked_identity(&self) -> Identity {
         let identity = self.identity();
         if self.load().is_untouched() { Identity { host: 0, device: 0, ..identity } } else { identity }
-    }
-
-    pub(super) fn identity_of(&self, outcome: Outcome, size: usize) -> Identity {
-        let [host, device] = [Side::Host, Side::Device].map(|side| outcome.pointer(side).addr());
-        Identity { object: self.address(), host, device, size }
     }
 }

@@ -230,13 +230,12 @@ impl SyncedMemory {
     /// Ends a claim with an outcome: everybody sees both at once.
     fn publish(&self, claim: Claim<'_>, outcome: Outcome, means: Use) {
         let slow = claim.in_flight.is_some();
-        claim.publish(|| self.store(outcome, slow, means), || self.identity());
+        claim.publish(|| self.store(outcome, self.mark_follows(outcome, means) || slow), || self.identity());
     }
 
     /// Makes an outcome visible. Done under the table's lock for this object.
     #[inline]
-    fn store(&self, outcome: Outcome, slow: bool, means: Use) {
-        let slow = (!MARKED.is_empty() && self.mark_follows(outcome, means)) || slow;
+    fn store(&self, outcome: Outcome, slow: bool) {
         self.cpu_ptr.store(outcome.pointer(Side::Host), Ordering::Relaxed);
         self.gpu_ptr.store(outcome.pointer(Side::Device), Ordering::Relaxed);
         let word = if slow { outcome.word.slow() } else { outcome.word.fast() };

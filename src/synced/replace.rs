@@ -103,7 +103,7 @@ impl SyncedMemory {
         let old = self.owned(now.word);
         let larger = || {
             let word = Word::NEW;
-            self.mark_follows_to(self.identity_of(Outcome { host: None, device: None, word }, bytes), Use::Renews);
+            self.mark_follows_to(Outcome { host: None, device: None, word }, bytes, Use::Renews);
             self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.size.store(bytes, Ordering::Relaxed);
