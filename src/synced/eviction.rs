@@ -12,7 +12,7 @@ use super::evictable::{Eviction, Taken, Use};
 use super::table::Patience;
 use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::cuda::blocks::{self, Record};
-use crate::cuda::context::{Context, Within};
+use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::Driver;
 use crate::device::{self, transfer::Trouble};
 use crate::head::{Contents, Head, Side};
@@ -28,25 +28,33 @@ pub struct Round<'d> {
     ordinal: Option<i32>,
     /// The context that was synchronised last. Nothing that matters was started in it since.
     quiet: Option<Context>,
+    /// Whether every context was.
+    is_all_quiet: bool,
 }
 
 impl<'d> Round<'d> {
     /// A round that gives back `side`, on that device if there is one.
     pub fn new(driver: &'d Driver, side: Side, ordinal: Option<i32>) -> Self {
-        Round { driver, side, ordinal, quiet: None }
+        Round { driver, side, ordinal, quiet: None, is_all_quiet: false }
     }
 
-    /// Waits for everything in the context of the block at `address`, whose record that is.
+    /// Waits for everything that may be using the block at `address`, whose record that is: whatever runs in its context,
+    /// and for page-locked memory, which serves every context, in all of them.
     fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
         // Asked before its context is touched: a reset takes both along.
         if record.is_alive(self.driver, address) != Ok(true) {
             return None;
         }
-        if self.quiet != Some(record.context) {
-            let _within = Within::enter(self.driver, record.context).ok()?;
-            // SAFETY: it asks for nothing.
-            unsafe { self.driver.context_synchronize() }.ok()?;
+        let is_quiet = self.is_all_quiet || (record.side == Side::Device && self.quiet == Some(record.context));
+        if !is_quiet {
+            let within = Within::enter(self.driver, record.context).ok()?;
+            match record.side {
+                // SAFETY: it asks for nothing.
+                Side::Device => unsafe { self.driver.context_synchronize() }.ok()?,
+                Side::Host => context::synchronise_all(self.driver, &within).ok()?,
+            }
             self.quiet = Some(record.context);
+            self.is_all_quiet |= record.side == Side::Host;
         }
         Some(())
     }

@@ -66,7 +66,7 @@ impl Want {
             }
             Cause::Limit(limit) => (asked as u64 <= limit).then_some(want),
             Cause::System => Some(Want { kinds: &[Kind::Pageable, Kind::Pinned], ..want }),
-            Cause::Absurd | Cause::Bookkeeping => None,
+            Cause::Absurd | Cause::Bookkeeping | Cause::PinnedLimit(_) => None,
         }
     }
 
