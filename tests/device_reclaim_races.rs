@@ -20,6 +20,8 @@ use syncedmem::ffi::c::access::*;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::{self, *};
 use syncedmem::ffi::c::eviction::*;
 use syncedmem::ffi::c::object::syncedmem_t;
+use syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
+use syncedmem::ffi::c::pools::syncedmem_trim;
 
 const BYTES: usize = 64 << 10;
 /// What the device has room for.
@@ -73,6 +75,7 @@ impl Shared {
 /// for the context. `evicted` says whether it comes to pass.
 fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(&Gpu, &mut Object) + Send) -> bool {
     let Some(gpu) = simulated_gpu() else { return false };
+    trim();
     let _small = Small::device(&gpu);
     let mut victim = idle(&gpu, state, how);
     let rest = gpu.block((ROOM - 1) * BYTES);
@@ -96,6 +99,7 @@ fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(
     });
     stream.synchronize();
     drop(rest);
+    trim();
     if outcome.is_err() {
         assert_eq!(outcome, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     }
@@ -346,5 +350,11 @@ fn flush(gpu: &Gpu) {
     for _ in 0..4 {
         let mut object = Object::new(100);
         assert!(object.cpu_data().is_ok() && object.gpu_data().is_ok(), "{}", last_error());
+        drop(object);
+        trim();
     }
+}
+
+fn trim() {
+    assert_eq!(syncedmem_trim(SYNCEDMEM_MEMORY_ALL as i32), SYNCEDMEM_SUCCESS);
 }
