@@ -14,6 +14,8 @@ use support::object::*;
 use support::states::*;
 use support::*;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::{self, *};
+use syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_DEVICE;
+use syncedmem::ffi::c::pools::{syncedmem_idle_bytes, syncedmem_set_pools};
 
 const MIB: usize = 1 << 20;
 /// What the device has room for.
@@ -172,6 +174,36 @@ fn a_failure_tells_what_was_given_back_in_vain() {
     for (object, (state, _)) in objects.iter_mut().zip(cases) {
         assert_contents(object, state);
     }
+}
+
+#[test]
+fn idle_blocks_go_before_anything_is_evicted() {
+    let name = "idle_blocks_go_before_anything_is_evicted";
+    in_a_process_with_a_driver(name, &[("SYNCEDMEM_DEVICE_POOL", "8M")], || {
+        let Some(gpu) = simulated_gpu() else { return };
+        let _small = Small::device(&gpu);
+        assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
+        let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
+        drop([0; 3].map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER)));
+        let mut bytes = 0;
+        let status = unsafe { syncedmem_idle_bytes(SYNCEDMEM_MEMORY_DEVICE as i32, &mut bytes) };
+        assert_eq!((status, bytes), (SYNCEDMEM_SUCCESS, 3 * MIB));
+        // Too large for any of them, and for what is free beside them.
+        let mut other = Object::new(4 * MIB);
+        assert!(other.gpu_data().is_ok(), "{}", last_error());
+        assert_eq!(heads(&objects), [BOTH; 4]);
+        // It is idle itself, then, and not enough.
+        drop(other);
+        let mut large = Object::new(6 * MIB);
+        assert!(large.gpu_data().is_ok(), "{}", last_error());
+        assert_eq!(heads(&objects), [HOST, HOST, BOTH, BOTH]);
+        drop(large);
+        objects.iter_mut().for_each(|object| assert!(object.cpu_data().is_ok()));
+        drop(idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER));
+        assert_eq!(Object::new(7 * MIB).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        let told = "to make room it gave back idle blocks of 1048576 bytes (1.0 MiB);";
+        assert!(last_error().contains(told), "{}", last_error());
+    });
 }
 
 #[test]
