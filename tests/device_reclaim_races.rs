@@ -90,7 +90,7 @@ fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(
             let mut other = Object::new(BYTES);
             other.overwrite_gpu_data().map(drop)
         });
-        while gpu.calls_of(c"cuCtxSynchronize") == waits {
+        while gpu.calls_of(c"cuCtxSynchronize") == waits && !other.is_finished() {
             std::thread::yield_now();
         }
         act(&gpu, &mut victim);
