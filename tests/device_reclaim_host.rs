@@ -132,12 +132,12 @@ fn what_a_reset_of_the_device_has_taken_cannot_replace_the_host() {
         let Some(gpu) = simulated_gpu() else { return };
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        // The context is brought back, and what was in it is not.
+        assert!(Object::new(100).gpu_data().is_ok(), "{}", last_error());
         assert_eq!(Object::new(MIB).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
         for object in &mut objects {
             assert_bytes(&object.host_bytes(MIB), &State::Synced.contents(MIB), &"");
         }
-        // The context is brought back.
-        assert!(Object::new(100).gpu_data().is_ok(), "{}", last_error());
     });
 }
 
