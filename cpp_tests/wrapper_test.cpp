@@ -141,6 +141,26 @@ TEST(Wrapper, ThrowsAnInvalidArgumentForNullAndStaysAsItWas) {
   EXPECT_EQ(memory.cpu_data(), before);
 }
 
+TEST(Wrapper, CountsTheAccessesOfWhatMayBeEvicted) {
+  SyncedMemory memory(8);
+  EXPECT_EQ(memory.evictable(), SYNCEDMEM_EVICT_NEVER);
+  memory.end_access();
+  memory.set_evictable(SYNCEDMEM_EVICT_ALWAYS);
+  EXPECT_EQ(memory.evictable(), SYNCEDMEM_EVICT_ALWAYS);
+  memory.mutable_cpu_data<float>()[0] = 1;
+  EXPECT_EQ(memory.cpu_data<float>()[0], 1);
+  memory.end_access();
+  memory.end_access();
+  try {
+    memory.end_access();
+    FAIL() << "no access is open";
+  } catch (const syncedmem::error& error) {
+    EXPECT_EQ(error.status(), SYNCEDMEM_ERROR_INVALID_STATE);
+    EXPECT_TRUE(contains(error.what(), "no access to the object is open")) << error.what();
+  }
+  EXPECT_THROW(memory.set_evictable(static_cast<syncedmem_eviction_t>(3)), std::invalid_argument);
+}
+
 TEST(Wrapper, BorrowsAndNeverFrees) {
   float mine[4] = {1, 2, 3, 4};
   {

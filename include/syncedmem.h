@@ -12,9 +12,9 @@
  *
  * NULL. No argument may be NULL unless its function says so; what is NULL is refused, not followed.
  *
- * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_head and syncedmem_size
- * on one object at once: exactly one of them allocates, fills and copies, the others wait for it. Every other call
- * on an object needs it alone. Different objects are independent. The functions that set a policy may be called at
+ * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_end_access, syncedmem_head
+ * and syncedmem_size on one object at once: exactly one of them allocates, fills and copies, the others wait for it.
+ * Every other call on an object needs it alone. Different objects are independent. The functions that set a policy may be called at
  * any time. In a signal handler only access to data that is current already is safe.
  *
  * Errors. Functions that return a syncedmem_status_t write their results only on success; otherwise the object is
@@ -35,6 +35,10 @@
  *
  * Copies in flight. After syncedmem_async_gpu_push and syncedmem_async_cpu_pull either side may be read at once if it is
  * current; what would disturb the copy waits for it; syncedmem_wait completes it.
+ *
+ * Eviction. Where there is no room for a block, idle blocks are given back, and then sides of objects that were marked
+ * with syncedmem_set_evictable and have no open access; that function says what a mark asks of the object's users.
+ * Objects without a mark stay as they are.
  *
  * Fork. The child may use every object: host data stays, and an object that another thread was filling is as it was
  * before. If the parent had used CUDA, device calls in the child give SYNCEDMEM_ERROR_NO_GPU, and nothing of the parent's
@@ -168,6 +172,35 @@ enum syncedmem_head_t
 typedef enum syncedmem_head_t syncedmem_head_t;
 #else
 typedef int32_t syncedmem_head_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What the library may give back of an object on its own when memory runs out.
+ */
+enum syncedmem_eviction_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Nothing.
+   */
+  SYNCEDMEM_EVICT_NEVER = 0,
+  /**
+   * A side that the other can replace.
+   */
+  SYNCEDMEM_EVICT_REDUNDANT = 1,
+  /**
+   * Any side. If it holds the newest data, that is copied to the other side before.
+   */
+  SYNCEDMEM_EVICT_ALWAYS = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_eviction_t syncedmem_eviction_t;
+#else
+typedef int32_t syncedmem_eviction_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -666,6 +699,63 @@ syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
  * `mem` is NULL or a handle; `ready` is NULL or writable.
  */
 syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
+
+/**
+ * Says what the library may give back of the object when memory runs out: a `syncedmem_eviction_t`.
+ *
+ * When the device has no room for a block, these are given back in this order, until there is: idle blocks; device
+ * sides of such objects that the host can replace; device sides that hold the newest data, after it was copied to the
+ * host (`SYNCEDMEM_EVICT_ALWAYS`). Those go first that were used the longest ago. When the host has no room, or the
+ * block would exceed `SYNCEDMEM_HOST_LIMIT`, it is the same with the sides changed. For page-locked memory nothing is
+ * evicted: where there is none left, a block is pageable.
+ *
+ * From this call on, every call that hands out an address of the object's data (`syncedmem_cpu_data`,
+ * `syncedmem_mutable_gpu_data` and their like, and those of C++) opens an access, to be ended with
+ * `syncedmem_end_access`. The address is valid until then; while an access is open, nothing of the object is given
+ * back. So an object stays whole whose accesses are never ended, as Caffe never does. Work on the device that was
+ * started before the access was ended is waited for. Addresses that were handed out before this call are not valid any
+ * more, nor are any after the end of their access.
+ *
+ * The head of such an object may change at any time while no access is open: from `SYNCEDMEM_SYNCED` to that of the
+ * side that stays, and with `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. So end the access that filled the host
+ * after `syncedmem_async_gpu_push`, not before it. What was borrowed is never given back, and no host side while the
+ * device's is borrowed; the newest data is neither copied to borrowed memory, nor, where there are several devices, to one
+ * on which the object has no block yet.
+ *
+ * With `SYNCEDMEM_EVICT_NEVER` the mark is taken away, and open accesses count no more. A mark that is changed leaves
+ * them open. What the mark asks of whoever calls this: the object is ended by this library (`syncedmem_destroy`,
+ * `syncedmem_destruct`, the C++ destructor) before its memory goes.
+ *
+ * Errors: `INVALID_ARGUMENT` (also another number), `INVALID_HANDLE`, `OUT_OF_MEMORY` (nothing has changed),
+ * `WRONG_DEVICE` (with the device check on), `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; addresses of its data that were handed out before are not used any more, unless the object
+ * was marked already and their access is open. The object is ended by this library before its memory goes.
+ */
+syncedmem_status_t syncedmem_set_evictable(struct syncedmem_t *mem,
+                                           int32_t how);
+
+/**
+ * Writes what the library may give back of the object to `*how`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `how` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_evictable(const struct syncedmem_t *mem, syncedmem_eviction_t *how);
+
+/**
+ * Ends an access: one address that was handed out is not used any more. On an object that is not evictable it does
+ * nothing, so that the same code serves both.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`, `INVALID_STATE` (no access is open).
+ *
+ * # Safety
+ * `mem` is NULL or a handle; of the addresses that were handed out, one is not used any more.
+ */
+syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
 
 /**
  * Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 if it has none, or the

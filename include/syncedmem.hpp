@@ -225,6 +225,21 @@ class SyncedMemory {
   /// Gives back the device block while the host holds the newest data. Throws error (INVALID_STATE, NO_GPU).
   void release_gpu() { check(syncedmem_release_gpu(handle_)); }
 
+  /// Lets the library evict the object's sides when memory runs out, while no access is open. Each address that is
+  /// handed out from then on opens one. Throws out_of_memory, std::invalid_argument (another number).
+  void set_evictable(syncedmem_eviction_t how) { check(syncedmem_set_evictable(handle_, how)); }
+
+  /// What may be evicted of the object.
+  syncedmem_eviction_t evictable() const {
+    syncedmem_eviction_t how = SYNCEDMEM_EVICT_NEVER;
+    check(syncedmem_get_evictable(handle_, &how));
+    return how;
+  }
+
+  /// Ends an access: one address that was handed out is not used any more. Does nothing where set_evictable was not
+  /// called. Throws error (INVALID_STATE: none is open).
+  void end_access() const { check(syncedmem_end_access(handle_)); }
+
  private:
   struct Adopted {};
   SyncedMemory(syncedmem_t* handle, Adopted) noexcept : handle_(handle) {}

@@ -9,7 +9,7 @@
 //! ```text
 //! ffi::{c, caffe}  →  synced, host (for CaffeMallocHost), cuda (whether there is one), caffe_mode, calls, report
 //! synced           →  head, host, device, cuda (the driver, or why there is none), sync
-//! report           →  what host, cuda and stats know about memory
+//! report           →  what host, cuda and stats know about memory, and what synced gave back of it
 //! device           →  cuda
 //! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
 //! cuda, caffe_mode →  loaded (the objects in the process), sync
@@ -29,6 +29,7 @@ mod cuda;
 mod device;
 pub mod error;
 pub mod ffi;
+mod given_back;
 pub mod head;
 mod host;
 mod idle;

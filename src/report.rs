@@ -4,10 +4,11 @@ use std::fmt;
 
 use crate::cuda::blocks::{self, Held};
 use crate::error::{Cause, Error};
+use crate::given_back::{self, Told};
 use crate::head::Side;
 use crate::limits;
 use crate::text::Bytes;
-use crate::{settings, stats};
+use crate::{cuda, settings, stats};
 
 /// What there is to add to an error, and what to do. Empty unless memory ran out.
 pub struct Circumstances(pub Error);
@@ -18,11 +19,32 @@ impl fmt::Display for Circumstances {
             Error::OutOfMemory { cause: Cause::Absurd, .. } => Ok(()),
             Error::OutOfMemory { side: Side::Device, .. } => {
                 on_device(f)?;
-                f.write_str("; make the batch or the input smaller, or give back other programs' memory")
+                self.given_back(f, Side::Device)?;
+                f.write_str("; make the batch or the input smaller, or give back other programs' memory")?;
+                self.hint(f)
             }
             Error::OutOfMemory { side: Side::Host, .. } => {
                 on_host(f)?;
-                f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")
+                self.given_back(f, Side::Host)?;
+                f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")?;
+                self.hint(f)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Circumstances {
+    /// What was given back to make room, if that was tried.
+    fn given_back(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
+        given_back::before(self.0).map_or(Ok(()), |given| write!(f, "{}", Told(given, side)))
+    }
+
+    /// How there could be more to give back the next time.
+    fn hint(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match given_back::before(self.0) {
+            Some(given) if !given.is_any_marked && cuda::driver_in_use().is_some() => {
+                f.write_str("; objects that need not stay on both sides can make room: syncedmem_set_evictable")
             }
             _ => Ok(()),
         }

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 /// The files that the header is made from, in its order.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "ffi/status.rs",
     "ffi/c/errors.rs",
     "ffi/c/cuda.rs",
     "ffi/c/object.rs",
     "ffi/c/access.rs",
     "ffi/c/transfer.rs",
+    "ffi/c/eviction.rs",
     "ffi/c/query.rs",
     "ffi/c/pools.rs",
     "ffi/caffe/callback.rs",

@@ -12,11 +12,14 @@
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use syncedmem::head::{Access, Head, Side};
 use syncedmem::synced::SyncedMemory;
-use syncedmem::synced::table::{Claim, Identity, Patience, Table};
+use syncedmem::synced::evictable::{Eviction, Registry, Use};
+use syncedmem::synced::table::{Claim, Identity, NoClaim, Patience, Table};
 
 /// Filled under the table's lock.
 const BRIEF: usize = 8;
@@ -146,5 +149,105 @@ fn what_is_parked_is_taken_over_by_one_claim_after_the_other_and_never_lost() {
         let here = claim(&table, 1).in_flight;
         assert_eq!((here, other.join().unwrap()), (Some(7), Some(7)));
         assert_eq!(table.purge(IDENTITY.object), Some((7, IDENTITY)));
+    });
+}
+
+/// An object that may be evicted: which of its blocks it refers to, and which of them are there.
+struct Evictable {
+    table: Numbers,
+    marks: Registry,
+    block: AtomicUsize,
+    is_there: [AtomicBool; 2],
+}
+
+/// No block.
+const NONE: usize = 2;
+
+impl Evictable {
+    fn new() -> Arc<Evictable> {
+        let (marks, block) = (Registry::new(), AtomicUsize::new(0));
+        assert!(marks.mark(IDENTITY, Eviction::Redundant));
+        let is_there = [true, false].map(AtomicBool::new);
+        Arc::new(Evictable { table: Numbers::new(), marks, block, is_there })
+    }
+
+    /// Opens an access as `data` does, and ends it.
+    fn read(&self) {
+        let opens = |_| {
+            let block = self.block.load(Relaxed);
+            (block != NONE && self.marks.follow(IDENTITY, IDENTITY, Use::Opens)).then_some(block)
+        };
+        let block = match self.table.claim(IDENTITY.object, 1, Patience::Wait, || IDENTITY, opens) {
+            Err(NoClaim::Unneeded(block)) => block,
+            Err(_) => unreachable!("nobody re-enters, and there is room"),
+            Ok(claim) => {
+                self.is_there[1].store(true, Relaxed);
+                let open = || {
+                    self.marks.follow(IDENTITY, IDENTITY, Use::Opens);
+                    self.block.store(1, Relaxed);
+                };
+                claim.publish(open, || IDENTITY);
+                1
+            }
+        };
+        thread::yield_now();
+        assert!(self.is_there[block].load(Relaxed), "a block is there while an access to it is open");
+        assert_eq!(self.table.under_lock(IDENTITY.object, || self.marks.end(IDENTITY)), Some(true));
+    }
+
+    /// As evictions do.
+    fn evict(&self) -> bool {
+        let Some(taken) = self.marks.take(Side::Device, Eviction::Redundant, 0, u64::MAX) else { return false };
+        let claim = self.table.claim(taken.object, 2, Patience::Refuse, || IDENTITY, |_| None::<()>);
+        let Ok(claim) = claim else { return false };
+        let block = self.block.load(Relaxed);
+        let publish = || {
+            let is_unused = block != NONE && taken.is_unused(IDENTITY);
+            if is_unused {
+                self.block.store(NONE, Relaxed);
+            }
+            is_unused
+        };
+        let is_evicted = claim.publish(publish, || IDENTITY);
+        if is_evicted {
+            self.is_there[block].store(false, Relaxed);
+        }
+        is_evicted
+    }
+}
+
+#[test]
+fn a_block_stays_while_an_access_is_open_and_is_made_again_where_it_was_evicted() {
+    loom::model(|| {
+        let object = Evictable::new();
+        let other = thread::spawn({
+            let object = object.clone();
+            move || object.evict()
+        });
+        object.read();
+        let evicted = other.join().unwrap();
+        let block = object.block.load(Relaxed);
+        assert!(block == NONE || object.is_there[block].load(Relaxed));
+        assert!(evicted || block == 0);
+    });
+}
+
+#[test]
+fn an_object_is_not_ended_while_an_eviction_has_it_in_its_hands() {
+    loom::model(|| {
+        let object = Evictable::new();
+        let storage = Arc::new(UnsafeCell::new(7));
+        let other = thread::spawn({
+            let (object, storage) = (object.clone(), storage.clone());
+            move || {
+                let taken = object.marks.take(Side::Device, Eviction::Redundant, 0, u64::MAX);
+                // loom sees it if it is written meanwhile.
+                taken.map(|_taken| storage.with(|storage| assert_eq!(unsafe { *storage }, 7)))
+            }
+        });
+        object.marks.purge(IDENTITY.object);
+        storage.with_mut(|storage| unsafe { *storage = 0 });
+        other.join().unwrap();
+        assert!(!object.marks.knows(IDENTITY.object));
     });
 }

@@ -106,7 +106,10 @@ fn fresh(
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
             left::offer_all(driver);
-            pool::give_back_all(Kind::of(side));
+            if side == Side::Host {
+                // For device memory, whoever asks for the object makes room: with what lies idle first.
+                pool::give_back_all(Kind::Pinned);
+            }
             source::ask(driver, side, bytes)
         }
         answer => answer,

@@ -64,6 +64,8 @@ pub enum Error {
     },
     /// An asynchronous pull was asked of an object that has no data yet.
     NothingToPull,
+    /// An access was to be ended of an object that has none open.
+    NoOpenAccess,
     /// This thread is already inside an operation on the same object.
     Reentered,
     /// A bug of this library, caught before it could leave it.
@@ -142,6 +144,10 @@ impl fmt::Display for Error {
             ),
             Error::NothingToPull => f.write_str(
                 "there is no data on the device to pull: the head is UNINITIALIZED; call mutable_gpu_data first",
+            ),
+            Error::NoOpenAccess => f.write_str(
+                "no access to the object is open: each address that cpu_data, gpu_data and their like hand out opens \
+                 one, to be ended once; set_evictable begins with none, whatever was handed out before",
             ),
             Error::Reentered => f.write_str(
                 "this thread is already inside an operation on the same object; let that operation return first",

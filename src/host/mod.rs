@@ -229,11 +229,7 @@ fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
 fn large(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
     let Some(source) = pool::take(bytes, zeroed) else {
         pool::make_room(bytes);
-        return match fresh(bytes, zeroed) {
-            // What lies idle may be what is missing.
-            Err(_) if pool::give_back_all() > 0 => fresh(bytes, zeroed),
-            answer => answer,
-        };
+        return fresh(bytes, zeroed);
     };
     let address = match source {
         Source::Malloc(address) => address,

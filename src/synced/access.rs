@@ -4,9 +4,10 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use super::evictable::Use;
 use super::table::{NoClaim, Patience};
 use super::word::Word;
-use super::{Outcome, Owned, SyncedMemory, TABLE, fast_path, refused, watch_forks};
+use super::{MARKED, Outcome, Owned, SyncedMemory, TABLE, fast_path, reclaim, refused, watch_forks};
 use crate::device::{self, Ends};
 use crate::error::Error;
 use crate::head::{Access, Contents, Head, Side};
@@ -69,18 +70,22 @@ impl SyncedMemory {
             self.finish(&mut claim)?;
         }
         let outcome = self.prepared(self.now()?, access, side, pinned)?;
-        Ok(self.publish(claim, outcome, side))
+        self.publish(claim, outcome, Use::Opens);
+        Ok(outcome.pointer(side))
     }
 
     /// What there is without a claim: a side that is current may be read whatever is in flight. But a slow bit without
-    /// an entry was left in a forked child, or by what is gone: a claim clears it.
+    /// an entry or a mark was left in a forked child, or by what is gone: a claim clears it.
     fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<*mut c_void> {
         let word = self.load();
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
-        if readable && is_known {
-            return Some(self.pointer(side).load(Ordering::Relaxed));
-        }
-        self.ready(access, side)
+        let serves = match is_known {
+            true => readable || self.ready(access, side).is_some(),
+            false => word.fast().is_ready(Word::deciding(access, side), side),
+        };
+        // Opened last: only if the address is handed out.
+        let serves = serves && (!word.is_slow() || self.opens_access() || is_known);
+        serves.then(|| self.pointer(side).load(Ordering::Relaxed))
     }
 
     /// The first access to a small object, on the host: done in no time, under the table's lock. `None`: it is not that,
@@ -88,7 +93,7 @@ impl SyncedMemory {
     #[inline]
     fn first_touch(&self, access: Access) -> Option<NonNull<c_void>> {
         let word = self.load();
-        if !word.is_untouched() {
+        if !word.is_untouched() || MARKED.knows(self.address()) {
             return None;
         }
         let step = Head::Uninitialized.on(access, Side::Host);
@@ -134,9 +139,22 @@ impl SyncedMemory {
         Ok(next)
     }
 
-    /// The same outcome with a host block, and that block if it is a new one.
+    /// The same outcome with a host block, and that block if it is a new one. Where there is no room for it, some is
+    /// made.
     #[inline]
     pub(super) fn with_host_block(
+        &self,
+        outcome: Outcome,
+        contents: Contents,
+        pinned: bool,
+    ) -> Result<(Outcome, Owned), Error> {
+        let attempt = || self.with_host_block_at_once(outcome, contents, pinned);
+        attempt().or_else(|error| reclaim::make_room(error, attempt))
+    }
+
+    /// The same, where there is room for it.
+    #[inline]
+    pub(super) fn with_host_block_at_once(
         &self,
         outcome: Outcome,
         contents: Contents,
@@ -179,8 +197,20 @@ impl SyncedMemory {
         Ok(next)
     }
 
-    /// The same outcome with a device block, unless there are no bytes, and that block if it is a new one.
+    /// The same outcome with a device block, unless there are no bytes, and that block if it is a new one. Where there
+    /// is no room for it, some is made.
     pub(super) fn with_device_block(
+        &self,
+        driver: &cuda::driver::Driver,
+        outcome: Outcome,
+        contents: Contents,
+    ) -> Result<(Outcome, Owned), Error> {
+        let attempt = || self.with_device_block_at_once(driver, outcome, contents);
+        attempt().or_else(|error| reclaim::make_room(error, attempt))
+    }
+
+    /// The same, where there is room for it.
+    pub(super) fn with_device_block_at_once(
         &self,
         driver: &cuda::driver::Driver,
         outcome: Outcome,

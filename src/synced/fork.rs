@@ -7,9 +7,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::table::NoClaim;
-use super::{TABLE, fast_path};
+use super::{MARKED, TABLE, fast_path};
 use crate::sync::forking;
-use crate::{ageing, calls, cuda, host};
+use crate::{ageing, calls, cuda, given_back, host};
 
 /// Sees to it that forks are watched. Done at the first claim: nothing happens at load.
 pub fn watch<T>() -> Result<(), NoClaim<T>> {
@@ -26,13 +26,15 @@ pub fn watch<T>() -> Result<(), NoClaim<T>> {
     Ok(())
 }
 
-/// Takes every lock, in this order: the table's shards, what is known of host blocks, what is kept of the driver's, and
-/// who keeps idle blocks.
+/// Takes every lock, in this order: the table's shards, the marks of what may be evicted, what was given back, what is
+/// known of host blocks, what is kept of the driver's, and who keeps idle blocks.
 ///
 /// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
 extern "C" fn prepare() {
     if !forking::is_this_thread() {
         TABLE.acquire();
+        MARKED.acquire();
+        given_back::acquire();
         host::acquire();
         cuda::acquire();
         ageing::acquire();
@@ -47,6 +49,7 @@ extern "C" fn parent() {
 extern "C" fn child() {
     if release() {
         TABLE.forget();
+        MARKED.forget_evictions();
         calls::forget();
         ageing::forget();
         if cuda::is_lost_in_child() {
@@ -64,6 +67,8 @@ fn release() -> bool {
         ageing::release();
         cuda::release();
         host::release();
+        given_back::release();
+        MARKED.release();
         TABLE.release();
     }
     held

@@ -4,13 +4,18 @@
 //! is served by one load and one compare; everything else claims the object in the [`table`] first.
 //!
 //! The object's life and what it looks like are here; `access` is how its data is made ready, `replace` how its
-//! blocks are exchanged and given back, `transfer` how copies go on in the background, `query` what can be asked.
+//! blocks are exchanged and given back, `transfer` how copies go on in the background, `query` what can be asked,
+//! `marks` and `evictable` which objects may be evicted, `reclaim` and `eviction` how they are when memory runs out.
 #![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
 mod access;
+pub mod evictable;
+mod eviction;
 pub(crate) mod fast_path;
 pub(crate) mod fork;
+mod marks;
 mod query;
+mod reclaim;
 mod replace;
 pub mod table;
 mod transfer;
@@ -24,6 +29,7 @@ use crate::error::{Cause, Error};
 use crate::head::{Head, Side};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
 use crate::{cuda, device, host, settings};
+use evictable::{Registry, Use};
 use table::{Identity, NoClaim, Patience};
 use word::Word;
 
@@ -55,6 +61,12 @@ static TABLE: table::Table<InFlight> = table::Table::new();
 #[cfg(loom)]
 loom::lazy_static! { static ref TABLE: table::Table<InFlight> = table::Table::new(); }
 
+/// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
+#[cfg(not(loom))]
+static MARKED: Registry = Registry::new();
+#[cfg(loom)]
+loom::lazy_static! { static ref MARKED: Registry = Registry::new(); }
+
 impl SyncedMemory {
     /// Makes an object of `bytes` in `storage`, as an out-of-line constructor does: nothing is allocated.
     ///
@@ -64,6 +76,7 @@ impl SyncedMemory {
         if let Some((stale, _)) = TABLE.purge(storage.addr().get()) {
             stale.abandon();
         }
+        MARKED.purge(storage.addr().get());
         // SAFETY: the caller guarantees it.
         unsafe { Self::construct_fresh(storage, bytes) };
     }
@@ -71,7 +84,7 @@ impl SyncedMemory {
     /// Whether nothing can be left of an earlier object at this address.
     #[inline]
     pub fn is_fresh(storage: NonNull<SyncedMemory>) -> bool {
-        TABLE.is_quiet(storage.addr().get())
+        TABLE.is_quiet(storage.addr().get()) && !MARKED.knows(storage.addr().get())
     }
 
     /// `construct`, where `is_fresh`.
@@ -95,7 +108,8 @@ impl SyncedMemory {
     pub fn destruct_untouched(&self) -> bool {
         // Relaxed: whoever destroys an object has seen all that others did with it.
         let word = Word(self.word.load(Ordering::Relaxed));
-        let untouched = TABLE.is_quiet(self.address()) && word.is_untouched();
+        let address = self.address();
+        let untouched = TABLE.is_quiet(address) && word.is_untouched() && !MARKED.knows(address);
         if untouched {
             self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         }
@@ -107,6 +121,8 @@ impl SyncedMemory {
     /// # Safety
     /// Nobody uses the object or its pointers any more.
     pub unsafe fn destruct(&self) -> Result<(), Error> {
+        // From here on nobody comes to evict it, and it stays as it is.
+        MARKED.purge(self.address());
         let word = self.load();
         if !TABLE.is_quiet(self.address()) {
             self.see_off(word);
@@ -211,11 +227,10 @@ impl SyncedMemory {
         self.claim(Patience::Wait, |_| None::<std::convert::Infallible>).map_err(refused)
     }
 
-    /// Ends a claim with an outcome: everybody sees both at once. Returns `side`'s address.
-    fn publish(&self, claim: Claim<'_>, outcome: Outcome, side: Side) -> *mut c_void {
+    /// Ends a claim with an outcome: everybody sees both at once.
+    fn publish(&self, claim: Claim<'_>, outcome: Outcome, means: Use) {
         let slow = claim.in_flight.is_some();
-        claim.publish(|| self.store(outcome, slow), || self.identity());
-        outcome.pointer(side)
+        claim.publish(|| self.store(outcome, self.mark_follows(outcome, means) || slow), || self.identity());
     }
 
     /// Makes an outcome visible. Done under the table's lock for this object.

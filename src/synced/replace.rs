@@ -4,6 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use super::evictable::Use;
 use super::word::Word;
 use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::error::Error;
@@ -82,7 +83,7 @@ impl SyncedMemory {
             Side::Host => Owned { device: None, ..owned },
             Side::Device => Owned { host: None, ..owned },
         };
-        self.publish(claim, next, side);
+        self.publish(claim, next, Use::None);
         // SAFETY: the object no longer refers to it, nor does the caller.
         unsafe { old.free() };
     }
@@ -101,11 +102,13 @@ impl SyncedMemory {
         self.finish(&mut claim)?;
         let old = self.owned(now.word);
         let larger = || {
+            let word = Word::NEW;
+            self.mark_follows_to(Outcome { host: None, device: None, word }, bytes, Use::Renews);
             self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.size.store(bytes, Ordering::Relaxed);
             // Relaxed: an untouched object leads nobody to a pointer; whoever touches it takes the lock.
-            self.word.store(Word::NEW.0, Ordering::Relaxed);
+            self.word.store(word.0, Ordering::Relaxed);
         };
         claim.publish(larger, || self.identity());
         // SAFETY: the object no longer refers to them, nor does the caller.

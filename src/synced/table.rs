@@ -118,6 +118,11 @@ impl<F: Copy> Table<F> {
         })
     }
 
+    /// Does `work` under the lock that publishing takes, whoever is at work on the object.
+    pub fn under_lock<R>(&self, object: usize, work: impl FnOnce() -> R) -> R {
+        self.shard(object).entries.with(|_| work())
+    }
+
     /// Claims an object for the calling thread, `owner`. While another thread is at work on it, waits;
     /// each time before claiming, `unless`, which is told whether there is an entry, may find that there is nothing
     /// left to do. Both closures are asked under the lock that publishing takes.

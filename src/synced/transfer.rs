@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 
+use super::evictable::Use;
 use super::table::{NoClaim, Patience};
 use super::{Claim, SyncedMemory, refused};
 use crate::cuda::{blocks, streams};
@@ -39,7 +40,7 @@ impl SyncedMemory {
                 }
             }
         }
-        self.publish(claim, next, Side::Device);
+        self.publish(claim, next, Use::None);
         Ok(())
     }
 
@@ -78,7 +79,7 @@ impl SyncedMemory {
                 head = Head::AtGpu;
             }
         }
-        self.publish(claim, next.with_head(head), Side::Host);
+        self.publish(claim, next.with_head(head), Use::None);
         Ok(())
     }
 
@@ -112,7 +113,7 @@ impl SyncedMemory {
         };
         self.finish(&mut claim)?;
         let now = self.now()?;
-        self.publish(claim, now, Side::Host);
+        self.publish(claim, now, Use::None);
         Ok(())
     }
 
@@ -131,7 +132,7 @@ impl SyncedMemory {
             Ok(true) => {
                 let head = self.completed(&mut claim, copy)?;
                 let now = self.now()?.with_head(head);
-                self.publish(claim, now, Side::Host);
+                self.publish(claim, now, Use::None);
                 Ok(true)
             }
             Err(trouble) => Err(self.failed(&mut claim, copy, trouble)),
@@ -160,7 +161,7 @@ impl SyncedMemory {
     }
 
     /// The head now that a copy has come to its end.
-    fn completed(&self, claim: &mut Claim<'_>, copy: InFlight) -> Result<Head, Error> {
+    pub(super) fn completed(&self, claim: &mut Claim<'_>, copy: InFlight) -> Result<Head, Error> {
         claim.in_flight = None;
         match copy.to {
             // A push made it SYNCED at once, and the device may have been written since.
@@ -170,7 +171,7 @@ impl SyncedMemory {
     }
 
     /// What a wait that failed leaves behind.
-    fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, trouble: Trouble) -> Error {
+    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, trouble: Trouble) -> Error {
         match trouble {
             Trouble::Unknown(error) => error,
             Trouble::Failed(error) => {
@@ -185,7 +186,7 @@ impl SyncedMemory {
     }
 
     /// Changes the head of a claimed object before its claim ends. Its slow bit stays until then.
-    fn set_head(&self, claim: &Claim<'_>, head: Head) {
+    pub(super) fn set_head(&self, claim: &Claim<'_>, head: Head) {
         claim.under_lock(|| {
             let word = self.load();
             let next = word.with_head(head);
@@ -203,7 +204,7 @@ impl SyncedMemory {
     }
 
     fn nothing_in_flight(&self, is_known: bool) -> Option<()> {
-        (!is_known && !self.load().is_slow()).then_some(())
+        (!is_known && (!self.load().is_slow() || self.is_marked())).then_some(())
     }
 }
 

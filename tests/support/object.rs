@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
 
 use syncedmem::ffi::c::access::*;
+use syncedmem::ffi::c::eviction::*;
 use syncedmem::ffi::c::query::*;
 use syncedmem::ffi::c::transfer::*;
 use syncedmem::ffi::status::syncedmem_status_t;
@@ -118,6 +119,20 @@ impl Storage {
 
     pub fn owns_gpu(&mut self) -> bool {
         flag(|out| unsafe { syncedmem_owns_gpu(self.mem(), out) })
+    }
+
+    pub fn set_evictable(&mut self, how: syncedmem_eviction_t) -> syncedmem_status_t {
+        unsafe { syncedmem_set_evictable(self.mem(), how as i32) }
+    }
+
+    pub fn evictable(&mut self) -> syncedmem_eviction_t {
+        let mut how = syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
+        assert_eq!(unsafe { syncedmem_get_evictable(self.mem(), &mut how) }, SYNCEDMEM_SUCCESS);
+        how
+    }
+
+    pub fn end_access(&mut self) -> syncedmem_status_t {
+        unsafe { syncedmem_end_access(self.mem()) }
     }
 
     /// The host side's bytes, which must be current.

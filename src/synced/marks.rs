@@ -1,0 +1,77 @@
+//! Objects that are marked as evictable, as their users see it: the mark, and the accesses that they end.
+
+use super::evictable::{Eviction, Use};
+use super::table::Identity;
+use super::{MARKED, Outcome, SyncedMemory, TABLE};
+use crate::error::{Cause, Error};
+use crate::head::Side;
+use crate::sync::Ordering;
+
+impl SyncedMemory {
+    /// Says what may be evicted of the object when memory runs out while it has no open access. Addresses that were
+    /// handed out before a first mark count for nothing.
+    pub fn set_evictable(&self, how: Eviction) -> Result<(), Error> {
+        self.head()?;
+        // An eviction finds the object by its address.
+        std::ptr::from_ref(self).expose_provenance();
+        let claim = self.claim_always()?;
+        let now = self.now()?;
+        if how == Eviction::Never {
+            MARKED.purge(self.address());
+        } else if !claim.under_lock(|| MARKED.mark(self.marked_identity(), how)) {
+            let (side, asked) = (Side::Host, size_of::<Identity>());
+            return Err(Error::OutOfMemory { side, asked, cause: Cause::Bookkeeping });
+        }
+        self.publish(claim, now, Use::None);
+        Ok(())
+    }
+
+    /// What may be evicted of the object.
+    pub fn evictable(&self) -> Result<Eviction, Error> {
+        self.head()?;
+        Ok(TABLE.under_lock(self.address(), || MARKED.how(self.marked_identity())))
+    }
+
+    /// Ends an access: one address that was handed out is not used any more.
+    pub fn end_access(&self) -> Result<(), Error> {
+        self.head()?;
+        if MARKED.is_empty() {
+            return Ok(());
+        }
+        match TABLE.under_lock(self.address(), || MARKED.end(self.marked_identity())) {
+            Some(false) => Err(Error::NoOpenAccess),
+            Some(true) | None => Ok(()),
+        }
+    }
+
+    /// Opens an access to the object if it is marked, and says whether it is. Asked under the table's lock.
+    pub(super) fn opens_access(&self) -> bool {
+        let identity = self.marked_identity();
+        !MARKED.is_empty() && MARKED.follow(identity, identity, Use::Opens)
+    }
+
+    /// Whether the object is marked. Asked under the table's lock.
+    pub(super) fn is_marked(&self) -> bool {
+        MARKED.how(self.marked_identity()) != Eviction::Never
+    }
+
+    /// Lets the object's mark follow to what it is about to become, and says whether it has one.
+    #[inline]
+    pub(super) fn mark_follows(&self, outcome: Outcome, means: Use) -> bool {
+        !MARKED.is_empty() && self.mark_follows_to(outcome, self.size.load(Ordering::Relaxed), means)
+    }
+
+    /// The same, where the size changes too.
+    #[cold]
+    pub(super) fn mark_follows_to(&self, outcome: Outcome, size: usize, means: Use) -> bool {
+        let [host, device] = [Side::Host, Side::Device].map(|side| outcome.pointer(side).addr());
+        let after = Identity { object: self.address(), host, device, size };
+        MARKED.follow(self.marked_identity(), after, means)
+    }
+
+    /// What tells the object from another at its address. An untouched one has no blocks, whatever its bytes say.
+    pub(super) fn marked_identity(&self) -> Identity {
+        let identity = self.identity();
+        if self.load().is_untouched() { Identity { host: 0, device: 0, ..identity } } else { identity }
+    }
+}
