@@ -68,6 +68,11 @@ pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_left_behind(failure.status)
 }
 
+/// Whether a failed question about an address says that the driver does not know it.
+pub fn is_unknown_address(failure: DriverFailure) -> bool {
+    failure.status == status::INVALID_VALUE
+}
+
 /// Whether nothing stands against the use of a driver: the process is not exiting, nor forked from one that had used it.
 pub fn may_be_used() -> bool {
     process::usable().is_ok()

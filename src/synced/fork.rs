@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::table::NoClaim;
 use super::{TABLE, fast_path};
+use crate::device::ring;
 use crate::sync::forking;
 use crate::{ageing, calls, cuda, host};
 
@@ -26,14 +27,15 @@ pub fn watch<T>() -> Result<(), NoClaim<T>> {
     Ok(())
 }
 
-/// Takes every lock, in this order: the table's shards, what is known of host blocks, what is kept of the driver's, and
-/// who keeps idle blocks.
+/// Takes every lock, in this order: the table's shards, what is known of host blocks, the rings of copies, what is
+/// kept of the driver's, and who keeps idle blocks.
 ///
 /// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
 extern "C" fn prepare() {
     if !forking::is_this_thread() {
         TABLE.acquire();
         host::acquire();
+        ring::acquire();
         cuda::acquire();
         ageing::acquire();
         forking::begin();
@@ -63,6 +65,7 @@ fn release() -> bool {
         forking::end();
         ageing::release();
         cuda::release();
+        ring::release();
         host::release();
         TABLE.release();
     }
