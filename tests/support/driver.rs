@@ -64,6 +64,7 @@ functions! {
         cuMemFreeHost(address: *mut c_void) -> c_int;
         cuMemHostGetFlags(flags: *mut c_uint, address: *mut c_void) -> c_int;
         cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> c_int;
+        cuMemcpyAsync(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int;
         cuMemcpy(to: Address, from: Address, bytes: usize) -> c_int;
         cuPointerGetAttribute(value: *mut c_void, attribute: c_int, address: Address) -> c_int;
     }
