@@ -14,6 +14,7 @@ mod left;
 mod load;
 pub mod pool;
 mod process;
+pub mod registering;
 mod runtime;
 mod shelf;
 pub mod source;
@@ -26,7 +27,7 @@ use std::sync::OnceLock;
 use crate::error::{DriverFailure, Error, WhyNot};
 use crate::text::Text;
 use driver::Driver;
-pub use process::is_lost_in_child;
+pub use process::{background, is_lost_in_child};
 
 /// The driver, or why there is none. It stays mapped for ever.
 static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();

@@ -64,6 +64,10 @@ pub enum Error {
     },
     /// An asynchronous pull was asked of an object that has no data yet.
     NothingToPull,
+    /// An object's host memory was to be page-locked, and there is none.
+    NothingToPin,
+    /// Another object has a shorter range from the same address page-locked.
+    PinnedInPart,
     /// This thread is already inside an operation on the same object.
     Reentered,
     /// A bug of this library, caught before it could leave it.
@@ -142,6 +146,14 @@ impl fmt::Display for Error {
             ),
             Error::NothingToPull => f.write_str(
                 "there is no data on the device to pull: the head is UNINITIALIZED; call mutable_gpu_data first",
+            ),
+            Error::NothingToPin => f.write_str(
+                "the object has no host memory to page-lock; touch its host side first (syncedmem_cpu_data or \
+                 syncedmem_overwrite_cpu_data), or lend it yours (syncedmem_set_cpu_data)",
+            ),
+            Error::PinnedInPart => f.write_str(
+                "another object has a shorter part of this memory page-locked; unpin that one first, or pin the longer \
+                 one before it",
             ),
             Error::Reentered => f.write_str(
                 "this thread is already inside an operation on the same object; let that operation return first",

@@ -109,6 +109,14 @@ pub fn stage_from() -> usize {
     least(&STAGE_FROM, 8 << 20)
 }
 
+/// From how many bytes on a pageable block that keeps crossing is registered where it is; 0 for never.
+pub static REGISTER_FROM: Amount = Amount::new(c"SYNCEDMEM_REGISTER_FROM", "4M");
+
+/// That number.
+pub fn register_from() -> usize {
+    least(&REGISTER_FROM, 4 << 20)
+}
+
 /// How long a block may lie idle.
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
 

@@ -144,6 +144,7 @@ impl Gpu {
         self.control().simcuda_clear_faults();
         self.control().simcuda_set_lag(0);
         self.control().simcuda_release_streams();
+        self.control().simcuda_release_registrations();
         self.control().simcuda_clear_log();
     }
 

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
 
 use syncedmem::ffi::c::access::*;
+use syncedmem::ffi::c::pinning::*;
 use syncedmem::ffi::c::query::*;
 use syncedmem::ffi::c::transfer::*;
 use syncedmem::ffi::status::syncedmem_status_t;
@@ -92,6 +93,14 @@ impl Storage {
 
     pub fn wait(&mut self) -> syncedmem_status_t {
         unsafe { syncedmem_wait(self.mem()) }
+    }
+
+    pub fn pin(&mut self) -> syncedmem_status_t {
+        unsafe { syncedmem_pin(self.mem()) }
+    }
+
+    pub fn unpin(&mut self) -> syncedmem_status_t {
+        unsafe { syncedmem_unpin(self.mem()) }
     }
 
     pub fn is_ready(&mut self) -> Result<bool, syncedmem_status_t> {

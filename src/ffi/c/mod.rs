@@ -7,6 +7,7 @@ pub mod caffe_host;
 pub mod cuda;
 pub mod errors;
 pub mod object;
+pub mod pinning;
 mod pointers;
 pub mod policy;
 pub mod pools;
