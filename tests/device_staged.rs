@@ -49,14 +49,6 @@ fn gpu_with_a_ring() -> Option<Gpu> {
     Some(gpu)
 }
 
-/// As `assert_bytes`, and fast where all is well.
-#[track_caller]
-fn assert_same(are: &[u8], should_be: &[u8], what: &dyn std::fmt::Display) {
-    if are != should_be {
-        assert_bytes(are, should_be, what);
-    }
-}
-
 fn at_cpu(contents: &[u8]) -> Object {
     let mut object = Object::new(contents.len());
     object.fill_host(contents);
@@ -79,12 +71,12 @@ fn every_byte_arrives_whatever_the_size_and_the_direction() {
             gpu.control().simcuda_clear_log();
             let device = object.mutable_gpu_data().unwrap().addr();
             assert_eq!(pieces(&gpu, c"HtoD"), (bytes.div_ceil(SLOT), 0), "{bytes}");
-            assert_same(&gpu.read(device, bytes), &there, &bytes);
+            assert_bytes(&gpu.read(device, bytes), &there, &bytes);
             gpu.write(device, &back);
             gpu.control().simcuda_clear_log();
             let host = object.cpu_data().unwrap();
             assert_eq!(pieces(&gpu, c"DtoH"), (bytes.div_ceil(SLOT), 0), "{bytes}");
-            assert_same(unsafe { std::slice::from_raw_parts(host, bytes) }, &back, &bytes);
+            assert_bytes(unsafe { std::slice::from_raw_parts(host, bytes) }, &back, &bytes);
         }
     });
 }
@@ -102,12 +94,12 @@ fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
         assert_eq!(object.set_cpu_data(buffer[100..].as_mut_ptr()), SYNCEDMEM_SUCCESS);
         let device = object.mutable_gpu_data().unwrap().addr();
         assert_eq!(pieces(&gpu, c"HtoD"), (3, 0));
-        assert_same(&gpu.read(device, bytes), &there, &"to the device");
+        assert_bytes(&gpu.read(device, bytes), &there, &"to the device");
         gpu.write(device, &back);
         object.cpu_data().unwrap();
         assert_eq!(pieces(&gpu, c"DtoH"), (3, 0));
         drop(object);
-        assert_same(&buffer[100..][..bytes], &back, &"to the host");
+        assert_bytes(&buffer[100..][..bytes], &back, &"to the host");
         assert!(buffer[..100].iter().chain(&buffer[bytes + 100..]).all(|&byte| byte == 0xEE));
     });
 }
@@ -124,10 +116,10 @@ fn bytes_arrive_where_one_processor_does_all() {
         let contents = noise(3, 5 * SLOT + 13);
         let mut object = at_cpu(&contents);
         let device = object.mutable_gpu_data().unwrap().addr();
-        assert_same(&gpu.read(device, contents.len()), &contents, &"");
+        assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
         assert!(object.overwrite_cpu_data().is_ok() && object.overwrite_gpu_data().is_ok());
         gpu.write(device, &contents);
-        assert_same(&object.host_bytes(contents.len()), &contents, &"");
+        assert_bytes(&object.host_bytes(contents.len()), &contents, &"");
     });
 }
 
@@ -170,7 +162,7 @@ fn what_the_caller_has_page_locked_is_copied_as_it_is() {
         gpu.control().simcuda_clear_log();
         let device = object.gpu_data().unwrap();
         assert_eq!(pieces(&gpu, c"HtoD"), (1, 1));
-        assert_same(&gpu.read(device.addr(), SLOT), &contents, &"");
+        assert_bytes(&gpu.read(device.addr(), SLOT), &contents, &"");
     });
 }
 
@@ -189,10 +181,10 @@ fn bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once(
         // Past everybody's streams: it is all there.
         let mut there = vec![0u8; contents.len()];
         assert_eq!(gpu.control().simcuda_read(device as u64, there.as_mut_ptr().cast(), there.len()), 0);
-        assert_same(&there, &contents, &"to the device");
+        assert_bytes(&there, &contents, &"to the device");
         object.overwrite_gpu_data().unwrap();
         gpu.write(device, &contents);
-        assert_same(&object.host_bytes(contents.len()), &contents, &"to the host");
+        assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
     });
 }
 
@@ -226,7 +218,7 @@ fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
         gpu.control().simcuda_release_streams();
         ended
     });
-    assert_same(&object.host_bytes(SLOT + 1), &noise(1, SLOT + 1), &"");
+    assert_bytes(&object.host_bytes(SLOT + 1), &noise(1, SLOT + 1), &"");
     gpu.within(0, || assert_eq!(gpu.cuStreamDestroy_v2(stream), 0));
     ended
 }
@@ -256,11 +248,11 @@ fn several_threads_copy_at_once_and_one_ring_serves() {
                         let contents = noise(thread * 10 + round, SLOT + 77);
                         let mut object = at_cpu(&contents);
                         let device = object.mutable_gpu_data().unwrap().addr();
-                        assert_same(&gpu.read(device, contents.len()), &contents, &"to the device");
+                        assert_bytes(&gpu.read(device, contents.len()), &contents, &"to the device");
                         object.overwrite_cpu_data().unwrap();
                         object.overwrite_gpu_data().unwrap();
                         gpu.write(device, &contents);
-                        assert_same(&object.host_bytes(contents.len()), &contents, &"to the host");
+                        assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
                     }
                 });
             }
@@ -279,7 +271,7 @@ fn each_context_has_a_ring_of_its_own() {
             let contents = noise(1, SLOT + 1);
             let mut object = at_cpu(&contents);
             let device = gpu.within(1, || object.gpu_data().unwrap().addr());
-            assert_same(&gpu.read(device, contents.len()), &contents, &"");
+            assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
             assert_eq!(gpu.account().pinned_blocks, rings + 1);
             let used = |call: &Call| {
                 call.function == "cuMemcpyAsync" && call.field("ctx") != Some(&format!("{:?}", gpu.primary(1)))
@@ -302,7 +294,7 @@ fn where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it() {
             gpu.control().simcuda_clear_log();
             let device = object.gpu_data().unwrap().addr();
             assert_eq!(pieces(&gpu, c"HtoD"), (1, 1), "{bytes}");
-            assert_same(&gpu.read(device, bytes), &contents, &bytes);
+            assert_bytes(&gpu.read(device, bytes), &contents, &bytes);
         }
         assert_eq!(gpu.calls_of(c"cuMemHostAlloc"), 0, "it was asked again and again");
     });
@@ -322,7 +314,7 @@ fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
             gpu.control().simcuda_clear_log();
             let device = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
             assert_eq!(pieces(&gpu, c"HtoD"), (3, 0));
-            assert_same(&gpu.read(device.addr(), contents.len()), &contents, &round);
+            assert_bytes(&gpu.read(device.addr(), contents.len()), &contents, &round);
             assert_eq!(gpu.account().pinned_blocks, 1);
         }
         gpu.count_anew();
@@ -389,9 +381,9 @@ fn every_fault(
                 assert!(operation(&mut object).is_ok(), "{what}: {}", last_error());
             }
             assert_eq!(object.head(), 3, "{what}");
-            assert_same(&object.host_bytes(contents.len()), contents, &what);
+            assert_bytes(&object.host_bytes(contents.len()), contents, &what);
             let device = object.gpu_data().unwrap().addr();
-            assert_same(&gpu.read(device, contents.len()), contents, &what);
+            assert_bytes(&gpu.read(device, contents.len()), contents, &what);
             faults += 1;
         }
     }
@@ -443,7 +435,7 @@ fn a_copy_that_fails_leaves_nothing_in_flight() {
         // What was on its way has arrived: what is written now stays.
         let mine = vec![0x5A_u8; 1000];
         assert_eq!(gpu.control().simcuda_write(device as u64, mine.as_ptr().cast(), 1000), 0);
-        assert_same(&gpu.read(device, 1000), &mine, &"");
+        assert_bytes(&gpu.read(device, 1000), &mine, &"");
     });
 }
 
