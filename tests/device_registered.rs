@@ -144,14 +144,23 @@ fn what_is_small_lent_or_page_locked_is_never_registered_unasked() {
 #[test]
 fn nothing_is_registered_unasked_where_the_environment_says_so() {
     let name = "nothing_is_registered_unasked_where_the_environment_says_so";
-    in_a_process_with_a_driver(name, &[UNSTAGED, ("SYNCEDMEM_REGISTER_FROM", "0")], || {
-        let Some(gpu) = simulated_gpu() else { return };
-        let mut object = filled(LARGE);
-        cross(&mut object, 5);
-        // To ask for it is something else.
-        assert_eq!((gpu.calls_of(c"cuMemHostRegister_v2"), object.pin()), (0, SYNCEDMEM_SUCCESS));
-        assert!(object.is_pinned());
-    });
+    // What others may have to free with free() is left alone, too.
+    for environment in [("SYNCEDMEM_REGISTER_FROM", "0"), ("SYNCEDMEM_HOST_BLOCKS", "malloc")] {
+        in_a_process_with_a_driver(name, &[UNSTAGED, environment], || {
+            let Some(gpu) = simulated_gpu() else { return };
+            let mut object = filled(LARGE);
+            cross(&mut object, 5);
+            // Had it been due, the thread would be at it, or done.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert_eq!((gpu.calls_of(c"cuMemHostRegister_v2"), registered(&gpu)), (0, 0));
+            // To ask for it is something else.
+            assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+            assert!(object.is_pinned());
+        });
+        if inside() {
+            return;
+        }
+    }
 }
 
 #[test]
@@ -286,8 +295,12 @@ fn a_child_leaves_its_parents_registrations_alone() {
 #[test]
 fn the_exit_of_the_process_waits_for_a_registration_and_ends_none() {
     let name = "the_exit_of_the_process_waits_for_a_registration_and_ends_none";
-    // The simulated driver ends a process that calls it after its own exit handler.
+    // The simulated driver ends a process that calls it after its own exit handler. This one is called after that.
+    extern "C" fn give_time() {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
     let errors = in_a_process_with_a_driver(name, &[UNSTAGED], || {
+        assert_eq!(unsafe { libc::atexit(give_time) }, 0);
         let Some(gpu) = simulated_gpu() else { return };
         std::mem::forget(registered_by_crossing(&gpu));
         let mut object = filled(LARGE);
