@@ -67,6 +67,8 @@ static void null_handles(void) {
   INVALID(syncedmem_async_gpu_push(NULL, NULL), "mem is NULL");
   INVALID(syncedmem_async_cpu_pull(NULL, NULL), "mem is NULL");
   INVALID(syncedmem_wait(NULL), "mem is NULL");
+  INVALID(syncedmem_pin(NULL), "mem is NULL");
+  INVALID(syncedmem_unpin(NULL), "mem is NULL");
   INVALID(syncedmem_is_ready(NULL, &answer), "mem is NULL");
   INVALID(syncedmem_device_ordinal(NULL, &ordinal), "mem is NULL");
   INVALID(syncedmem_is_pinned(NULL, &answer), "mem is NULL");
@@ -301,6 +303,8 @@ static void every_use_is_refused(syncedmem_t *mem) {
   DEAD(syncedmem_async_gpu_push(mem, NULL));
   DEAD(syncedmem_async_cpu_pull(mem, NULL));
   DEAD(syncedmem_wait(mem));
+  DEAD(syncedmem_pin(mem));
+  DEAD(syncedmem_unpin(mem));
   DEAD(syncedmem_is_ready(mem, &answer));
   DEAD(syncedmem_device_ordinal(mem, &ordinal));
   DEAD(syncedmem_is_pinned(mem, &answer));

@@ -770,14 +770,16 @@ syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
                                             int *ordinal);
 
 /**
- * Writes to `*pinned` whether the object has a host block that this library page-locked.
+ * Writes to `*pinned` whether the object has host memory that this library page-locked: a block that was made so, memory
+ * of `syncedmem_pin`, or a large block that was registered because it kept being copied.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
  *
  * # Safety
  * `mem` is NULL or a handle; `pinned` is NULL or writable.
  */
-syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
+syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem,
+                                       bool *pinned);
 
 /**
  * Writes to `*owns` whether the object has a host block that it frees: not one that was given with
@@ -800,6 +802,38 @@ syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns)
  * `mem` is NULL or a handle; `owns` is NULL or writable.
  */
 syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
+
+/**
+ * Page-locks the object's host memory where it is: what `syncedmem_set_cpu_data` lent, or a pageable block of its own. Its
+ * address and its contents stay, and copies to and from it go at the speed of page-locked memory. It takes long (1 to 3
+ * GB/s, once), so it is for memory that is copied again and again. Nothing is done where the memory is page-locked already;
+ * what somebody else page-locked stays theirs to undo.
+ *
+ * It ends with `syncedmem_unpin`, and by itself when the object lets that memory go: when its host side is set to other
+ * memory or released, when it grows or ends. Memory that was lent must not be freed before. Objects to which the same address
+ * was lent share it: the last one ends it. The driver refuses to copy memory of which only a part is page-locked: page-lock
+ * the longest first, and have no copies of overlapping memory at other addresses in flight when it ends.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (there is no host memory yet, or a shorter part
+ * of it is page-locked for another object), `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`), `DRIVER`, `PENDING`, `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; memory that was lent stays until the object lets it go.
+ */
+syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
+
+/**
+ * Undoes `syncedmem_pin`, after what the object has in flight. A large block of the object's own that was page-locked
+ * because it kept being copied is pageable again, too, and stays so. Where nothing was done, nothing is undone; a block that
+ * was made page-locked stays so.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING` (the memory is page-locked still),
+ * `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle.
+ */
+syncedmem_status_t syncedmem_unpin(struct syncedmem_t *mem);
 
 /**
  * Gives the idle blocks of a kind of memory, a `syncedmem_memory_t`, back to the system or the driver. Data of objects is

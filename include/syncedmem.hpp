@@ -210,7 +210,14 @@ class SyncedMemory {
     return ordinal;
   }
 
-  /// Whether there is a host block and it is page-locked.
+  /// Page-locks the host memory where it is, until unpin, or until the object lets that memory go. Memory that was lent
+  /// with set_cpu_data must stay until then. Throws out_of_memory, error (NO_GPU, INVALID_STATE).
+  void pin() { check(syncedmem_pin(handle_)); }
+
+  /// Undoes pin. Throws error (NO_GPU).
+  void unpin() { check(syncedmem_unpin(handle_)); }
+
+  /// Whether there is host memory that is page-locked by this library.
   bool is_pinned() const { return asked(syncedmem_is_pinned); }
 
   /// Whether there is a host block that the object will free.

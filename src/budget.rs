@@ -65,6 +65,11 @@ pub fn admit_pinned(bytes: usize) -> bool {
     PINNED.fetch_update(Relaxed, Relaxed, more).is_ok()
 }
 
+/// Counts `bytes` more, which came with those that were admitted: to the end of their last page.
+pub fn add_pinned(bytes: usize) {
+    PINNED.fetch_add(bytes as u64, Relaxed);
+}
+
 /// Takes that back: they are not page-locked any more, or could not be.
 pub fn withdraw_pinned(bytes: usize) {
     let less = |now: u64| Some(now.saturating_sub(bytes as u64));

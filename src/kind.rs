@@ -1,7 +1,5 @@
 //! The three kinds of memory that blocks are made of.
 
-use crate::head::Side;
-
 /// A kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -16,12 +14,4 @@ pub enum Kind {
 impl Kind {
     /// Every kind.
     pub const ALL: [Kind; 3] = [Kind::Pageable, Kind::Pinned, Kind::Device];
-
-    /// The kind of the driver's memory of one side.
-    pub fn of(side: Side) -> Kind {
-        match side {
-            Side::Host => Kind::Pinned,
-            Side::Device => Kind::Device,
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! The idle blocks of every kind, as one.
 
+use crate::device::ring;
 use crate::kind::Kind;
 use crate::{budget, cuda, host};
 
@@ -7,7 +8,11 @@ use crate::{budget, cuda, host};
 pub fn give_back_idle(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => host::pool::give_back_all(),
-        Kind::Pinned | Kind::Device => cuda::pool::give_back_all(kind),
+        Kind::Pinned => {
+            ring::give_back();
+            cuda::pool::give_back_all(kind)
+        }
+        Kind::Device => cuda::pool::give_back_all(kind),
     }
 }
 

@@ -185,11 +185,12 @@ impl Gate {
     }
 }
 
-#[cfg(not(loom))]
 #[expect(unsafe_code, reason = "futex(2)")]
-mod futex {
-    use super::AtomicU32;
+pub(crate) mod futex {
+    // Not loom's: a model does not sleep.
+    use std::sync::atomic::AtomicU32;
 
+    /// Sleeps while `word` is `expected`, until it is woken or for no reason at all.
     pub fn wait(word: &AtomicU32, expected: u32) {
         const OPERATION: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
         let forever = std::ptr::null::<libc::timespec>();
@@ -197,6 +198,7 @@ mod futex {
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), OPERATION, expected, forever) };
     }
 
+    /// Wakes everybody who sleeps on `word`.
     pub fn wake_all(word: &AtomicU32) {
         const OPERATION: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
         // SAFETY: the address is only a name here.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The files that the header is made from, in its order.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "ffi/status.rs",
     "ffi/c/errors.rs",
     "ffi/c/cuda.rs",
@@ -12,6 +12,7 @@ const SOURCES: [&str; 13] = [
     "ffi/c/transfer.rs",
     "ffi/c/eviction.rs",
     "ffi/c/query.rs",
+    "ffi/c/pinning.rs",
     "ffi/c/pools.rs",
     "ffi/caffe/callback.rs",
     "caffe_mode/callback.rs",

@@ -104,6 +104,7 @@ pub extern "C" fn simcuda_reset() {
     }
     guard.epoch += 1;
     guard.held = false;
+    guard.registrations_held = false;
     guard.lag = settings::lag();
     guard.memory.clear();
     guard.violations.clear();
@@ -150,6 +151,22 @@ pub extern "C" fn simcuda_hold_streams() {
 pub extern "C" fn simcuda_release_streams() {
     state().held = false;
     CHANGED.raise();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_hold_registrations() {
+    state().registrations_held = true;
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_release_registrations() {
+    state().registrations_held = false;
+    CHANGED.raise();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_waiting_registrations() -> usize {
+    state().registrations_waiting
 }
 
 #[unsafe(no_mangle)]

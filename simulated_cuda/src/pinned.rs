@@ -10,7 +10,7 @@ use crate::abi::{
 use crate::block::{self, Memory};
 use crate::log::{Call, enter};
 use crate::space;
-use crate::state::state;
+use crate::state::{CHANGED, state};
 
 /// PORTABLE, DEVICEMAP, WRITECOMBINED.
 const ALLOC_FLAGS: c_uint = 7;
@@ -98,7 +98,13 @@ pub extern "C" fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: c_
     enter("cuMemHostRegister_v2", |call| {
         call.hex("ptr", address);
         call.number("bytes", bytes);
+        // To register takes long: a test may say when it begins.
         let mut state = state();
+        state.registrations_waiting += 1;
+        while state.registrations_held {
+            state = CHANGED.wait(state);
+        }
+        state.registrations_waiting -= 1;
         let context = state.current()?;
         let end = address.checked_add(bytes).ok_or(INVALID_VALUE)?;
         if address == 0 || bytes == 0 || flags & !REGISTER_FLAGS != 0 {

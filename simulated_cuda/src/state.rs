@@ -48,6 +48,9 @@ pub struct State {
     pub blocks: BTreeMap<Address, Arc<Block>>,
     pub violations: Vec<String>,
     pub held: bool,
+    /// Whether nothing is registered, and how many calls wait for that.
+    pub registrations_held: bool,
+    pub registrations_waiting: usize,
     pub lag: Duration,
     /// Bytes of host memory that are page-locked.
     pub pinned: usize,
@@ -68,6 +71,8 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         blocks: BTreeMap::new(),
         violations: Vec::new(),
         held: false,
+        registrations_held: false,
+        registrations_waiting: 0,
         lag: settings::lag(),
         pinned: 0,
         memory: BTreeMap::new(),

@@ -122,8 +122,9 @@ fn fresh(
             return Err(if is_full { out_of_memory(driver, device, bytes) } else { failure.into() });
         }
     };
-    if side == Side::Device {
-        pool::look(driver, device);
+    match side {
+        Side::Host => budget::add_pinned(room - bytes),
+        Side::Device => pool::look(driver, device),
     }
     let id = source::number(driver, driver::address(address.as_ptr())).unwrap_or(0);
     Ok((address, Record { side, context: within.context, device, bytes: room, holder, unsettled, source, id }))

@@ -14,6 +14,7 @@ mod left;
 mod load;
 pub mod pool;
 mod process;
+pub mod registering;
 mod runtime;
 mod shelf;
 pub mod source;
@@ -26,7 +27,7 @@ use std::sync::OnceLock;
 use crate::error::{DriverFailure, Error, WhyNot};
 use crate::text::Text;
 use driver::Driver;
-pub use process::is_lost_in_child;
+pub use process::{background, is_lost_in_child};
 
 /// The driver, or why there is none. It stays mapped for ever.
 static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();
@@ -66,6 +67,11 @@ fn find() -> Result<&'static Driver, WhyNot> {
 /// Whether a failure says that nothing runs any more in the context of the call that failed.
 pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_left_behind(failure.status)
+}
+
+/// Whether a failed question about an address says that the driver does not know it.
+pub fn is_unknown_address(failure: DriverFailure) -> bool {
+    failure.status == status::INVALID_VALUE
 }
 
 /// Whether nothing stands against the use of a driver: the process is not exiting, nor forked from one that had used it.

@@ -3,6 +3,9 @@
 //! Copies and fills are ordered as `cudaMemcpy` and `cudaMemset` on the legacy default stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
+mod crew;
+pub mod ring;
+mod staged;
 pub mod transfer;
 
 use std::ffi::{c_int, c_void};
@@ -17,6 +20,7 @@ use crate::cuda::driver::{self, Driver};
 use crate::error::{DriverFailure, Error};
 use crate::head::{Contents, Side};
 use crate::text::{Text, to_stderr};
+use staged::Staged;
 
 /// A device block as an object holds it.
 #[derive(Clone, Copy, Debug)]
@@ -121,11 +125,15 @@ pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Erro
         // What cannot be found out is not counted.
         let _ = note_mismatch(driver, &within, before);
     }
-    let (to, from) = ends.addresses();
     // SAFETY: the caller guarantees it.
-    unsafe { driver.copy(to, from, bytes) }?;
+    let staged = unsafe { staged::copy(driver, &within, ends, bytes) }?;
+    if staged == Staged::No {
+        let (to, from) = ends.addresses();
+        // SAFETY: the caller guarantees it.
+        unsafe { driver.copy(to, from, bytes) }?;
+    }
     // Any other copy is done when it returns, and came after what the stream had.
-    let goes_on = ends.to == Side::Device && !ends.pinned;
+    let goes_on = ends.to == Side::Device && !ends.pinned && staged == Staged::No;
     if unsettled != goes_on {
         blocks::note_unsettled(ends.device, goes_on);
     }

@@ -66,6 +66,10 @@ pub enum Error {
     NothingToPull,
     /// An access was to be ended of an object that has none open.
     NoOpenAccess,
+    /// An object's host memory was to be page-locked, and there is none.
+    NothingToPin,
+    /// Another object has a shorter range from the same address page-locked.
+    PinnedInPart,
     /// This thread is already inside an operation on the same object.
     Reentered,
     /// A bug of this library, caught before it could leave it.
@@ -148,6 +152,14 @@ impl fmt::Display for Error {
             Error::NoOpenAccess => f.write_str(
                 "no access to the object is open: each address that cpu_data, gpu_data and their like hand out opens \
                  one, to be ended once; set_evictable begins with none, whatever was handed out before",
+            ),
+            Error::NothingToPin => f.write_str(
+                "the object has no host memory to page-lock; touch its host side first (syncedmem_cpu_data or \
+                 syncedmem_overwrite_cpu_data), or lend it yours (syncedmem_set_cpu_data)",
+            ),
+            Error::PinnedInPart => f.write_str(
+                "another object has a shorter part of this memory page-locked; unpin that one first, or pin the longer \
+                 one before it",
             ),
             Error::Reentered => f.write_str(
                 "this thread is already inside an operation on the same object; let that operation return first",

@@ -55,9 +55,12 @@ impl From<Error> for syncedmem_status_t {
             Error::InvalidHandle => SYNCEDMEM_ERROR_INVALID_HANDLE,
             Error::OutOfMemory { .. } => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
             Error::NoGpu { .. } => SYNCEDMEM_ERROR_NO_GPU,
-            Error::NotRedundant { .. } | Error::NotAtCpu { .. } | Error::NothingToPull | Error::NoOpenAccess => {
-                SYNCEDMEM_ERROR_INVALID_STATE
-            }
+            Error::NotRedundant { .. }
+            | Error::NotAtCpu { .. }
+            | Error::NothingToPull
+            | Error::NothingToPin
+            | Error::PinnedInPart
+            | Error::NoOpenAccess => SYNCEDMEM_ERROR_INVALID_STATE,
             Error::Driver(_) | Error::DeviceReset => SYNCEDMEM_ERROR_DRIVER,
             Error::Pending(_) => SYNCEDMEM_ERROR_PENDING,
             Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,

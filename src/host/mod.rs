@@ -9,6 +9,7 @@ mod pinned;
 pub mod pool;
 mod recent;
 mod records;
+pub mod registration;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -141,6 +142,10 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
         unsafe { pinned::free(address, bytes, holder) };
         return;
     }
+    let block = Owned { address, bytes, pinned, holder };
+    if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
+        return;
+    }
     stats::removed(address, bytes);
     match records::take(address) {
         Some(mapping) if pool::keep(Source::Mapped(mapping), bytes) => (),
@@ -153,6 +158,7 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
 
 /// Holds what is known of host blocks still, until `release`: for fork.
 pub fn acquire() {
+    registration::acquire();
     records::acquire();
     pool::acquire();
 }
@@ -161,6 +167,7 @@ pub fn acquire() {
 pub fn release() {
     pool::release();
     records::release();
+    registration::release();
 }
 
 /// What Caffe's `CaffeMallocHost` hands out, with any contents: page-locked memory in GPU mode, which `cudaFreeHost`

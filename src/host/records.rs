@@ -28,6 +28,11 @@ pub fn keep(mapping: Mapping) -> Option<NonNull<c_void>> {
     kept
 }
 
+/// Whether the block at `address` is a mapping.
+pub fn knows(address: NonNull<c_void>) -> bool {
+    RECORDS.with(|records| records.contains_key(&address.addr().get()))
+}
+
 /// Takes out the record of the block at `address`, if it has one.
 pub fn take(address: NonNull<c_void>) -> Option<Mapping> {
     // Mappings begin on pages: most blocks of malloc's need not be looked for.

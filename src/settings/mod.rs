@@ -101,6 +101,22 @@ pub static PINNED_POOL: Amount = Amount::new(c"SYNCEDMEM_PINNED_POOL", "the defa
 pub static DEVICE_POOL: Amount = Amount::new(c"SYNCEDMEM_DEVICE_POOL", "the default");
 /// The most bytes that may be page-locked in all.
 pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
+/// From how many bytes on pageable memory is copied through page-locked slots; 0 for never.
+pub static STAGE_FROM: Amount = Amount::new(c"SYNCEDMEM_STAGE_FROM", "8M");
+
+/// That number: by default a careful one, of two slots, which no GPU has been measured for.
+pub fn stage_from() -> usize {
+    least(&STAGE_FROM, 8 << 20)
+}
+
+/// From how many bytes on a pageable block that keeps crossing is registered where it is; 0 for never.
+pub static REGISTER_FROM: Amount = Amount::new(c"SYNCEDMEM_REGISTER_FROM", "4M");
+
+/// That number.
+pub fn register_from() -> usize {
+    least(&REGISTER_FROM, 4 << 20)
+}
+
 /// How long a block may lie idle.
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
 
@@ -138,6 +154,14 @@ pub fn changed() {
 /// Whether an event is enough to hand a block out again.
 pub fn reuses_by_event() -> bool {
     REUSE.get() == 1
+}
+
+/// From how many bytes on something is done, where 0 says that it never is.
+fn least(from: &Amount, default: u64) -> usize {
+    match from.get() {
+        Some(0) => usize::MAX,
+        from => from.unwrap_or(default) as usize,
+    }
 }
 
 /// The value of an environment variable; an empty one counts as not set.

@@ -171,7 +171,7 @@ impl SyncedMemory {
             next,
             Owned {
                 host: owned.then_some(host::Owned { address, bytes, pinned, holder: self.address() }),
-                device: None,
+                ..Owned::default()
             },
         ))
     }
@@ -225,7 +225,7 @@ impl SyncedMemory {
         let block = device::allocate(driver, bytes, contents, self.address())?;
         let word = outcome.word.with_device(true, Some(block.ordinal));
         let next = Outcome { device: Some(block.address), word, ..outcome };
-        Ok((next, Owned { host: None, device: Some((block.address, self.address())) }))
+        Ok((next, Owned { device: Some((block.address, self.address())), ..Owned::default() }))
     }
 
     #[inline]
@@ -236,7 +236,8 @@ impl SyncedMemory {
     /// The ends of a copy to the side `to`, for an object as `outcome` says.
     pub(super) fn ends(&self, outcome: Outcome, device: NonNull<c_void>, host: NonNull<c_void>, to: Side) -> Ends {
         let owner = outcome.word.owns_device().then_some(self.address());
-        Ends { device, host, to, owner, pinned: outcome.word.is_pinned() }
+        let pinned = outcome.word.is_pinned() || self.is_registered(outcome, device, host);
+        Ends { device, host, to, owner, pinned }
     }
 
     /// What is looked at where even data that is current is not handed out at once.

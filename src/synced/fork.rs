@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::table::NoClaim;
 use super::{MARKED, TABLE, fast_path};
+use crate::device::ring;
 use crate::sync::forking;
 use crate::{ageing, calls, cuda, given_back, host};
 
@@ -27,7 +28,7 @@ pub fn watch<T>() -> Result<(), NoClaim<T>> {
 }
 
 /// Takes every lock, in this order: the table's shards, the marks of what may be evicted, what was given back, what is
-/// known of host blocks, what is kept of the driver's, and who keeps idle blocks.
+/// known of host blocks, the rings of copies, what is kept of the driver's, and who keeps idle blocks.
 ///
 /// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
 extern "C" fn prepare() {
@@ -36,6 +37,7 @@ extern "C" fn prepare() {
         MARKED.acquire();
         given_back::acquire();
         host::acquire();
+        ring::acquire();
         cuda::acquire();
         ageing::acquire();
         forking::begin();
@@ -66,6 +68,7 @@ fn release() -> bool {
         forking::end();
         ageing::release();
         cuda::release();
+        ring::release();
         host::release();
         given_back::release();
         MARKED.release();

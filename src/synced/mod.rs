@@ -14,6 +14,7 @@ mod eviction;
 pub(crate) mod fast_path;
 pub(crate) mod fork;
 mod marks;
+mod pinning;
 mod query;
 mod reclaim;
 mod replace;
@@ -192,7 +193,8 @@ impl SyncedMemory {
     /// The blocks that the object must give back. Asked before the object changes.
     #[inline]
     fn owned(&self, word: Word) -> Owned {
-        Owned { host: self.owned_host(word), device: self.owned_device(word) }
+        let borrowed = if host::registration::is_used() { self.borrowed_host(word) } else { None };
+        Owned { host: self.owned_host(word), device: self.owned_device(word), borrowed }
     }
 
     #[inline]
@@ -200,6 +202,11 @@ impl SyncedMemory {
         let address = self.block(word, Side::Host).filter(|_| word.owns_host())?;
         let bytes = self.size.load(Ordering::Relaxed);
         Some(host::Owned { address, bytes, pinned: word.is_pinned(), holder: self.address() })
+    }
+
+    #[cold]
+    fn borrowed_host(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
+        Some((self.block(word, Side::Host).filter(|_| !word.owns_host())?, self.address()))
     }
 
     #[inline]
@@ -302,12 +309,14 @@ impl Outcome {
     }
 }
 
-/// Blocks that an object no longer refers to, and must give back.
+/// What an object no longer refers to: blocks that it must give back, and memory that may be registered for it.
 #[derive(Default)]
 struct Owned {
     host: Option<host::Owned>,
     /// With the object's address.
     device: Option<(NonNull<c_void>, usize)>,
+    /// Host memory of the caller's, with the object's address.
+    borrowed: Option<(NonNull<c_void>, usize)>,
 }
 
 impl Owned {
@@ -320,6 +329,9 @@ impl Owned {
         if let Some(block) = self.host {
             // SAFETY: the caller guarantees it.
             unsafe { host::free(block) };
+        }
+        if let Some((address, holder)) = self.borrowed {
+            host::registration::let_go(holder, address, None);
         }
         if let Some((address, holder)) = self.device {
             // SAFETY: the caller guarantees it.

@@ -4,6 +4,7 @@ use super::SyncedMemory;
 use crate::device;
 use crate::error::Error;
 use crate::head::Side;
+use crate::host::registration;
 
 impl SyncedMemory {
     /// The ordinal of the device that holds the device block; `None` if there is none, or the driver does not know it.
@@ -13,9 +14,10 @@ impl SyncedMemory {
         Ok(now.word.ordinal().or_else(|| device::ordinal(block)))
     }
 
-    /// Whether there is a host block that this library page-locked.
+    /// Whether there is host memory that this library page-locked: when it was made, or where it is.
     pub fn is_pinned(&self) -> Result<bool, Error> {
-        self.now().map(|now| now.host.is_some() && now.word.is_pinned())
+        let now = self.now()?;
+        Ok(now.host.is_some_and(|host| now.word.is_pinned() || registration::is_registered(host)))
     }
 
     /// Whether there is a block on `side` that the object must give back.

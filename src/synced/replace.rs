@@ -80,8 +80,11 @@ impl SyncedMemory {
     unsafe fn replace(&self, claim: Claim<'_>, now: Outcome, next: Outcome, side: Side) {
         let owned = self.owned(now.word);
         let old = match side {
-            Side::Host => Owned { device: None, ..owned },
-            Side::Device => Owned { host: None, ..owned },
+            // What is lent anew stays registered.
+            Side::Host => {
+                Owned { device: None, borrowed: owned.borrowed.filter(|&(at, _)| next.host != Some(at)), ..owned }
+            }
+            Side::Device => Owned { host: None, borrowed: None, ..owned },
         };
         self.publish(claim, next, Use::None);
         // SAFETY: the object no longer refers to it, nor does the caller.

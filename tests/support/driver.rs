@@ -64,8 +64,10 @@ functions! {
         cuMemFreeHost(address: *mut c_void) -> c_int;
         cuMemHostGetFlags(flags: *mut c_uint, address: *mut c_void) -> c_int;
         cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> c_int;
-        cuMemcpy(to: Address, from: Address, bytes: usize) -> c_int;
+        cuMemHostRegister_v2(address: *mut c_void, bytes: usize, flags: c_uint) -> c_int;
+        cuMemHostUnregister(address: *mut c_void) -> c_int;
         cuMemcpyAsync(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int;
+        cuMemcpy(to: Address, from: Address, bytes: usize) -> c_int;
         cuPointerGetAttribute(value: *mut c_void, attribute: c_int, address: Address) -> c_int;
     }
 }
@@ -92,6 +94,9 @@ functions! {
         simcuda_set_lag(microseconds: c_uint);
         simcuda_hold_streams();
         simcuda_release_streams();
+        simcuda_hold_registrations();
+        simcuda_release_registrations();
+        simcuda_waiting_registrations() -> usize;
         simcuda_fail(function: *const c_char, nth: c_uint, status: c_int, times: c_uint);
         simcuda_clear_faults();
         simcuda_break_context(context: Handle, status: c_int);

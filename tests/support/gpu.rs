@@ -144,6 +144,7 @@ impl Gpu {
         self.control().simcuda_clear_faults();
         self.control().simcuda_set_lag(0);
         self.control().simcuda_release_streams();
+        self.control().simcuda_release_registrations();
         self.control().simcuda_clear_log();
     }
 
@@ -194,6 +195,11 @@ impl Gpu {
         let mut account = Account { size: size_of::<Account>(), ..Account::default() };
         self.control().simcuda_account(&mut account);
         account
+    }
+
+    /// What is alive now is not this test's to end: the library keeps it.
+    pub fn count_anew(&mut self) {
+        self.account = self.account();
     }
 
     pub fn violations(&self) -> (usize, String) {

@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use syncedmem::ffi::c::access::*;
 use syncedmem::ffi::c::eviction::*;
+use syncedmem::ffi::c::pinning::*;
 use syncedmem::ffi::c::query::*;
 use syncedmem::ffi::c::transfer::*;
 use syncedmem::ffi::status::syncedmem_status_t;
@@ -93,6 +94,14 @@ impl Storage {
 
     pub fn wait(&mut self) -> syncedmem_status_t {
         unsafe { syncedmem_wait(self.mem()) }
+    }
+
+    pub fn pin(&mut self) -> syncedmem_status_t {
+        unsafe { syncedmem_pin(self.mem()) }
+    }
+
+    pub fn unpin(&mut self) -> syncedmem_status_t {
+        unsafe { syncedmem_unpin(self.mem()) }
     }
 
     pub fn is_ready(&mut self) -> Result<bool, syncedmem_status_t> {
@@ -224,13 +233,22 @@ pub const OPERATIONS: [Operation; 14] = [
 
 /// Bytes that differ from each other and from those of other seeds; seed 0: zeros.
 pub fn pattern(seed: u8, bytes: usize) -> Vec<u8> {
+    if seed == 0 {
+        return vec![0; bytes];
+    }
+    // It begins anew after 256 bytes, and large ones are wanted often.
     let step = |at: usize| (seed as usize * 31 + at * 7) as u8;
-    if seed == 0 { vec![0; bytes] } else { (0..bytes).map(step).collect() }
+    let mut bytes_of_it = (0..256).map(step).collect::<Vec<u8>>().repeat(bytes.div_ceil(256));
+    bytes_of_it.truncate(bytes);
+    bytes_of_it
 }
 
 /// Asserts that bytes are those that they should be, and says where they begin not to be.
 #[track_caller]
 pub fn assert_bytes(are: &[u8], should_be: &[u8], what: &dyn std::fmt::Display) {
+    if are == should_be {
+        return;
+    }
     let differ = are.iter().zip(should_be).position(|(is, should_be)| is != should_be);
     let show = |bytes: &[u8], at: usize| bytes[at..bytes.len().min(at + 8)].to_vec();
     if let Some(at) = differ {

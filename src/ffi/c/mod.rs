@@ -8,6 +8,7 @@ pub mod cuda;
 pub mod errors;
 pub mod eviction;
 pub mod object;
+pub mod pinning;
 mod pointers;
 pub mod policy;
 pub mod pools;

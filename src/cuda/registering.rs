@@ -1,0 +1,85 @@
+//! Host memory that the driver page-locks where it is.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+use std::ffi::{c_uint, c_void};
+use std::ptr::NonNull;
+
+use cudarc::driver::sys::{CU_MEMHOSTREGISTER_PORTABLE, CUpointer_attribute};
+
+use super::context::{Context, Within};
+use super::driver::{self, Driver};
+use super::{source, status};
+use crate::error::DriverFailure;
+
+/// A range that was page-locked here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registration {
+    address: usize,
+    context: Context,
+    /// The driver's number for it; 0 if it would not say.
+    id: u64,
+}
+
+/// Page-locks a range for every context, in the one that `within` made current. `None`: it is page-locked already.
+///
+/// # Safety
+/// The range is memory of this process, and stays so until the registration is ended.
+pub unsafe fn register(
+    driver: &Driver,
+    within: &Within<'_>,
+    address: NonNull<c_void>,
+    bytes: usize,
+) -> Result<Option<Registration>, DriverFailure> {
+    // SAFETY: the caller guarantees it.
+    match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
+        Ok(()) => {
+            let id = source::number(driver, driver::address(address.as_ptr())).unwrap_or(0);
+            Ok(Some(Registration { address: address.as_ptr().expose_provenance(), context: within.context, id }))
+        }
+        // A part would not do: copies of what is page-locked in part are refused.
+        Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Whether the driver knows one range of memory that has all of these bytes.
+fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
+    let start = address.as_ptr().addr();
+    let Some(end) = start.checked_add(bytes) else { return false };
+    let ask = |attribute: CUpointer_attribute| {
+        let mut value = 0u64;
+        // SAFETY: these attributes are a device address and a size_t, and `value` is writable.
+        let answer = unsafe { driver.pointer_attribute((&raw mut value).cast(), attribute, start as u64) };
+        answer.map(|()| value as usize)
+    };
+    let range = ask(CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+        .and_then(|from| Ok((from, ask(CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE)?)));
+    range.is_ok_and(|(from, size)| from <= start && from.checked_add(size).is_some_and(|to| end <= to))
+}
+
+impl Registration {
+    /// Whether it still holds: a reset of the device ends it.
+    pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
+        source::is_alive(driver, self.address as u64, self.id, self.context)
+    }
+
+    /// Ends it, if a reset has not. After an error it may still hold.
+    pub fn end(&self, driver: &Driver) -> Result<(), DriverFailure> {
+        match self.try_to_end(driver) {
+            Err(failure) if failure.status == status::NOT_REGISTERED || status::is_context_gone(failure.status) => {
+                Ok(())
+            }
+            answer => answer,
+        }
+    }
+
+    fn try_to_end(&self, driver: &Driver) -> Result<(), DriverFailure> {
+        if !self.is_there(driver)? {
+            return Ok(());
+        }
+        let _within = Within::enter(driver, self.context)?;
+        let address = std::ptr::with_exposed_provenance_mut(self.address);
+        // SAFETY: the driver refuses what is not registered; what is still is what was registered here.
+        unsafe { driver.host_unregister(address) }
+    }
+}

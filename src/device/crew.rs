@@ -1,0 +1,199 @@
+//! Memory copied by several threads: between the host's memory and a ring of slots that is gone round.
+#![expect(unsafe_code, reason = "memory is copied, and threads are started")]
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::ring;
+use crate::sync::futex;
+use crate::thread;
+use crate::uncancelled::Uncancelled;
+
+/// What one thread copies at a time: small enough for all to end at about the same time.
+pub const PIECE: usize = 256 << 10;
+
+// A piece lies in one slot.
+const _: () = assert!(ring::SLOT % PIECE == 0);
+
+/// What is copied: byte `n` of the host's memory from or to byte `n` of the ring, which begins anew after its end.
+pub struct Job {
+    pub host: *mut u8,
+    pub ring: *mut u8,
+    pub bytes: usize,
+    pub to_ring: bool,
+}
+
+/// The threads that are at it. Pieces are numbered from 0, and go from waiting to open to taken to done.
+pub struct Crew {
+    job: Job,
+    /// How many were opened; `STOPPED` once there will be no more.
+    open: AtomicU32,
+    taken: AtomicU32,
+    done: AtomicU32,
+}
+
+const STOPPED: u32 = u32::MAX;
+
+// SAFETY: the job's memory may be used from any thread: see `lead`.
+unsafe impl Sync for Crew {}
+
+/// Tells the crew that there is nothing left, however its leader ends.
+struct Stop<'c>(&'c Crew);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.open.store(STOPPED, Ordering::Relaxed);
+        futex::wake_all(&self.0.open);
+    }
+}
+
+/// How many threads help at most: four together reach what memory has to give on most machines.
+const MOST: usize = 3;
+
+/// Threads that help, which end before this does.
+struct Helpers([Option<libc::pthread_t>; MOST]);
+
+impl Helpers {
+    /// Up to `count`: where the system has no more threads to give, there are fewer, or none.
+    ///
+    /// # Safety
+    /// The crew stays where it is for as long as they are there, and is told to stop before.
+    unsafe fn of(crew: &Crew, count: usize) -> Helpers {
+        extern "C" fn body(crew: *mut c_void) -> *mut c_void {
+            // SAFETY: `of`'s caller keeps it there.
+            unsafe { &*crew.cast::<Crew>() }.help();
+            std::ptr::null_mut()
+        }
+        let mut helpers = Helpers([None; MOST]);
+        for helper in helpers.0.iter_mut().take(count) {
+            // SAFETY: a crew, which the caller keeps there.
+            *helper = unsafe { thread::start_joinable(body, std::ptr::from_ref(crew).cast_mut().cast()) };
+            if helper.is_none() {
+                break;
+            }
+        }
+        helpers
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        // To wait is a cancellation point, and nobody may leave before the helpers have.
+        let _uncancelled = Uncancelled::begin();
+        for helper in self.0.into_iter().flatten() {
+            // SAFETY: it was started to be joined, and is joined once.
+            unsafe { thread::join(helper) };
+        }
+    }
+}
+
+/// Does `work` with a crew for `job` at hand, or returns `None` if that is too large for one.
+///
+/// # Safety
+/// The host's memory is good for that many bytes, and the ring for all of its own. Nobody else uses the parts that
+/// `Crew::copy` is asked for while it runs.
+pub unsafe fn lead<R>(job: Job, work: impl FnOnce(&Crew) -> R) -> Option<R> {
+    let pieces = u32::try_from(job.bytes.div_ceil(PIECE)).ok().filter(|&pieces| pieces < STOPPED)?;
+    let others = processors().saturating_sub(1).min(pieces as usize - 1);
+    let crew = Crew { job, open: AtomicU32::new(0), taken: AtomicU32::new(0), done: AtomicU32::new(0) };
+    // SAFETY: what is declared later is dropped first: the crew is told to stop, then its helpers are waited for.
+    let _helpers = unsafe { Helpers::of(&crew, others) };
+    let _stop = Stop(&crew);
+    Some(work(&crew))
+}
+
+/// On how many processors this thread may run.
+fn processors() -> usize {
+    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: `set` is writable for that size.
+    let failed = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) };
+    if failed != 0 {
+        // There are more than fit.
+        return usize::MAX;
+    }
+    // SAFETY: zeroed above, and written since.
+    let set = unsafe { set.assume_init() };
+    // SAFETY: it only counts.
+    unsafe { libc::CPU_COUNT(&set) }.unsigned_abs() as usize
+}
+
+impl Crew {
+    /// Copies everything up to byte `end` that is not copied yet. Parts end where slots end, or the whole does.
+    pub fn copy(&self, end: usize) {
+        let open = end.div_ceil(PIECE) as u32;
+        // Release: what this thread did to the memory before, or saw done, the helpers see.
+        self.open.store(open, Ordering::Release);
+        futex::wake_all(&self.open);
+        while self.take_one(open) {}
+        let mut patience = Patience::new();
+        loop {
+            // Acquire: with the number comes what was copied.
+            let done = self.done.load(Ordering::Acquire);
+            if done == open {
+                return;
+            }
+            patience.wait(&self.done, done);
+        }
+    }
+
+    fn help(&self) {
+        let mut patience = Patience::new();
+        loop {
+            // Acquire: with the number comes the leave to copy.
+            let open = self.open.load(Ordering::Acquire);
+            if open == STOPPED {
+                return;
+            }
+            if self.take_one(open) {
+                patience = Patience::new();
+            } else {
+                patience.wait(&self.open, open);
+            }
+        }
+    }
+
+    /// Copies a piece below `open`, if one is left.
+    fn take_one(&self, open: u32) -> bool {
+        let next = |taken: u32| (taken < open).then_some(taken + 1);
+        // Relaxed: this only shares out what `open` gave leave for.
+        let Ok(piece) = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) else { return false };
+        self.copy_piece(piece as usize);
+        // Release: see `copy`.
+        if self.done.fetch_add(1, Ordering::Release) + 1 == open {
+            futex::wake_all(&self.done);
+        }
+        true
+    }
+
+    fn copy_piece(&self, piece: usize) {
+        let at = piece * PIECE;
+        let bytes = PIECE.min(self.job.bytes - at);
+        // SAFETY: within the host's memory, as `lead`'s caller says.
+        let host = unsafe { self.job.host.add(at) };
+        // SAFETY: within the ring.
+        let slot = unsafe { self.job.ring.add(at % ring::BYTES) };
+        let (to, from) = if self.job.to_ring { (slot, host) } else { (host, slot) };
+        // SAFETY: as `lead`'s caller says; the ring is no part of anybody's memory.
+        unsafe { to.copy_from_nonoverlapping(from, bytes) };
+    }
+}
+
+/// How long a thread looks before it sleeps: what it waits for takes some microseconds as a rule.
+struct Patience(u32);
+
+impl Patience {
+    fn new() -> Self {
+        Patience(1000)
+    }
+
+    /// Waits a little for `word` to be something else than `seen`, or sleeps until somebody wakes it.
+    fn wait(&mut self, word: &AtomicU32, seen: u32) {
+        if self.0 > 0 {
+            self.0 -= 1;
+            std::hint::spin_loop();
+        } else {
+            futex::wait(word, seen);
+        }
+    }
+}

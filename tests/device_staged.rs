@@ -1,0 +1,461 @@
+//! Copies of pageable memory through page-locked slots: the right bytes, in the order of `cudaMemcpy`, and where they
+//! cannot go that way, the driver's own.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod support;
+
+use std::ffi::CStr;
+
+use support::gpu::*;
+use support::object::*;
+use support::*;
+use syncedmem::ffi::status::syncedmem_status_t;
+
+/// A slot of the ring, and how many there are.
+const SLOT: usize = 4 << 20;
+const SLOTS: usize = 4;
+const EVERYTHING: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "1");
+
+/// Around the borders of slots, and of the ring; the last goes round it more than twice.
+const SIZES: [usize; 9] =
+    [1, SLOT - 1, SLOT, SLOT + 1, SLOT * SLOTS - 1, SLOT * SLOTS, SLOT * SLOTS + 1, 5 * SLOT + 13, 9 * SLOT + 100_003];
+
+/// Bytes of which no two slots' worth are alike.
+fn noise(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut words = vec![0u64; bytes.div_ceil(8)];
+    for (at, word) in words.iter_mut().enumerate() {
+        *word = (seed << 40 | at as u64)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(29)
+            .wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    }
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), bytes) }.to_vec()
+}
+
+/// The driver for a test in a process of its own, in which the ring is there already: it stays.
+fn gpu_with_a_ring() -> Option<Gpu> {
+    let mut gpu = simulated_gpu()?;
+    let mut object = Object::new(SLOT);
+    object.fill_host(&noise(1, SLOT));
+    object.gpu_data().unwrap();
+    drop(object);
+    gpu.count_anew();
+    gpu.control().simcuda_clear_log();
+    Some(gpu)
+}
+
+fn at_cpu(contents: &[u8]) -> Object {
+    let mut object = Object::new(contents.len());
+    object.fill_host(contents);
+    object
+}
+
+/// How many copies of a kind there were, and how many calls of `cuMemcpy`.
+fn pieces(gpu: &Gpu, kind: &CStr) -> (usize, usize) {
+    let copies = gpu.control().simcuda_copies(kind.as_ptr(), usize::MAX);
+    (copies, gpu.calls_of(c"cuMemcpy"))
+}
+
+#[test]
+fn every_byte_arrives_whatever_the_size_and_the_direction() {
+    in_a_process_with_a_driver("every_byte_arrives_whatever_the_size_and_the_direction", &[EVERYTHING], || {
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        for (seed, bytes) in (1..).zip(SIZES) {
+            let (there, back) = (noise(seed, bytes), noise(seed + 100, bytes));
+            let mut object = at_cpu(&there);
+            gpu.control().simcuda_clear_log();
+            let device = object.mutable_gpu_data().unwrap().addr();
+            assert_eq!(pieces(&gpu, c"HtoD"), (bytes.div_ceil(SLOT), 0), "{bytes}");
+            assert_bytes(&gpu.read(device, bytes), &there, &bytes);
+            gpu.write(device, &back);
+            gpu.control().simcuda_clear_log();
+            let host = object.cpu_data().unwrap();
+            assert_eq!(pieces(&gpu, c"DtoH"), (bytes.div_ceil(SLOT), 0), "{bytes}");
+            assert_bytes(unsafe { std::slice::from_raw_parts(host, bytes) }, &back, &bytes);
+        }
+    });
+}
+
+#[test]
+fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
+    let name = "a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched";
+    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        let bytes = 2 * SLOT + 4099;
+        let mut buffer = vec![0xEE_u8; bytes + 200];
+        let (there, back) = (noise(1, bytes), noise(2, bytes));
+        buffer[100..][..bytes].copy_from_slice(&there);
+        let mut object = Object::new(bytes);
+        assert_eq!(object.set_cpu_data(buffer[100..].as_mut_ptr()), SYNCEDMEM_SUCCESS);
+        let device = object.mutable_gpu_data().unwrap().addr();
+        assert_eq!(pieces(&gpu, c"HtoD"), (3, 0));
+        assert_bytes(&gpu.read(device, bytes), &there, &"to the device");
+        gpu.write(device, &back);
+        object.cpu_data().unwrap();
+        assert_eq!(pieces(&gpu, c"DtoH"), (3, 0));
+        drop(object);
+        assert_bytes(&buffer[100..][..bytes], &back, &"to the host");
+        assert!(buffer[..100].iter().chain(&buffer[bytes + 100..]).all(|&byte| byte == 0xEE));
+    });
+}
+
+#[test]
+fn bytes_arrive_where_one_processor_does_all() {
+    in_a_process_with_a_driver("bytes_arrive_where_one_processor_does_all", &[EVERYTHING], || {
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        unsafe {
+            let mut one: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(usize::try_from(libc::sched_getcpu()).unwrap(), &mut one);
+            assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &one), 0);
+        }
+        let contents = noise(3, 5 * SLOT + 13);
+        let mut object = at_cpu(&contents);
+        let device = object.mutable_gpu_data().unwrap().addr();
+        assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
+        assert!(object.overwrite_cpu_data().is_ok() && object.overwrite_gpu_data().is_ok());
+        gpu.write(device, &contents);
+        assert_bytes(&object.host_bytes(contents.len()), &contents, &"");
+    });
+}
+
+#[test]
+fn only_copies_of_the_size_that_is_set_and_more_go_through_slots() {
+    let name = "only_copies_of_the_size_that_is_set_and_more_go_through_slots";
+    let cases = [("", 8 << 20), ("1M", 1 << 20), ("0", usize::MAX), ("8Q", 8 << 20)];
+    for (setting, from) in cases {
+        let environment = [("SYNCEDMEM_STAGE_FROM", setting), ("CASE", setting)];
+        let errors = in_a_process_with_a_driver(name, &environment, || {
+            let Some(mut gpu) = simulated_gpu().filter(|_| std::env::var("CASE").as_deref() == Ok(setting)) else {
+                return;
+            };
+            for bytes in [(1 << 20) - 1, 1 << 20, (8 << 20) - 1, 8 << 20] {
+                let mut object = at_cpu(&noise(1, bytes));
+                gpu.control().simcuda_clear_log();
+                object.gpu_data().unwrap();
+                let staged = bytes >= from;
+                let expected = (if staged { bytes.div_ceil(SLOT) } else { 1 }, usize::from(!staged));
+                assert_eq!(pieces(&gpu, c"HtoD"), expected, "{setting}: {bytes}");
+            }
+            gpu.count_anew();
+        });
+        if inside() {
+            continue;
+        }
+        assert_eq!(errors.contains("SYNCEDMEM_STAGE_FROM=8Q is not a number of bytes"), setting == "8Q", "{errors}");
+    }
+}
+
+#[test]
+fn what_the_caller_has_page_locked_is_copied_as_it_is() {
+    in_a_process_with_a_driver("what_the_caller_has_page_locked_is_copied_as_it_is", &[EVERYTHING], || {
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        let pinned = gpu.pinned(SLOT);
+        let contents = noise(1, SLOT);
+        unsafe { pinned.pointer().copy_from_nonoverlapping(contents.as_ptr(), SLOT) };
+        let mut object = Object::new(SLOT);
+        assert_eq!(object.set_cpu_data(pinned.pointer()), SYNCEDMEM_SUCCESS);
+        gpu.control().simcuda_clear_log();
+        let device = object.gpu_data().unwrap();
+        assert_eq!(pieces(&gpu, c"HtoD"), (1, 1));
+        assert_bytes(&gpu.read(device.addr(), SLOT), &contents, &"");
+    });
+}
+
+#[test]
+fn bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once() {
+    let name = "bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once";
+    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        let contents = noise(1, 6 * SLOT + 5);
+        let mut object = at_cpu(&contents);
+        object.overwrite_gpu_data().unwrap();
+        object.fill_host(&contents);
+        gpu.control().simcuda_set_lag(3000);
+        let device = object.gpu_data().unwrap().addr();
+        unsafe { std::ptr::write_bytes(object.mutable_cpu_data().unwrap(), 0, contents.len()) };
+        // Past everybody's streams: it is all there.
+        let mut there = vec![0u8; contents.len()];
+        assert_eq!(gpu.control().simcuda_read(device as u64, there.as_mut_ptr().cast(), there.len()), 0);
+        assert_bytes(&there, &contents, &"to the device");
+        object.overwrite_gpu_data().unwrap();
+        gpu.write(device, &contents);
+        assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
+    });
+}
+
+/// Starts a copy on another thread while a stream of kind `flags` is held with work, and tells whether it ends before
+/// the stream goes on.
+fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
+    let mut object = at_cpu(&noise(1, SLOT + 1));
+    object.overwrite_gpu_data().unwrap();
+    object.fill_host(&noise(1, SLOT + 1));
+    let (block, page_locked) = (gpu.block(100), gpu.pinned(100));
+    let mut stream = std::ptr::null_mut();
+    gpu.within(0, || assert_eq!(gpu.cuStreamCreate(&mut stream, flags), 0));
+    gpu.control().simcuda_hold_streams();
+    gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(block.address as u64, page_locked.address as u64, 100, stream), 0));
+    gpu.control().simcuda_clear_log();
+    let ended = std::thread::scope(|threads| {
+        let copy = threads.spawn(|| {
+            let object = &mut object;
+            object.gpu_data().unwrap();
+        });
+        // It waits for the first event once all its pieces are queued; the log has that call only when it is over.
+        while gpu.calls_of(c"cuMemcpyAsync") < 2 && !copy.is_finished() {
+            std::thread::yield_now();
+        }
+        let mut looks = 0;
+        while !copy.is_finished() && looks < 20 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            looks += 1;
+        }
+        let ended = copy.is_finished();
+        gpu.control().simcuda_release_streams();
+        ended
+    });
+    assert_bytes(&object.host_bytes(SLOT + 1), &noise(1, SLOT + 1), &"");
+    gpu.within(0, || assert_eq!(gpu.cuStreamDestroy_v2(stream), 0));
+    ended
+}
+
+#[test]
+fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other() {
+    let name = "a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other";
+    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        const BLOCKING: u32 = 0;
+        const NON_BLOCKING: u32 = 1;
+        assert!(!ends_while_a_stream_is_held(&gpu, BLOCKING));
+        assert!(ends_while_a_stream_is_held(&gpu, NON_BLOCKING));
+    });
+}
+
+#[test]
+fn several_threads_copy_at_once_and_one_ring_serves() {
+    in_a_process_with_a_driver("several_threads_copy_at_once_and_one_ring_serves", &[EVERYTHING], || {
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        let rings = gpu.account().pinned_blocks;
+        std::thread::scope(|threads| {
+            for thread in 0..4 {
+                let gpu = &gpu;
+                threads.spawn(move || {
+                    for round in 0..6 {
+                        let contents = noise(thread * 10 + round, SLOT + 77);
+                        let mut object = at_cpu(&contents);
+                        let device = object.mutable_gpu_data().unwrap().addr();
+                        assert_bytes(&gpu.read(device, contents.len()), &contents, &"to the device");
+                        object.overwrite_cpu_data().unwrap();
+                        object.overwrite_gpu_data().unwrap();
+                        gpu.write(device, &contents);
+                        assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
+                    }
+                });
+            }
+        });
+        assert_eq!(gpu.account().pinned_blocks, rings);
+    });
+}
+
+#[test]
+fn each_context_has_a_ring_of_its_own() {
+    in_a_process_with_a_driver("each_context_has_a_ring_of_its_own", &[EVERYTHING], || {
+        let Some(mut gpu) = gpu_with_a_ring() else { return };
+        let rings = gpu.account().pinned_blocks;
+        for _ in 0..2 {
+            gpu.control().simcuda_clear_log();
+            let contents = noise(1, SLOT + 1);
+            let mut object = at_cpu(&contents);
+            let device = gpu.within(1, || object.gpu_data().unwrap().addr());
+            assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
+            assert_eq!(gpu.account().pinned_blocks, rings + 1);
+            let used = |call: &Call| {
+                call.function == "cuMemcpyAsync" && call.field("ctx") != Some(&format!("{:?}", gpu.primary(1)))
+            };
+            assert!(!gpu.log().iter().any(used), "{:?}", gpu.log());
+        }
+        gpu.count_anew();
+    });
+}
+
+#[test]
+fn where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it() {
+    let name = "where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it";
+    let errors = in_a_process_with_a_driver(name, &[EVERYTHING], || {
+        let Some(gpu) = simulated_gpu() else { return };
+        gpu.fail_times("cuMemHostAlloc", 1, 2, 0);
+        for (seed, bytes) in (1..).zip(SIZES) {
+            let contents = noise(seed, bytes);
+            let mut object = at_cpu(&contents);
+            gpu.control().simcuda_clear_log();
+            let device = object.gpu_data().unwrap().addr();
+            assert_eq!(pieces(&gpu, c"HtoD"), (1, 1), "{bytes}");
+            assert_bytes(&gpu.read(device, bytes), &contents, &bytes);
+        }
+        assert_eq!(gpu.calls_of(c"cuMemHostAlloc"), 0, "it was asked again and again");
+    });
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
+    let name = "a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another";
+    let errors = in_a_process_with_a_driver(name, &[EVERYTHING], || {
+        let Some(mut gpu) = gpu_with_a_ring() else { return };
+        for round in 0..3 {
+            assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+            assert_eq!(gpu.account().pinned_blocks, 0);
+            let contents = noise(round, 2 * SLOT + 1);
+            let mut object = at_cpu(&contents);
+            gpu.control().simcuda_clear_log();
+            let device = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+            assert_eq!(pieces(&gpu, c"HtoD"), (3, 0));
+            assert_bytes(&gpu.read(device.addr(), contents.len()), &contents, &round);
+            assert_eq!(gpu.account().pinned_blocks, 1);
+        }
+        gpu.count_anew();
+    });
+    assert_eq!(errors, "");
+}
+
+/// The status of a failure with that number.
+fn status_for(number: i32) -> syncedmem_status_t {
+    if matches!(number, 700 | 719) { SYNCEDMEM_ERROR_PENDING } else { SYNCEDMEM_ERROR_DRIVER }
+}
+
+/// Has every call that `operation` makes fail in turn, for objects as `made` makes them. `head` is theirs.
+/// Of many calls of one function, the first three and the last two.
+fn every_fault(
+    gpu: &Gpu,
+    contents: &[u8],
+    made: &dyn Fn() -> Object,
+    operation: fn(&mut Object) -> Outcome,
+    head: u32,
+) -> usize {
+    let mut object = made();
+    let (outcome, calls) = gpu.watch(|| operation(&mut object));
+    assert!(outcome.is_ok() && object.head() == 3);
+    drop(object);
+    let mut faults = 0;
+    for at in 0..calls.len() {
+        let function = calls[at].function.as_str();
+        let number = |calls: &[Call]| calls.iter().filter(|call| call.function == function).count() as u32;
+        let (nth, all) = (number(&calls[..=at]), number(&calls));
+        if nth > 3 && nth + 2 <= all {
+            continue;
+        }
+        for status in [1, 2, 719, 4242] {
+            if (function, status) == ("cuPointerGetAttribute", 1) {
+                // So the driver says that it does not know an address: that is no failure.
+                continue;
+            }
+            let what = format!("{function} number {nth} returns {status}");
+            let mut object = made();
+            let earlier = (object.host_address(), object.device_address());
+            gpu.control().simcuda_clear_log();
+            gpu.fail(function, nth, status);
+            let outcome = operation(&mut object);
+            gpu.control().simcuda_clear_faults();
+            let met = |call: &Call| call.function == function && call.status == status;
+            assert!(gpu.log().iter().any(met), "{what}: it was not met");
+            if function == "cuCtxPopCurrent_v2" {
+                gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
+            }
+            assert!(gpu.current().is_null(), "{what}: a context is left current");
+            if let Err(error) = outcome {
+                assert_eq!(error, status_for(status), "{what}: {}", last_error());
+                assert!(
+                    last_error().contains(function) && last_error().contains(&format!("({status})")),
+                    "{}",
+                    last_error()
+                );
+                assert_eq!(
+                    (object.host_address(), object.device_address(), object.head()),
+                    (earlier.0, earlier.1, head),
+                    "{what}"
+                );
+                assert!(operation(&mut object).is_ok(), "{what}: {}", last_error());
+            }
+            assert_eq!(object.head(), 3, "{what}");
+            assert_bytes(&object.host_bytes(contents.len()), contents, &what);
+            let device = object.gpu_data().unwrap().addr();
+            assert_bytes(&gpu.read(device, contents.len()), contents, &what);
+            faults += 1;
+        }
+    }
+    faults
+}
+
+#[test]
+fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
+    let name = "every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was";
+    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+        let Some(mut gpu) = gpu_with_a_ring() else { return };
+        // It goes round the ring.
+        const BYTES: usize = 5 * SLOT + 13;
+        let contents = noise(1, BYTES);
+        let to_device = || {
+            let mut object = Object::new(BYTES);
+            object.overwrite_gpu_data().unwrap();
+            object.overwrite_cpu_data().unwrap();
+            object.fill_host(&contents);
+            object
+        };
+        let to_host = || {
+            let mut object = Object::new(BYTES);
+            object.overwrite_cpu_data().unwrap();
+            gpu.write(object.overwrite_gpu_data().unwrap().addr(), &contents);
+            object
+        };
+        let faults = every_fault(&gpu, &contents, &to_device, |object| object.gpu_data(), 1)
+            + every_fault(&gpu, &contents, &to_host, |object| object.cpu_data(), 2);
+        println!("{faults} faults");
+        assert!(faults > 100, "only {faults} faults");
+        let now = gpu.account();
+        assert_eq!((now.device_blocks, now.pinned_blocks), (0, 1), "{now:?}");
+        gpu.count_anew();
+    });
+}
+
+#[test]
+fn a_copy_that_fails_leaves_nothing_in_flight() {
+    in_a_process_with_a_driver("a_copy_that_fails_leaves_nothing_in_flight", &[EVERYTHING], || {
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        let contents = noise(1, 5 * SLOT);
+        let mut object = Object::new(contents.len());
+        let device = object.overwrite_gpu_data().unwrap().addr();
+        object.fill_host(&contents);
+        gpu.control().simcuda_set_lag(20_000);
+        gpu.fail("cuMemcpyAsync", 3, 999);
+        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
+        // What was on its way has arrived: what is written now stays.
+        let mine = vec![0x5A_u8; 1000];
+        assert_eq!(gpu.control().simcuda_write(device as u64, mine.as_ptr().cast(), 1000), 0);
+        assert_bytes(&gpu.read(device, 1000), &mine, &"");
+    });
+}
+
+#[test]
+fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
+    in_a_process_with_a_driver("a_child_reads_what_its_parent_copied_and_uses_no_ring", &[EVERYTHING], || {
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        let contents = noise(1, SLOT + 9);
+        let mut object = at_cpu(&contents);
+        object.gpu_data().unwrap();
+        let calls = gpu.calls();
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let right = object.host_bytes(contents.len()) == contents && object.mutable_cpu_data().is_ok();
+            let refused = object.gpu_data() == Err(SYNCEDMEM_ERROR_NO_GPU);
+            unsafe { libc::_exit(if right && refused { 7 } else { 1 }) };
+        }
+        let mut status = 0;
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+        assert_eq!(gpu.calls(), calls);
+    });
+}
