@@ -6,10 +6,9 @@ use std::ptr::NonNull;
 
 use cudarc::driver::sys::{CU_MEMHOSTREGISTER_PORTABLE, CUpointer_attribute};
 
-use super::blocks;
-use super::context::{Context, Within};
+use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
-use super::status;
+use super::{source, status};
 use crate::error::DriverFailure;
 
 /// A range that was page-locked here.
@@ -34,7 +33,7 @@ pub unsafe fn register(
     // SAFETY: the caller guarantees it.
     match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
         Ok(()) => {
-            let id = blocks::number(driver, driver::address(address.as_ptr())).unwrap_or(0);
+            let id = source::number(driver, driver::address(address.as_ptr())).unwrap_or(0);
             Ok(Some(Registration { address: address.as_ptr().expose_provenance(), context: within.context, id }))
         }
         // A part would not do: copies of what is page-locked in part are refused.
@@ -61,7 +60,7 @@ fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
 impl Registration {
     /// Whether it still holds: a reset of the device ends it.
     pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
-        blocks::is_alive(driver, self.address as u64, self.id, self.context)
+        source::is_alive(driver, self.address as u64, self.id, self.context)
     }
 
     /// Ends it, if a reset has not. After an error it may still hold.
@@ -78,7 +77,9 @@ impl Registration {
         if !self.is_there(driver)? {
             return Ok(());
         }
-        let _within = Within::enter(driver, self.context)?;
+        let within = Within::enter(driver, self.context)?;
+        // Copies that the library does not know of may be in flight, and nothing says that the driver waits for them.
+        context::synchronise_all(driver, &within)?;
         let address = std::ptr::with_exposed_provenance_mut(self.address);
         // SAFETY: the driver refuses what is not registered; what is still is what was registered here.
         unsafe { driver.host_unregister(address) }

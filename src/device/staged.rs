@@ -17,7 +17,7 @@ use super::ring::{self, Ring, SLOT, SLOTS};
 use crate::cuda::context::Within;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
-use crate::cuda::{blocks, ends_all_work, is_unknown_address};
+use crate::cuda::{blocks, ends_all_work, is_unknown_address, source};
 use crate::error::{DriverFailure, Error};
 use crate::head::Side;
 use crate::settings;
@@ -79,7 +79,7 @@ fn is_pageable(driver: &Driver, ends: Ends) -> bool {
 #[cold]
 fn drain(driver: &Driver) -> bool {
     // SAFETY: it asks for nothing.
-    let wait = || blocks::settle(driver).or_else(|_| unsafe { driver.context_synchronize() });
+    let wait = || source::settle(driver).or_else(|_| unsafe { driver.context_synchronize() });
     wait().map_or_else(ends_all_work, |()| true)
 }
 
