@@ -37,14 +37,13 @@ fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), bytes) }.to_vec()
 }
 
-/// The driver for a test in a process of its own, in which the ring is there already: it stays.
+/// The driver for a test in a process of its own, in which the ring is there already.
 fn gpu_with_a_ring() -> Option<Gpu> {
-    let mut gpu = simulated_gpu()?;
+    let gpu = simulated_gpu()?;
     let mut object = Object::new(SLOT);
     object.fill_host(&noise(1, SLOT));
     object.gpu_data().unwrap();
     drop(object);
-    gpu.count_anew();
     gpu.control().simcuda_clear_log();
     Some(gpu)
 }
@@ -130,7 +129,7 @@ fn only_copies_of_the_size_that_is_set_and_more_go_through_slots() {
     for (setting, from) in cases {
         let environment = [("SYNCEDMEM_STAGE_FROM", setting), ("CASE", setting)];
         let errors = in_a_process_with_a_driver(name, &environment, || {
-            let Some(mut gpu) = simulated_gpu().filter(|_| std::env::var("CASE").as_deref() == Ok(setting)) else {
+            let Some(gpu) = simulated_gpu().filter(|_| std::env::var("CASE").as_deref() == Ok(setting)) else {
                 return;
             };
             for bytes in [(1 << 20) - 1, 1 << 20, (8 << 20) - 1, 8 << 20] {
@@ -141,7 +140,6 @@ fn only_copies_of_the_size_that_is_set_and_more_go_through_slots() {
                 let expected = (if staged { bytes.div_ceil(SLOT) } else { 1 }, usize::from(!staged));
                 assert_eq!(pieces(&gpu, c"HtoD"), expected, "{setting}: {bytes}");
             }
-            gpu.count_anew();
         });
         if inside() {
             continue;
@@ -239,7 +237,7 @@ fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other()
 fn several_threads_copy_at_once_and_one_ring_serves() {
     in_a_process_with_a_driver("several_threads_copy_at_once_and_one_ring_serves", &[EVERYTHING], || {
         let Some(gpu) = gpu_with_a_ring() else { return };
-        let rings = gpu.account().pinned_blocks;
+        let rings = gpu.alive().pinned_blocks;
         std::thread::scope(|threads| {
             for thread in 0..4 {
                 let gpu = &gpu;
@@ -257,28 +255,27 @@ fn several_threads_copy_at_once_and_one_ring_serves() {
                 });
             }
         });
-        assert_eq!(gpu.account().pinned_blocks, rings);
+        assert_eq!(gpu.alive().pinned_blocks, rings);
     });
 }
 
 #[test]
 fn each_context_has_a_ring_of_its_own() {
     in_a_process_with_a_driver("each_context_has_a_ring_of_its_own", &[EVERYTHING], || {
-        let Some(mut gpu) = gpu_with_a_ring() else { return };
-        let rings = gpu.account().pinned_blocks;
+        let Some(gpu) = gpu_with_a_ring() else { return };
+        let rings = gpu.alive().pinned_blocks;
         for _ in 0..2 {
             gpu.control().simcuda_clear_log();
             let contents = noise(1, SLOT + 1);
             let mut object = at_cpu(&contents);
             let device = gpu.within(1, || object.gpu_data().unwrap().addr());
             assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
-            assert_eq!(gpu.account().pinned_blocks, rings + 1);
+            assert_eq!(gpu.alive().pinned_blocks, rings + 1);
             let used = |call: &Call| {
                 call.function == "cuMemcpyAsync" && call.field("ctx") != Some(&format!("{:?}", gpu.primary(1)))
             };
             assert!(!gpu.log().iter().any(used), "{:?}", gpu.log());
         }
-        gpu.count_anew();
     });
 }
 
@@ -305,19 +302,18 @@ fn where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it() {
 fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
     let name = "a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another";
     let errors = in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let Some(mut gpu) = gpu_with_a_ring() else { return };
+        let Some(gpu) = gpu_with_a_ring() else { return };
         for round in 0..3 {
             assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-            assert_eq!(gpu.account().pinned_blocks, 0);
+            assert_eq!(gpu.alive().pinned_blocks, 0);
             let contents = noise(round, 2 * SLOT + 1);
             let mut object = at_cpu(&contents);
             gpu.control().simcuda_clear_log();
             let device = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
             assert_eq!(pieces(&gpu, c"HtoD"), (3, 0));
             assert_bytes(&gpu.read(device.addr(), contents.len()), &contents, &round);
-            assert_eq!(gpu.account().pinned_blocks, 1);
+            assert_eq!(gpu.alive().pinned_blocks, 1);
         }
-        gpu.count_anew();
     });
     assert_eq!(errors, "");
 }
@@ -394,7 +390,7 @@ fn every_fault(
 fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
     let name = "every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was";
     in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let Some(mut gpu) = gpu_with_a_ring() else { return };
+        let Some(gpu) = gpu_with_a_ring() else { return };
         // It goes round the ring.
         const BYTES: usize = 5 * SLOT + 13;
         let contents = noise(1, BYTES);
@@ -415,9 +411,8 @@ fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
             + every_fault(&gpu, &contents, &to_host, |object| object.cpu_data(), 2);
         println!("{faults} faults");
         assert!(faults > 100, "only {faults} faults");
-        let now = gpu.account();
+        let now = gpu.alive();
         assert_eq!((now.device_blocks, now.pinned_blocks), (0, 1), "{now:?}");
-        gpu.count_anew();
     });
 }
 

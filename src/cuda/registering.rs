@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use cudarc::driver::sys::{CU_MEMHOSTREGISTER_PORTABLE, CUpointer_attribute};
 
-use super::context::{Context, Within};
+use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
 use super::{source, status};
 use crate::error::DriverFailure;
@@ -77,7 +77,9 @@ impl Registration {
         if !self.is_there(driver)? {
             return Ok(());
         }
-        let _within = Within::enter(driver, self.context)?;
+        let within = Within::enter(driver, self.context)?;
+        // Copies that the library does not know of may be in flight, and nothing says that the driver waits for them.
+        context::synchronise_all(driver, &within)?;
         let address = std::ptr::with_exposed_provenance_mut(self.address);
         // SAFETY: the driver refuses what is not registered; what is still is what was registered here.
         unsafe { driver.host_unregister(address) }

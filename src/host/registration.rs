@@ -15,7 +15,7 @@ use crate::cuda::blocks::{self, Record};
 use crate::cuda::context::{self, Within};
 use crate::cuda::driver::Driver;
 use crate::cuda::registering::{self, Registration};
-use crate::cuda::{self, driver_in_use};
+use crate::cuda::{self, driver_in_use, source};
 use crate::error::{Cause, DriverFailure, Error};
 use crate::head::Side;
 use crate::spread::AddressMap;
@@ -204,7 +204,10 @@ static WORKING: AtomicBool = AtomicBool::new(false);
 #[cold]
 fn start(Crossing { host, bytes, device, .. }: Crossing) {
     // The life of a context of a caller's own block is not known.
-    let Some(record) = blocks::find(device).filter(|_| !WORKING.swap(true, Ordering::Acquire)) else { return };
+    let Some(record) = blocks::find(device).filter(|_| source::forks_copy_locked_pages()) else { return };
+    if WORKING.swap(true, Ordering::Acquire) {
+        return;
+    }
     let admitted = budget::admit_pinned(bytes);
     let job = Job { host, bytes, device, record };
     let begun = with_table(|table| {

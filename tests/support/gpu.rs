@@ -192,14 +192,14 @@ impl Gpu {
     /// What is alive in the driver besides idle blocks, which are given back for it.
     pub fn account(&self) -> Account {
         assert_eq!(syncedmem_trim(SYNCEDMEM_MEMORY_ALL as i32), SYNCEDMEM_SUCCESS);
+        self.alive()
+    }
+
+    /// What is alive in the driver, with what the library keeps.
+    pub fn alive(&self) -> Account {
         let mut account = Account { size: size_of::<Account>(), ..Account::default() };
         self.control().simcuda_account(&mut account);
         account
-    }
-
-    /// What is alive now is not this test's to end: the library keeps it.
-    pub fn count_anew(&mut self) {
-        self.account = self.account();
     }
 
     pub fn violations(&self) -> (usize, String) {
