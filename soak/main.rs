@@ -85,7 +85,7 @@ fn soak(gpu: &Gpu, operations: usize, seed: u64) -> Vec<String> {
         gpu.control().simcuda_set_memory(device, DEVICE_MEMORY);
         gpu.primary(device);
     }
-    let before = Ledger::of(gpu);
+    let mut before = Ledger::of(gpu);
     let mut workers: Vec<_> = (0..THREADS).map(|number| Worker::new(gpu, seed, number as u64 + 1)).collect();
     let mut wrong = Vec::new();
     let mut told = Instant::now();
@@ -110,6 +110,7 @@ fn soak(gpu: &Gpu, operations: usize, seed: u64) -> Vec<String> {
             }
         });
         workers.iter_mut().flat_map(|worker| worker.wrong.drain(..)).for_each(&mut fail);
+        ledger::rules(gpu, &mut before).unwrap_or_else(|why| fail(format!("{why}; {weather:?}")));
         match random.below(60) {
             0 => fork(&mut workers).unwrap_or_else(&mut fail),
             1 => reset(gpu, &mut workers, &mut random).unwrap_or_else(&mut fail),

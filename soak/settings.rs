@@ -7,6 +7,7 @@ use crate::random::Random;
 use crate::subject::succeeds;
 use crate::support::gpu::Gpu;
 
+#[derive(Debug)]
 pub struct Weather {
     pub threads: usize,
     pub pools: bool,

@@ -123,7 +123,7 @@ impl<'g> Worker<'g> {
                 subject.run(operation, stream, seed, own)
             }
             80..=91 => {
-                if subject.busy && !weather.may_leave_work {
+                if subject.busy && !(weather.may_leave_work && subject.may_leave_work()) {
                     self.finish_work(streams)?;
                 }
                 self.slots[slot] = None;
