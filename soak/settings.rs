@@ -28,7 +28,7 @@ impl Weather {
             // A block that is given back to the driver at once is the driver's to wait for.
             may_leave_work: pools && random.one_in(2),
             must_record: by_event,
-            lag: if random.one_in(4) { random.of(&[20, 50, 100]) } else { 0 },
+            lag: if random.one_in(3) { random.of(&[20, 50, 100]) } else { 0 },
         }
     }
 

@@ -126,8 +126,10 @@ impl<'g> Worker<'g> {
                 if subject.busy && !(weather.may_leave_work && subject.may_leave_work()) {
                     self.finish_work(streams)?;
                 }
-                self.slots[slot] = None;
-                Ok(())
+                let Some(ended) = self.slots[slot].take() else { return Ok(()) };
+                let (was_busy, bytes, device) = (ended.busy, ended.bytes, ended.device);
+                drop(ended);
+                if was_busy { self.follow(slot, bytes, device, seed, streams) } else { Ok(()) }
             }
             92..=95 => {
                 subject.start_work(&streams.work[device], value)?;
@@ -139,6 +141,27 @@ impl<'g> Worker<'g> {
                 self.leave_work_on_the_host(slot, streams, weather, seed)
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Uses at once what may be the block of an object that ended in the midst of work, and looks at it when that is done.
+    fn follow(
+        &mut self,
+        slot: usize,
+        bytes: usize,
+        device: c_int,
+        seed: Seed,
+        streams: &mut Streams,
+    ) -> Result<(), String> {
+        let mut next = Subject::new(self.gpu, bytes, device);
+        let outcome =
+            next.run(self.random.of(&[Operation::MutableGpuData, Operation::OverwriteGpuData]), None, seed, true);
+        self.slots[slot] = Some(next);
+        outcome?;
+        self.finish_work(streams)?;
+        match &mut self.slots[slot] {
+            Some(next) => next.run(Operation::GpuData, None, seed, true),
+            None => Ok(()),
         }
     }
 
