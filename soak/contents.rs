@@ -35,11 +35,10 @@ fn wanted(seed: Seed, at: usize, length: usize) -> [u8; SMALL] {
 }
 
 fn differs(at: usize, is: &[u8], seed: Seed) -> Result<(), String> {
-    let wanted = &wanted(seed, at, is.len())[..is.len()];
-    match is == wanted {
-        true => Ok(()),
-        false => Err(format!("at byte {at} {is:02x?}, should be {wanted:02x?}")),
-    }
+    let wanted = wanted(seed, at, is.len());
+    let Some(first) = is.iter().zip(wanted).position(|(&is, wanted)| is != wanted) else { return Ok(()) };
+    let last = is.len().min(first + WORD);
+    Err(format!("from byte {} on {:02x?}, should be {:02x?}", at + first, &is[first..last], &wanted[first..last]))
 }
 
 pub fn write_host(data: *mut u8, bytes: usize, seed: Seed) {
