@@ -68,6 +68,7 @@ functions! {
         cuMemHostUnregister(address: *mut c_void) -> c_int;
         cuMemcpyAsync(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int;
         cuMemcpy(to: Address, from: Address, bytes: usize) -> c_int;
+        cuMemsetD8Async(address: Address, value: u8, count: usize, stream: Handle) -> c_int;
         cuPointerGetAttribute(value: *mut c_void, attribute: c_int, address: Address) -> c_int;
     }
 }

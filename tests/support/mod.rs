@@ -5,6 +5,7 @@ pub mod driver;
 pub mod gpu;
 pub mod model;
 pub mod object;
+pub mod pools;
 pub mod states;
 pub mod world;
 
@@ -126,6 +127,18 @@ pub fn in_a_process_of_its_own(test: &str, environment: &[(&str, &str)], body: i
     // A name that is not found would pass without running anything.
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "no test is called {test}");
     errors
+}
+
+/// As `in_a_process_of_its_own`, for the test that `body` is written in.
+pub fn alone<F: FnOnce()>(environment: &[(&str, &str)], body: F) -> String {
+    in_a_process_of_its_own(&test_of::<F>(), environment, body)
+}
+
+/// The test that a closure is written in: a wrong name would be noticed, see above.
+pub fn test_of<F>() -> String {
+    let closure = std::any::type_name::<F>();
+    let (_crate, path) = closure.split_once("::").unwrap();
+    path.split("::{{closure}}").next().unwrap().to_string()
 }
 
 /// Whether this is the process that `in_a_process_of_its_own` started.

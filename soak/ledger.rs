@@ -1,0 +1,89 @@
+//! What is alive, to the byte.
+
+use std::time::{Duration, Instant};
+
+use crate::subject::LENT;
+use crate::support::gpu::Gpu;
+use crate::support::object::Object;
+use crate::support::pools::{ALL, DEVICE, idle, trim};
+use crate::support::{last_error, pools};
+
+/// What is alive before anything is done.
+pub struct Ledger {
+    device_bytes: usize,
+    pinned_bytes: usize,
+    violations: usize,
+}
+
+impl Ledger {
+    pub fn of(gpu: &Gpu) -> Ledger {
+        let account = gpu.account();
+        Ledger {
+            device_bytes: account.device_bytes,
+            pinned_bytes: account.pinned_bytes,
+            violations: gpu.violations().0,
+        }
+    }
+}
+
+/// No more rules of the driver's were broken than were before.
+pub fn rules(gpu: &Gpu, before: &mut Ledger) -> Result<(), String> {
+    let (now, text) = gpu.violations();
+    let new = now - std::mem::replace(&mut before.violations, now);
+    let lines = text.lines().skip(now - new).take(6).collect::<Vec<_>>().join("; ");
+    if new == 0 { Ok(()) } else { Err(format!("{new} rules of the driver were broken: {lines}")) }
+}
+
+/// With every object ended and the pools trimmed, nothing is left but what so many workers hold themselves.
+pub fn balance(gpu: &Gpu, before: &Ledger, workers: usize) -> Result<(), String> {
+    // What the library's own thread has taken out to give it back is given back soon.
+    pools::set_age(10.0);
+    let start = Instant::now();
+    loop {
+        trim(ALL);
+        match differences(gpu, before, workers) {
+            Err(_) if start.elapsed() < Duration::from_secs(2) => std::thread::sleep(Duration::from_millis(1)),
+            outcome => return outcome,
+        }
+    }
+}
+
+fn differences(gpu: &Gpu, before: &Ledger, workers: usize) -> Result<(), String> {
+    let account = gpu.account();
+    for (what, is, should_be) in [
+        ("bytes lie idle", idle(ALL), 0),
+        ("bytes on the devices", account.device_bytes, before.device_bytes + workers * LENT),
+        ("bytes are page-locked", account.pinned_bytes, before.pinned_bytes),
+        ("blocks are registered", account.registered_blocks, 0),
+        ("streams are left", account.streams, 0),
+    ] {
+        if is != should_be {
+            return Err(format!("{is} {what}, should be {should_be}; {account:?}"));
+        }
+    }
+    if account.events > 256 {
+        return Err(format!("{} events are left", account.events));
+    }
+    Ok(())
+}
+
+/// Somebody else takes what is free on device 0. What lies idle there is given back when it is needed.
+pub fn squeeze(gpu: &Gpu) -> Result<(), String> {
+    pools::set_budget(DEVICE, 64 << 20);
+    let idle_before = idle(DEVICE);
+    let (mut free, mut total) = (0, 0);
+    assert_eq!(gpu.within(0, || gpu.cuMemGetInfo_v2(&mut free, &mut total)), 0);
+    let Some(taken) = free.checked_sub(1000).filter(|&taken| taken > 0) else { return Ok(()) };
+    let taken = gpu.block(taken);
+    // All of it may be device 1's.
+    let mut all = Object::new(2000);
+    let outcome = all.gpu_data();
+    let idle_now = idle(DEVICE);
+    drop(taken);
+    match outcome {
+        Ok(_) => Ok(()),
+        // With nothing idle on that device there is nothing to give back.
+        Err(_) if idle_now == 0 => Ok(()),
+        Err(_) => Err(format!("{idle_now} of {idle_before} bytes lie idle, and yet: {}", last_error())),
+    }
+}

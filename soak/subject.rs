@@ -1,0 +1,207 @@
+//! One object beside its model, with what is lent to it.
+
+use std::ffi::c_int;
+
+use syncedmem::ffi::c::transfer::syncedmem_record_stream;
+use syncedmem::ffi::status::syncedmem_status_t;
+
+use crate::contents::{self, Seed, UNIFORM};
+use crate::support::gpu::{Foreign, Gpu, Stream};
+use crate::support::model::{Block, Flight, Model};
+use crate::support::object::{Object, Operation, With};
+use crate::support::{SYNCEDMEM_SUCCESS, last_error};
+
+/// Only small ones are lent memory.
+pub const LENT: usize = 64 << 10;
+
+pub struct Subject<'g> {
+    gpu: &'g Gpu,
+    pub object: Object,
+    pub bytes: usize,
+    /// Where its device blocks are made.
+    pub device: c_int,
+    pub model: Model,
+    /// Whether work that the library does not know of is writing its device block: nobody waited for it yet.
+    pub busy: bool,
+    host: [Vec<u8>; 2],
+    lent: Vec<Foreign<'g>>,
+    /// What was done to it last.
+    history: Vec<String>,
+}
+
+impl<'g> Subject<'g> {
+    pub fn new(gpu: &'g Gpu, bytes: usize, device: c_int) -> Subject<'g> {
+        Subject {
+            gpu,
+            object: Object::new(bytes),
+            bytes,
+            device,
+            // Whether it is page-locked says nothing that is looked at here.
+            model: Model::untouched(true, true),
+            busy: false,
+            host: [Vec::new(), Vec::new()],
+            lent: Vec::new(),
+            history: Vec::new(),
+        }
+    }
+
+    pub fn is_lent_memory(&self) -> bool {
+        // The tests' own blocks are device 0's.
+        self.bytes <= LENT && self.device == 0
+    }
+
+    /// Whether its blocks outlive it: not what it was lent, which ends with it.
+    pub fn may_leave_work(&self) -> bool {
+        self.lent.is_empty()
+    }
+
+    pub fn history(&self) -> String {
+        self.history.join(" ")
+    }
+
+    fn note(&mut self, what: String) {
+        if self.history.len() == 40 {
+            self.history.remove(0);
+        }
+        self.history.push(what);
+    }
+
+    /// Does an operation to both, and compares.
+    pub fn run(&mut self, operation: Operation, stream: Option<&Stream>, seed: Seed, own: bool) -> Result<(), String> {
+        use Operation::*;
+        self.note(format!("{operation:?}({seed})"));
+        let borrowed = match (operation, self.model.host.block, self.model.device.block) {
+            (SetCpuData, Block::Borrowed(0), _) | (SetGpuData, _, Block::Borrowed(0)) => 1,
+            _ => 0,
+        };
+        let with = self.with(operation, stream, seed, borrowed as usize);
+        let outcome = match own || self.device != 0 {
+            true => self.gpu.within(self.device, || self.object.run(operation, &with)),
+            false => self.object.run(operation, &with),
+        };
+        if operation == IsReady {
+            let ready = outcome.map_err(|status| format!("{status:?} {}", last_error()))?.addr() == 1;
+            if self.model.flight == Flight::None && !ready {
+                return Err("something is in flight that nobody started".into());
+            }
+            self.model.landed = ready;
+        }
+        let before = self.model;
+        let expected = self.model.on(operation, seed, borrowed);
+        let status = outcome.err().unwrap_or(SYNCEDMEM_SUCCESS);
+        self.expect("status", status, expected.status)?;
+        self.expect("head", self.object.head(), self.model.head())?;
+        self.expect_blocks()?;
+        match outcome {
+            Ok(data) => self.look(operation, data, &before, seed),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn with(&mut self, operation: Operation, stream: Option<&Stream>, seed: Seed, borrowed: usize) -> With {
+        let (mut host, mut device) = (std::ptr::null_mut(), std::ptr::null_mut());
+        if operation == Operation::SetCpuData {
+            self.host[borrowed].resize(self.bytes, 0);
+            host = self.host[borrowed].as_mut_ptr();
+            contents::write_host(host, self.bytes, seed);
+        }
+        if operation == Operation::SetGpuData {
+            while self.lent.len() <= borrowed {
+                self.lent.push(self.gpu.block(self.bytes));
+            }
+            device = self.lent[borrowed].pointer();
+            contents::write_device(self.gpu, device.addr(), self.bytes, seed);
+        }
+        With { host, device, stream: stream.map_or(std::ptr::null_mut(), Stream::handle) }
+    }
+
+    fn expect_blocks(&self) -> Result<(), String> {
+        let (host, device) = (self.object.host_address(), self.object.device_address());
+        self.expect("whether there is a host block", host != 0, self.model.host.block != Block::None)?;
+        self.expect("whether there is a device block", device != 0, self.model.device.block != Block::None)?;
+        if let (Block::Borrowed(number), true) = (self.model.device.block, self.model.head() != 0) {
+            self.expect("the lent block", device, self.lent[number as usize].address)?;
+        }
+        Ok(())
+    }
+
+    /// Reads and writes through the address that an access gave, as its caller would.
+    fn look(&mut self, operation: Operation, data: *mut u8, before: &Model, seed: Seed) -> Result<(), String> {
+        use Operation::*;
+        match operation {
+            CpuData => contents::check_host(data, self.bytes, self.model.host.contents),
+            MutableCpuData | OverwriteCpuData => {
+                if operation == MutableCpuData {
+                    let newest = if before.host.current { before.host } else { before.device };
+                    let newest = if before.head() == 0 { 0 } else { newest.contents };
+                    contents::check_host(data, self.bytes, newest)?;
+                }
+                contents::write_host(data, self.bytes, seed);
+                Ok(())
+            }
+            GpuData | MutableGpuData | OverwriteGpuData => {
+                // A caller lets its own work wait for the copy to the device.
+                if self.model.flight != Flight::None {
+                    self.wait()?;
+                }
+                self.settle();
+                let newest = if before.device.current { before.device } else { before.host };
+                let newest = if before.head() == 0 { 0 } else { newest.contents };
+                if operation != OverwriteGpuData {
+                    contents::check_device(self.gpu, data.addr(), self.bytes, newest)?;
+                }
+                if operation != GpuData {
+                    contents::write_device(self.gpu, data.addr(), self.bytes, seed);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn wait(&mut self) -> Result<(), String> {
+        self.model.on(Operation::Wait, 0, 0);
+        let status = self.object.wait();
+        self.expect("status of a wait", status, SYNCEDMEM_SUCCESS)
+    }
+
+    /// Fills of the legacy stream go on after the call that asked for them.
+    fn settle(&self) {
+        let settle = || self.gpu.cuStreamSynchronize(std::ptr::null_mut());
+        assert_eq!(self.gpu.within(self.device, settle), 0);
+    }
+
+    /// Starts work on the device block in a stream that the library does not know, as a kernel would.
+    pub fn start_work(&mut self, stream: &Stream, value: Seed) -> Result<(), String> {
+        assert!(value >= UNIFORM);
+        self.run(Operation::MutableGpuData, None, value, true)?;
+        if self.model.flight != Flight::None {
+            self.wait()?;
+        }
+        self.note("work".into());
+        self.busy = true;
+        let start =
+            || self.gpu.cuMemsetD8Async(self.object.device_address() as u64, value, self.bytes, stream.handle());
+        let status = self.gpu.within(self.device, start);
+        self.expect("status of a fill", status, 0)
+    }
+
+    /// Declares that work.
+    pub fn record(&mut self, stream: &Stream) -> Result<(), String> {
+        self.note("record_stream".into());
+        let status = unsafe { syncedmem_record_stream(self.object.mem(), stream.handle().cast()) };
+        self.expect("status of record_stream", status, SYNCEDMEM_SUCCESS)
+    }
+
+    fn expect<T: PartialEq + std::fmt::Debug>(&self, what: &str, is: T, should_be: T) -> Result<(), String> {
+        match is == should_be {
+            true => Ok(()),
+            false => Err(format!("{what}: {is:?}, should be {should_be:?}; {}", last_error())),
+        }
+    }
+}
+
+/// A status that is not success, as a sentence.
+pub fn succeeds(status: syncedmem_status_t) -> Result<(), String> {
+    if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(format!("{status:?} {}", last_error())) }
+}

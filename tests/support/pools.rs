@@ -1,0 +1,86 @@
+//! The pools, as a program sees them from outside.
+
+use std::time::{Duration, Instant};
+
+use syncedmem::ffi::c::pools::*;
+
+use super::object::Object;
+use super::*;
+
+pub const PAGEABLE: i32 = 0;
+pub const PINNED: i32 = 1;
+pub const DEVICE: i32 = 2;
+pub const ALL: i32 = 3;
+
+pub const KIB: usize = 1 << 10;
+pub const MIB: usize = 1 << 20;
+
+/// How many bytes of a kind of memory lie idle.
+pub fn idle(memory: i32) -> usize {
+    let mut bytes = usize::MAX;
+    assert_eq!(unsafe { syncedmem_idle_bytes(memory, &mut bytes) }, SYNCEDMEM_SUCCESS);
+    bytes
+}
+
+pub fn trim(memory: i32) {
+    assert_eq!(syncedmem_trim(memory), SYNCEDMEM_SUCCESS);
+}
+
+pub fn set_pools(on: bool) {
+    assert_eq!(syncedmem_set_pools(on), SYNCEDMEM_SUCCESS);
+}
+
+pub fn set_budget(memory: i32, bytes: usize) {
+    assert_eq!(syncedmem_set_pool_budget(memory, bytes), SYNCEDMEM_SUCCESS);
+}
+
+pub fn budget(memory: i32) -> usize {
+    let mut bytes = usize::MAX;
+    assert_eq!(unsafe { syncedmem_get_pool_budget(memory, &mut bytes) }, SYNCEDMEM_SUCCESS);
+    bytes
+}
+
+pub fn set_age(seconds: f64) {
+    assert_eq!(syncedmem_set_pool_age(seconds), SYNCEDMEM_SUCCESS);
+}
+
+/// An object of `bytes` whose host block is written in full with `fill`.
+pub fn filled(bytes: usize, fill: u8) -> Object {
+    let mut object = Object::new(bytes);
+    let data = object.overwrite_cpu_data().unwrap();
+    unsafe { data.write_bytes(fill, bytes) };
+    object
+}
+
+/// Gives back a host block of `bytes` that is full of `fill`, and says where it was.
+pub fn give_back(bytes: usize, fill: u8) -> usize {
+    filled(bytes, fill).host_address()
+}
+
+/// Whether `bytes` at `data` are all `value`.
+pub fn all_are(data: *const u8, bytes: usize, value: u8) -> bool {
+    unsafe { std::slice::from_raw_parts(data, bytes) }.iter().all(|&byte| byte == value)
+}
+
+/// Bytes of the process that are in physical memory.
+pub fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+/// Looks at `is_so` until it is, and says how long that took; what takes longer than ten seconds never comes.
+#[track_caller]
+pub fn until(mut is_so: impl FnMut() -> bool) -> Duration {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(10), "it does not come");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    start.elapsed()
+}
+
+/// The threads of this process, by the system's numbers.
+pub fn threads() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    tasks.map(|task| task.unwrap().file_name().into_string().unwrap()).collect()
+}
