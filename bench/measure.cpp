@@ -123,6 +123,7 @@ int main(int argc, char** argv) {
   small_rows(bench);
   passing_rows(bench);
   thread_rows(bench);
+  scaling_rows(bench);
   for (std::size_t i = 0; i < others; ++i) {
     Bench against(libraries[i], library, settings);
     cached_rows(against);

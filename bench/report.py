@@ -103,7 +103,7 @@ def main() -> int:
 
     samples = read_samples(options.samples)
     system = describe_system()
-    kept = bounds(huge_pages_allowed(system), huge_page_bytes(), int(samples.about["processors"]))
+    kept = bounds(huge_pages_allowed(system), huge_page_bytes())
     print_header(samples.about, system)
     print_table(samples.rows, kept)
     Path(options.json).write_text(json.dumps(as_json(samples, system, kept), indent=2) + "\n")

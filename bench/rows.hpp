@@ -22,6 +22,7 @@ void passing_rows(Bench& bench);
 // Threads with objects of their own; threads that read one object. The latter last of all: where
 // readers race, the original leaks what the losers allocated.
 void thread_rows(Bench& bench);
+void scaling_rows(Bench& bench);
 void reader_rows(Bench& bench);
 
 #endif  // BENCH_ROWS_HPP_

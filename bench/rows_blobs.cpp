@@ -23,29 +23,45 @@ void passing_rows(Bench& bench) {
   }
 }
 
+namespace {
+
+struct OwnObjects {
+  std::size_t bytes;
+  long calls;
+  int rounds;
+};
+
+}  // namespace
+
 void thread_rows(Bench& bench) {
-  struct Size {
-    std::size_t bytes;
-    long calls;
-    int rounds;
-  };
-  const Size sizes[] = {{4 * kKiB, 5000, 25}, {64 * kKiB, 400, 25}, {kMiB, 20, 25}, {8 * kMiB, 4, 15}};
   const std::vector<int>& cpus = bench.settings().cpus;
-  for (const Size& size : sizes) {
-    const std::string id = "own." + std::to_string(size.bytes) + ".";
-    const std::string what = readable(size.bytes) + " objects of their own";
-    const std::vector<int> counts = {1, 2, 4, 8};
-    std::vector<Figure> figures;
-    for (const int count : counts) {
-      figures.push_back({id + std::to_string(count), "ns", what + ", threads: " + std::to_string(count)});
+  for (const OwnObjects& size : {OwnObjects{4 * kKiB, 5000, 25}, {64 * kKiB, 400, 25}, {kMiB, 20, 25}, {8 * kMiB, 4, 15}}) {
+    for (const int count : {1, 2, 4, 8}) {
+      bench.run(size.rounds,
+                {{"own." + std::to_string(size.bytes) + "." + std::to_string(count), "ns",
+                  readable(size.bytes) + " objects of their own, threads: " + std::to_string(count)}},
+                [=, &cpus](const Library& l) {
+                  return std::vector<double>{own_objects(l, size.bytes, count, size.calls, cpus)};
+                });
     }
-    figures.push_back({id + "scaling", "times", what + ": 8 threads' throughput over one's"});
-    bench.run(size.rounds, figures, [=, &cpus](const Library& l) {
-      std::vector<double> values;
-      for (const int count : counts) values.push_back(own_objects(l, size.bytes, count, size.calls, cpus));
-      values.push_back(8 * values.front() / values.back());
-      return values;
-    });
+  }
+}
+
+void scaling_rows(Bench& bench) {
+  const std::vector<int>& cpus = bench.settings().cpus;
+  // Long enough that threads which share a processor get their turns on it.
+  for (const OwnObjects& size : {OwnObjects{4 * kKiB, 80000, 6}, {64 * kKiB, 8000, 6}, {kMiB, 600, 6}}) {
+    const std::string id = "scaling." + std::to_string(size.bytes);
+    const std::string what = "8 threads' throughput over one's: " + readable(size.bytes);
+    bench.run({size.rounds, 2, false}, {{id, "times", what}, {id + ".share", "times", what + ", over plain writing's"}},
+              [=, &cpus](const Library& l) {
+                const double scaling = 8 * own_objects(l, size.bytes, 1, size.calls, cpus) /
+                                       own_objects(l, size.bytes, 8, size.calls, cpus);
+                // What processors allow depends on how many there are, and on who else wants them just now.
+                const double allowed = 8 * own_blocks(size.bytes, 1, size.calls, cpus) /
+                                       own_blocks(size.bytes, 8, size.calls, cpus);
+                return std::vector<double>{scaling, scaling / allowed};
+              });
   }
 }
 

@@ -156,3 +156,16 @@ double own_objects(const Library& library, std::size_t bytes, int threads, long 
   };
   return together(threads, cpus, work, work) / static_cast<double>(calls);
 }
+
+double own_blocks(std::size_t bytes, int threads, long calls, const std::vector<int>& cpus) {
+  std::vector<std::vector<char>> blocks(threads, std::vector<char>(bytes));
+  const auto work = [&](int i) {
+    for (long n = 0; n < calls; ++n) {
+      for (const int value : {0, 0x5A}) {
+        std::memset(blocks[i].data(), value, bytes);
+        asm volatile("" : : "r"(blocks[i].data()) : "memory");  // it stays wanted
+      }
+    }
+  };
+  return together(threads, cpus, work, work) / static_cast<double>(calls);
+}

@@ -41,4 +41,7 @@ ColdRead cold_readers(const Library& library, std::size_t bytes, int readers, co
 double own_objects(const Library& library, std::size_t bytes, int threads, long calls,
                    const std::vector<int>& cpus);
 
+// The same without a library: each thread writes a block that it has, twice as first_touch() on zeros does.
+double own_blocks(std::size_t bytes, int threads, long calls, const std::vector<int>& cpus);
+
 #endif  // BENCH_WORK_HPP_
