@@ -86,7 +86,7 @@ int verify_inner_calls(const link_map* map, const std::string& path, const void*
 
 }  // namespace
 
-Library load(const std::string& path) {
+Library load(const std::string& title, const std::string& path) {
   char real[PATH_MAX];
   if (realpath(path.c_str(), real) == nullptr) die(path, "no such file");
   // RTLD_LOCAL keeps each library out of the scope that the other one's symbols are looked up in;
@@ -99,12 +99,17 @@ Library load(const std::string& path) {
 
   const std::string name(kClass);
   Library library;
+  library.name = title;
   library.path = real;
   library.construct = reinterpret_cast<void (*)(void*, std::size_t)>(symbol(handle, path, base, name + "C1Em"));
   library.destroy = reinterpret_cast<void (*)(void*)>(symbol(handle, path, base, name + "D1Ev"));
   library.cpu_data = reinterpret_cast<const void* (*)(void*)>(symbol(handle, path, base, name + "8cpu_dataEv"));
   library.mutable_cpu_data =
       reinterpret_cast<void* (*)(void*)>(symbol(handle, path, base, name + "16mutable_cpu_dataEv"));
+  // The C API's, on the same objects: there is none in Caffe.
+  void* overwrite = dlsym(handle, "syncedmem_overwrite_cpu_data");
+  if (home_of(overwrite).base != base) overwrite = nullptr;
+  library.overwrite_cpu_data = reinterpret_cast<int (*)(void*, void**)>(overwrite);
   library.inner_calls = verify_inner_calls(map, path, base);
   return library;
 }

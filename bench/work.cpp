@@ -1,27 +1,18 @@
 #include "work.hpp"
 
 #include <fcntl.h>
-#include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <set>
-#include <thread>
+
+#include "clock.hpp"
+#include "threads.hpp"
 
 namespace {
-
-double now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
-}
 
 // One loop for every library, never inlined, so that all of them are timed by the very same
 // instructions at the same address; unrolled, so that it is the calls that are timed.
@@ -66,40 +57,7 @@ void write_in_full(const Library& library, void* object, std::size_t bytes) {
   library.destroy(object);
 }
 
-// Starts the threads, lets each prepare, holds them spinning, releases them at once; nanoseconds
-// from the release to the end of the last one's work.
-double together(int threads, const std::vector<int>& cpus, const std::function<void(int)>& prepare,
-                const std::function<void(int)>& work) {
-  std::atomic<int> ready(0);
-  std::atomic<bool> go(false);
-  std::vector<double> ends(threads);
-  std::vector<std::thread> running;
-  for (int i = 0; i < threads; ++i) {
-    running.emplace_back([&, i] {
-      pin(cpus[i % cpus.size()]);
-      prepare(i);
-      ready.fetch_add(1);
-      // Yielding, because there may be more threads than processors.
-      while (!go.load()) sched_yield();
-      work(i);
-      ends[i] = now();
-    });
-  }
-  while (ready.load() < threads) sched_yield();
-  const double start = now();
-  go.store(true);
-  for (std::thread& thread : running) thread.join();
-  return *std::max_element(ends.begin(), ends.end()) - start;
-}
-
 }  // namespace
-
-bool pin(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  return sched_setaffinity(0, sizeof set, &set) == 0;
-}
 
 double empty_call(long calls) {
   char object = 0;
@@ -160,6 +118,17 @@ double one_byte_resident(const Library& library, std::size_t bytes, std::size_t 
   return after - before;
 }
 
+double acquire_release(const Library& library, std::size_t bytes, long calls) {
+  Storage object;
+  const double start = now();
+  for (long i = 0; i < calls; ++i) {
+    library.construct(object.get(), bytes);
+    library.write_only(object.get());
+    library.destroy(object.get());
+  }
+  return (now() - start) / static_cast<double>(calls);
+}
+
 ColdRead cold_readers(const Library& library, std::size_t bytes, int readers, const std::vector<int>& cpus) {
   Storage object;
   library.construct(object.get(), bytes);
@@ -184,6 +153,19 @@ double own_objects(const Library& library, std::size_t bytes, int threads, long 
   // Done once before it is timed: a new thread's arena takes a while to settle.
   const auto work = [&](int i) {
     for (long n = 0; n < calls; ++n) write_in_full(library, objects[i].get(), bytes);
+  };
+  return together(threads, cpus, work, work) / static_cast<double>(calls);
+}
+
+double own_blocks(std::size_t bytes, int threads, long calls, const std::vector<int>& cpus) {
+  std::vector<std::vector<char>> blocks(threads, std::vector<char>(bytes));
+  const auto work = [&](int i) {
+    for (long n = 0; n < calls; ++n) {
+      for (const int value : {0, 0x5A}) {
+        std::memset(blocks[i].data(), value, bytes);
+        asm volatile("" : : "r"(blocks[i].data()) : "memory");  // it stays wanted
+      }
+    }
   };
   return together(threads, cpus, work, work) / static_cast<double>(calls);
 }

@@ -26,6 +26,9 @@ double first_touch(const Library& library, std::size_t bytes, long calls);
 double one_byte(const Library& library, std::size_t bytes, std::size_t at);
 double one_byte_resident(const Library& library, std::size_t bytes, std::size_t at);
 
+// Nanoseconds for construct, write-only access, destroy: nothing is written, so it is the memory's own cost.
+double acquire_release(const Library& library, std::size_t bytes, long calls);
+
 // Readers of one object that nobody has touched, released together.
 struct ColdRead {
   double nanoseconds;  // until the last reader has its pointer and has read a byte
@@ -38,7 +41,7 @@ ColdRead cold_readers(const Library& library, std::size_t bytes, int readers, co
 double own_objects(const Library& library, std::size_t bytes, int threads, long calls,
                    const std::vector<int>& cpus);
 
-// Binds the calling thread to one processor; false where the system refuses.
-bool pin(int cpu);
+// The same without a library: each thread writes a block that it has, twice as first_touch() on zeros does.
+double own_blocks(std::size_t bytes, int threads, long calls, const std::vector<int>& cpus);
 
 #endif  // BENCH_WORK_HPP_
