@@ -157,7 +157,7 @@ def readable_size(size):
 
 def table(contestants, kind, sizes, seconds):
     print(f"\n### {'Device' if kind == 'device' else 'Page-locked'} blocks, called from Python\n")
-    print(f"| | {contestants[0].name} | " + "".join(f"{rival.name} | ratio | " for rival in contestants[1:]))
+    print(f"| | {contestants[0].name} | " + " ".join(f"{rival.name} | ratio |" for rival in contestants[1:]))
     print("|---" * (2 * len(contestants)) + "|")
     rows = []
     for size in sizes:
@@ -202,8 +202,8 @@ def main():
     stream = Library(arguments.library, STREAM, "library, reuse: stream")
     contestants = [stream, Library(arguments.library, SYNCHRONISED, "library, reuse: synchronised"), driver]
     contestants += rivals(driver.simulated)
-    print("\nEvery call goes through Python, which takes a good part of a microsecond of it. PyTorch and CuPy hand a block")
-    print("out again at once, to the stream that had it: the library does so with reuse by stream.")
+    print("\nEvery call goes through Python, which takes a microsecond or more of it. PyTorch and CuPy hand a block")
+    print("out again at once, to the stream that had it; the library comes closest to that with reuse by stream.")
     sizes = [size for size in SIZES if size <= arguments.largest * MIB]
     rows = []
     for kind in ("device", "pinned"):

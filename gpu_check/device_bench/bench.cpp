@@ -37,8 +37,8 @@ bool Bench::wants(const std::string& section) const {
 
 void Bench::section(const std::string& title, const std::vector<std::string>& names) const {
   std::fprintf(stderr, "    %s\n", title.c_str());
-  std::printf("\n### %s\n\n", title.c_str());
-  if (!names.empty()) std::puts(heading(names).c_str());
+  std::printf("\n### %s\n", title.c_str());
+  if (!names.empty()) std::printf("\n%s\n", heading(names).c_str());
 }
 
 void Bench::say(const std::string& sentence) const {

@@ -58,7 +58,7 @@ void acquire(Bench& bench, bool pinned, const Reuse& reuse) {
                 names);
   const auto memory = pinned ? SYNCEDMEM_MEMORY_PINNED : SYNCEDMEM_MEMORY_DEVICE;
   const auto pairs = pinned ? acquire_pinned : acquire_device;
-  std::vector<std::string> passed_on;
+  std::string not_kept;
   for (const std::size_t bytes : kSizes) {
     // The library keeps one, others take one each.
     if (bytes > bench.settings.largest || !bench.fits(pinned ? 0 : 4 * bytes, pinned ? 3 * bytes : 0)) continue;
@@ -67,7 +67,7 @@ void acquire(Bench& bench, bool pinned, const Reuse& reuse) {
     pairs(library, bytes, 1);
     std::size_t idle = 0;
     library.must(library.idle_bytes(memory, &idle), "idle_bytes");
-    if (idle < bytes) passed_on.push_back(readable_bytes(bytes));
+    if (idle < bytes) not_kept += (not_kept.empty() ? "" : ", ") + readable_bytes(bytes);
     const std::size_t before = allocating_calls(bench.driver);
     pairs(library, bytes, 8);
     bench.expect(readable_bytes(bytes) + ", " + kind + ", reuse " + reuse.name + ": no block is allocated or freed",
@@ -77,7 +77,7 @@ void acquire(Bench& bench, bool pinned, const Reuse& reuse) {
                             0, contestants(bench, bytes), bytes == kJudged ? bound : kNoBound));
     if (!pinned && bench.driver.has_pool()) bench.driver.empty_pool();
   }
-  for (const std::string& size : passed_on) bench.say("Blocks of " + size + " are not kept: the budget is too small.");
+  if (!not_kept.empty()) bench.say("Not kept for the next object, since the budget is too small: " + not_kept + ".");
   library.must(library.trim(memory), "trim");
   library.must(library.set_reuse(SYNCEDMEM_REUSE_SYNCHRONISED), "set_reuse");
 }

@@ -35,9 +35,8 @@ std::vector<std::size_t> sizes(const Bench& bench) {
 std::string break_even(const Row& locking, const Row& to_device, const Row& to_host) {
   const auto gain = [](const Row& row) { return row.times[1].median - row.times[0].median; };
   const double both = (gain(to_device) + gain(to_host)) / 2;
-  const std::string size = readable_bytes(locking.bytes);
-  if (both <= 0) return size + ": copies are no faster for it.";
-  return size + ": page-locking and its end have paid for themselves after " +
+  if (both <= 0) return locking.description + ": copies are no faster for it.";
+  return locking.description + ": page-locking and its end have paid for themselves after " +
          readable_number("%.1f", locking.times[0].median / both) + " copies.";
 }
 
@@ -50,7 +49,7 @@ void on_request(Bench& bench) {
     void* device = bench.driver.allocate(bytes);
     const Subject subject(bench.library, bytes, buffer.get(), device);
     locked.push_back(bench.measure(
-        "page_lock." + std::to_string(bytes), readable_bytes(bytes), bytes,
+        "page_lock." + std::to_string(bytes), readable_bytes(bytes), 0,
         {{"library", [&] { return pin_and_unpin(bench.library, subject); }},
          {"cuMemHostRegister", [&] { return register_and_unregister(bench.driver, other.get(), bytes); }}},
         kNoBound));
@@ -69,7 +68,8 @@ void on_request(Bench& bench) {
       crossings[to_device].push_back(bench.measure(
           std::string("page_locked.") + (to_device ? "to_device." : "to_host.") + std::to_string(bytes),
           readable_bytes(bytes) + (to_device ? " to the device" : " to the host"), bytes,
-          {{"library", [&] { return to_device ? subject.to_device(bench.driver, 1) : subject.to_host(bench.driver, 1); }},
+          {{"library",
+            [&] { return to_device ? subject.to_device(bench.driver, 1) : subject.to_host(bench.driver, 1); }},
            {"cuMemcpy", [&] { return raw_copy(bench.driver, bench.driver, to, from, bytes, 1); }}},
           kNoBound));
       bench.add(crossings[to_device].back());

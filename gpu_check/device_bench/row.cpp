@@ -69,7 +69,9 @@ Row measure(const std::string& id, const std::string& description, std::size_t b
     for (std::size_t i = 0; i < contestants.size(); ++i) order.push_back(i);
     for (std::size_t i = round > 0 ? contestants.size() : 0; i-- > 0;) order.push_back(i);
     // Every other round the other way round.
-    if (round > 0 && round % 2 == 0) std::rotate(order.begin(), order.begin() + static_cast<long>(contestants.size()), order.end());
+    if (round > 0 && round % 2 == 0) {
+      std::rotate(order.begin(), order.begin() + static_cast<long>(contestants.size()), order.end());
+    }
     for (const std::size_t who : order) {
       const double time = contestants[who].once();
       if (round > 0) samples[who].push_back(time);
@@ -145,8 +147,9 @@ std::string as_json(const std::vector<Row>& rows, const std::vector<std::pair<st
     text += ", \"nanoseconds\": {";
     for (std::size_t who = 0; who < row.times.size(); ++who) {
       const Spread& time = row.times[who];
-      text += std::string(who ? ", " : "") + quoted(row.names[who]) + ": {\"median\": " + readable_number("%.1f", time.median) +
-              ", \"p10\": " + readable_number("%.1f", time.p10) + ", \"p90\": " + readable_number("%.1f", time.p90) + "}";
+      text += std::string(who ? ", " : "") + quoted(row.names[who]) + ": {\"median\": ";
+      text += readable_number("%.1f", time.median) + ", \"p10\": " + readable_number("%.1f", time.p10);
+      text += ", \"p90\": " + readable_number("%.1f", time.p90) + "}";
     }
     text += "}";
     if (row.bound.kind != Bound::kNone) {
