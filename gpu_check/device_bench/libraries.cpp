@@ -1,7 +1,12 @@
 #include "libraries.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
@@ -29,7 +34,7 @@ void* open(const std::string& path) {
   return library;
 }
 
-const unsigned kPortable = 1;  // CU_MEMHOSTALLOC_PORTABLE: as the library pins
+const unsigned kPortable = 1;  // CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE: as the library pins
 
 }  // namespace
 
@@ -50,8 +55,11 @@ Driver::Driver(const std::string& path, int device) {
   find(library, path, "cuMemcpy", copy_);
   find(library, path, "cuCtxSynchronize", synchronize_);
   find(library, path, "cuMemGetInfo_v2", memory_);
-  void* marker = nullptr;
-  simulated = found(library, "simcuda_is_simulated", marker);
+  find(library, path, "cuMemsetD8_v2", fill_);
+  find(library, path, "cuMemHostRegister_v2", register_);
+  find(library, path, "cuMemHostUnregister", unregister_);
+  find(library, path, "cuPointerGetAttribute", attribute_);
+  simulated = found(library, "simcuda_calls", calls_);
 
   if (const Status status = init(0)) fail("cuInit", status);
   if (const Status status = get_version(&version)) fail("cuDriverGetVersion", status);
@@ -63,6 +71,16 @@ Driver::Driver(const std::string& path, int device) {
   void* context = nullptr;
   if (const Status status = retain(&context, handle)) fail("cuDevicePrimaryCtxRetain", status);
   if (const Status status = set_current(context)) fail("cuCtxSetCurrent", status);
+
+  Status (*get_attribute)(int*, int, int), (*get_pool)(void**, int);
+  const int kMemoryPoolsSupported = 115;  // CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
+  int supported = 0;
+  if (found(library, "cuMemAllocAsync", allocate_from_pool_) && found(library, "cuMemFreeAsync", free_to_pool_) &&
+      found(library, "cuMemPoolSetAttribute", set_pool_) && found(library, "cuMemPoolTrimTo", trim_pool_) &&
+      found(library, "cuDeviceGetDefaultMemPool", get_pool) && found(library, "cuDeviceGetAttribute", get_attribute) &&
+      get_attribute(&supported, kMemoryPoolsSupported, handle) == 0 && supported != 0) {
+    if (const Status status = get_pool(&pool_, handle)) fail("cuDeviceGetDefaultMemPool", status);
+  }
 }
 
 void Driver::fail(const char* call, Status status) {
@@ -99,6 +117,49 @@ std::size_t Driver::free_bytes() const {
   return free;
 }
 
+void Driver::fill(void* address, std::size_t bytes) const {
+  if (const Status status = fill_(reinterpret_cast<Address>(address), 0, bytes)) fail("cuMemsetD8", status);
+}
+
+void Driver::register_host(void* address, std::size_t bytes) const {
+  if (const Status status = register_(address, bytes, kPortable)) fail("cuMemHostRegister", status);
+}
+
+void Driver::unregister_host(void* address) const {
+  if (const Status status = unregister_(address)) fail("cuMemHostUnregister", status);
+}
+
+bool Driver::is_page_locked(const void* address) const {
+  const int kMemoryType = 2;      // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+  const unsigned kHostMemory = 1;  // CU_MEMORYTYPE_HOST
+  unsigned type = 0;
+  // Of memory that the driver does not know there is an error, and that is the answer.
+  return attribute_(&type, kMemoryType, reinterpret_cast<Address>(address)) == 0 && type == kHostMemory;
+}
+
+void* Driver::allocate_from_pool(std::size_t bytes) const {
+  Address address = 0;
+  if (const Status status = allocate_from_pool_(&address, bytes, nullptr)) fail("cuMemAllocAsync", status);
+  return reinterpret_cast<void*>(address);
+}
+
+void Driver::free_to_pool(void* address) const {
+  if (const Status status = free_to_pool_(reinterpret_cast<Address>(address), nullptr)) fail("cuMemFreeAsync", status);
+}
+
+void Driver::keep_pool() const {
+  const int kReleaseThreshold = 4;  // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+  std::uint64_t everything = UINT64_MAX;
+  if (const Status status = set_pool_(pool_, kReleaseThreshold, &everything)) fail("cuMemPoolSetAttribute", status);
+}
+
+void Driver::empty_pool() const {
+  synchronize();
+  if (const Status status = trim_pool_(pool_, 0)) fail("cuMemPoolTrimTo", status);
+}
+
+std::size_t Driver::calls(const char* function) const { return calls_ == nullptr ? 0 : calls_(function); }
+
 Runtime::Runtime(const std::string& path, int device) {
   if (path == "none") return;
   void* library = nullptr;
@@ -120,6 +181,7 @@ Runtime::Runtime(const std::string& path, int device) {
   find(library, name, "cudaFree", free_);
   find(library, name, "cudaMallocHost", allocate_pinned_);
   find(library, name, "cudaFreeHost", free_pinned_);
+  find(library, name, "cudaMemset", fill_);
   find(library, name, "cudaMemcpy", copy_);
   const int status = set_device(device);
   if (status == 0) return;
@@ -150,6 +212,10 @@ void Runtime::free_pinned(void* address) const {
   if (const int status = free_pinned_(address)) fail("cudaFreeHost", status);
 }
 
+void Runtime::fill(void* address, std::size_t bytes) const {
+  if (const int status = fill_(address, 0, bytes)) fail("cudaMemset", status);
+}
+
 Library::Library(const std::string& path) {
   void* library = open(path);
   find(library, path, "syncedmem_create", create);
@@ -160,11 +226,35 @@ Library::Library(const std::string& path) {
   find(library, path, "syncedmem_mutable_gpu_data", mutable_gpu_data);
   find(library, path, "syncedmem_overwrite_cpu_data", overwrite_cpu_data);
   find(library, path, "syncedmem_overwrite_gpu_data", overwrite_gpu_data);
+  find(library, path, "syncedmem_set_cpu_data", set_cpu_data);
+  find(library, path, "syncedmem_set_gpu_data", set_gpu_data);
   find(library, path, "syncedmem_is_pinned", is_pinned);
+  found(library, "syncedmem_pin", pin);
+  found(library, "syncedmem_unpin", unpin);
+  find(library, path, "syncedmem_trim", trim);
+  find(library, path, "syncedmem_idle_bytes", idle_bytes);
+  find(library, path, "syncedmem_set_reuse", set_reuse);
   find(library, path, "syncedmem_set_pinning", set_pinning);
   find(library, path, "syncedmem_cuda_status", cuda_status);
   find(library, path, "syncedmem_last_error", last_error);
   find(library, path, "syncedmem_version", version);
+}
+
+Library Library::again(const std::string& path) {
+  // The loader knows a file again, so it takes another one. The first is where the loader found it.
+  void* first = open(path);
+  void* symbol = dlsym(first, "syncedmem_version");
+  Dl_info where;
+  if (symbol == nullptr || dladdr(symbol, &where) == 0) die(path + " cannot be found again");
+  const int from = ::open(where.dli_fname, O_RDONLY | O_CLOEXEC);
+  const int to = memfd_create("libsyncedmem", MFD_CLOEXEC);
+  if (from < 0 || to < 0) die(path + " cannot be copied");
+  while (const ssize_t copied = sendfile(to, from, nullptr, std::size_t(1) << 30)) {
+    if (copied < 0) die(path + " cannot be copied");
+  }
+  close(from);
+  // The file stays open: its number is in the name.
+  return Library("/proc/self/fd/" + std::to_string(to));
 }
 
 void Library::refuse(const char* call) const { die(std::string("syncedmem_") + call + ": " + last_error()); }

@@ -27,8 +27,24 @@ class Driver {
     const Status status = copy_(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes);
     if (status != 0) fail("cuMemcpy", status);
   }
+  void fill(void* address, std::size_t bytes) const;
   void synchronize() const;
   std::size_t free_bytes() const;
+  // Page-locks host memory that is there already, and ends that.
+  void register_host(void* address, std::size_t bytes) const;
+  void unregister_host(void* address) const;
+  bool is_page_locked(const void* address) const;
+
+  // Stream-ordered allocation, on the legacy default stream. It is there from CUDA 11.2 on, where the device can.
+  bool has_pool() const { return pool_ != nullptr; }
+  void* allocate_from_pool(std::size_t bytes) const;
+  void free_to_pool(void* address) const;
+  // The device's default pool keeps whatever it is given back, until it is told otherwise.
+  void keep_pool() const;
+  void empty_pool() const;
+
+  // How often a function of the driver's was called: only the simulated driver knows.
+  std::size_t calls(const char* function) const;
 
   std::string device_name;
   int version = 0;
@@ -44,6 +60,28 @@ class Driver {
   Status (*copy_)(Address, Address, std::size_t);
   Status (*synchronize_)();
   Status (*memory_)(std::size_t*, std::size_t*);
+  Status (*fill_)(Address, unsigned char, std::size_t);
+  Status (*register_)(void*, std::size_t, unsigned);
+  Status (*unregister_)(void*);
+  Status (*attribute_)(void*, int, Address);
+  void* pool_ = nullptr;
+  Status (*allocate_from_pool_)(Address*, std::size_t, void*) = nullptr;
+  Status (*free_to_pool_)(Address, void*) = nullptr;
+  Status (*set_pool_)(void*, int, void*) = nullptr;
+  Status (*trim_pool_)(void*, std::size_t) = nullptr;
+  std::size_t (*calls_)(const char*) = nullptr;
+};
+
+// The driver's stream-ordered allocator, as something that allocates device memory.
+class Pool {
+ public:
+  explicit Pool(const Driver& driver) : driver_(driver) {}
+  void* allocate(std::size_t bytes) const { return driver_.allocate_from_pool(bytes); }
+  void free(void* address) const { driver_.free_to_pool(address); }
+  void fill(void* address, std::size_t bytes) const { driver_.fill(address, bytes); }
+
+ private:
+  const Driver& driver_;
 };
 
 // The CUDA runtime. It uses the same primary context as the driver's calls above.
@@ -57,6 +95,7 @@ class Runtime {
   void free(void* address) const;
   void* allocate_pinned(std::size_t bytes) const;
   void free_pinned(void* address) const;
+  void fill(void* address, std::size_t bytes) const;
   void copy(void* to, const void* from, std::size_t bytes) const {
     const int kDefault = 4;  // cudaMemcpyDefault: as Caffe copies
     const int status = copy_(to, from, bytes, kDefault);
@@ -73,11 +112,16 @@ class Runtime {
   int (*allocate_pinned_)(void**, std::size_t) = nullptr;
   int (*free_pinned_)(void*) = nullptr;
   int (*copy_)(void*, const void*, std::size_t, int) = nullptr;
+  int (*fill_)(void*, int, std::size_t) = nullptr;
 };
 
 // libsyncedmem.so, by the names of its header.
 struct Library {
   explicit Library(const std::string& path);
+
+  // The library a second time in the same process, from a copy of the file: it shares nothing with the first, and reads
+  // its settings from the environment anew.
+  static Library again(const std::string& path);
 
   // Ends the program with what the library says, if a call did not succeed.
   void must(syncedmem_status_t status, const char* call) const {
@@ -93,7 +137,15 @@ struct Library {
   decltype(&syncedmem_mutable_gpu_data) mutable_gpu_data;
   decltype(&syncedmem_overwrite_cpu_data) overwrite_cpu_data;
   decltype(&syncedmem_overwrite_gpu_data) overwrite_gpu_data;
+  decltype(&syncedmem_set_cpu_data) set_cpu_data;
+  decltype(&syncedmem_set_gpu_data) set_gpu_data;
   decltype(&syncedmem_is_pinned) is_pinned;
+  // Not there in a library that does not register in place yet.
+  syncedmem_status_t (*pin)(syncedmem_t*);
+  syncedmem_status_t (*unpin)(syncedmem_t*);
+  decltype(&syncedmem_trim) trim;
+  decltype(&syncedmem_idle_bytes) idle_bytes;
+  decltype(&syncedmem_set_reuse) set_reuse;
   decltype(&syncedmem_set_pinning) set_pinning;
   decltype(&syncedmem_cuda_status) cuda_status;
   decltype(&syncedmem_last_error) last_error;

@@ -8,12 +8,6 @@ namespace {
 
 const std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
-std::string format(const char* how, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, how, value);
-  return text;
-}
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -36,22 +30,27 @@ Spread spread(std::vector<double> samples) {
   return {samples[last / 10], middle, samples[last - last / 10]};
 }
 
+double Row::bandwidth(std::size_t who) const { return static_cast<double>(bytes) / times[who].median; }
+
 bool Row::kept() const {
-  const double ours = times.front().median, theirs = compared().median;
+  const double ours = times.front().median, theirs = times[other()].median;
   switch (bound.kind) {
     case Bound::kBandwidth: return theirs / ours >= bound.value;
     case Bound::kAbove: return ours - theirs <= bound.value;
-    case Bound::kNoSlower: return ours / theirs <= bound.value;
+    case Bound::kNoSlower:
+    case Bound::kShare: return ours / theirs <= bound.value;
     case Bound::kNone: break;
   }
   return true;
 }
 
 std::string Row::bound_sentence() const {
+  const std::string& name = names[other()];
   switch (bound.kind) {
-    case Bound::kBandwidth: return "bandwidth >= " + format("%.2f", bound.value) + " of " + names.back();
-    case Bound::kAbove: return "at most " + format("%.1f us", bound.value / 1000) + " above " + names.back();
-    case Bound::kNoSlower: return "no slower than " + names.back() + " (<= " + format("%.2f", bound.value) + ")";
+    case Bound::kBandwidth: return "bandwidth >= " + readable_number("%.2f", bound.value) + " of " + name;
+    case Bound::kAbove: return "at most " + readable_number("%.1f us", bound.value / 1000) + " above " + name;
+    case Bound::kNoSlower: return "no slower than " + name + " (<= " + readable_number("%.2f", bound.value) + ")";
+    case Bound::kShare: return "<= " + readable_number("%g", bound.value) + " of " + name;
     case Bound::kNone: break;
   }
   return "";
@@ -62,13 +61,17 @@ Row measure(const std::string& id, const std::string& description, std::size_t b
   std::vector<std::vector<double>> samples(contestants.size());
   const auto start = std::chrono::steady_clock::now();
   const int kLeast = 3, kMost = 1000;
+  const double kVeryLong = 8;
   for (int round = 0; round <= kMost; ++round) {
-    if (round > kLeast && seconds_since(start) > seconds) break;
+    const double taken = seconds_since(start) / seconds;
+    if ((round > kLeast && taken > 1) || (round > 1 && taken > kVeryLong)) break;
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < contestants.size(); ++i) order.push_back(i);
-    for (std::size_t i = contestants.size(); i-- > 0;) order.push_back(i);
+    for (std::size_t i = round > 0 ? contestants.size() : 0; i-- > 0;) order.push_back(i);
     // Every other round the other way round.
-    if (round % 2) std::rotate(order.begin(), order.begin() + static_cast<long>(contestants.size()), order.end());
+    if (round > 0 && round % 2 == 0) {
+      std::rotate(order.begin(), order.begin() + static_cast<long>(contestants.size()), order.end());
+    }
     for (const std::size_t who : order) {
       const double time = contestants[who].once();
       if (round > 0) samples[who].push_back(time);
@@ -94,18 +97,24 @@ std::string readable_bytes(std::size_t bytes) {
   return std::to_string(bytes) + " B";
 }
 
-std::string readable_time(double nanoseconds) {
-  if (nanoseconds >= 0.9995e9) return format("%.3g s", nanoseconds / 1e9);
-  if (nanoseconds >= 0.9995e6) return format("%.3g ms", nanoseconds / 1e6);
-  if (nanoseconds >= 0.9995e3) return format("%.3g us", nanoseconds / 1e3);
-  return format("%.3g ns", nanoseconds);
+std::string readable_number(const char* how, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, how, value);
+  return text;
 }
 
-std::string heading(const std::string& raw, const std::string& runtime) {
-  std::string first = "| | library | " + raw + " | ratio |", second = "|---|---|---|---|";
-  if (!runtime.empty()) {
-    first += " " + runtime + " | ratio |";
-    second += "---|---|";
+std::string readable_time(double nanoseconds) {
+  if (nanoseconds >= 0.9995e9) return readable_number("%.3g s", nanoseconds / 1e9);
+  if (nanoseconds >= 0.9995e6) return readable_number("%.3g ms", nanoseconds / 1e6);
+  if (nanoseconds >= 0.9995e3) return readable_number("%.3g us", nanoseconds / 1e3);
+  return readable_number("%.3g ns", nanoseconds);
+}
+
+std::string heading(const std::vector<std::string>& names) {
+  std::string first = "| |", second = "|---|";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    first += " " + names[i] + (i > 0 ? " | ratio |" : " |");
+    second += i > 0 ? "---|---|" : "---|";
   }
   return first + " GB/s | bound |\n" + second + "---|---|";
 }
@@ -115,11 +124,14 @@ std::string as_markdown(const Row& row) {
   for (std::size_t i = 0; i < row.times.size(); ++i) {
     const Spread& time = row.times[i];
     line += " " + readable_time(time.median) + " [" + readable_time(time.p10) + " - " + readable_time(time.p90) + "] |";
-    if (i > 0) line += " " + format("%.3f", row.times[0].median / time.median) + " |";
+    if (i > 0) line += " " + readable_number("%.3f", row.times[0].median / time.median) + " |";
   }
-  line += row.bytes ? " " + format("%.2f", static_cast<double>(row.bytes) / row.times[0].median) + " |" : " |";
+  line += row.bytes ? " " + readable_number("%.2f", row.bandwidth(0)) + " |" : " |";
   const std::string bound = row.bound_sentence();
-  return line + (bound.empty() ? " |" : " " + bound + (row.kept() ? ": kept |" : ": MISSED |"));
+  if (bound.empty()) return line + " |";
+  line += " " + bound;
+  if (row.kept()) return line + ": kept |";
+  return line + (row.reason.empty() ? ": MISSED |" : ": not here, since " + row.reason + " |");
 }
 
 std::string as_json(const std::vector<Row>& rows, const std::vector<std::pair<std::string, std::string>>& about) {
@@ -135,12 +147,14 @@ std::string as_json(const std::vector<Row>& rows, const std::vector<std::pair<st
     text += ", \"nanoseconds\": {";
     for (std::size_t who = 0; who < row.times.size(); ++who) {
       const Spread& time = row.times[who];
-      text += std::string(who ? ", " : "") + quoted(row.names[who]) + ": {\"median\": " + format("%.1f", time.median) +
-              ", \"p10\": " + format("%.1f", time.p10) + ", \"p90\": " + format("%.1f", time.p90) + "}";
+      text += std::string(who ? ", " : "") + quoted(row.names[who]) + ": {\"median\": ";
+      text += readable_number("%.1f", time.median) + ", \"p10\": " + readable_number("%.1f", time.p10);
+      text += ", \"p90\": " + readable_number("%.1f", time.p90) + "}";
     }
     text += "}";
     if (row.bound.kind != Bound::kNone) {
       text += ", \"bound\": " + quoted(row.bound_sentence()) + ", \"kept\": " + (row.kept() ? "true" : "false");
+      if (!row.kept() && !row.reason.empty()) text += ", \"reason\": " + quoted(row.reason);
     }
     text += "}";
   }

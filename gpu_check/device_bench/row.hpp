@@ -18,11 +18,16 @@ struct Contestant {
   std::function<double()> once;  // nanoseconds
 };
 
+// What the library has to keep to, compared with one contestant of its row.
 struct Bound {
-  enum Kind { kNone, kBandwidth, kAbove, kNoSlower };
+  enum Kind { kNone, kBandwidth, kAbove, kNoSlower, kShare };
   Kind kind;
-  double value;  // kBandwidth: share of the raw one's; kAbove: nanoseconds; kNoSlower: ratio of the times
+  // kBandwidth: share of the other's; kAbove: nanoseconds; kNoSlower, kShare: ratio of the times.
+  double value;
+  // The other's place in the row; 0 is the last.
+  std::size_t against;
 };
+const Bound kNoBound = {Bound::kNone, 0, 0};
 
 struct Row {
   std::string id, description;
@@ -31,23 +36,27 @@ struct Row {
   std::vector<Spread> times;
   std::size_t samples;
   Bound bound;
+  // Why the bound cannot be kept here, with the figures that show it; empty if nothing does.
+  std::string reason;
 
-  // The one that the bound is about: the last, which is the CUDA runtime where there is one.
-  const Spread& compared() const { return times.back(); }
+  double ratio() const { return times[0].median / times[other()].median; }
+  double bandwidth(std::size_t who) const;  // GB/s
   bool kept() const;
   std::string bound_sentence() const;
+  std::size_t other() const { return bound.against ? bound.against : times.size() - 1; }
 };
 
-// Runs it for about so many seconds, at least three rounds. A round goes through the contestants and back, so that
-// none is always the first; the first round is thrown away.
+// Runs it for about so many seconds: three rounds at least, or one that takes very long. A round goes through the
+// contestants and back, so that none is always the first; the one before the first is thrown away.
 Row measure(const std::string& id, const std::string& description, std::size_t bytes,
             const std::vector<Contestant>& contestants, double seconds, const Bound& bound);
 
 std::string readable_bytes(std::size_t bytes);
 std::string readable_time(double nanoseconds);
+std::string readable_number(const char* how, double value);
 
-// One line of a Markdown table; the heading; the whole as JSON.
-std::string heading(const std::string& raw, const std::string& runtime);
+// One line of a Markdown table; the heading for contestants of these names; the whole as JSON.
+std::string heading(const std::vector<std::string>& names);
 std::string as_markdown(const Row& row);
 std::string as_json(const std::vector<Row>& rows, const std::vector<std::pair<std::string, std::string>>& about);
 

@@ -1,21 +1,12 @@
 #include "work.hpp"
 
-#include <chrono>
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <thread>
+#include <vector>
 
-namespace {
-
-class Watch {
- public:
-  double nanoseconds() const {
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-}  // namespace
+#include "watch.hpp"
 
 Subject::Subject(const Library& library, std::size_t bytes, bool pinned) : library_(library), bytes_(bytes) {
   library.must(library.set_pinning(pinned ? SYNCEDMEM_PIN_ALWAYS : SYNCEDMEM_PIN_NEVER), "set_pinning");
@@ -26,7 +17,19 @@ Subject::Subject(const Library& library, std::size_t bytes, bool pinned) : libra
   const void* device = nullptr;
   library.must(library.gpu_data(object_, &device), "gpu_data");
   device_ = const_cast<void*>(device);
-  library.must(library.is_pinned(object_, &pinned_), "is_pinned");
+}
+
+Subject::Subject(const Library& library, std::size_t bytes, void* host, void* device)
+    : library_(library), bytes_(bytes), host_(host), device_(device) {
+  library.must(library.create(bytes, &object_), "create");
+  library.must(library.set_gpu_data(object_, device), "set_gpu_data");
+  library.must(library.set_cpu_data(object_, host), "set_cpu_data");
+}
+
+bool Subject::pinned() const {
+  bool pinned = false;
+  library_.must(library_.is_pinned(object_, &pinned), "is_pinned");
+  return pinned;
 }
 
 Subject::~Subject() { library_.destroy(object_); }
@@ -75,20 +78,44 @@ double Subject::ready_cpu_data(long calls) const {
   return watch.nanoseconds() / static_cast<double>(calls);
 }
 
+Pageable::Pageable(std::size_t bytes) : address_(std::malloc(bytes)) {
+  if (address_ == nullptr) die("there is no host memory");
+  std::memset(address_, 0x5a, bytes);
+}
+
+Pageable::~Pageable() { std::free(address_); }
+
 template <typename Copier>
-double raw_copy(const Copier& copier, const Driver& driver, const Subject& subject, bool to_device, long calls) {
-  void* to = to_device ? subject.device() : subject.host();
-  const void* from = to_device ? subject.host() : subject.device();
+double raw_copy(const Copier& copier, const Driver& driver, void* to, const void* from, std::size_t bytes, long calls) {
   const Watch watch;
-  for (long i = 0; i < calls; ++i) copier.copy(to, from, subject.bytes());
+  for (long i = 0; i < calls; ++i) copier.copy(to, from, bytes);
   const double taken = watch.nanoseconds();
   driver.synchronize();
   return taken / static_cast<double>(calls);
 }
-template double raw_copy(const Driver&, const Driver&, const Subject&, bool, long);
-template double raw_copy(const Runtime&, const Driver&, const Subject&, bool, long);
+template double raw_copy(const Driver&, const Driver&, void*, const void*, std::size_t, long);
+template double raw_copy(const Runtime&, const Driver&, void*, const void*, std::size_t, long);
 
-double allocate_device(const Library& library, std::size_t bytes, long calls) {
+double host_copy(void* large, std::size_t large_bytes, void* small, std::size_t small_bytes, bool out, int threads) {
+  const std::size_t share = large_bytes / static_cast<std::size_t>(threads);
+  const std::size_t slot = small_bytes / static_cast<std::size_t>(threads);
+  const auto work = [=](int thread) {
+    char* mine = static_cast<char*>(large) + share * static_cast<std::size_t>(thread);
+    char* slots = static_cast<char*>(small) + slot * static_cast<std::size_t>(thread);
+    for (std::size_t at = 0; at < share; at += slot) {
+      const std::size_t piece = std::min(slot, share - at);
+      std::memcpy(out ? mine + at : slots, out ? slots : mine + at, piece);
+    }
+  };
+  const Watch watch;
+  std::vector<std::thread> helpers;
+  for (int thread = 1; thread < threads; ++thread) helpers.emplace_back(work, thread);
+  work(0);
+  for (std::thread& helper : helpers) helper.join();
+  return watch.nanoseconds();
+}
+
+double acquire_device(const Library& library, std::size_t bytes, long calls) {
   const Watch watch;
   for (long i = 0; i < calls; ++i) {
     syncedmem_t* object = nullptr;
@@ -100,7 +127,7 @@ double allocate_device(const Library& library, std::size_t bytes, long calls) {
   return watch.nanoseconds() / static_cast<double>(calls);
 }
 
-double allocate_pinned(const Library& library, std::size_t bytes, long calls) {
+double acquire_pinned(const Library& library, std::size_t bytes, long calls) {
   library.must(library.set_pinning(SYNCEDMEM_PIN_ALWAYS), "set_pinning");
   const Watch watch;
   for (long i = 0; i < calls; ++i) {
@@ -114,19 +141,20 @@ double allocate_pinned(const Library& library, std::size_t bytes, long calls) {
 }
 
 template <typename Allocator>
-double raw_allocate_device(const Allocator& allocator, std::size_t bytes, long calls) {
+double raw_acquire_device(const Allocator& allocator, std::size_t bytes, long calls) {
   const Watch watch;
   for (long i = 0; i < calls; ++i) allocator.free(allocator.allocate(bytes));
   return watch.nanoseconds() / static_cast<double>(calls);
 }
-template double raw_allocate_device(const Driver&, std::size_t, long);
-template double raw_allocate_device(const Runtime&, std::size_t, long);
+template double raw_acquire_device(const Driver&, std::size_t, long);
+template double raw_acquire_device(const Runtime&, std::size_t, long);
+template double raw_acquire_device(const Pool&, std::size_t, long);
 
 template <typename Allocator>
-double raw_allocate_pinned(const Allocator& allocator, std::size_t bytes, long calls) {
+double raw_acquire_pinned(const Allocator& allocator, std::size_t bytes, long calls) {
   const Watch watch;
   for (long i = 0; i < calls; ++i) allocator.free_pinned(allocator.allocate_pinned(bytes));
   return watch.nanoseconds() / static_cast<double>(calls);
 }
-template double raw_allocate_pinned(const Driver&, std::size_t, long);
-template double raw_allocate_pinned(const Runtime&, std::size_t, long);
+template double raw_acquire_pinned(const Driver&, std::size_t, long);
+template double raw_acquire_pinned(const Runtime&, std::size_t, long);

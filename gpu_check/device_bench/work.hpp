@@ -7,10 +7,13 @@
 
 #include "libraries.hpp"
 
-// An object with both sides allocated, page-locked or not.
+// An object with both sides there.
 class Subject {
  public:
+  // Blocks of its own, the host's page-locked or not.
   Subject(const Library& library, std::size_t bytes, bool pinned);
+  // The caller's.
+  Subject(const Library& library, std::size_t bytes, void* host, void* device);
   ~Subject();
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
@@ -18,7 +21,8 @@ class Subject {
   std::size_t bytes() const { return bytes_; }
   void* host() const { return host_; }
   void* device() const { return device_; }
-  bool pinned() const { return pinned_; }
+  syncedmem_t* object() const { return object_; }
+  bool pinned() const;
 
   // Through the library: makes one side newer, and asks for the other. The copy is what takes the time.
   double to_device(const Driver& driver, long calls) const;
@@ -33,18 +37,34 @@ class Subject {
   syncedmem_t* object_ = nullptr;
   void* host_ = nullptr;
   void* device_ = nullptr;
-  bool pinned_ = false;
 };
 
-// The same copy by `Copier`, a Driver or a Runtime.
-template <typename Copier>
-double raw_copy(const Copier& copier, const Driver& driver, const Subject& subject, bool to_device, long calls);
+// Host memory as malloc() gives it, written once, as a user's would be.
+class Pageable {
+ public:
+  explicit Pageable(std::size_t bytes);
+  ~Pageable();
+  Pageable(const Pageable&) = delete;
+  Pageable& operator=(const Pageable&) = delete;
+  void* get() const { return address_; }
 
-double allocate_device(const Library& library, std::size_t bytes, long calls);
-double allocate_pinned(const Library& library, std::size_t bytes, long calls);
+ private:
+  void* address_;
+};
+
+// A copy by `Copier`, a Driver or a Runtime.
+template <typename Copier>
+double raw_copy(const Copier& copier, const Driver& driver, void* to, const void* from, std::size_t bytes, long calls);
+
+// All of `large` into `small`, or out of it, over and over, as copies through slots do, by so many threads.
+double host_copy(void* large, std::size_t large_bytes, void* small, std::size_t small_bytes, bool out, int threads);
+
+// A block acquired and released: an object is made, asks for it without wanting its contents, and goes.
+double acquire_device(const Library& library, std::size_t bytes, long calls);
+double acquire_pinned(const Library& library, std::size_t bytes, long calls);
 template <typename Allocator>
-double raw_allocate_device(const Allocator& allocator, std::size_t bytes, long calls);
+double raw_acquire_device(const Allocator& allocator, std::size_t bytes, long calls);
 template <typename Allocator>
-double raw_allocate_pinned(const Allocator& allocator, std::size_t bytes, long calls);
+double raw_acquire_pinned(const Allocator& allocator, std::size_t bytes, long calls);
 
 #endif  // DEVICE_BENCH_WORK_HPP_

@@ -156,6 +156,8 @@ std::string an_object_is_freed_by_another_thread() {
   cudaDeviceSynchronize();
   std::size_t before = 0, within = 0, after = 0, total = 0;
   const std::size_t large = std::size_t(48) << 20;
+  // What earlier objects left idle would serve this one, or go meanwhile.
+  syncedmem_trim(SYNCEDMEM_MEMORY_ALL);
   cudaMemGetInfo(&before, &total);
   SyncedMemory* memory = new SyncedMemory(large);
   memory->mutable_gpu_data();
@@ -163,9 +165,29 @@ std::string an_object_is_freed_by_another_thread() {
   cudaMemGetInfo(&within, &total);
   // It has used neither cudaSetDevice nor anything else of CUDA.
   std::thread([memory] { delete memory; }).join();
+  syncedmem_trim(SYNCEDMEM_MEMORY_ALL);
   cudaMemGetInfo(&after, &total);
   if (before < within + large) return "the block took less memory than it has";
   return after >= within + large ? "" : "the block's memory did not come back";
+}
+
+// The library knows nothing of that stream.
+std::string a_block_that_a_stream_still_writes_is_not_handed_out() {
+  cudaStream_t stream = nullptr;
+  std::string wrong = error_of(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  for (int round = 0; round < 5 && wrong.empty(); ++round) {
+    std::unique_ptr<SyncedMemory> written(new SyncedMemory(kBytes));
+    int* data = ints(written->mutable_gpu_data());
+    cudaDeviceSynchronize();
+    for (int kernel = 0; kernel < 100; ++kernel) launch(stream, data, data, kCount, 1, 1);
+    written.reset();
+    SyncedMemory next(kBytes);
+    next.mutable_gpu_data();
+    cudaStreamSynchronize(stream);
+    wrong = differs(ints(next.cpu_data()), 0, 0);
+  }
+  cudaStreamDestroy(stream);
+  return wrong;
 }
 
 std::string threads_work_side_by_side() {
@@ -337,6 +359,8 @@ int main(int argc, char** argv) {
   report("a non-blocking stream prefetches", a_non_blocking_stream_prefetches());
   report("a pushed object outlives its stream", a_pushed_object_outlives_its_stream());
   report("an object is freed by another thread", an_object_is_freed_by_another_thread());
+  report("a block that a stream still writes is not handed out",
+         a_block_that_a_stream_still_writes_is_not_handed_out());
   report("threads work side by side", threads_work_side_by_side());
   report("a block is where cudaSetDevice says", a_block_is_where_cuda_set_device_says());
   report("in GPU mode, host memory is page-locked", in_gpu_mode_host_memory_is_page_locked());

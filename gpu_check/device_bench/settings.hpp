@@ -1,0 +1,21 @@
+// What the command line asks for.
+#ifndef DEVICE_BENCH_SETTINGS_HPP_
+#define DEVICE_BENCH_SETTINGS_HPP_
+
+#include <cstddef>
+#include <string>
+
+const std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+
+struct Settings {
+  std::string library = "libsyncedmem.so", driver = "libcuda.so.1", runtime, json, only;
+  std::size_t largest = 4 * kGiB;
+  double seconds = 1;
+  int device = 0;
+  bool check = false;
+};
+
+// Ends the program where the command line is wrong, and after --help.
+Settings parse(int argc, char** argv);
+
+#endif  // DEVICE_BENCH_SETTINGS_HPP_
