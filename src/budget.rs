@@ -65,6 +65,12 @@ pub fn admit_pinned(bytes: usize) -> bool {
     PINNED.fetch_update(Relaxed, Relaxed, more).is_ok()
 }
 
+/// Whether `bytes` more would be admitted if `idle` were not page-locked any more.
+pub fn could_admit_pinned(bytes: usize, idle: u64) -> bool {
+    let in_use = PINNED.load(Relaxed).saturating_sub(idle);
+    in_use.checked_add(bytes as u64).is_some_and(|sum| sum <= pinned_limit())
+}
+
 /// Counts `bytes` more, which came with those that were admitted: to the end of their last page.
 pub fn add_pinned(bytes: usize) {
     PINNED.fetch_add(bytes as u64, Relaxed);

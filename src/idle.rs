@@ -3,13 +3,15 @@
 //! A block fits if at most an eighth of the request would be wasted, and the one that wastes least is taken. Blocks keep
 //! the size that they were made with: nothing is rounded up for the sake of a later request.
 
+use std::collections::VecDeque;
+
 /// Sizes of one class differ by less than an eighth: eight classes for every power of two.
 const CLASSES: usize = 8 * 64;
 
 /// Idle blocks. `T` is what is known of one besides its size.
 pub struct Store<T> {
     /// By class; in each, the one that has been idle longest first.
-    classes: [Vec<Idle<T>>; CLASSES],
+    classes: [VecDeque<Idle<T>>; CLASSES],
     /// A bit for each class that has blocks: most have none.
     occupied: [u64; CLASSES / 64],
     bytes: u64,
@@ -38,7 +40,7 @@ pub enum Turn {
 impl<T> Store<T> {
     /// A store without blocks.
     pub const fn new() -> Self {
-        Store { classes: [const { Vec::new() }; CLASSES], occupied: [0; CLASSES / 64], bytes: 0 }
+        Store { classes: [const { VecDeque::new() }; CLASSES], occupied: [0; CLASSES / 64], bytes: 0 }
     }
 
     /// How many bytes there are in it.
@@ -55,14 +57,14 @@ impl<T> Store<T> {
         }
         self.bytes += idle.bytes as u64;
         self.occupied[number / 64] |= 1 << (number % 64);
-        class.push(idle);
+        class.push_back(idle);
         true
     }
 
     /// Takes out the block that fits a request of `bytes` best, among those that are `wanted`; of those that fit alike, the
     /// one that was put here first or last.
     pub fn take(&mut self, bytes: usize, turn: Turn, wanted: impl Fn(&T) -> bool) -> Option<Idle<T>> {
-        self.find(bytes, turn, wanted).map(|(class, at)| self.remove(class, at))
+        self.find(bytes, turn, wanted).and_then(|(class, at)| self.remove(class, at))
     }
 
     /// Whether there is a block that fits a request of `bytes` and is `wanted`.
@@ -102,7 +104,7 @@ impl<T> Store<T> {
             let (at, idle) = self.classes[number].iter().enumerate().find(|(_, idle)| wanted(idle))?;
             Some((idle.since, number, at))
         });
-        oldest.min().map(|(_, number, at)| self.remove(number, at))
+        oldest.min().and_then(|(_, number, at)| self.remove(number, at))
     }
 
     /// Every block, to look at or to change.
@@ -119,14 +121,14 @@ impl<T> Store<T> {
         })
     }
 
-    fn remove(&mut self, class: usize, at: usize) -> Idle<T> {
-        // Not `swap_remove`: the order is that of their age.
-        let idle = self.classes[class].remove(at);
+    fn remove(&mut self, class: usize, at: usize) -> Option<Idle<T>> {
+        // The order stays that of their age.
+        let idle = self.classes[class].remove(at)?;
         if self.classes[class].is_empty() {
             self.occupied[class / 64] &= !(1 << (class % 64));
         }
         self.bytes -= idle.bytes as u64;
-        idle
+        Some(idle)
     }
 }
 

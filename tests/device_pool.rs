@@ -286,7 +286,7 @@ fn what_a_declared_stream_still_does_is_respected_without_a_wait() {
 }
 
 #[test]
-fn a_block_with_more_declared_streams_than_can_be_kept_is_waited_for() {
+fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done() {
     alone_with_pools(&[STREAM], |gpu| {
         for side in SIDES {
             const BYTES: usize = 20_000;
@@ -300,12 +300,13 @@ fn a_block_with_more_declared_streams_than_can_be_kept_is_waited_for() {
             let address = side.address(&object);
             drop(object);
             let mut next = side.object(BYTES);
-            assert_eq!(side.address(&next), address, "{side:?}");
             write(gpu, side, &mut next, &pattern(3, BYTES));
             streams.iter().for_each(Stream::synchronize);
             assert_bytes(&contents(gpu, side, &mut next, BYTES), &pattern(3, BYTES), &format_args!("{side:?}"));
             gpu.control().simcuda_set_lag(0);
-            drop(next);
+            let again = side.object(BYTES);
+            assert!([side.address(&next), side.address(&again)].contains(&address), "{side:?}: it came back");
+            drop((next, again));
             trim(ALL);
         }
     });

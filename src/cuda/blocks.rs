@@ -8,7 +8,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
-use super::context::{Context, Within};
+use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
 use super::source::{self, Allocation, Source};
 use super::{driver_in_use, left, pool, status, streams};
@@ -96,7 +96,9 @@ fn fresh(
 ) -> Result<(NonNull<c_void>, Record), Error> {
     let Request { side, bytes, holder, unsettled } = request;
     if side == Side::Host && !budget::admit_pinned(bytes) {
-        pool::give_back_all(Kind::Pinned);
+        if budget::could_admit_pinned(bytes, pool::idle(Kind::Pinned)) {
+            pool::give_back_all(Kind::Pinned);
+        }
         if !budget::admit_pinned(bytes) {
             let cause = Cause::PinnedLimit(budget::pinned_limit());
             return Err(Error::OutOfMemory { side, asked: bytes, cause });
@@ -161,11 +163,11 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
         Some(record) if record.holder != holder => Err(Freed::Done),
         Some(_) => records.remove(&key).ok_or(Freed::Unknown),
     });
-    let behind = streams::take(key);
     let record = match record {
         Ok(record) => record,
         Err(answer) => return answer,
     };
+    let behind = streams::take(key);
     let Some(driver) = driver_in_use() else { return Freed::Done };
     if pool::keep(driver, address, record, behind) {
         return Freed::Done;
@@ -283,11 +285,10 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
     if !record.is_alive(driver, address)? {
         return Ok(());
     }
-    let _within = Within::enter(driver, record.context)?;
+    let within = Within::enter(driver, record.context)?;
     if let Source::Registered(_) = record.source {
         // Nothing says that the driver waits before it unlocks the pages.
-        // SAFETY: it asks for nothing.
-        unsafe { driver.context_synchronize() }?;
+        context::synchronise_all(driver, &within)?;
     } else if record.unsettled {
         source::settle(driver)?;
     }
@@ -299,7 +300,10 @@ fn keep(address: NonNull<c_void>, record: Record) -> bool {
     RECORDS.with(|records| {
         let room = records.try_reserve(1).is_ok();
         if room {
-            records.insert(address.addr().get(), record);
+            if let Some(gone) = records.insert(address.addr().get(), record) {
+                // Somebody else has ended it: the driver gives out no address twice.
+                withdraw(gone.side, gone.bytes);
+            }
         }
         room
     })

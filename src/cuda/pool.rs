@@ -15,7 +15,7 @@ use super::driver::Driver;
 use super::driver_in_use;
 use super::events::Event;
 use super::shelf::Shelf;
-use super::streams::Behind;
+use super::streams::{self, Behind};
 use crate::ageing::{self, Keeper};
 use crate::error::DriverFailure;
 use crate::head::Side;
@@ -46,7 +46,7 @@ static KEEPER: Keeper = Keeper::new(age);
 /// An idle block of the context that `within` made current, for a request of `bytes`, and what is known of it.
 pub fn take(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
     let shelf = Shelf::of(side);
-    if shelf.is_empty() {
+    if shelf.is_empty() || !settings::pools() {
         return None;
     }
     let is_clear = |kept: &Kept| kept.record.context == within.context && kept.waits.is_none();
@@ -94,21 +94,17 @@ impl Kept {
 /// Waits for everything in the current context if a block that fits waits for that, and says whether it did.
 fn clear(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> bool {
     let waits = |kept: &Kept| kept.record.context == within.context && kept.waits.is_some();
-    Shelf::of(side).has(bytes, waits) && synchronise(driver, within, side).is_ok()
+    Shelf::of(side).has(bytes, waits) && synchronise(driver, within).is_ok()
 }
 
-/// Waits for everything that may be using the idle blocks of one side in the current context.
-fn synchronise(driver: &Driver, within: &Within<'_>, side: Side) -> Result<(), DriverFailure> {
+/// Waits for everything that may be using the idle blocks of the current context.
+fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
     // What is put down from now on is not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
-    match side {
-        // SAFETY: it asks for nothing.
-        Side::Device => unsafe { driver.context_synchronize() }?,
-        Side::Host => context::synchronise_all(driver, within)?,
-    }
-    let sides = if side == Side::Host { &[Side::Host, Side::Device][..] } else { &[Side::Device][..] };
-    for &side in sides {
-        Shelf::of(side).for_each(|kept| {
+    // Another device may be reading the block, too: by a copy between peers.
+    context::synchronise_all(driver, within)?;
+    for shelf in Shelf::all() {
+        shelf.for_each(|kept| {
             if kept.record.context == within.context && kept.waits.is_some_and(|number| number < covered) {
                 kept.waits = None;
                 kept.record.unsettled = false;
@@ -128,12 +124,13 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
         behind.wait(driver);
         return false;
     }
-    let event = settings::reuses_by_event().then(|| event_behind(driver, address, &record));
     // Where there is no event, the context is waited for.
-    let by_event = event.is_some_and(|event| matches!(event, Ok(Some(event)) if behind.and(driver, event)));
+    let event = settings::reuses_by_event().then(|| event_behind(driver, address, &record).ok().flatten()).flatten();
+    event.and_then(|event| behind.and(event)).into_iter().for_each(|event| streams::wait(driver, event));
+    let by_event = event.is_some();
     // SeqCst: a synchronise that counts this free begins after it.
     let number = FREES.fetch_add(1, Ordering::SeqCst);
-    let waits = (!by_event || behind.is_incomplete).then_some(number);
+    let waits = (!by_event).then_some(number);
     // An event on the legacy default stream is behind what it may still be writing.
     let mut record = record;
     record.unsettled &= !by_event;
@@ -178,7 +175,7 @@ fn give_back(driver: &Driver, mut kept: Kept) {
     if matches!(record.is_alive(driver, address), Ok(true)) {
         if let (true, Ok(within)) = (kept.waits.is_some(), Within::enter(driver, record.context)) {
             // What cannot be waited for leaves the driver to decide.
-            let _ = synchronise(driver, &within, record.side);
+            let _ = synchronise(driver, &within);
         }
         kept.behind.wait(driver);
     }
@@ -205,7 +202,9 @@ fn reduce_device(driver: &Driver, shelf: &Shelf, device: c_int, bytes: u64) {
 pub fn give_back_all(kind: Kind) -> u64 {
     let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return 0 };
     let mut bytes = 0;
-    while let Some(idle) = shelf.take_oldest(|_| true) {
+    // What others put down meanwhile is not waited for.
+    let now = idle::now();
+    while let Some(idle) = shelf.take_oldest(|idle| idle.since <= now) {
         bytes += idle.bytes as u64;
         give_back(driver, idle.block);
     }
@@ -232,6 +231,8 @@ pub fn reduce(kind: Kind) {
 
 /// Gives back what has been idle for longer than `most` milliseconds, and what a device cannot spare any more.
 fn age(most: u64) -> bool {
+    // The process's exit waits while this thread may be in the driver.
+    let Some(_background) = super::background() else { return false };
     let Some(driver) = driver_in_use() else { return false };
     let now = idle::now();
     let is_old = |idle: &Idle<Kept>| now.saturating_sub(idle.since) > most;

@@ -39,8 +39,7 @@ pub struct Allocation {
 
 /// Asks for a block of an object's, in the current context.
 pub fn ask(driver: &Driver, side: Side, bytes: usize) -> Result<Allocation, DriverFailure> {
-    // Without pools everything is as in the original.
-    if side == Side::Host && bytes >= HUGE_PAGE && settings::pools() && forks_copy_locked_pages() {
+    if side == Side::Host && bytes >= HUGE_PAGE && registers() {
         if let Some(registered) = register(driver, bytes) {
             return Ok(registered);
         }
@@ -84,6 +83,12 @@ fn register(driver: &Driver, bytes: usize) -> Option<Allocation> {
             None
         }
     }
+}
+
+/// Whether large blocks are registered mappings. Without pools everything is as in the original, and where an inlined
+/// original may free a block, it must be one that `cudaFreeHost` takes.
+fn registers() -> bool {
+    settings::pools() && !settings::malloc_only() && forks_copy_locked_pages()
 }
 
 /// Whether the system copies page-locked pages for a forked child, as Linux does since 5.12. Before, the parent's next write

@@ -11,28 +11,25 @@ use crate::error::DriverFailure;
 use crate::spread::AddressMap;
 use crate::sync::Lock;
 
-/// No more declarations are kept for one block; with more, everything in its context is waited for.
+/// No more declarations are kept for one block.
 const MOST: usize = 4;
 
 /// Events behind work that may be using a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Behind {
     events: [Option<Event>; MOST],
-    /// Whether there was no place for one.
-    pub is_incomplete: bool,
 }
 
 impl Behind {
-    /// One more event, and whether there was a place for it; otherwise it is ended.
-    pub fn and(&mut self, driver: &Driver, event: Event) -> bool {
-        match self.events.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(event),
-            None => {
-                event.end(driver);
-                self.is_incomplete = true;
-            }
+    /// One more event. Without a place for it, the first of the others comes back: it is to be waited for.
+    pub fn and(&mut self, event: Event) -> Option<Event> {
+        if let Some(place) = self.events.iter_mut().find(|place| place.is_none()) {
+            *place = Some(event);
+            return None;
         }
-        !self.is_incomplete
+        let first = self.events[0].replace(event);
+        self.events.rotate_left(1);
+        first
     }
 
     /// Whether every one has come to pass; what has is kept for another use.
@@ -45,17 +42,20 @@ impl Behind {
             event.keep(driver);
             *place = None;
         }
-        Ok(!self.is_incomplete)
+        Ok(true)
     }
 
     /// Waits until every one has come to pass, as far as they can be waited for, and keeps them for another use.
     pub fn wait(&mut self, driver: &Driver) {
-        for event in self.events.iter_mut().filter_map(Option::take) {
-            match event.wait(driver) {
-                Ok(()) => event.keep(driver),
-                Err(_) => event.end(driver),
-            }
-        }
+        self.events.iter_mut().filter_map(Option::take).for_each(|event| wait(driver, event));
+    }
+}
+
+/// Waits for an event, as far as it can be waited for.
+pub fn wait(driver: &Driver, event: Event) {
+    match event.wait(driver) {
+        Ok(()) => event.keep(driver),
+        Err(_) => event.end(driver),
     }
 }
 
@@ -83,23 +83,14 @@ pub unsafe fn declare(
         event.keep(driver);
         return Err(failure);
     }
-    // What was declared before may have come to pass.
-    let mut behind = take(address).unwrap_or_default();
-    let was_incomplete = behind.is_incomplete;
-    let _ = behind.has_come(driver);
-    behind.is_incomplete = was_incomplete;
-    behind.and(driver, event);
-    let kept = DECLARED.with(|declared| {
-        let room = declared.try_reserve(1).is_ok();
-        if room {
-            declared.insert(address, behind);
+    let left_over = DECLARED.with(|declared| {
+        if declared.try_reserve(1).is_err() {
+            return Some(event);
         }
-        room
+        declared.entry(address).or_default().and(event)
     });
-    if !kept {
-        // What cannot be remembered is waited for now.
-        behind.wait(driver);
-    }
+    // What cannot be remembered is waited for now.
+    left_over.into_iter().for_each(|event| wait(driver, event));
     Ok(())
 }
 

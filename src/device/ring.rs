@@ -64,7 +64,7 @@ impl Ring {
             Some((context, address)) if context == within.context => match is_there(driver, address) {
                 Ok(true) => Some(address),
                 Ok(false) => {
-                    blocks::forget(address);
+                    free(address);
                     make(driver, within)
                 }
                 Err(_) => {

@@ -17,8 +17,9 @@ use std::ptr::NonNull;
 
 use crate::error::{Cause, Error};
 use crate::head::Side;
+use crate::kind::Kind;
 use crate::mapping::{HUGE_PAGE, Mapping};
-use crate::{caffe_mode, settings, stats};
+use crate::{caffe_mode, cuda, settings, stats};
 use pool::Source;
 
 /// Every block starts on a multiple of this many bytes: a cache line, and what AVX-512 loads like.
@@ -78,6 +79,9 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
     check_size(bytes, Side::Host)?;
     stats::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
+    if let Some(limit) = settings::host_limit() {
+        fit_under(limit);
+    }
     if request.pinned {
         if let Some(address) = pinned::allocate(request) {
             return Ok(Block { address, owned: true, pinned: true });
@@ -92,6 +96,17 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
             stats::withdraw(bytes);
             Err(out_of_memory(bytes, cause))
         }
+    }
+}
+
+/// Under a limit what lies idle counts, too: gives back what is beyond it now.
+#[cold]
+fn fit_under(limit: u64) {
+    let left = limit.saturating_sub(stats::held());
+    let pinned = cuda::pool::idle(Kind::Pinned);
+    pool::reduce_to(left.saturating_sub(pinned));
+    if pinned > left {
+        cuda::pool::give_back_all(Kind::Pinned);
     }
 }
 
@@ -224,11 +239,19 @@ fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
         return large(bytes, zeroed);
     }
     let address = recent::take(bytes).or_else(|| aligned(bytes)).ok_or(Cause::System)?;
+    if bytes > BRIEF && is_beyond_a_boundary(address, bytes) {
+        pool::make_room(bytes);
+    }
     if zeroed {
         // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
         unsafe { fill(address, bytes) };
     }
     Ok(address)
+}
+
+/// Whether a block ends in another 64 KiB than it begins in: so do as many of the small blocks as there are 64 KiB of them.
+fn is_beyond_a_boundary(address: NonNull<c_void>, bytes: usize) -> bool {
+    (address.addr().get() ^ (address.addr().get() + bytes)) >> 16 != 0
 }
 
 /// A block that is worth looking for among the idle ones.

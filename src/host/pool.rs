@@ -51,7 +51,7 @@ fn is_kept(bytes: usize) -> bool {
 /// An idle block that fits, with any contents.
 pub fn take(bytes: usize, zeroed: bool) -> Option<Source> {
     // A very large block is not filled with zeros: fresh pages are zeros that cost nothing until they are touched.
-    if IDLE.load(Relaxed) == 0 || (zeroed && bytes >= VERY_LARGE) {
+    if IDLE.load(Relaxed) == 0 || !is_kept(bytes) || (zeroed && bytes >= VERY_LARGE) {
         return None;
     }
     with_pool(|pool| {
@@ -94,24 +94,26 @@ fn room(source: Source, bytes: usize) -> Option<usize> {
 
 /// Called before fresh memory is asked for: makes room for it where idle blocks take more than they may beside it.
 pub fn make_room(bytes: usize) {
-    if !is_kept(bytes) {
+    if !settings::keeps_pageable() {
         return;
     }
-    let may_be_idle = match settings::host_limit() {
-        None => PEAK.leaves(stats::held() + bytes as u64),
-        // Under a limit the bytes that are asked for were admitted before, and are among those in use.
-        Some(limit) => PEAK.leaves(stats::held()).min(limit.saturating_sub(stats::held())),
-    };
-    reduce_to(may_be_idle);
+    // Under a limit the bytes that are asked for were admitted before, and are among those in use.
+    let more = if settings::host_limit().is_some() { 0 } else { bytes as u64 };
+    reduce_to(PEAK.leaves(stats::held() + more));
 }
 
 /// Gives everything idle back, and says how many bytes that were.
 pub fn give_back_all() -> u64 {
-    let before = IDLE.load(Relaxed);
-    reduce_to(0);
+    let mut bytes = 0;
+    // What others put down meanwhile is not waited for.
+    let now = idle::now();
+    while let Some(idle) = with_pool(|pool| pool.take_oldest(|idle| idle.since <= now)) {
+        bytes += idle.bytes as u64;
+        give_back(idle.block);
+    }
     recent::give_back_all();
     return_to_system();
-    before
+    bytes
 }
 
 /// malloc keeps what is freed, in its turn: asks it to give that back to the system, as far as it knows how.
@@ -134,7 +136,7 @@ pub fn idle() -> u64 {
 }
 
 /// Gives the oldest blocks back until no more than so many bytes are left.
-fn reduce_to(bytes: u64) {
+pub fn reduce_to(bytes: u64) {
     while IDLE.load(Relaxed) > bytes {
         let Some(idle) = with_pool(|pool| pool.take_oldest(|_| true)) else { return };
         give_back(idle.block);

@@ -141,14 +141,19 @@ pub fn keeps_pageable() -> bool {
 
 #[cold]
 fn find_whether_pageable_is_kept() -> bool {
-    let keeps = pools() && !malloc_only() && PAGEABLE_POOL.get() != Some(0);
-    KEEPS_PAGEABLE.store(u8::from(keeps), Ordering::Relaxed);
-    keeps
+    let keeps = should_keep_pageable();
+    // A call that changes it meanwhile knows better.
+    let first = KEEPS_PAGEABLE.compare_exchange(UNKNOWN, u8::from(keeps), Ordering::Relaxed, Ordering::Relaxed);
+    first.map_or_else(|known| known == 1, |_| keeps)
+}
+
+fn should_keep_pageable() -> bool {
+    pools() && !malloc_only() && PAGEABLE_POOL.get() != Some(0)
 }
 
 /// Called after a setting of the pools was changed.
 pub fn changed() {
-    KEEPS_PAGEABLE.store(UNKNOWN, Ordering::Relaxed);
+    KEEPS_PAGEABLE.store(u8::from(should_keep_pageable()), Ordering::Relaxed);
 }
 
 /// Whether an event is enough to hand a block out again.

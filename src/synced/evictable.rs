@@ -127,13 +127,12 @@ impl Registry {
         !self.is_empty() && self.marks.with(|marks| marks.by_object.contains_key(&object))
     }
 
-    /// Marks an object; `false` if there is no memory for that. Its open accesses stay open.
+    /// Marks an object; `false` if there is no memory for that. Its open accesses stay open. An earlier object's mark at its
+    /// address was purged before.
     pub fn mark(&self, identity: Identity, how: Eviction) -> bool {
         if self.change(identity, |mark| mark.how = how).is_some() {
             return true;
         }
-        // What is here is an earlier object's.
-        self.purge(identity.object);
         self.marks.with(|marks| {
             let room = marks.by_object.try_reserve(1).is_ok();
             if room {
@@ -148,6 +147,11 @@ impl Registry {
     /// What may be evicted of an object.
     pub fn how(&self, identity: Identity) -> Eviction {
         self.change(identity, |mark| mark.how).unwrap_or(Eviction::Never)
+    }
+
+    /// Whether this very object is marked.
+    pub fn is_marked(&self, identity: Identity) -> bool {
+        self.marks.with(|marks| marks.of(identity).is_some())
     }
 
     /// Drops the mark at this address. While an eviction has it in its hands, waits.

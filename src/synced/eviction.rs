@@ -84,7 +84,7 @@ impl SyncedMemory {
         };
         let old = match round.side {
             Side::Host => Owned { device: None, ..owned },
-            Side::Device => Owned { host: None, ..owned },
+            Side::Device => Owned { host: None, borrowed: None, ..owned },
         };
         let bytes = object.size.load(Ordering::Relaxed);
         let is_evicted = claim.publish(is_unused, || object.identity());

@@ -16,9 +16,11 @@ impl SyncedMemory {
         std::ptr::from_ref(self).expose_provenance();
         let claim = self.claim_always()?;
         let now = self.now()?;
-        if how == Eviction::Never {
+        // What is here may be an earlier object's. Whom it waits for may want the table's lock.
+        if how == Eviction::Never || !MARKED.is_marked(self.marked_identity()) {
             MARKED.purge(self.address());
-        } else if !claim.under_lock(|| MARKED.mark(self.marked_identity(), how)) {
+        }
+        if how != Eviction::Never && !claim.under_lock(|| MARKED.mark(self.marked_identity(), how)) {
             let (side, asked) = (Side::Host, size_of::<Identity>());
             return Err(Error::OutOfMemory { side, asked, cause: Cause::Bookkeeping });
         }
