@@ -19,8 +19,12 @@ std::vector<Contestant> device_contestants(const Bench& bench, std::size_t bytes
     contestants.push_back({"cudaMalloc", [=, &bench] { return raw_acquire_device(bench.runtime, bytes, calls); }});
   }
   if (bench.driver.has_pool()) {
-    contestants.push_back(
-        {"cuMemAllocAsync", [=, &bench] { return raw_acquire_device(Pool(bench.driver), bytes, ours); }});
+    contestants.push_back({"cuMemAllocAsync", [=, &bench] {
+                             const double taken = raw_acquire_device(Pool(bench.driver), bytes, ours);
+                             // What it left on the stream is not the next one's.
+                             bench.driver.synchronize();
+                             return taken;
+                           }});
   }
   return contestants;
 }
