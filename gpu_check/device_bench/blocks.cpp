@@ -81,7 +81,7 @@ void acquire(Bench& bench, bool pinned, const Reuse& reuse) {
                             0, contestants(bench, bytes), bytes == kJudged ? bound : kNoBound));
     if (!pinned && bench.driver.has_pool()) bench.driver.empty_pool();
   }
-  if (!not_kept.empty()) bench.say("Not kept for the next object, since the budget is too small: " + not_kept + ".");
+  if (!not_kept.empty()) bench.say("Not kept for the next object (no pools, or too small a budget): " + not_kept + ".");
   library.must(library.trim(memory), "trim");
   library.must(library.set_reuse(SYNCEDMEM_REUSE_SYNCHRONISED), "set_reuse");
 }
