@@ -19,8 +19,12 @@ std::vector<Contestant> device_contestants(const Bench& bench, std::size_t bytes
     contestants.push_back({"cudaMalloc", [=, &bench] { return raw_acquire_device(bench.runtime, bytes, calls); }});
   }
   if (bench.driver.has_pool()) {
-    contestants.push_back(
-        {"cuMemAllocAsync", [=, &bench] { return raw_acquire_device(Pool(bench.driver), bytes, ours); }});
+    contestants.push_back({"cuMemAllocAsync", [=, &bench] {
+                             const double taken = raw_acquire_device(Pool(bench.driver), bytes, ours);
+                             // What it left on the stream is not the next one's.
+                             bench.driver.synchronize();
+                             return taken;
+                           }});
   }
   return contestants;
 }
@@ -77,7 +81,7 @@ void acquire(Bench& bench, bool pinned, const Reuse& reuse) {
                             0, contestants(bench, bytes), bytes == kJudged ? bound : kNoBound));
     if (!pinned && bench.driver.has_pool()) bench.driver.empty_pool();
   }
-  if (!not_kept.empty()) bench.say("Not kept for the next object, since the budget is too small: " + not_kept + ".");
+  if (!not_kept.empty()) bench.say("Not kept for the next object (no pools, or too small a budget): " + not_kept + ".");
   library.must(library.trim(memory), "trim");
   library.must(library.set_reuse(SYNCEDMEM_REUSE_SYNCHRONISED), "set_reuse");
 }

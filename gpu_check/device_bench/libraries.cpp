@@ -229,8 +229,8 @@ Library::Library(const std::string& path) {
   find(library, path, "syncedmem_set_cpu_data", set_cpu_data);
   find(library, path, "syncedmem_set_gpu_data", set_gpu_data);
   find(library, path, "syncedmem_is_pinned", is_pinned);
-  found(library, "syncedmem_pin", pin);
-  found(library, "syncedmem_unpin", unpin);
+  find(library, path, "syncedmem_pin", pin);
+  find(library, path, "syncedmem_unpin", unpin);
   find(library, path, "syncedmem_trim", trim);
   find(library, path, "syncedmem_idle_bytes", idle_bytes);
   find(library, path, "syncedmem_set_reuse", set_reuse);

@@ -140,9 +140,8 @@ struct Library {
   decltype(&syncedmem_set_cpu_data) set_cpu_data;
   decltype(&syncedmem_set_gpu_data) set_gpu_data;
   decltype(&syncedmem_is_pinned) is_pinned;
-  // Not there in a library that does not register in place yet.
-  syncedmem_status_t (*pin)(syncedmem_t*);
-  syncedmem_status_t (*unpin)(syncedmem_t*);
+  decltype(&syncedmem_pin) pin;
+  decltype(&syncedmem_unpin) unpin;
   decltype(&syncedmem_trim) trim;
   decltype(&syncedmem_idle_bytes) idle_bytes;
   decltype(&syncedmem_set_reuse) set_reuse;

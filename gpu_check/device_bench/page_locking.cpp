@@ -112,10 +112,6 @@ void by_itself(Bench& bench) {
 }  // namespace
 
 void page_locking(Bench& bench) {
-  if (bench.library.pin == nullptr || bench.library.unpin == nullptr) {
-    bench.section("Page-locking in place", {});
-    return bench.say("This library has no syncedmem_pin.");
-  }
   on_request(bench);
   by_itself(bench);
 }

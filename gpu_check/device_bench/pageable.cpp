@@ -1,5 +1,5 @@
-// Copies of a caller's pageable buffer. The library is there three times in the process: as it is, with every copy
-// staged, and with none; the last two take their settings from the environment as they start.
+// Copies of a caller's pageable buffer. The library is loaded two more times for that, to stage every copy and none: it
+// takes that setting from the environment alone, once.
 #include <algorithm>
 #include <cstdlib>
 #include <map>

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cstdio>
 
-namespace {
+#include "settings.hpp"
 
-const std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

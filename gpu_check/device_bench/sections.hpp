@@ -15,5 +15,7 @@ void page_locking(Bench& bench);
 // A block acquired and released.
 void device_blocks(Bench& bench);
 void pinned_blocks(Bench& bench);
+// The device memory of whole networks, made anew for every image.
+void churn(Bench& bench);
 
 #endif  // DEVICE_BENCH_SECTIONS_HPP_
