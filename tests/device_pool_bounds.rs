@@ -316,6 +316,20 @@ fn a_block_that_cannot_be_registered_is_the_drivers_after_all() {
 }
 
 #[test]
+fn what_could_not_be_page_locked_does_not_count() {
+    alone_with_pools(&[("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
+        for _ in 0..5 {
+            gpu.fail("cuMemHostRegister_v2", 1, 999);
+            gpu.fail("cuMemHostAlloc", 1, 999);
+            assert!(!on_host(3 * MIB).is_pinned());
+        }
+        gpu.control().simcuda_clear_faults();
+        let mut objects = [on_host(3 * MIB), on_host(3 * MIB)];
+        assert!(objects.iter_mut().all(|object| object.is_pinned()));
+    });
+}
+
+#[test]
 fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
     alone_with_pools(&[], |gpu| {
         let object = on_host(4 * MIB);
