@@ -105,7 +105,7 @@ pub fn last_error() -> String {
 
 /// Whether `bytes` at `data` are all zero.
 pub fn all_zero(data: *const u8, bytes: usize) -> bool {
-    unsafe { std::slice::from_raw_parts(data, bytes) }.iter().all(|&byte| byte == 0)
+    pools::all_are(data, bytes, 0)
 }
 
 /// Runs `body` in a process of its own, with `environment`: what the library reads from there it reads once.
