@@ -43,6 +43,15 @@ impl Drop for Small<'_> {
     }
 }
 
+/// Lets the streams go on at the end of its scope, where a test has failed as well.
+struct Release<'g>(&'g Gpu);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.control().simcuda_release_streams();
+    }
+}
+
 fn idle(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Object {
     let mut object = state.object(gpu, &gpu.stream(), BYTES);
     assert_eq!(object.set_evictable(how), SYNCEDMEM_SUCCESS);
@@ -93,8 +102,10 @@ fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(
         while gpu.calls_of(c"cuCtxSynchronize") == waits && !other.is_finished() {
             std::thread::yield_now();
         }
-        act(&gpu, &mut victim);
-        gpu.control().simcuda_release_streams();
+        {
+            let _release = Release(&gpu);
+            act(&gpu, &mut victim);
+        }
         other.join().unwrap()
     });
     stream.synchronize();
