@@ -88,6 +88,7 @@ fn the_newest_data_goes_to_no_device_that_its_user_has_not_chosen() {
     let name = "the_newest_data_goes_to_no_device_that_its_user_has_not_chosen";
     in_a_process_with_a_driver(name, &[LIMIT, ("SIMCUDA_DEVICES", "2")], || {
         let Some(gpu) = simulated_gpu() else { return };
+        assert!(Object::new(100).gpu_data().is_ok(), "{}", last_error());
         let objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::AtCpu, SYNCEDMEM_EVICT_ALWAYS)).collect();
         let mut other = Object::new(MIB);
         assert_eq!(other.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));

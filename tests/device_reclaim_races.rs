@@ -23,7 +23,7 @@ use syncedmem::ffi::c::object::syncedmem_t;
 use syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
 use syncedmem::ffi::c::pools::syncedmem_trim;
 
-const BYTES: usize = 64 << 10;
+const BYTES: usize = 16 << 10;
 /// What the device has room for.
 const ROOM: usize = 4;
 
@@ -197,8 +197,8 @@ fn the_end_of_an_object_waits_for_its_eviction() {
 #[test]
 fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_room() {
     const OBJECTS: usize = 6;
-    const READS: usize = 1500;
-    const TAKES: usize = 250;
+    const READS: usize = 1000;
+    const TAKES: usize = 200;
     let Some(gpu) = simulated_gpu() else { return };
     let _small = Small::device(&gpu);
     gpu.control().simcuda_set_lag(50);
