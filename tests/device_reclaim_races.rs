@@ -195,6 +195,25 @@ fn the_end_of_an_object_waits_for_its_eviction() {
 }
 
 #[test]
+fn a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was() {
+    for (state, how) in CASES {
+        beside_an_eviction(state, how, |_, victim| {
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // What only the device has is out of reach there.
+                let reads = victim.cpu_data().is_ok() == (state == State::Synced);
+                // The eviction, which has the object in its hands, does not exist there.
+                let ends = victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS;
+                unsafe { libc::_exit(i32::from(!reads) + 2 * i32::from(!ends)) };
+            }
+            let mut status = -1;
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0, "{state}");
+        });
+    }
+}
+
+#[test]
 fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_room() {
     const OBJECTS: usize = 6;
     const READS: usize = 1000;
