@@ -8,6 +8,8 @@
 
 mod support;
 
+use std::sync::Barrier;
+
 use support::gpu::*;
 use support::object::*;
 use support::states::*;
@@ -88,6 +90,7 @@ fn the_newest_data_goes_to_no_device_that_its_user_has_not_chosen() {
     let name = "the_newest_data_goes_to_no_device_that_its_user_has_not_chosen";
     in_a_process_with_a_driver(name, &[LIMIT, ("SIMCUDA_DEVICES", "2")], || {
         let Some(gpu) = simulated_gpu() else { return };
+        assert!(Object::new(100).gpu_data().is_ok(), "{}", last_error());
         let objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::AtCpu, SYNCEDMEM_EVICT_ALWAYS)).collect();
         let mut other = Object::new(MIB);
         assert_eq!(other.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -122,6 +125,34 @@ fn an_eviction_that_finds_no_room_for_itself_evicts_no_further() {
         assert!(Object::new(MIB).overwrite_gpu_data().is_ok());
         assert_eq!(objects[0].head(), HOST);
         assert_bytes(&objects[0].host_bytes(MIB), &State::AtGpu.contents(MIB), &"");
+    });
+}
+
+#[test]
+fn two_threads_that_need_each_others_room_do_not_wait_for_each_other() {
+    const TURNS: usize = 1000;
+    let name = "two_threads_that_need_each_others_room_do_not_wait_for_each_other";
+    in_a_process_with_a_driver(name, &[("SYNCEDMEM_HOST_LIMIT", "1M"), ONE_DEVICE], || {
+        let Some(gpu) = simulated_gpu() else { return };
+        gpu.control().simcuda_set_memory(0, MIB);
+        // The one has all of the host and needs the device, the other has all of the device and needs the host.
+        let mut at_cpu = idle(&gpu, State::AtCpu, SYNCEDMEM_EVICT_ALWAYS);
+        let mut at_gpu = idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_ALWAYS);
+        let turn = Barrier::new(2);
+        let try_all = |attempt: &mut dyn FnMut() -> Outcome| {
+            for _ in 0..TURNS {
+                turn.wait();
+                assert_eq!(attempt(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+            }
+        };
+        std::thread::scope(|threads| {
+            threads.spawn(|| try_all(&mut || at_cpu.gpu_data()));
+            threads.spawn(|| try_all(&mut || at_gpu.cpu_data()));
+        });
+        assert_eq!((at_cpu.head(), at_gpu.head()), (HOST, DEVICE));
+        assert_bytes(&at_cpu.host_bytes(MIB), &State::AtCpu.contents(MIB), &"");
+        drop(at_cpu);
+        assert_bytes(&at_gpu.host_bytes(MIB), &State::AtGpu.contents(MIB), &"");
     });
 }
 

@@ -200,14 +200,16 @@ fn a_mark_ends_with_its_object() {
 
 #[test]
 fn a_mark_ends_where_another_object_is_made_out_of_line_without_an_end_of_the_first() {
-    let mut storage = Storage::new();
-    storage.construct(100);
-    assert_eq!(storage.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
-    let old = storage.cpu_data().unwrap();
-    unsafe { caffe::new(std::ptr::NonNull::from(&mut storage.0).cast(), 100) };
-    assert_eq!((storage.evictable(), storage.end_access()), (SYNCEDMEM_EVICT_NEVER, SYNCEDMEM_SUCCESS));
-    storage.destruct();
-    unsafe { libc::free(old.cast()) };
+    for touched in [false, true] {
+        let mut storage = Storage::new();
+        storage.construct(100);
+        assert_eq!(storage.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        let old = if touched { storage.cpu_data().unwrap() } else { std::ptr::null_mut() };
+        unsafe { caffe::new(std::ptr::NonNull::from(&mut storage.0).cast(), 100) };
+        assert_eq!((storage.evictable(), storage.end_access()), (SYNCEDMEM_EVICT_NEVER, SYNCEDMEM_SUCCESS));
+        storage.destruct();
+        unsafe { libc::free(old.cast()) };
+    }
 }
 
 #[test]
@@ -281,7 +283,7 @@ fn accesses_that_many_threads_open_and_end_are_all_counted() {
                 });
             }
         });
-        let left = (0..).find(|_| object.end_access() != SYNCEDMEM_SUCCESS).unwrap();
+        let left = (0..=THREADS * 1000).find(|_| object.end_access() != SYNCEDMEM_SUCCESS).unwrap();
         assert_eq!(left, THREADS / 2 * 1000);
     }
 }
