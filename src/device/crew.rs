@@ -197,3 +197,70 @@ impl Patience {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::nap;
+
+    const BYTES: usize = ring::BYTES + 3 * PIECE + 17;
+
+    /// A host's memory of `bytes` with contents of its own, and a ring.
+    fn memory(bytes: usize) -> (Vec<u8>, Vec<u8>) {
+        ((0..bytes).map(|at| (at * 31 / 7) as u8).collect(), vec![0; ring::BYTES])
+    }
+
+    fn job(host: &mut [u8], ring: &mut [u8]) -> Job {
+        Job { bytes: host.len(), host: host.as_mut_ptr(), ring: ring.as_mut_ptr(), to_ring: true }
+    }
+
+    #[test]
+    fn what_was_asked_for_is_copied_when_the_leader_goes_on_and_nothing_else() {
+        let (mut host, mut ring) = memory(BYTES);
+        let expected = host.clone();
+        // SAFETY: both live as long as the crew, and nobody else uses them.
+        let looked = unsafe {
+            lead(job(&mut host, &mut ring), |crew| {
+                for end in [ring::SLOT, 2 * ring::SLOT, ring::BYTES] {
+                    crew.copy(end);
+                    let slots = std::slice::from_raw_parts(crew.job.ring, ring::BYTES);
+                    assert!(slots[..end] == expected[..end] && slots[end..].iter().all(|&byte| byte == 0), "{end}");
+                }
+                // It begins anew.
+                crew.copy(BYTES);
+            })
+        };
+        assert!(looked.is_some());
+        assert!(ring[..BYTES - ring::BYTES] == expected[ring::BYTES..]);
+        assert!(ring[BYTES - ring::BYTES..] == expected[BYTES - ring::BYTES..ring::BYTES]);
+    }
+
+    #[test]
+    fn helpers_copy_while_the_leader_does_something_else() {
+        if processors() < 2 {
+            println!("skipped: there is one processor");
+            return;
+        }
+        let (mut host, mut ring) = memory(ring::SLOT);
+        // SAFETY: as above.
+        let done = unsafe {
+            lead(job(&mut host, &mut ring), |crew| {
+                let pieces = (ring::SLOT / PIECE) as u32;
+                crew.open.store(pieces, Ordering::Release);
+                futex::wake_all(&crew.open);
+                while crew.done.load(Ordering::Acquire) < pieces {
+                    nap();
+                }
+            })
+        };
+        assert!(done.is_some() && host[..] == ring[..ring::SLOT]);
+    }
+
+    #[test]
+    fn a_crew_that_is_asked_for_nothing_goes_home() {
+        let (mut host, mut ring) = memory(2 * PIECE);
+        // SAFETY: as above.
+        assert_eq!(unsafe { lead(job(&mut host, &mut ring), |_| 7) }, Some(7));
+        assert!(ring.iter().all(|&byte| byte == 0));
+    }
+}

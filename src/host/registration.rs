@@ -163,6 +163,12 @@ pub fn is_registered(address: NonNull<c_void>) -> bool {
     is_used() && with_table(|table| table.entries.get(&key(address)).is_some_and(registered))
 }
 
+/// How many bytes are registered.
+pub fn held() -> u64 {
+    let registered = |entry: &&Entry| matches!(entry.stage, Stage::Registered(_));
+    with_table(|table| table.entries.values().filter(registered).map(|entry| entry.bytes as u64).sum())
+}
+
 /// Forgets what a reset of the device has ended.
 #[cold]
 fn lose(address: NonNull<c_void>, lost: Registration) {
