@@ -18,6 +18,7 @@ use crate::cuda::registering::{self, Registration};
 use crate::cuda::{self, driver_in_use, source};
 use crate::error::{Cause, DriverFailure, Error};
 use crate::head::Side;
+use crate::kind::Kind;
 use crate::spread::AddressMap;
 use crate::sync::{Lock, nap};
 use crate::text::{Text, to_stderr};
@@ -450,7 +451,8 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
 /// # Safety
 /// As for `pin`.
 unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
-    let outcome = if budget::admit_pinned(bytes) {
+    let idle_is_less = || cuda::pool::give_back_all(Kind::Pinned) > 0 && budget::admit_pinned(bytes);
+    let outcome = if budget::admit_pinned(bytes) || idle_is_less() {
         context::for_new_block(driver, |within| {
             // SAFETY: the caller guarantees it.
             Ok(unsafe { registering::register(driver, within, address, bytes) }?)
