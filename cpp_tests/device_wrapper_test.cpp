@@ -76,6 +76,26 @@ TEST_F(WrapperOnTheDevice, SaysWhereTheBlocksAreAndWhose) {
   EXPECT_FALSE(memory.owns_cpu());
 }
 
+TEST_F(WrapperOnTheDevice, PinsWhatIsLentUntilItIsLetGo) {
+  SyncedMemory memory(4096);
+  try {
+    memory.pin();
+    FAIL() << "there is nothing to pin";
+  } catch (const syncedmem::error& error) {
+    EXPECT_EQ(error.status(), SYNCEDMEM_ERROR_INVALID_STATE);
+  }
+  char lent[4096] = {};
+  memory.set_cpu_data(lent);
+  memory.pin();
+  EXPECT_TRUE(memory.is_pinned());
+  memory.unpin();
+  EXPECT_FALSE(memory.is_pinned());
+  memory.pin();
+  char other[4096] = {};
+  memory.set_cpu_data(other);
+  EXPECT_FALSE(memory.is_pinned());
+}
+
 TEST_F(WrapperOnTheDevice, GivesEitherSideBackWhileTheOtherIsCurrent) {
   SyncedMemory memory(4096);
   std::memset(memory.mutable_cpu_data(), 5, 4096);

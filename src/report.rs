@@ -6,6 +6,7 @@ use crate::cuda::blocks::{self, Held};
 use crate::error::{Cause, Error};
 use crate::given_back::{self, Told};
 use crate::head::Side;
+use crate::host::registration;
 use crate::limits;
 use crate::text::Bytes;
 use crate::{cuda, settings, stats};
@@ -58,9 +59,13 @@ fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     } else {
         write!(f, "; libsyncedmem holds {held} of pageable host memory in blocks of 4 KiB and more")?;
     }
-    let pinned = blocks::held(Side::Host);
-    if pinned.bytes > 0 {
-        write!(f, ", and page-locked {}", Bytes(pinned.bytes))?;
+    let pinned = blocks::held(Side::Host).bytes;
+    if pinned > 0 {
+        write!(f, ", and page-locked {}", Bytes(pinned))?;
+    }
+    let registered = registration::held();
+    if registered > 0 {
+        write!(f, "; it has {} of pageable memory registered with the driver", Bytes(registered))?;
     }
     if let Some(limit) = limits::address_space() {
         write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;

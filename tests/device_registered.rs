@@ -1,5 +1,4 @@
-//! Host memory that is page-locked where it is: large blocks that keep crossing, and what the user asks for. It is never
-//! freed while it is registered, and nobody waits for what nobody asked for.
+//! Large blocks that keep crossing are page-locked where they are: not freed while they are, and nobody waits for it.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
@@ -9,6 +8,7 @@
 
 mod support;
 
+use support::crossing::*;
 use support::gpu::*;
 use support::object::*;
 use support::*;
@@ -21,34 +21,9 @@ const OUT_OF_MEMORY: i32 = 2;
 /// Copies as they are, so that what is counted is the driver's.
 const UNSTAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "0");
 
-fn registered(gpu: &Gpu) -> usize {
-    gpu.alive().registered_blocks
-}
-
-/// Waits for what another thread does.
-#[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..200_000 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_micros(50));
-    }
-    panic!("it never came to this: {what}");
-}
-
-/// Copies the host's data to the device, `times` times.
-fn cross(object: &mut Object, times: usize) {
-    for _ in 0..times {
-        object.mutable_cpu_data().unwrap();
-        object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-    }
-}
-
-fn filled(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.fill_host(&pattern(1, bytes));
-    object
+/// Whether this process has started one in which the simulated driver was there.
+fn is_watched() -> bool {
+    !inside() && driver::loaded().is_some_and(|loaded| loaded.control.is_some())
 }
 
 /// One that its copies have registered: the third, or a later one where another block was just being registered.
@@ -130,6 +105,7 @@ fn what_is_small_lent_or_page_locked_is_never_registered_unasked() {
             let _pinning = Pinning::always();
             filled(LARGE)
         };
+        gpu.control().simcuda_clear_log();
         for object in [&mut small, &mut borrower, &mut pinned] {
             cross(object, 5);
         }
@@ -192,7 +168,7 @@ fn a_block_that_the_limit_or_the_driver_refuses_is_not_tried_again() {
     });
     let lines: Vec<_> = errors.lines().collect();
     assert!(
-        inside() || lines.len() == 1 && lines[0].contains("could not be page-locked: cuMemHostRegister_v2"),
+        !is_watched() || lines.len() == 1 && lines[0].contains("could not be page-locked: cuMemHostRegister_v2"),
         "{errors}"
     );
 }
@@ -240,7 +216,8 @@ fn a_block_whose_registration_does_not_end_is_not_handed_on() {
         assert!(idle() >= 2 * LARGE);
     });
     assert!(
-        inside() || errors.lines().count() == 1 && errors.contains("could not be unregistered: cuMemHostUnregister"),
+        !is_watched()
+            || errors.lines().count() == 1 && errors.contains("could not be unregistered: cuMemHostUnregister"),
         "{errors}"
     );
 }
@@ -318,242 +295,6 @@ fn the_exit_of_the_process_waits_for_a_registration_and_ends_none() {
         });
     });
     assert_eq!(errors, "");
-}
-
-#[test]
-fn memory_that_is_lent_is_pinned_by_request_until_it_is_let_go() {
-    in_a_process_with_a_driver("memory_that_is_lent_is_pinned_by_request_until_it_is_let_go", &[UNSTAGED], || {
-        let Some(gpu) = simulated_gpu() else { return };
-        for bytes in [1, BYTES, LARGE] {
-            let (mut lent, mut other) = (pattern(1, bytes), pattern(2, bytes));
-            let lend = |object: &mut Object, data: &mut [u8]| {
-                assert_eq!(object.set_cpu_data(data.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-                registered(&gpu)
-            };
-            let mut object = Object::new(bytes);
-            let pinned = |object: &mut Object| {
-                assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-                (object.is_pinned(), registered(&gpu))
-            };
-            lend(&mut object, &mut lent);
-            assert_eq!(pinned(&mut object), (true, 1));
-            assert_eq!(pinned(&mut object), (true, 1), "twice is once");
-            let device = object.mutable_gpu_data().unwrap().addr();
-            assert_bytes(&gpu.read(device, bytes), &lent, &bytes);
-            gpu.write(device, &pattern(3, bytes));
-            assert_bytes(&object.host_bytes(bytes), &pattern(3, bytes), &bytes);
-            assert_eq!(lend(&mut object, &mut lent), 1, "the same memory is lent again");
-            assert_eq!((object.unpin(), object.is_pinned(), registered(&gpu)), (SYNCEDMEM_SUCCESS, false, 0));
-            assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "twice is once");
-            pinned(&mut object);
-            assert_eq!(lend(&mut object, &mut other), 0, "other memory is lent");
-            pinned(&mut object);
-            object.mutable_gpu_data().unwrap();
-            assert_eq!((object.release_cpu(), registered(&gpu)), (SYNCEDMEM_SUCCESS, 0));
-            lend(&mut object, &mut lent);
-            pinned(&mut object);
-            drop(object);
-            assert_eq!(registered(&gpu), 0, "the object has ended");
-        }
-    });
-}
-
-#[test]
-fn a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size() {
-    let name = "a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size";
-    in_a_process_with_a_driver(name, &[UNSTAGED], || {
-        let Some(gpu) = simulated_gpu() else { return };
-        for bytes in [1, BYTES, 100_000, LARGE] {
-            let mut object = filled(bytes);
-            let address = object.host_address();
-            assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-            cross(&mut object, 5);
-            assert_eq!((object.host_address(), object.is_pinned(), registered(&gpu)), (address, true, 1));
-            assert_eq!((object.unpin(), object.is_pinned(), registered(&gpu)), (SYNCEDMEM_SUCCESS, false, 0));
-            // Who says so once means it.
-            cross(&mut object, 5);
-            assert_eq!(gpu.control().simcuda_waiting_registrations() + registered(&gpu), 0);
-            assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-            drop(object);
-            assert_eq!(registered(&gpu), 0, "{bytes}");
-        }
-    });
-}
-
-#[test]
-fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone() {
-    let name = "what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone";
-    in_a_process_with_a_driver(name, &[UNSTAGED], || {
-        let Some(gpu) = simulated_gpu() else { return };
-        let mut object = Object::new(BYTES);
-        assert_eq!(object.pin(), SYNCEDMEM_ERROR_INVALID_STATE);
-        assert!(last_error().contains("syncedmem_set_cpu_data"), "{}", last_error());
-        let mut empty = Object::new(0);
-        empty.cpu_data().unwrap();
-        assert_eq!((empty.pin(), empty.unpin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-        let mut made_so = {
-            let _pinning = Pinning::always();
-            filled(BYTES)
-        };
-        assert_eq!((made_so.pin(), made_so.unpin(), made_so.is_pinned()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, true));
-        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 0);
-        // Somebody else's: allocated by the driver, and registered.
-        let allocated = gpu.pinned(BYTES);
-        let mut lent = vec![0u8; 2 * BYTES];
-        gpu.within(0, || assert_eq!(gpu.cuMemHostRegister_v2(lent.as_mut_ptr().cast(), 2 * BYTES, 1), 0));
-        for data in [allocated.pointer(), lent[100..].as_mut_ptr()] {
-            assert_eq!(object.set_cpu_data(data), SYNCEDMEM_SUCCESS);
-            assert_eq!(
-                (object.pin(), object.unpin(), object.pin()),
-                (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS)
-            );
-        }
-        let mut half = Object::new(2 * BYTES);
-        assert_eq!(half.set_cpu_data(lent[100..].as_mut_ptr()), SYNCEDMEM_SUCCESS);
-        assert_eq!(half.pin(), SYNCEDMEM_ERROR_DRIVER, "only a part of it is page-locked");
-        drop((half, object, made_so));
-        assert_eq!(registered(&gpu), 1);
-        gpu.within(0, || assert_eq!(gpu.cuMemHostUnregister(lent.as_mut_ptr().cast()), 0));
-        assert_eq!(syncedmem_set_pinned_limit(BYTES - 1), SYNCEDMEM_SUCCESS);
-        let mut object = filled(BYTES);
-        assert_eq!(object.pin(), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-        assert!(last_error().contains("SYNCEDMEM_PINNED_LIMIT"), "{}", last_error());
-        assert_eq!(syncedmem_set_pinned_limit(BYTES), SYNCEDMEM_SUCCESS);
-        for _ in 0..3 {
-            assert_eq!((object.pin(), object.unpin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS), "{}", last_error());
-        }
-    });
-}
-
-#[test]
-fn objects_that_share_a_buffer_do_not_unpin_it_under_each_other() {
-    in_a_process_with_a_driver("objects_that_share_a_buffer_do_not_unpin_it_under_each_other", &[UNSTAGED], || {
-        let Some(gpu) = simulated_gpu() else { return };
-        let stream = gpu.stream();
-        let mut lent = pattern(1, LARGE);
-        let mut borrower = || {
-            let mut object = Object::new(LARGE);
-            assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-            object
-        };
-        let (mut first, mut second, mut third) = (borrower(), borrower(), borrower());
-        assert_eq!((first.pin(), second.pin(), registered(&gpu)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, 1));
-        assert_eq!((first.unpin(), registered(&gpu)), (SYNCEDMEM_SUCCESS, 1));
-        assert!(second.is_pinned());
-        // One that never asked has a copy in flight from there.
-        gpu.control().simcuda_hold_streams();
-        assert_eq!(third.push(stream.handle()), SYNCEDMEM_SUCCESS);
-        assert_eq!(third.is_ready(), Ok(false));
-        drop((first, second));
-        assert_eq!(registered(&gpu), 1, "unregistered under a copy");
-        gpu.control().simcuda_release_streams();
-        assert_eq!(third.wait(), SYNCEDMEM_SUCCESS);
-        let device = third.gpu_data().unwrap().addr();
-        assert_bytes(&gpu.read(device, LARGE), &pattern(1, LARGE), &"");
-        drop(third);
-        assert_eq!(registered(&gpu), 0);
-        // A longer one after a shorter one is refused, for the driver would refuse its copies.
-        let (mut short, mut long) = (Object::new(BYTES), borrower());
-        assert_eq!(short.set_cpu_data(long.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
-        assert_eq!((short.pin(), long.pin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_ERROR_INVALID_STATE));
-        assert_eq!((short.unpin(), long.pin(), short.pin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-        assert_eq!(registered(&gpu), 1);
-    });
-}
-
-#[test]
-fn every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registered() {
-    let name = "every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registered";
-    in_a_process_with_a_driver(name, &[UNSTAGED], || {
-        let Some(gpu) = simulated_gpu() else { return };
-        let mut lent = pattern(1, BYTES);
-        let mut made = |owned: bool| {
-            let mut object = filled(BYTES);
-            if !owned {
-                assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-            }
-            object
-        };
-        let mut faults = 0;
-        for owned in [true, false] {
-            let mut object = made(owned);
-            let (status, pin) = gpu.watch(|| object.pin());
-            assert_eq!(status, SYNCEDMEM_SUCCESS);
-            let (status, unpin) = gpu.watch(|| object.unpin());
-            assert_eq!(status, SYNCEDMEM_SUCCESS);
-            drop(object);
-            for (calls, pins) in [(pin, true), (unpin, false)] {
-                for at in 0..calls.len() {
-                    let function = calls[at].function.as_str();
-                    let nth = calls[..=at].iter().filter(|call| call.function == function).count() as u32;
-                    for number in [1, OUT_OF_MEMORY, 719, 4242] {
-                        if (function, number) == ("cuPointerGetAttribute", 1) {
-                            continue;
-                        }
-                        let what = format!("owned {owned}, pins {pins}: {function} number {nth} returns {number}");
-                        let mut object = made(owned);
-                        if !pins {
-                            assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-                        }
-                        let head = object.head();
-                        gpu.fail(function, nth, number);
-                        let status = if pins { object.pin() } else { object.unpin() };
-                        gpu.control().simcuda_clear_faults();
-                        if function == "cuCtxPopCurrent_v2" {
-                            gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
-                        }
-                        if status != SYNCEDMEM_SUCCESS {
-                            let error = last_error();
-                            let function = function.trim_end_matches("_v2");
-                            assert!(
-                                error.contains(function) && error.contains(&format!("({number})")),
-                                "{what}: {error}"
-                            );
-                            assert_eq!((object.is_pinned(), registered(&gpu)), (!pins, usize::from(!pins)), "{what}");
-                            let again = if pins { object.pin() } else { object.unpin() };
-                            assert_eq!(again, SYNCEDMEM_SUCCESS, "{what}: {}", last_error());
-                        }
-                        assert_eq!((object.is_pinned(), registered(&gpu)), (pins, usize::from(pins)), "{what}");
-                        assert_eq!(object.head(), head, "{what}");
-                        drop(object);
-                        assert_eq!(registered(&gpu), 0, "{what}");
-                        faults += 1;
-                    }
-                }
-            }
-        }
-        println!("{faults} faults");
-        assert!(faults > 40, "only {faults} faults");
-    });
-}
-
-#[test]
-fn threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind() {
-    in_a_process_with_a_driver("threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind", &[UNSTAGED], || {
-        let Some(gpu) = simulated_gpu() else { return };
-        let mut lent = pattern(1, BYTES);
-        let address = lent.as_mut_ptr().expose_provenance();
-        std::thread::scope(|threads| {
-            for thread in 0..4 {
-                threads.spawn(move || {
-                    for round in 0..200 {
-                        let mut object = Object::new(BYTES);
-                        assert_eq!(
-                            object.set_cpu_data(std::ptr::with_exposed_provenance_mut(address)),
-                            SYNCEDMEM_SUCCESS
-                        );
-                        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-                        assert!(object.is_pinned());
-                        object.gpu_data().unwrap();
-                        if (thread + round) % 2 == 0 {
-                            assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS);
-                        }
-                    }
-                });
-            }
-        });
-        assert_eq!(registered(&gpu), 0);
-    });
 }
 
 #[test]

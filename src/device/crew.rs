@@ -197,3 +197,67 @@ impl Patience {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::nap;
+
+    const BYTES: usize = ring::BYTES + 3 * PIECE + 17;
+
+    /// A host's memory of `bytes` with contents of its own, and a ring.
+    fn memory(bytes: usize) -> (Vec<u8>, Vec<u8>) {
+        ((0..bytes).map(|at| (at * 31 / 7) as u8).collect(), vec![0; ring::BYTES])
+    }
+
+    /// Has a crew copy to the ring, as `work` says.
+    fn led<R>(host: &mut [u8], ring: &mut [u8], work: impl FnOnce(&Crew) -> R) -> Option<R> {
+        let job = Job { bytes: host.len(), host: host.as_mut_ptr(), ring: ring.as_mut_ptr(), to_ring: true };
+        // SAFETY: both outlive the crew, and the ring is as large as one.
+        unsafe { lead(job, work) }
+    }
+
+    #[test]
+    fn what_was_asked_for_is_copied_when_the_leader_goes_on_and_nothing_else() {
+        let (mut host, mut ring) = memory(BYTES);
+        let expected = host.clone();
+        let looked = led(&mut host, &mut ring, |crew| {
+            for end in [ring::SLOT, 2 * ring::SLOT, ring::BYTES] {
+                crew.copy(end);
+                // SAFETY: the ring, which nobody writes until the next call.
+                let slots = unsafe { std::slice::from_raw_parts(crew.job.ring, ring::BYTES) };
+                assert!(slots[..end] == expected[..end] && slots[end..].iter().all(|&byte| byte == 0), "{end}");
+            }
+            // It begins anew.
+            crew.copy(BYTES);
+        });
+        assert!(looked.is_some());
+        assert!(ring[..BYTES - ring::BYTES] == expected[ring::BYTES..]);
+        assert!(ring[BYTES - ring::BYTES..] == expected[BYTES - ring::BYTES..ring::BYTES]);
+    }
+
+    #[test]
+    fn helpers_copy_while_the_leader_does_something_else() {
+        if processors() < 2 {
+            println!("skipped: there is one processor");
+            return;
+        }
+        let (mut host, mut ring) = memory(ring::SLOT);
+        let done = led(&mut host, &mut ring, |crew| {
+            let pieces = (ring::SLOT / PIECE) as u32;
+            crew.open.store(pieces, Ordering::Release);
+            futex::wake_all(&crew.open);
+            while crew.done.load(Ordering::Acquire) < pieces {
+                nap();
+            }
+        });
+        assert!(done.is_some() && host[..] == ring[..ring::SLOT]);
+    }
+
+    #[test]
+    fn a_crew_that_is_asked_for_nothing_goes_home() {
+        let (mut host, mut ring) = memory(2 * PIECE);
+        assert_eq!(led(&mut host, &mut ring, |_| 7), Some(7));
+        assert!(ring.iter().all(|&byte| byte == 0));
+    }
+}

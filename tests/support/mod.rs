@@ -1,11 +1,13 @@
 //! What several tests need: an object in storage of the test's own, watched from outside through its bytes.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub mod crossing;
 pub mod driver;
 pub mod gpu;
 pub mod model;
 pub mod object;
 pub mod pools;
+pub mod staging;
 pub mod states;
 pub mod world;
 

@@ -1,0 +1,141 @@
+//! Host memory that the user asks to have page-locked.
+#![expect(unsafe_code, reason = "memory is registered")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use super::{Entry, Stage, key, let_go, lose, with_table};
+use crate::budget;
+use crate::cuda::driver::Driver;
+use crate::cuda::registering::{self, Registration};
+use crate::cuda::{self, context};
+use crate::error::{Cause, Error};
+use crate::head::Side;
+use crate::kind::Kind;
+use crate::sync::nap;
+
+/// Registers host memory of an object at the user's request.
+///
+/// # Safety
+/// The memory stays until the object lets it go.
+pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
+    enum Next {
+        Wait,
+        Refuse(Error),
+        Look(Registration),
+        Register,
+    }
+    let elsewhere = with_table(|table| table.holders.get(&holder).copied().filter(|&held| held != key(address)));
+    if let Some(stale) = elsewhere.and_then(|held| NonNull::new(std::ptr::without_provenance_mut(held))) {
+        // Of an object that was here before, and ended behind our back.
+        let_go(holder, stale, None);
+    }
+    loop {
+        let next = with_table(|table| {
+            if table.entries.try_reserve(1).is_err() || table.holders.try_reserve(1).is_err() {
+                let (side, asked) = (Side::Host, size_of::<Entry>());
+                return Next::Refuse(Error::OutOfMemory { side, asked, cause: Cause::Bookkeeping });
+            }
+            let entry = table.entries.entry(key(address)).or_insert(Entry::new(bytes, Stage::Counting, 0));
+            let next = match entry.stage {
+                Stage::Busy => return Next::Wait,
+                Stage::Registered(_) if bytes > entry.bytes => return Next::Refuse(Error::PinnedInPart),
+                Stage::Registered(registration) => Next::Look(registration),
+                Stage::Counting | Stage::Refused => {
+                    *entry = Entry::new(bytes, Stage::Busy, 0);
+                    Next::Register
+                }
+            };
+            if table.holders.insert(holder, key(address)).is_none() {
+                entry.pins += 1;
+            }
+            next
+        });
+        match next {
+            Next::Refuse(error) => return Err(error),
+            Next::Wait => nap(),
+            Next::Look(registration) => {
+                if registration.is_there(driver)? {
+                    return Ok(());
+                }
+                lose(address, registration);
+            }
+            // SAFETY: the caller guarantees it.
+            Next::Register => return unsafe { register(driver, address, bytes) },
+        }
+    }
+}
+
+/// Registers memory whose entry is this thread's.
+///
+/// # Safety
+/// As for `pin`.
+unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
+    let idle_is_less = || cuda::pool::give_back_all(Kind::Pinned) > 0 && budget::admit_pinned(bytes);
+    let outcome = if budget::admit_pinned(bytes) || idle_is_less() {
+        context::for_new_block(driver, |within| {
+            // SAFETY: the caller guarantees it.
+            Ok(unsafe { registering::register(driver, within, address, bytes) }?)
+        })
+        .inspect_err(|_| budget::withdraw_pinned(bytes))
+    } else {
+        let cause = Cause::PinnedLimit(budget::pinned_limit());
+        Err(Error::OutOfMemory { side: Side::Host, asked: bytes, cause })
+    };
+    with_table(|table| match outcome {
+        Ok(Some(registration)) => table.set(address, Stage::Registered(registration)),
+        // Somebody else did it, and undoes it; or nobody.
+        _ => table.remove(address),
+    });
+    outcome.map(|registration| {
+        if registration.is_none() {
+            budget::withdraw_pinned(bytes);
+        }
+    })
+}
+
+/// Undoes `pin`, and what was registered without a request if the object owns it: its copies are not counted any more.
+pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>, owned: bool) -> Result<(), Error> {
+    enum Next {
+        Done,
+        Wait,
+        End(Registration, usize),
+    }
+    let (registration, bytes) = loop {
+        let next = with_table(|table| {
+            let held = table.holders.get(&holder) == Some(&key(address));
+            let Some(entry) = table.entries.get_mut(&key(address)) else { return Next::Done };
+            match entry.stage {
+                Stage::Busy => Next::Wait,
+                Stage::Registered(registration) if owned || (held && entry.pins == 1) => {
+                    entry.stage = Stage::Busy;
+                    Next::End(registration, entry.bytes)
+                }
+                Stage::Registered(_) if held => {
+                    entry.pins -= 1;
+                    table.holders.remove(&holder);
+                    Next::Done
+                }
+                _ => Next::Done,
+            }
+        });
+        match next {
+            Next::Done => return Ok(()),
+            Next::Wait => nap(),
+            Next::End(registration, bytes) => break (registration, bytes),
+        }
+    };
+    let outcome = registration.end(driver);
+    with_table(|table| match outcome {
+        Err(_) => table.set(address, Stage::Registered(registration)),
+        Ok(()) => {
+            table.remove(address);
+            if owned && table.entries.try_reserve(1).is_ok() {
+                table.entries.insert(key(address), Entry::new(bytes, Stage::Refused, 0));
+            }
+        }
+    });
+    outcome?;
+    budget::withdraw_pinned(bytes);
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! Copies of pageable memory through page-locked slots.
+
+use std::ffi::CStr;
+
+use super::gpu::{Gpu, simulated_gpu};
+use super::object::Object;
+
+/// A slot of the ring, and how many there are.
+pub const SLOT: usize = 4 << 20;
+pub const SLOTS: usize = 4;
+pub const EVERYTHING: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "1");
+
+/// Around the borders of slots, and of the ring; the last goes round it more than twice.
+pub const SIZES: [usize; 9] =
+    [1, SLOT - 1, SLOT, SLOT + 1, SLOT * SLOTS - 1, SLOT * SLOTS, SLOT * SLOTS + 1, 5 * SLOT + 13, 9 * SLOT + 100_003];
+
+/// Bytes of which no two slots' worth are alike.
+pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut words = vec![0u64; bytes.div_ceil(8)];
+    for (at, word) in words.iter_mut().enumerate() {
+        *word = (seed << 40 | at as u64)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(29)
+            .wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    }
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), bytes) }.to_vec()
+}
+
+/// The driver for a test in a process of its own, in which the ring is there already.
+pub fn gpu_with_a_ring() -> Option<Gpu> {
+    let gpu = simulated_gpu()?;
+    let mut object = Object::new(SLOT);
+    object.fill_host(&noise(1, SLOT));
+    object.gpu_data().unwrap();
+    drop(object);
+    gpu.control().simcuda_clear_log();
+    Some(gpu)
+}
+
+pub fn at_cpu(contents: &[u8]) -> Object {
+    let mut object = Object::new(contents.len());
+    object.fill_host(contents);
+    object
+}
+
+/// How many page-locked blocks there are, whatever way they were come by.
+pub fn rings(gpu: &Gpu) -> usize {
+    let alive = gpu.alive();
+    alive.pinned_blocks + alive.registered_blocks
+}
+
+/// How many copies of a kind there were, and how many calls of `cuMemcpy`.
+pub fn pieces(gpu: &Gpu, kind: &CStr) -> (usize, usize) {
+    let copies = gpu.control().simcuda_copies(kind.as_ptr(), usize::MAX);
+    (copies, gpu.calls_of(c"cuMemcpy"))
+}
