@@ -29,19 +29,29 @@ pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
 /// # Safety
 /// As for [`start`].
 pub unsafe fn start_joinable(body: Body, argument: *mut c_void) -> Option<libc::pthread_t> {
+    let before = block_signals();
+    // Where a stack of that size has no room for the thread-local storage of all libraries, it has the usual size.
+    // SAFETY: the caller guarantees it.
+    let thread = [Some(STACK), None].into_iter().find_map(|stack| unsafe { create(stack, body, argument) });
+    restore_signals(&before);
+    thread
+}
+
+/// # Safety
+/// As for [`start`].
+unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Option<libc::pthread_t> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     // SAFETY: it is writable.
     if unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) } != 0 {
         return None;
     }
-    // Where a stack of that size is too small for the thread-local storage of all libraries, it has the usual size.
-    // SAFETY: initialised above.
-    unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK) };
-    let before = block_signals();
+    if let Some(bytes) = stack {
+        // SAFETY: initialised above. A size that is refused leaves the usual one.
+        unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), bytes) };
+    }
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
     // SAFETY: all three are live; the argument is what the body needs, says the caller.
     let failed = unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), body, argument) };
-    restore_signals(&before);
     // SAFETY: initialised above, and not used again.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     // SAFETY: pthread_create has written it.

@@ -137,7 +137,16 @@ inline int devices() {
 }
 
 /// What is alive in the simulated driver.
+/// Gives back what lies idle, if the library is there to be asked: no object holds it.
+inline void trim() {
+  typedef int (*Trim)(int);
+  const Trim trim = reinterpret_cast<Trim>(::dlsym(RTLD_DEFAULT, "syncedmem_trim"));
+  if (trim != nullptr) trim(3 /* SYNCEDMEM_MEMORY_ALL */);
+}
+
+/// What is alive in the simulated driver, besides idle blocks.
 inline simcuda_account_t account() {
+  trim();
   simcuda_account_t account = {};
   account.size = sizeof account;
   if (is_simulated()) simulator().account(&account);
