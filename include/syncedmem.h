@@ -720,7 +720,8 @@ syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
  * side that stays, and with `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. So end the access that filled the host
  * after `syncedmem_async_gpu_push`, not before it. What was borrowed is never given back, and no host side while the
  * device's is borrowed; the newest data is neither copied to borrowed memory, nor, where there are several devices, to one
- * on which the object has no block yet.
+ * on which the object has no block yet. A host block that `syncedmem_pin` has page-locked may be evicted as any other, and
+ * the next one is as it is made.
  *
  * With `SYNCEDMEM_EVICT_NEVER` the mark is taken away, and open accesses count no more. A mark that is changed leaves
  * them open. What the mark asks of whoever calls this: the object is ended by this library (`syncedmem_destroy`,

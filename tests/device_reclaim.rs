@@ -14,6 +14,7 @@ use support::object::*;
 use support::states::*;
 use support::*;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::{self, *};
+use syncedmem::ffi::c::pinning::syncedmem_pin;
 use syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_DEVICE;
 use syncedmem::ffi::c::pools::{syncedmem_idle_bytes, syncedmem_set_pools};
 
@@ -343,6 +344,23 @@ fn the_newest_data_is_never_copied_into_a_callers_memory() {
     assert_eq!(object.head(), HOST);
     assert_bytes(&own, &pattern(2, MIB), &"");
     drop((rest, object));
+}
+
+#[test]
+fn a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted() {
+    let Some(gpu) = simulated_gpu() else { return };
+    let _small = Small::device(&gpu);
+    let mut own = pattern(2, MIB);
+    let mut object = Object::new(MIB);
+    assert_eq!(object.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_pin(object.mem()) }, SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
+    object.gpu_data().unwrap();
+    object.end_access();
+    let _rest = gpu.block((ROOM - 1) * MIB);
+    let mut other = Object::new(MIB);
+    assert!(other.overwrite_gpu_data().is_ok(), "{}", last_error());
+    assert_eq!((object.head(), object.is_pinned(), gpu.account().registered_blocks), (HOST, true, 1));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use support::object::*;
 use support::states::*;
 use support::*;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::{self, *};
+use syncedmem::ffi::c::pinning::syncedmem_pin;
 
 const MIB: usize = 1 << 20;
 const LIMIT: (&str, &str) = ("SYNCEDMEM_HOST_LIMIT", "4M");
@@ -96,6 +97,25 @@ fn the_newest_data_goes_to_no_device_that_its_user_has_not_chosen() {
         assert_eq!(other.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
         assert_eq!(heads(&objects), [HOST; 4]);
     });
+}
+
+#[test]
+fn a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too() {
+    let name = "a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too";
+    let errors = in_a_process_with_a_driver(name, &[LIMIT], || {
+        let Some(gpu) = simulated_gpu() else { return };
+        let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
+        for object in &mut objects {
+            assert_eq!(unsafe { syncedmem_pin(object.mem()) }, SYNCEDMEM_SUCCESS, "{}", last_error());
+        }
+        let mut other = Object::new(MIB);
+        assert!(other.cpu_data().is_ok(), "{}", last_error());
+        assert_eq!(heads(&objects), [DEVICE, BOTH, BOTH, BOTH]);
+        assert_eq!(gpu.account().registered_blocks, 3);
+        drop(other);
+        assert_bytes(&objects[0].host_bytes(MIB), &State::Synced.contents(MIB), &"");
+    });
+    assert_eq!(errors, "");
 }
 
 #[test]

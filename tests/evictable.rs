@@ -287,25 +287,3 @@ fn accesses_that_many_threads_open_and_end_are_all_counted() {
         assert_eq!(left, THREADS / 2 * 1000);
     }
 }
-
-#[test]
-fn a_forked_child_goes_on_with_marks_and_open_accesses() {
-    let mut objects = SIZES.map(marked);
-    objects.iter_mut().for_each(|object| assert!(object.cpu_data().is_ok()));
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let good = objects.iter_mut().all(|object| {
-            object.mutable_cpu_data().is_ok()
-                && is_slow(object)
-                && object.end_access() == SYNCEDMEM_SUCCESS
-                && object.end_access() == SYNCEDMEM_SUCCESS
-                && object.end_access() == SYNCEDMEM_ERROR_INVALID_STATE
-                && object.set_evictable(SYNCEDMEM_EVICT_NEVER) == SYNCEDMEM_SUCCESS
-        });
-        unsafe { libc::_exit(i32::from(!good)) };
-    }
-    let mut status = -1;
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    assert_eq!(status, 0);
-    objects.iter_mut().for_each(|object| assert_eq!(end_all(object), 1));
-}

@@ -11,8 +11,10 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use support::object::Object;
 use support::*;
 use syncedmem::ffi::c::access::syncedmem_cpu_data;
+use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::ffi::c::object::syncedmem_t;
 
 const THREADS: usize = 8;
@@ -131,5 +133,29 @@ fn fork_once(old: &mut Storage) -> Result<(), String> {
         Ok(0) => Ok(()),
         Ok(code) => Err(format!("check {code} failed in the child")),
         Err(why) => Err(why.to_string()),
+    }
+}
+
+#[test]
+fn a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses() {
+    let mut objects = [100, 50_000].map(Object::new);
+    for object in &mut objects {
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        assert!(object.cpu_data().is_ok());
+    }
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let good = objects.iter_mut().all(|object| {
+            object.mutable_cpu_data().is_ok()
+                && object.end_access() == SYNCEDMEM_SUCCESS
+                && object.end_access() == SYNCEDMEM_SUCCESS
+                && object.end_access() == SYNCEDMEM_ERROR_INVALID_STATE
+                && object.set_evictable(SYNCEDMEM_EVICT_NEVER) == SYNCEDMEM_SUCCESS
+        });
+        unsafe { libc::_exit(i32::from(!good)) };
+    }
+    assert_eq!(wait_for(child), Ok(0));
+    for object in &mut objects {
+        assert_eq!((object.end_access(), object.end_access()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_ERROR_INVALID_STATE));
     }
 }

@@ -1,7 +1,7 @@
 //! One side of one object given back, although its user has not asked for it.
 //!
 //! Whatever can fail comes before the outcome is published, so an object is evicted or as it was. Its blocks may still
-//! be used by what ran on the device when its last access was ended: so its context is synchronised before. Whether an
+//! be used by what ran on the device when its last access was ended: so their contexts are synchronised before. Whether an
 //! access was opened since is decided under the lock that opens them.
 #![expect(unsafe_code, reason = "blocks are copied and freed, and an object is reached by its address")]
 
@@ -16,6 +16,7 @@ use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::Driver;
 use crate::device::{self, transfer::Trouble};
 use crate::head::{Contents, Head, Side};
+use crate::host::registration;
 use crate::settings;
 use crate::sync::Ordering;
 
@@ -26,35 +27,27 @@ pub struct Round<'d> {
     side: Side,
     /// The device whose memory is wanted; any if there is none.
     ordinal: Option<i32>,
-    /// The context that was synchronised last. Nothing that matters was started in it since.
+    /// The context that was synchronised last, with the primary ones. Nothing that matters was started in them since.
     quiet: Option<Context>,
-    /// Whether every context was.
-    is_all_quiet: bool,
 }
 
 impl<'d> Round<'d> {
     /// A round that gives back `side`, on that device if there is one.
     pub fn new(driver: &'d Driver, side: Side, ordinal: Option<i32>) -> Self {
-        Round { driver, side, ordinal, quiet: None, is_all_quiet: false }
+        Round { driver, side, ordinal, quiet: None }
     }
 
-    /// Waits for everything that may be using the block at `address`, whose record that is: whatever runs in its context,
-    /// and for page-locked memory, which serves every context, in all of them.
+    /// Waits for everything that may be using the block at `address`, whose record that is: what runs in its context, and,
+    /// since every device may reach it, in the primary context of each.
     fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
         // Asked before its context is touched: a reset takes both along.
         if record.is_alive(self.driver, address) != Ok(true) {
             return None;
         }
-        let is_quiet = self.is_all_quiet || (record.side == Side::Device && self.quiet == Some(record.context));
-        if !is_quiet {
+        if self.quiet != Some(record.context) {
             let within = Within::enter(self.driver, record.context).ok()?;
-            match record.side {
-                // SAFETY: it asks for nothing.
-                Side::Device => unsafe { self.driver.context_synchronize() }.ok()?,
-                Side::Host => context::synchronise_all(self.driver, &within).ok()?,
-            }
+            context::synchronise_all(self.driver, &within).ok()?;
             self.quiet = Some(record.context);
-            self.is_all_quiet |= record.side == Side::Host;
         }
         Some(())
     }
@@ -83,7 +76,8 @@ impl SyncedMemory {
             is_unused
         };
         let old = match round.side {
-            Side::Host => Owned { device: None, ..owned },
+            // What is borrowed stays, and so does its registration.
+            Side::Host => Owned { device: None, borrowed: None, ..owned },
             Side::Device => Owned { host: None, borrowed: None, ..owned },
         };
         let bytes = object.size.load(Ordering::Relaxed);
@@ -141,12 +135,13 @@ impl SyncedMemory {
             }
             round.quiesce(address, &record)?;
         }
-        if let Some(address) = now.host.filter(|_| now.word.is_pinned()) {
-            if let Some(record) = blocks::find(address) {
-                round.quiesce(address, &record)?;
-            }
+        let Some(address) = now.host else { return Some(()) };
+        match blocks::find(address).filter(|_| now.word.is_pinned()) {
+            Some(record) => round.quiesce(address, &record),
+            // Memory that is page-locked where it is has no context of its own: the device block has led to one.
+            None if registration::is_registered(address) => now.device.map(drop),
+            None => Some(()),
         }
-        Some(())
     }
 
     /// The object with its newest data on both sides, and the block that was made for that.
