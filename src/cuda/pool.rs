@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::{self, Record};
-use super::context::{self, Within};
+use super::context::Within;
 use super::driver::Driver;
 use super::driver_in_use;
 use super::events::Event;
@@ -97,12 +97,14 @@ fn clear(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> bool
     Shelf::of(side).has(bytes, waits) && synchronise(driver, within).is_ok()
 }
 
-/// Waits for everything that may be using the idle blocks of the current context.
+/// Waits for everything in the current context, and with it for what may be using idle blocks of both sides. What another
+/// context's streams do with them is to be declared: see `streams`.
 fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
     // What is put down from now on is not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
-    // Another device may be reading the block, too: by a copy between peers.
-    context::synchronise_all(driver, within)?;
+    // No other context: a collective operation in it may be waiting for what this thread is about to launch.
+    // SAFETY: it asks for nothing.
+    unsafe { driver.context_synchronize() }?;
     for shelf in Shelf::all() {
         shelf.for_each(|kept| {
             if kept.record.context == within.context && kept.waits.is_some_and(|number| number < covered) {
@@ -237,7 +239,8 @@ fn age(most: u64) -> bool {
     let now = idle::now();
     let is_old = |idle: &Idle<Kept>| now.saturating_sub(idle.since) > most;
     for shelf in Shelf::all() {
-        while let Some(idle) = shelf.take_oldest(is_old) {
+        // An exit that has begun meanwhile does not wait for more than one of them.
+        while let Some(idle) = driver_in_use().and_then(|_| shelf.take_oldest(is_old)) {
             give_back(driver, idle.block);
         }
     }

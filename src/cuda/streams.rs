@@ -21,6 +21,10 @@ pub struct Behind {
 }
 
 impl Behind {
+    fn is_full(&self) -> bool {
+        self.events.iter().all(Option::is_some)
+    }
+
     /// One more event. Without a place for it, the first of the others comes back: it is to be waited for.
     pub fn and(&mut self, event: Event) -> Option<Event> {
         if let Some(place) = self.events.iter_mut().find(|place| place.is_none()) {
@@ -83,15 +87,28 @@ pub unsafe fn declare(
         event.keep(driver);
         return Err(failure);
     }
+    // What was declared before may have come to pass: then nobody need wait for a place.
+    if DECLARED.with(|declared| declared.get(&address).is_some_and(Behind::is_full)) {
+        for event in take(address).into_iter().flat_map(|behind| behind.events).flatten() {
+            match event.has_come(driver) {
+                Ok(true) => event.keep(driver),
+                _ => add(driver, address, event),
+            }
+        }
+    }
+    add(driver, address, event);
+    Ok(())
+}
+
+/// Adds an event to those of the block at `address`. What cannot be remembered is waited for now.
+fn add(driver: &Driver, address: usize, event: Event) {
     let left_over = DECLARED.with(|declared| {
         if declared.try_reserve(1).is_err() {
             return Some(event);
         }
         declared.entry(address).or_default().and(event)
     });
-    // What cannot be remembered is waited for now.
     left_over.into_iter().for_each(|event| wait(driver, event));
-    Ok(())
 }
 
 /// Takes out what was declared of the block at `address`.

@@ -79,8 +79,9 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
     check_size(bytes, Side::Host)?;
     stats::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
-    if let Some(limit) = settings::host_limit() {
-        fit_under(limit);
+    if let (true, Some(limit)) = (request.pinned, settings::host_limit()) {
+        // One of those that lie idle may serve.
+        fit_under(limit.saturating_add(bytes as u64));
     }
     if request.pinned {
         if let Some(address) = pinned::allocate(request) {
@@ -95,6 +96,18 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
         Err(cause) => {
             stats::withdraw(bytes);
             Err(out_of_memory(bytes, cause))
+        }
+    }
+}
+
+/// Makes room for fresh memory where idle blocks take more than they may beside it.
+fn make_room(bytes: usize) {
+    match settings::host_limit() {
+        None => pool::make_room(stats::held() + bytes as u64),
+        // The bytes that are asked for were admitted before, and are among those in use.
+        Some(limit) => {
+            pool::make_room(stats::held());
+            fit_under(limit);
         }
     }
 }
@@ -239,8 +252,8 @@ fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
         return large(bytes, zeroed);
     }
     let address = recent::take(bytes).or_else(|| aligned(bytes)).ok_or(Cause::System)?;
-    if bytes > BRIEF && is_beyond_a_boundary(address, bytes) {
-        pool::make_room(bytes);
+    if bytes > BRIEF && (settings::host_limit().is_some() || is_beyond_a_boundary(address, bytes)) {
+        make_room(bytes);
     }
     if zeroed {
         // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
@@ -258,7 +271,7 @@ fn is_beyond_a_boundary(address: NonNull<c_void>, bytes: usize) -> bool {
 #[inline(never)]
 fn large(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
     let Some(source) = pool::take(bytes, zeroed) else {
-        pool::make_room(bytes);
+        make_room(bytes);
         return fresh(bytes, zeroed);
     };
     let address = match source {

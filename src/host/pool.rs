@@ -16,8 +16,8 @@ use crate::budget::{self, Peak};
 use crate::idle::{self, Idle, Store, Turn};
 use crate::kind::Kind;
 use crate::mapping::{Mapping, VERY_LARGE};
+use crate::settings;
 use crate::sync::Lock;
-use crate::{settings, stats};
 
 /// Where a block came from.
 #[derive(Clone, Copy, Debug)]
@@ -92,14 +92,11 @@ fn room(source: Source, bytes: usize) -> Option<usize> {
     (room >= bytes).then_some(room)
 }
 
-/// Called before fresh memory is asked for: makes room for it where idle blocks take more than they may beside it.
-pub fn make_room(bytes: usize) {
-    if !settings::keeps_pageable() {
-        return;
+/// Called when `in_use` bytes are to be in use: gives back what lies idle beyond the most that were, so far.
+pub fn make_room(in_use: u64) {
+    if settings::keeps_pageable() {
+        reduce_to(PEAK.leaves(in_use));
     }
-    // Under a limit the bytes that are asked for were admitted before, and are among those in use.
-    let more = if settings::host_limit().is_some() { 0 } else { bytes as u64 };
-    reduce_to(PEAK.leaves(stats::held() + more));
 }
 
 /// Gives everything idle back, and says how many bytes that were.
