@@ -1,7 +1,7 @@
 // Runs the same work on libraries in turn, and prints every sample for report.py:
 //   about<TAB>name<TAB>value
 //   row<TAB>id<TAB>unit<TAB>rival<TAB>description<TAB>rival's samples<TAB>library's samples
-// usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,PREFIX…]] [--rivals PATH]
+// usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,PREFIX…]] [--rivals PATH[,PATH…]]
 // It starts itself again with --cpus and --child behind that.
 #include <unistd.h>
 
@@ -57,7 +57,7 @@ Options read_options(int argc, char** argv) {
     }
   }
   if (options.paths.size() != 2) {
-    std::fprintf(stderr, "usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,PREFIX...]] [--rivals PATH]\n");
+    std::fprintf(stderr, "usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,PREFIX...]] [--rivals PATH[,PATH...]]\n");
     std::exit(2);
   }
   // A process that this one starts is bound to one processor, and cannot ask for the others.
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
   // that has none: one idle thread makes every figure that of a process with threads.
   std::thread([] { pause(); }).detach();
 
-  std::vector<Library> libraries = rivals(options.rivals);
+  std::vector<Library> libraries = rivals(split(options.rivals));
   const std::size_t others = libraries.size();
   libraries.push_back(load("original", options.paths[0]));
   libraries.push_back(load("library", options.paths[1]));

@@ -31,7 +31,8 @@ def medians(rows: Sequence[dict], id: str) -> Values:
             found[rival] = row[rival]["median"]
             if rival == "original" or "library" not in found:
                 found["library"] = row["library"]["median"]
-    return found
+    # Those that add nothing to malloc but a state are in the table alone.
+    return {side: median for side, median in found.items() if side in NAMES}
 
 
 def in_order(sides: Sequence[str]) -> List[str]:
@@ -92,13 +93,14 @@ def lines(title: str, points: Dict[str, List[Tuple[float, float]]]) -> Drawing:
 
 
 def by_size(rows: Sequence[dict], prefix: str) -> Dict[str, List[Tuple[float, float]]]:
-    """The rows called PREFIX.SIZE, as lines."""
+    """The rows called PREFIX.SIZE, as lines; nothing if there is one size alone."""
     ids = {row["id"][row["id"].index(prefix) :] for row in rows if f".{prefix}." in f".{row['id']}" and row["unit"] == "ns"}
     points: Dict[str, List[Tuple[float, float]]] = {}
     for id in sorted(ids, key=lambda id: int(id.rsplit(".", 1)[1])):
         for side, median in medians(rows, id).items():
             points.setdefault(side, []).append((float(id.rsplit(".", 1)[1]), median))
-    return points
+    # One size is no line.
+    return points if len(ids) > 1 else {}
 
 
 def networks(rows: Sequence[dict]) -> List[Tuple[str, Values]]:

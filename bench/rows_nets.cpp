@@ -23,7 +23,7 @@ void net_rows(Bench& bench, bool faster_rcnn) {
   for (const Case& what : cases) {
     const bool large = what.net == "faster_rcnn";
     if (large && !faster_rcnn) continue;
-    row(bench, what, "fresh", "pages", what.rounds);
+    row(bench, what, "fresh", "pages", bench.against_original() ? what.rounds : (what.rounds + 2) / 3);
     // The original says enough about the rest.
     if (!bench.against_original()) continue;
     row(bench, what, "fresh", "full", (what.rounds + 1) / 2);
