@@ -54,7 +54,7 @@ def dots(title: str, rows: Sequence[Tuple[str, Values]], unit: str, even: Option
     sides = in_order({side for _, values in rows for side in values})
     left = 20 + 6.6 * max(len(name) for name, _ in rows)
     bottom = TOP + ROW * len(rows)
-    drawing = Drawing(WIDTH, bottom + 34, title)
+    drawing = Drawing(WIDTH, bottom + 26, title)
     every = [value for _, values in rows for value in values.values()]
     axis = Axis(*around(every + ([even] if even else [])), left, WIDTH - 40)
     vertical_grid(drawing, axis, TOP, bottom, unit)
@@ -94,7 +94,8 @@ def lines(title: str, points: Dict[str, List[Tuple[float, float]]]) -> Drawing:
 
 def by_size(rows: Sequence[dict], prefix: str) -> Dict[str, List[Tuple[float, float]]]:
     """The rows called PREFIX.SIZE, as lines; nothing if there is one size alone."""
-    ids = {row["id"][row["id"].index(prefix) :] for row in rows if f".{prefix}." in f".{row['id']}" and row["unit"] == "ns"}
+    timed = [row["id"] for row in rows if row["unit"] == "ns"]
+    ids = {id[id.index(prefix) :] for id in timed if f".{prefix}." in f".{id}"}
     points: Dict[str, List[Tuple[float, float]]] = {}
     for id in sorted(ids, key=lambda id: int(id.rsplit(".", 1)[1])):
         for side, median in medians(rows, id).items():
@@ -121,22 +122,29 @@ def ratios(rows: Sequence[dict]) -> List[Tuple[str, Values]]:
     return [(row["description"], {"library": row["ratio"]}) for row in timed]
 
 
+def measured_on(run: dict) -> str:
+    system = run["system"]
+    kind = "a virtual machine" if system["virtual_machine"] else "no hypervisor seen"
+    settings = "".join(f", {name}={value}" for name, value in system["settings"].items())
+    return f"scripts/bench on {system['processor']}, {run['about']['processors']} processors, {kind}{settings}"
+
+
 def main() -> int:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    rows = json.loads(Path(sys.argv[1]).read_text())["rows"]
+    run = json.loads(Path(sys.argv[1]).read_text())
+    rows = run["rows"]
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     drawings = {}
     if found := networks(rows):
         drawings["networks"] = dots("The memory of a network, made anew for each image", found, "ns")
-    if found := by_size(rows, "touch"):
-        drawings["first-touch"] = lines("A fresh object, written in full and destroyed, by size", found)
     if found := by_size(rows, "cached"):
         drawings["reuse"] = lines("Memory to overwrite, acquired and released again and again, by size", found)
     if found := ratios(rows):
         drawings["ratios"] = dots("Time relative to Caffe's original: left of the line is faster", found, "times", 1.0)
     for name, drawing in drawings.items():
+        drawing.foot(measured_on(run))
         (folder / f"{name}.svg").write_text(drawing.svg())
         print(f"drawn: {folder / name}.svg")
     return 0
