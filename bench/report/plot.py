@@ -22,17 +22,18 @@ NAMES = {
 Values = Dict[str, float]  # by side
 
 
-def medians(rows: Sequence[dict], id: str) -> Values:
-    """What each side took for the row, over all rivals. The library's is that beside the original, if there is one."""
+def times(rows: Sequence[dict], id: str) -> Values:
+    """What each side took for the row. Only what was measured in turn can be compared, so that a rival is drawn where
+    its ratio puts it beside the library's time; that one is from the turns with the original, if there were any."""
+    taken = [row for row in rows if row["id"] in (id, f"{row['rival']}.{id}")]
+    taken.sort(key=lambda row: row["rival"] != "original")
     found: Values = {}
-    for row in rows:
-        rival = row["rival"]
-        if row["id"] in (id, f"{rival}.{id}"):
-            found[rival] = row[rival]["median"]
-            if rival == "original" or "library" not in found:
-                found["library"] = row["library"]["median"]
-    # Those that add nothing to malloc but a state are in the table alone.
-    return {side: median for side, median in found.items() if side in NAMES}
+    for row in taken:
+        library = found.setdefault("library", row["library"]["median"])
+        # Those that add nothing to malloc but a state are in the table alone.
+        if row["rival"] in NAMES and row["ratio"]:
+            found[row["rival"]] = library / row["ratio"]
+    return found
 
 
 def in_order(sides: Sequence[str]) -> List[str]:
@@ -98,7 +99,7 @@ def by_size(rows: Sequence[dict], prefix: str) -> Dict[str, List[Tuple[float, fl
     ids = {id[id.index(prefix) :] for id in timed if f".{prefix}." in f".{id}"}
     points: Dict[str, List[Tuple[float, float]]] = {}
     for id in sorted(ids, key=lambda id: int(id.rsplit(".", 1)[1])):
-        for side, median in medians(rows, id).items():
+        for side, median in times(rows, id).items():
             points.setdefault(side, []).append((float(id.rsplit(".", 1)[1]), median))
     # One size is no line.
     return points if len(ids) > 1 else {}
@@ -107,7 +108,7 @@ def by_size(rows: Sequence[dict], prefix: str) -> Dict[str, List[Tuple[float, fl
 def networks(rows: Sequence[dict]) -> List[Tuple[str, Values]]:
     cases = [("AlexNet", "alexnet"), ("VGG-16", "vgg16"), ("Faster R-CNN", "faster_rcnn")]
     ways = [("", "pages"), (", written in full", "full"), (", settled", "settled.pages")]
-    named = [(title + how, medians(rows, f"churn.{net}.{way}")) for title, net in cases for how, way in ways]
+    named = [(title + how, times(rows, f"churn.{net}.{way}")) for title, net in cases for how, way in ways]
     return [(name, values) for name, values in named if values]
 
 
