@@ -40,9 +40,12 @@ class Queue {
   std::deque<T> items_;
 };
 
+void* to_write(const Library& library, void* object, Access access) {
+  return access == Access::kWriteOnly ? library.write_only(object) : library.mutable_cpu_data(object);
+}
+
 void write_in_full(const Library& library, void* object, std::size_t bytes, Access access) {
-  void* data = access == Access::kWriteOnly ? library.write_only(object) : library.mutable_cpu_data(object);
-  std::memset(data, 0x5A, bytes);
+  std::memset(to_write(library, object, access), 0x5A, bytes);
 }
 
 void read_in_full(const Library& library, void* object, std::size_t bytes) {
@@ -154,8 +157,7 @@ double prefetch(const Library& library, const std::vector<std::size_t>& images, 
       } else {
         GrowingBlob* blob = full.pop();
         top.reshape(blob->bytes());
-        void* to = access == Access::kWriteOnly ? library.write_only(top.object()) : library.mutable_cpu_data(top.object());
-        std::memcpy(to, library.cpu_data(blob->object()), blob->bytes());
+        std::memcpy(to_write(library, top.object(), access), library.cpu_data(blob->object()), blob->bytes());
         free.push(blob);
       }
     }

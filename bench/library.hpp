@@ -30,8 +30,9 @@ struct Library {
 // or called by the library itself, comes from anywhere else: the figures would be of a mixture.
 Library load(const std::string& name, const std::string& path);
 
-// Storage as Caffe's consumers allocate it: the caller's `new` of 40 bytes, the sizeof of every
-// BVLC version since rc3. Constructing and destroying in it is left to the user of this class.
+// Storage as Caffe's consumers allocate it: from the caller's `new`, with room for the largest of the rivals'
+// objects (the sizeof of every BVLC version since rc3 is 40). Constructing and destroying in it is left to the
+// user of this class.
 class Storage {
  public:
   Storage() : bytes_(::operator new(kBytes)) {}
@@ -41,7 +42,7 @@ class Storage {
   void* get() const { return bytes_; }
 
  private:
-  static const std::size_t kBytes = 40;
+  static const std::size_t kBytes = 160;
   void* bytes_;
 };
 

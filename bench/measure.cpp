@@ -1,8 +1,9 @@
 // Runs the same work on libraries in turn, and prints every sample for report.py:
 //   about<TAB>name<TAB>value
 //   row<TAB>id<TAB>unit<TAB>rival<TAB>description<TAB>rival's samples<TAB>library's samples
-// usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,PREFIX…]] [--rivals PATH]
+// usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,PREFIX…]] [--rivals PATH[,PATH…]]
 // It starts itself again with --cpus and --child behind that.
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -57,7 +58,7 @@ Options read_options(int argc, char** argv) {
     }
   }
   if (options.paths.size() != 2) {
-    std::fprintf(stderr, "usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,PREFIX...]] [--rivals PATH]\n");
+    std::fprintf(stderr, "usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,...]] [--rivals PATH[,...]]\n");
     std::exit(2);
   }
   // A process that this one starts is bound to one processor, and cannot ask for the others.
@@ -102,13 +103,14 @@ int main(int argc, char** argv) {
   options.settings.command = command_of(options);
   const Settings& settings = options.settings;
   if (options.child.empty()) require_memory();
+  signal(SIGPIPE, SIG_IGN);  // a process of ours that ended is seen where it is asked
   // The last one: the first usually serves the interrupts.
   const bool pinned = pin(settings.cpus.back());
   // Caffe prefetches on threads of its own, and the C library's allocator is quicker in a process
   // that has none: one idle thread makes every figure that of a process with threads.
   std::thread([] { pause(); }).detach();
 
-  std::vector<Library> libraries = rivals(options.rivals);
+  std::vector<Library> libraries = rivals(split(options.rivals));
   const std::size_t others = libraries.size();
   libraries.push_back(load("original", options.paths[0]));
   libraries.push_back(load("library", options.paths[1]));

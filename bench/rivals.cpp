@@ -48,34 +48,49 @@ Allocator Plain<kWhich>::allocator;
 
 void* zeroed(std::size_t bytes) { return std::calloc(1, bytes); }
 
-void* symbol(void* handle, const std::string& name) {
-  void* address = dlsym(handle, name.c_str());
-  if (address == nullptr) {
-    std::fprintf(stderr, "bench: the rivals' library does not export %s\n", name.c_str());
-    std::exit(2);
-  }
-  return address;
+typedef void* (*Allocate)(std::size_t);
+
+template <int kWhich>
+void add_allocator(void* handle, const std::string& name, const std::string& path, std::vector<Library>* to) {
+  void* allocate = dlsym(handle, (name + "_allocate").c_str());
+  if (allocate == nullptr) return;
+  const Allocator its = {reinterpret_cast<Allocate>(allocate),
+                         reinterpret_cast<Allocate>(dlsym(handle, (name + "_allocate_zeroed").c_str())),
+                         reinterpret_cast<void (*)(void*)>(dlsym(handle, (name + "_free").c_str()))};
+  to->push_back(Plain<kWhich>::library(name, path, its));
 }
 
-Allocator allocator_of(void* handle, const std::string& name) {
-  typedef void* (*Allocate)(std::size_t);
-  return {reinterpret_cast<Allocate>(symbol(handle, name + "_allocate")),
-          reinterpret_cast<Allocate>(symbol(handle, name + "_allocate_zeroed")),
-          reinterpret_cast<void (*)(void*)>(symbol(handle, name + "_free"))};
+void add_object(void* handle, const std::string& name, const std::string& path, std::vector<Library>* to) {
+  void* construct = dlsym(handle, (name + "_construct").c_str());
+  if (construct == nullptr) return;
+  void* access = dlsym(handle, (name + "_mutable_cpu_data").c_str());
+  Library library;
+  library.name = name;
+  library.path = path;
+  library.construct = reinterpret_cast<void (*)(void*, std::size_t)>(construct);
+  library.destroy = reinterpret_cast<void (*)(void*)>(dlsym(handle, (name + "_destroy").c_str()));
+  library.cpu_data = reinterpret_cast<const void* (*)(void*)>(access);
+  library.mutable_cpu_data = reinterpret_cast<void* (*)(void*)>(access);
+  library.overwrite_cpu_data =
+      reinterpret_cast<int (*)(void*, void**)>(dlsym(handle, (name + "_overwrite_cpu_data").c_str()));
+  library.inner_calls = 0;
+  to->push_back(library);
 }
 
 }  // namespace
 
-std::vector<Library> rivals(const std::string& path) {
+std::vector<Library> rivals(const std::vector<std::string>& paths) {
   std::vector<Library> found;
   found.push_back(Plain<0>::library("malloc", "the C library", {std::malloc, zeroed, std::free}));
-  if (path.empty()) return found;
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    std::fprintf(stderr, "bench: %s\n", dlerror());
-    std::exit(2);
+  for (const std::string& path : paths) {
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      std::fprintf(stderr, "bench: %s\n", dlerror());
+      std::exit(2);
+    }
+    add_allocator<1>(handle, "mimalloc", path, &found);
+    add_allocator<2>(handle, "jemalloc", path, &found);
+    for (const char* name : {"kokkos", "dlib", "coaster"}) add_object(handle, name, path, &found);
   }
-  found.push_back(Plain<1>::library("mimalloc", path, allocator_of(handle, "mimalloc")));
-  found.push_back(Plain<2>::library("jemalloc", path, allocator_of(handle, "jemalloc")));
   return found;
 }

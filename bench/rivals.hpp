@@ -1,4 +1,5 @@
-// Allocators behind the plainest object that could be made with them, called as SyncedMemory is.
+// Allocators behind the plainest object that could be made with them, and other libraries' objects for memory on
+// both sides: all called as SyncedMemory is.
 #ifndef BENCH_RIVALS_HPP_
 #define BENCH_RIVALS_HPP_
 
@@ -7,7 +8,7 @@
 
 #include "library.hpp"
 
-// The C library's malloc; then those of the shared library that bench/rivals builds, if there is one.
-std::vector<Library> rivals(const std::string& path);
+// The C library's malloc; then those that the shared libraries of bench/rivals export.
+std::vector<Library> rivals(const std::vector<std::string>& paths);
 
 #endif  // BENCH_RIVALS_HPP_

@@ -1,6 +1,9 @@
-//! malloc, calloc and free of other allocators, under names of their own: nobody's `malloc` is replaced.
+//! malloc, calloc and free of other allocators, under names of their own: nobody's `malloc` is replaced; and what
+//! another library has in SyncedMemory's place.
 
 use std::ffi::c_void;
+
+mod coaster_tensor;
 
 /// # Safety
 /// As `malloc`.

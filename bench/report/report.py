@@ -19,7 +19,7 @@ def shown(row: Row, samples: List[float]) -> str:
 
 def readable_path(path: str) -> str:
     """A path as others can read it: from the source tree, or from the home folder."""
-    for folder, name in ((Path(__file__).resolve().parent.parent, ""), (Path.home(), "~/")):
+    for folder, name in ((Path(__file__).resolve().parents[2], ""), (Path.home(), "~/")):
         if folder in Path(path).parents:
             return name + str(Path(path).relative_to(folder))
     return path

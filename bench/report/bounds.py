@@ -15,7 +15,7 @@ HUGE_PAGES = 0.25
 CHURN = 0.5
 CHURN_PEAK = 1.15
 CACHED_NS = 1000
-# Six times on eight processors; on others, and on busy ones, the same share of what plain writing to memory reaches there.
+# Six times on eight processors; on others, and on busy ones, the same share of what plain writing reaches there.
 SCALING = 0.75
 
 

@@ -22,15 +22,17 @@ NAMES = {
 Values = Dict[str, float]  # by side
 
 
-def medians(rows: Sequence[dict], id: str) -> Values:
-    """What each side took for the row, over all rivals. The library's is that beside the original, if there is one."""
+def times(rows: Sequence[dict], id: str) -> Values:
+    """What each side took for the row. Only what was measured in turn can be compared, so that a rival is drawn where
+    its ratio puts it beside the library's time; that one is from the turns with the original, if there were any."""
+    taken = [row for row in rows if row["id"] in (id, f"{row['rival']}.{id}")]
+    taken.sort(key=lambda row: row["rival"] != "original")
     found: Values = {}
-    for row in rows:
-        rival = row["rival"]
-        if row["id"] in (id, f"{rival}.{id}"):
-            found[rival] = row[rival]["median"]
-            if rival == "original" or "library" not in found:
-                found["library"] = row["library"]["median"]
+    for row in taken:
+        library = found.setdefault("library", row["library"]["median"])
+        # Those that add nothing to malloc but a state are in the table alone.
+        if row["rival"] in NAMES and row["ratio"]:
+            found[row["rival"]] = library / row["ratio"]
     return found
 
 
@@ -53,7 +55,7 @@ def dots(title: str, rows: Sequence[Tuple[str, Values]], unit: str, even: Option
     sides = in_order({side for _, values in rows for side in values})
     left = 20 + 6.6 * max(len(name) for name, _ in rows)
     bottom = TOP + ROW * len(rows)
-    drawing = Drawing(WIDTH, bottom + 34, title)
+    drawing = Drawing(WIDTH, bottom + 26, title)
     every = [value for _, values in rows for value in values.values()]
     axis = Axis(*around(every + ([even] if even else [])), left, WIDTH - 40)
     vertical_grid(drawing, axis, TOP, bottom, unit)
@@ -92,19 +94,21 @@ def lines(title: str, points: Dict[str, List[Tuple[float, float]]]) -> Drawing:
 
 
 def by_size(rows: Sequence[dict], prefix: str) -> Dict[str, List[Tuple[float, float]]]:
-    """The rows called PREFIX.SIZE, as lines."""
-    ids = {row["id"][row["id"].index(prefix) :] for row in rows if f".{prefix}." in f".{row['id']}" and row["unit"] == "ns"}
+    """The rows called PREFIX.SIZE, as lines; nothing if there is one size alone."""
+    timed = [row["id"] for row in rows if row["unit"] == "ns"]
+    ids = {id[id.index(prefix) :] for id in timed if f".{prefix}." in f".{id}"}
     points: Dict[str, List[Tuple[float, float]]] = {}
     for id in sorted(ids, key=lambda id: int(id.rsplit(".", 1)[1])):
-        for side, median in medians(rows, id).items():
+        for side, median in times(rows, id).items():
             points.setdefault(side, []).append((float(id.rsplit(".", 1)[1]), median))
-    return points
+    # One size is no line.
+    return points if len(ids) > 1 else {}
 
 
 def networks(rows: Sequence[dict]) -> List[Tuple[str, Values]]:
     cases = [("AlexNet", "alexnet"), ("VGG-16", "vgg16"), ("Faster R-CNN", "faster_rcnn")]
     ways = [("", "pages"), (", written in full", "full"), (", settled", "settled.pages")]
-    named = [(title + how, medians(rows, f"churn.{net}.{way}")) for title, net in cases for how, way in ways]
+    named = [(title + how, times(rows, f"churn.{net}.{way}")) for title, net in cases for how, way in ways]
     return [(name, values) for name, values in named if values]
 
 
@@ -119,22 +123,29 @@ def ratios(rows: Sequence[dict]) -> List[Tuple[str, Values]]:
     return [(row["description"], {"library": row["ratio"]}) for row in timed]
 
 
+def measured_on(run: dict) -> str:
+    system = run["system"]
+    kind = "a virtual machine" if system["virtual_machine"] else "no hypervisor seen"
+    settings = "".join(f", {name}={value}" for name, value in system["settings"].items())
+    return f"scripts/bench on {system['processor']}, {run['about']['processors']} processors, {kind}{settings}"
+
+
 def main() -> int:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    rows = json.loads(Path(sys.argv[1]).read_text())["rows"]
+    run = json.loads(Path(sys.argv[1]).read_text())
+    rows = run["rows"]
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     drawings = {}
     if found := networks(rows):
         drawings["networks"] = dots("The memory of a network, made anew for each image", found, "ns")
-    if found := by_size(rows, "touch"):
-        drawings["first-touch"] = lines("A fresh object, written in full and destroyed, by size", found)
     if found := by_size(rows, "cached"):
         drawings["reuse"] = lines("Memory to overwrite, acquired and released again and again, by size", found)
     if found := ratios(rows):
         drawings["ratios"] = dots("Time relative to Caffe's original: left of the line is faster", found, "times", 1.0)
     for name, drawing in drawings.items():
+        drawing.foot(measured_on(run))
         (folder / f"{name}.svg").write_text(drawing.svg())
         print(f"drawn: {folder / name}.svg")
     return 0

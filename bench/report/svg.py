@@ -25,7 +25,8 @@ def style() -> str:
         return f".page{{fill:{page}}}text{{fill:{ink}}}.grid{{stroke:{faint}}}.even{{stroke:{ink}}}{sides}"
 
     return (
-        f"text{{font:{FONT}px system-ui,sans-serif}}.title{{font-weight:600;font-size:15px}}.grid{{stroke-width:1}}"
+        f"text{{font:{FONT}px system-ui,sans-serif}}"
+        ".title{font-weight:600;font-size:15px}.foot{font-size:11px}.grid{stroke-width:1}"
         ".even{stroke-width:1.5;stroke-dasharray:4 3}.line{stroke-width:2;fill:none}"
         + rules(0, "#ffffff", "#1f2328", "#d8dee4")
         + "@media(prefers-color-scheme:dark){"
@@ -88,6 +89,11 @@ class Drawing:
             self.dot(x, TITLE_AT + 18, side, names[side])
             self.text(x + 10, TITLE_AT + 22, names[side])
             x += 30 + 7.2 * len(names[side])
+
+    def foot(self, words: str) -> None:
+        """A line below all the rest."""
+        self.height += 26
+        self.text(10, self.height - 12, words, kind="foot")
 
     def svg(self) -> str:
         size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
