@@ -1,0 +1,236 @@
+//! Idle device and page-locked blocks at the edges: the process ends, devices share a block, threads declare at once, devices
+//! are reset, and what is counted stays right.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use support::gpu::*;
+use support::object::*;
+use support::pools::*;
+use support::*;
+use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
+use syncedmem::ffi::c::transfer::syncedmem_record_stream;
+
+const STREAM: (&str, &str) = ("SYNCEDMEM_REUSE", "stream");
+/// What work that nobody was told of leaves in a block.
+const LEFT: u8 = 0x5E;
+/// Long enough to tell whoever does not wait.
+const LAG: u32 = 20_000;
+
+fn on_the_device(bytes: usize) -> Object {
+    let mut object = Object::new(bytes);
+    object.overwrite_gpu_data().unwrap();
+    object
+}
+
+fn page_locked(bytes: usize) -> Object {
+    let _pinning = Pinning::always();
+    let mut object = Object::new(bytes);
+    object.overwrite_cpu_data().unwrap();
+    object
+}
+
+/// Registered memory is given back in the context that it was registered in, and serves all others too.
+#[test]
+fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
+    alone_with_pools(&[], |gpu| {
+        const BYTES: usize = 3 << 20;
+        let (stream, source) = (gpu.stream_of(gpu.primary(1)), gpu.block(BYTES));
+        for refuse in [&|| set_budget(PINNED, 0) as (), &|| set_pools(false)] as [&dyn Fn(); 2] {
+            let object = gpu.within(0, || page_locked(BYTES));
+            assert!(gpu.alive().registered_blocks > 0);
+            gpu.control().simcuda_set_lag(LAG);
+            let (to, from) = (object.host_address() as u64, source.address as u64);
+            assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
+            refuse();
+            // What is given back too early is a broken rule, which the end of each test looks for.
+            drop(object);
+            stream.synchronize();
+            gpu.control().simcuda_set_lag(0);
+            set_pools(true);
+        }
+    });
+}
+
+#[test]
+fn a_device_block_that_another_device_still_uses_is_handed_to_nobody() {
+    alone_with_pools(&[], |gpu| {
+        const BYTES: usize = 20_000;
+        let stream = gpu.stream_of(gpu.primary(1));
+        let object = gpu.within(0, || on_the_device(BYTES));
+        let address = object.device_address();
+        gpu.control().simcuda_set_lag(LAG);
+        let source = gpu.block(BYTES);
+        let (to, from) = (address as u64, source.address as u64);
+        // As a copy between peers, in a stream of the other one's.
+        assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
+        drop(object);
+        let next = gpu.within(0, || on_the_device(BYTES));
+        assert!(next.device_address() != address || stream.is_idle());
+        stream.synchronize();
+    });
+}
+
+#[test]
+fn streams_that_threads_declare_at_once_are_all_respected() {
+    alone_with_pools(&[STREAM], |gpu| {
+        const BYTES: usize = 5000;
+        let (works, idles) = (gpu.stream(), gpu.stream());
+        let declare = |mem: usize, stream: usize| {
+            let (mem, stream) = (std::ptr::with_exposed_provenance_mut(mem), std::ptr::with_exposed_provenance_mut(stream));
+            assert_eq!(unsafe { syncedmem_record_stream(mem, stream) }, SYNCEDMEM_SUCCESS);
+        };
+        let (busy, free) = (works.handle().expose_provenance(), idles.handle().expose_provenance());
+        for round in 0..1000 {
+            let mut object = on_the_device(BYTES);
+            let address = object.device_address();
+            gpu.control().simcuda_hold_streams();
+            assert_eq!(gpu.within(0, || gpu.cuMemsetD8Async(address as u64, LEFT, BYTES, works.handle())), 0);
+            let (mem, begins) = (object.mem().expose_provenance(), AtomicBool::new(false));
+            std::thread::scope(|threads| {
+                threads.spawn(|| {
+                    begins.store(true, Ordering::SeqCst);
+                    // No more than are kept: with more of them the whole context is waited for.
+                    (0..2).for_each(|_| declare(mem, free));
+                });
+                while !begins.load(Ordering::SeqCst) {}
+                (0..round % 40).for_each(|_| std::hint::spin_loop());
+                declare(mem, busy);
+            });
+            drop(object);
+            let next = on_the_device(BYTES);
+            assert_ne!(next.device_address(), address, "round {round}");
+            gpu.control().simcuda_release_streams();
+            works.synchronize();
+        }
+    });
+}
+
+#[test]
+fn the_exit_waits_for_the_thread_that_gives_idle_blocks_back() {
+    extern "C" fn give_time() {
+        std::thread::sleep(std::time::Duration::from_millis(600));
+    }
+    let test = "the_exit_waits_for_the_thread_that_gives_idle_blocks_back";
+    in_a_process_with_a_driver(test, &[("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_POOL_AGE", "0")], || {
+        // It runs after the driver's own handler: whoever calls the driver meanwhile is told on.
+        assert_eq!(unsafe { libc::atexit(give_time) }, 0);
+        let Some(gpu) = simulated_gpu() else { return };
+        let gpu: &'static Gpu = Box::leak(Box::new(gpu));
+        // So many that it is not done with them before the process ends.
+        drop((0..5000).map(|_| on_the_device(100)).collect::<Vec<_>>());
+        gpu.control().simcuda_clear_log();
+        until(|| gpu.calls_of(c"cuMemFree_v2") > 0);
+    });
+}
+
+#[test]
+fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
+    alone_with_pools(&[("SYNCEDMEM_STAGE_FROM", "1"), ("SYNCEDMEM_PINNED_LIMIT", "40M")], |gpu| {
+        let mut context = std::ptr::null_mut();
+        for reset in 0..6 {
+            let mut object = Object::new(100_000);
+            object.fill_host(&pattern(1, 100_000));
+            let (_, calls) = gpu.watch(|| object.gpu_data().unwrap());
+            assert!(names(&calls).contains(&"cuMemcpyAsync"), "reset {reset}: the copy is not staged: {calls:?}");
+            drop(object);
+            assert!(page_locked(12 << 20).is_pinned(), "reset {reset}");
+            assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+            assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
+        }
+    });
+}
+
+#[test]
+fn a_block_that_took_the_place_of_one_that_is_gone_counts_alone() {
+    alone_with_pools(&[("SYNCEDMEM_PINNED_LIMIT", "1M")], |gpu| {
+        const BYTES: usize = 300_000;
+        for round in 0..20 {
+            let mut object = page_locked(BYTES);
+            assert!(object.is_pinned(), "round {round}");
+            // Another implementation, compiled into somebody else's code, ends the object.
+            assert_eq!(gpu.within(0, || gpu.cuMemFreeHost(std::ptr::with_exposed_provenance_mut(object.host_address()))), 0);
+            std::mem::forget(object);
+        }
+    });
+}
+
+#[test]
+fn where_free_must_do_page_locked_blocks_are_the_drivers_own() {
+    alone_with_pools(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], |gpu| {
+        let (object, calls) = gpu.watch(|| page_locked(3 << 20));
+        assert!(!names(&calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
+        drop(object);
+    });
+}
+
+#[test]
+fn what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered() {
+    alone_with_pools(&[], |gpu| {
+        const BYTES: usize = 1 << 20;
+        gpu.control().simcuda_set_memory(0, 4 << 20);
+        let mut buffer = pattern(1, BYTES);
+        let mut object = Object::new(BYTES);
+        assert_eq!(object.set_cpu_data(buffer.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+        object.gpu_data().unwrap();
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
+        let registered = gpu.alive().registered_blocks;
+        assert_eq!(registered, 1);
+        drop(on_the_device(4 << 20));
+        assert_eq!(object.device_address(), 0, "it was evicted");
+        assert_eq!(gpu.alive().registered_blocks, registered);
+        assert!(object.is_pinned());
+        drop(object);
+        assert_eq!(gpu.alive().registered_blocks, 0);
+        gpu.control().simcuda_set_memory(0, 256 << 20);
+    });
+}
+
+#[test]
+fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
+    alone_with_pools(&[("SYNCEDMEM_PINNED_LIMIT", "4M")], |gpu| {
+        let held = page_locked(1 << 20);
+        drop(page_locked(1 << 20));
+        let before = idle(PINNED);
+        assert!(before >= 1 << 20);
+        // No room that idle blocks could give would do for it.
+        assert!(!page_locked(16 << 20).is_pinned());
+        assert_eq!(idle(PINNED), before);
+        // Here it does.
+        assert!(page_locked(3 << 20).is_pinned());
+        drop(held);
+        let _ = gpu;
+    });
+}
+
+#[test]
+fn a_trim_ends_while_others_give_blocks_back() {
+    alone_with_pools(&[], |gpu| {
+        let end = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    while !end.load(Ordering::Relaxed) {
+                        drop([(); 8].map(|()| on_the_device(5000)));
+                        drop([(); 8].map(|()| filled(40_000, 1)));
+                    }
+                });
+            }
+            for _ in 0..20 {
+                let start = std::time::Instant::now();
+                trim(ALL);
+                println!("a trim under load: {:?}", start.elapsed());
+            }
+            end.store(true, Ordering::Relaxed);
+        });
+        let _ = gpu;
+    });
+}
