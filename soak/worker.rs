@@ -113,7 +113,9 @@ impl<'g> Worker<'g> {
         let own = self.random.one_in(2);
         let Some(subject) = &mut self.slots[slot] else { return Ok(()) };
         match what {
-            0..=79 => {
+            0 => subject.set_evictable(self.random.below(3) as i32),
+            1 => subject.pin(self.random.one_in(2)),
+            2..=79 => {
                 let operation = self.random.of(&OPERATIONS);
                 let lends = matches!(operation, Operation::SetCpuData | Operation::SetGpuData);
                 if lends && !subject.is_lent_memory() {
@@ -195,7 +197,7 @@ impl<'g> Worker<'g> {
     /// Waits for what the library does not know of.
     fn finish_work(&mut self, streams: &mut Streams) -> Result<(), String> {
         streams.work.iter().for_each(Stream::synchronize);
-        self.subjects().for_each(|subject| subject.busy = false);
+        self.subjects().try_for_each(Subject::work_is_done)?;
         match streams.left.take() {
             Some((seed, bytes)) => contents::check_device(self.gpu, self.scratch(), bytes, seed)
                 .map_err(|why| format!("a host block was handed out while it was read: {why}")),
