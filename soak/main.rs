@@ -115,8 +115,8 @@ fn soak(gpu: &Gpu, operations: usize, seed: u64) -> Vec<String> {
         match random.below(60) {
             0 => fork(&mut workers).unwrap_or_else(&mut fail),
             1 => reset(gpu, &mut workers, &mut random).unwrap_or_else(&mut fail),
-            2..=8 => ledger::squeeze(gpu, random.of(&[2000, 2 << 20, 20 << 20])).unwrap_or_else(&mut fail),
-            9 => {
+            2..=15 => ledger::squeeze(gpu, random.of(&[2000, 2 << 20, 20 << 20])).unwrap_or_else(&mut fail),
+            16 => {
                 workers.iter_mut().for_each(Worker::clear);
                 ledger::balance(gpu, &before, THREADS).unwrap_or_else(&mut fail);
             }

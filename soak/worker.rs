@@ -113,9 +113,9 @@ impl<'g> Worker<'g> {
         let own = self.random.one_in(2);
         let Some(subject) = &mut self.slots[slot] else { return Ok(()) };
         match what {
-            0 => subject.set_evictable(self.random.below(3) as i32),
-            1 => subject.pin(self.random.one_in(2)),
-            2..=79 => {
+            0..=2 => subject.set_evictable(self.random.of(&[0, 1, 2, 2])),
+            3 => subject.pin(self.random.one_in(2)),
+            4..=79 => {
                 let operation = self.random.of(&OPERATIONS);
                 let lends = matches!(operation, Operation::SetCpuData | Operation::SetGpuData);
                 if lends && !subject.is_lent_memory() {
