@@ -64,6 +64,11 @@ impl<'g> Subject<'g> {
         self.lent.is_empty()
     }
 
+    /// Ends it in a forked child, where what it was lent is the parent's to free.
+    pub fn end_in_child(self) {
+        std::mem::forget(self.lent);
+    }
+
     pub fn history(&self) -> String {
         self.history.join(" ")
     }

@@ -235,7 +235,7 @@ impl<'g> Worker<'g> {
             contents::check_host(data, bytes, 0)?;
             contents::write_host(data, bytes, 1);
         }
-        self.clear();
+        self.slots.iter_mut().filter_map(Option::take).for_each(Subject::end_in_child);
         Ok(())
     }
 }
