@@ -35,7 +35,8 @@ TEST_P(ProcessThatExits, IsSilent) { expect_silence(run(EXITS " " + GetParam()))
 INSTANTIATE_TEST_SUITE_P(How, ProcessThatExits,
                          ::testing::Values("static-before", "static-after", "static-both", "atexit-before",
                                            "atexit-after", "use-at-exit", "on-a-thread", "exit-on-a-thread",
-                                           "never-ended", "exit-with-frames", "quick-exit", "_exit"),
+                                           "never-ended", "exit-with-frames", "quick-exit", "_exit", "full-pools",
+                                           "full-pools-by-event", "trims-at-exit", "while-blocks-age"),
                          name_of);
 
 TEST(AProcessThatExits, IsSilentWhileCopiesAreInFlight) {

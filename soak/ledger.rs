@@ -6,7 +6,7 @@ use crate::subject::LENT;
 use crate::support::gpu::Gpu;
 use crate::support::object::Object;
 use crate::support::pools::{ALL, DEVICE, idle, trim};
-use crate::support::{last_error, pools};
+use crate::support::{SYNCEDMEM_ERROR_OUT_OF_MEMORY, last_error, pools};
 
 /// What is alive before anything is done.
 pub struct Ledger {
@@ -67,23 +67,21 @@ fn differences(gpu: &Gpu, before: &Ledger, workers: usize) -> Result<(), String>
     Ok(())
 }
 
-/// Somebody else takes what is free on device 0. What lies idle there is given back when it is needed.
-pub fn squeeze(gpu: &Gpu) -> Result<(), String> {
+/// Somebody else takes what is free on device 0. What lies idle there is given back when it is needed, and what may be
+/// evicted goes after that.
+pub fn squeeze(gpu: &Gpu, bytes: usize) -> Result<(), String> {
     pools::set_budget(DEVICE, 64 << 20);
     let idle_before = idle(DEVICE);
     let (mut free, mut total) = (0, 0);
     assert_eq!(gpu.within(0, || gpu.cuMemGetInfo_v2(&mut free, &mut total)), 0);
     let Some(taken) = free.checked_sub(1000).filter(|&taken| taken > 0) else { return Ok(()) };
     let taken = gpu.block(taken);
-    // All of it may be device 1's.
-    let mut all = Object::new(2000);
-    let outcome = all.gpu_data();
-    let idle_now = idle(DEVICE);
+    let mut object = Object::new(bytes);
+    let outcome = object.gpu_data();
     drop(taken);
-    match outcome {
-        Ok(_) => Ok(()),
-        // With nothing idle on that device there is nothing to give back.
-        Err(_) if idle_now == 0 => Ok(()),
-        Err(_) => Err(format!("{idle_now} of {idle_before} bytes lie idle, and yet: {}", last_error())),
+    match (outcome, idle(DEVICE)) {
+        // With nothing idle, and nothing that may be evicted, there is nothing to give back.
+        (Ok(_), _) | (Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), 0) => Ok(()),
+        (Err(status), now) => Err(format!("{status:?}: {now} of {idle_before} bytes lie idle; {}", last_error())),
     }
 }

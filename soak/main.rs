@@ -71,6 +71,7 @@ fn main() {
         println!("wrong {}: {why}", number + 1);
     }
     let done = DONE.load(Relaxed);
+    println!("{} objects were found with a side evicted", subject::EVICTED.load(Relaxed));
     println!("{:.0} operations a second", done as f64 / start.elapsed().as_secs_f64());
     println!("soak: {done} operations, {} wrong", wrong.len());
     if !wrong.is_empty() {
@@ -114,8 +115,8 @@ fn soak(gpu: &Gpu, operations: usize, seed: u64) -> Vec<String> {
         match random.below(60) {
             0 => fork(&mut workers).unwrap_or_else(&mut fail),
             1 => reset(gpu, &mut workers, &mut random).unwrap_or_else(&mut fail),
-            2 | 3 => ledger::squeeze(gpu).unwrap_or_else(&mut fail),
-            4 => {
+            2..=15 => ledger::squeeze(gpu, random.of(&[2000, 2 << 20, 20 << 20])).unwrap_or_else(&mut fail),
+            16 => {
                 workers.iter_mut().for_each(Worker::clear);
                 ledger::balance(gpu, &before, THREADS).unwrap_or_else(&mut fail);
             }

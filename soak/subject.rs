@@ -1,15 +1,21 @@
 //! One object beside its model, with what is lent to it.
 
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use syncedmem::ffi::c::eviction::{syncedmem_end_access, syncedmem_set_evictable};
+use syncedmem::ffi::c::pinning::{syncedmem_pin, syncedmem_unpin};
 use syncedmem::ffi::c::transfer::syncedmem_record_stream;
 use syncedmem::ffi::status::syncedmem_status_t;
 
 use crate::contents::{self, Seed, UNIFORM};
 use crate::support::gpu::{Foreign, Gpu, Stream};
-use crate::support::model::{Block, Flight, Model};
+use crate::support::model::{Block, Flight, Half, Model};
 use crate::support::object::{Object, Operation, With};
-use crate::support::{SYNCEDMEM_SUCCESS, last_error};
+use crate::support::{SYNCEDMEM_ERROR_INVALID_STATE, SYNCEDMEM_ERROR_OUT_OF_MEMORY, SYNCEDMEM_SUCCESS, last_error};
+
+/// How many objects were found with a side evicted.
+pub static EVICTED: AtomicUsize = AtomicUsize::new(0);
 
 /// Only small ones are lent memory.
 pub const LENT: usize = 64 << 10;
@@ -23,6 +29,8 @@ pub struct Subject<'g> {
     pub model: Model,
     /// Whether work that the library does not know of is writing its device block: nobody waited for it yet.
     pub busy: bool,
+    /// What may be evicted of it while no access is open: a `syncedmem_eviction_t`.
+    evictable: i32,
     host: [Vec<u8>; 2],
     lent: Vec<Foreign<'g>>,
     /// What was done to it last.
@@ -39,6 +47,7 @@ impl<'g> Subject<'g> {
             // Whether it is page-locked says nothing that is looked at here.
             model: Model::untouched(true, true),
             busy: false,
+            evictable: 0,
             host: [Vec::new(), Vec::new()],
             lent: Vec::new(),
             history: Vec::new(),
@@ -53,6 +62,11 @@ impl<'g> Subject<'g> {
     /// Whether its blocks outlive it: not what it was lent, which ends with it.
     pub fn may_leave_work(&self) -> bool {
         self.lent.is_empty()
+    }
+
+    /// Ends it in a forked child, where what it was lent is the parent's to free.
+    pub fn end_in_child(self) {
+        std::mem::forget(self.lent);
     }
 
     pub fn history(&self) -> String {
@@ -70,6 +84,7 @@ impl<'g> Subject<'g> {
     pub fn run(&mut self, operation: Operation, stream: Option<&Stream>, seed: Seed, own: bool) -> Result<(), String> {
         use Operation::*;
         self.note(format!("{operation:?}({seed})"));
+        self.adopt()?;
         let borrowed = match (operation, self.model.host.block, self.model.device.block) {
             (SetCpuData, Block::Borrowed(0), _) | (SetGpuData, _, Block::Borrowed(0)) => 1,
             _ => 0,
@@ -92,9 +107,71 @@ impl<'g> Subject<'g> {
         self.expect("status", status, expected.status)?;
         self.expect("head", self.object.head(), self.model.head())?;
         self.expect_blocks()?;
-        match outcome {
-            Ok(data) => self.look(operation, data, &before, seed),
-            Err(_) => Ok(()),
+        let Ok(data) = outcome else { return Ok(()) };
+        self.look(operation, data, &before, seed)?;
+        let hands_out = [CpuData, MutableCpuData, OverwriteCpuData, GpuData, MutableGpuData, OverwriteGpuData];
+        // Work that goes on keeps the access open, until it is waited for.
+        if hands_out.contains(&operation) && !self.busy { self.end_access() } else { Ok(()) }
+    }
+
+    fn end_access(&mut self) -> Result<(), String> {
+        let status = unsafe { syncedmem_end_access(self.object.mem()) };
+        self.expect("status of end_access", status, SYNCEDMEM_SUCCESS)
+    }
+
+    /// Says what may be evicted from now on.
+    pub fn set_evictable(&mut self, how: i32) -> Result<(), String> {
+        self.note(format!("set_evictable({how})"));
+        // It may wait for what is in flight.
+        self.wait()?;
+        self.adopt()?;
+        self.evictable = how;
+        let status = unsafe { syncedmem_set_evictable(self.object.mem(), how) };
+        self.expect("status of set_evictable", status, SYNCEDMEM_SUCCESS)
+    }
+
+    /// Lets the model follow what was evicted meanwhile: never the newest data, unless it was copied before.
+    fn adopt(&mut self) -> Result<(), String> {
+        if self.evictable == 0 || self.model.head() == 0 {
+            return Ok(());
+        }
+        let head = self.object.head();
+        let newest = if self.model.host.current { self.model.host } else { self.model.device };
+        if head != self.model.head() {
+            let may = self.model.head() == 3 || self.evictable == 2;
+            self.expect("whether it may be evicted", may && (head == 1 || head == 2), true)?;
+            EVICTED.fetch_add(1, Relaxed);
+        }
+        let gone = Half { current: false, block: Block::None, contents: 0 };
+        for (half, address, bit) in [
+            (&mut self.model.host, self.object.host_address(), 1),
+            (&mut self.model.device, self.object.device_address(), 2),
+        ] {
+            let block = if half.block == Block::None { Block::Owned } else { half.block };
+            *half = match head & bit != 0 {
+                true => Half { current: true, block, contents: newest.contents },
+                false if address == 0 => gone,
+                false => Half { current: false, block, ..*half },
+            };
+        }
+        Ok(())
+    }
+
+    /// Page-locks the host side where it is, or undoes that.
+    pub fn pin(&mut self, on: bool) -> Result<(), String> {
+        self.note(format!("pin({on})"));
+        // It may wait for what is in flight.
+        self.wait()?;
+        self.adopt()?;
+        let status = match on {
+            true => unsafe { syncedmem_pin(self.object.mem()) },
+            false => unsafe { syncedmem_unpin(self.object.mem()) },
+        };
+        match status {
+            SYNCEDMEM_SUCCESS => Ok(()),
+            SYNCEDMEM_ERROR_INVALID_STATE if on && self.model.host.block == Block::None => Ok(()),
+            SYNCEDMEM_ERROR_OUT_OF_MEMORY if on => Ok(()),
+            _ => Err(format!("pin({on}): {status:?} {}", last_error())),
         }
     }
 
@@ -174,16 +251,22 @@ impl<'g> Subject<'g> {
     /// Starts work on the device block in a stream that the library does not know, as a kernel would.
     pub fn start_work(&mut self, stream: &Stream, value: Seed) -> Result<(), String> {
         assert!(value >= UNIFORM);
+        // From here on its access stays open.
+        self.busy = true;
         self.run(Operation::MutableGpuData, None, value, true)?;
         if self.model.flight != Flight::None {
             self.wait()?;
         }
         self.note("work".into());
-        self.busy = true;
         let start =
             || self.gpu.cuMemsetD8Async(self.object.device_address() as u64, value, self.bytes, stream.handle());
         let status = self.gpu.within(self.device, start);
         self.expect("status of a fill", status, 0)
+    }
+
+    /// That work is done.
+    pub fn work_is_done(&mut self) -> Result<(), String> {
+        if std::mem::take(&mut self.busy) { self.end_access() } else { Ok(()) }
     }
 
     /// Declares that work.

@@ -113,7 +113,9 @@ impl<'g> Worker<'g> {
         let own = self.random.one_in(2);
         let Some(subject) = &mut self.slots[slot] else { return Ok(()) };
         match what {
-            0..=79 => {
+            0..=2 => subject.set_evictable(self.random.of(&[0, 1, 2, 2])),
+            3 => subject.pin(self.random.one_in(2)),
+            4..=79 => {
                 let operation = self.random.of(&OPERATIONS);
                 let lends = matches!(operation, Operation::SetCpuData | Operation::SetGpuData);
                 if lends && !subject.is_lent_memory() {
@@ -195,7 +197,7 @@ impl<'g> Worker<'g> {
     /// Waits for what the library does not know of.
     fn finish_work(&mut self, streams: &mut Streams) -> Result<(), String> {
         streams.work.iter().for_each(Stream::synchronize);
-        self.subjects().for_each(|subject| subject.busy = false);
+        self.subjects().try_for_each(Subject::work_is_done)?;
         match streams.left.take() {
             Some((seed, bytes)) => contents::check_device(self.gpu, self.scratch(), bytes, seed)
                 .map_err(|why| format!("a host block was handed out while it was read: {why}")),
@@ -233,7 +235,7 @@ impl<'g> Worker<'g> {
             contents::check_host(data, bytes, 0)?;
             contents::write_host(data, bytes, 1);
         }
-        self.clear();
+        self.slots.iter_mut().filter_map(Option::take).for_each(Subject::end_in_child);
         Ok(())
     }
 }

@@ -217,6 +217,8 @@ fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_i
     let name = "every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once";
     let errors = in_a_process_with_a_driver(name, &[], || {
         let Some(gpu) = simulated_gpu() else { return };
+        // Each of them gives its blocks back to the driver.
+        pools::set_pools(false);
         let _pinning = Pinning::always();
         let stream = gpu.stream();
         let mut faults = 0;
@@ -318,6 +320,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
                 return;
             }
             let Some(gpu) = simulated_gpu() else { return };
+            pools::set_pools(false);
             let _pinning = Pinning::always();
             let stream = gpu.stream();
             let objects: Vec<_> = STATES.iter().map(|state| state.object(&gpu, &stream, BYTES)).collect();

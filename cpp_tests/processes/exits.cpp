@@ -136,6 +136,26 @@ int main(int arguments, char** argument) {
     driver::set_lag(20000);
     constructed_before_the_first_use.fill();
     constructed_after_the_first_use().fill();
+  } else if (is(how, "full-pools")) {
+    to_be_cleared->fill();
+    to_be_cleared->clear();
+  } else if (is(how, "full-pools-by-event")) {
+    syncedmem_set_reuse(SYNCEDMEM_REUSE_STREAM);
+    to_be_cleared->fill();
+    to_be_cleared->clear();
+    constructed_before_the_first_use.fill();
+  } else if (is(how, "trims-at-exit")) {
+    std::atexit([] { syncedmem_trim(SYNCEDMEM_MEMORY_ALL); });
+    to_be_cleared->fill();
+    to_be_cleared->clear();
+  } else if (is(how, "while-blocks-age")) {
+    // The thread that gives them back is at it when the process ends.
+    syncedmem_set_pool_age(0);
+    constructed_before_the_first_use.fill();
+    for (int round = 0; round < 200; ++round) {
+      to_be_cleared->fill();
+      to_be_cleared->clear();
+    }
   } else if (is(how, "wrongly")) {
     std::atexit(call_the_driver_at_exit);
     to_be_cleared->fill();

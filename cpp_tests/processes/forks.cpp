@@ -121,6 +121,7 @@ void with_device_data() {
   EXPECT(reads(at_gpu, 2));
   EXPECT(gpu_data(synced, SYNCEDMEM_SUCCESS) == device);
   for (syncedmem_t* object : {synced, at_gpu, pinned}) syncedmem_destroy(object);
+  EXPECT(syncedmem_trim(SYNCEDMEM_MEMORY_ALL) == SYNCEDMEM_SUCCESS);
   EXPECT(driver::account().device_blocks + 2 == before.device_blocks);
 }
 

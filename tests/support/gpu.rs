@@ -402,13 +402,3 @@ pub fn in_a_process_with_a_driver(test: &str, environment: &[(&str, &str)], body
     let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_SIMULATED_DRIVER", file)]).collect();
     super::in_a_process_of_its_own(test, &environment, body)
 }
-
-/// As `in_a_process_with_a_driver`, for the test that `body` is written in, with the simulated driver and with pools.
-/// Each sees pools that nobody has used before.
-pub fn alone_with_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
-    let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_TEST_POOLS", "on")]).collect();
-    in_a_process_with_a_driver(&super::test_of::<F>(), &environment, || {
-        let Some(gpu) = simulated_gpu() else { return };
-        body(&gpu);
-    })
-}

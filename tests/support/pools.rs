@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use syncedmem::ffi::c::pools::*;
 
+use super::gpu::{Gpu, in_a_process_with_a_driver, simulated_gpu};
 use super::object::Object;
 use super::*;
 
@@ -85,4 +86,14 @@ pub fn until(mut is_so: impl FnMut() -> bool) -> Duration {
 pub fn threads() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     tasks.map(|task| task.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// As `in_a_process_with_a_driver`, for the test that `body` is written in, with the simulated driver and with pools.
+/// Each sees pools that nobody has used before.
+pub fn alone_with_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
+    let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_TEST_POOLS", "on")]).collect();
+    in_a_process_with_a_driver(&test_of::<F>(), &environment, || {
+        let Some(gpu) = simulated_gpu() else { return };
+        body(&gpu);
+    })
 }
