@@ -313,6 +313,6 @@ pub fn settle() {
 #[inline]
 pub fn wants_pinned(bytes: usize) -> bool {
     /// For a smaller block a look at what was loaded since would cost too much beside the block itself.
-    const LOOK_FROM: usize = 64 << 10;
+    const LOOK_FROM: usize = 256 << 10;
     settings::pins().unwrap_or_else(|| caffe_mode::is_gpu(bytes >= LOOK_FROM))
 }
