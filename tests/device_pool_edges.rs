@@ -84,7 +84,8 @@ fn streams_that_threads_declare_at_once_are_all_respected() {
         const BYTES: usize = 5000;
         let (works, idles) = (gpu.stream(), gpu.stream());
         let declare = |mem: usize, stream: usize| {
-            let (mem, stream) = (std::ptr::with_exposed_provenance_mut(mem), std::ptr::with_exposed_provenance_mut(stream));
+            let (mem, stream) =
+                (std::ptr::with_exposed_provenance_mut(mem), std::ptr::with_exposed_provenance_mut(stream));
             assert_eq!(unsafe { syncedmem_record_stream(mem, stream) }, SYNCEDMEM_SUCCESS);
         };
         let (busy, free) = (works.handle().expose_provenance(), idles.handle().expose_provenance());
@@ -156,7 +157,10 @@ fn a_block_that_took_the_place_of_one_that_is_gone_counts_alone() {
             let mut object = page_locked(BYTES);
             assert!(object.is_pinned(), "round {round}");
             // Another implementation, compiled into somebody else's code, ends the object.
-            assert_eq!(gpu.within(0, || gpu.cuMemFreeHost(std::ptr::with_exposed_provenance_mut(object.host_address()))), 0);
+            assert_eq!(
+                gpu.within(0, || gpu.cuMemFreeHost(std::ptr::with_exposed_provenance_mut(object.host_address()))),
+                0
+            );
             std::mem::forget(object);
         }
     });

@@ -43,7 +43,12 @@ fn under_a_limit_idle_memory_makes_room_for_small_blocks_too() {
         let before = resident();
         let small: Vec<_> = (0..1900).map(|_| filled(32 << 10, 1)).collect();
         let held = 1900 * (32 << 10);
-        assert!(idle(PAGEABLE) + held <= (64 + 8) * MIB, "{} idle, {held} held, {}", idle(PAGEABLE), resident() - before);
+        assert!(
+            idle(PAGEABLE) + held <= (64 + 8) * MIB,
+            "{} idle, {held} held, {}",
+            idle(PAGEABLE),
+            resident() - before
+        );
         drop(small);
     });
 }

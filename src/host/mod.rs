@@ -1,8 +1,8 @@
 //! Host blocks: where they come from, and how each is given back.
 //!
-//! Below 2 MiB blocks come from `posix_memalign`, so that `free()` takes them: the inline originals of
-//! `CaffeFreeHost` are compiled into other people's code. From 2 MiB up they are anonymous mappings. What an object gives
-//! back is kept for the next: see `recent` for blocks of up to 32 KiB, and `pool` for larger ones.
+//! Below 2 MiB blocks come from malloc's family, so that `free()` takes them: the inline originals of `CaffeFreeHost`
+//! are compiled into other people's code. From 2 MiB up they are anonymous mappings. What an object gives back is kept
+//! for the next: see `recent` for blocks of up to 32 KiB, and `pool` for larger ones.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 mod pinned;
@@ -22,7 +22,8 @@ use crate::mapping::{HUGE_PAGE, Mapping};
 use crate::{caffe_mode, cuda, settings, stats};
 use pool::Source;
 
-/// Every block starts on a multiple of this many bytes: a cache line, and what AVX-512 loads like.
+/// Blocks of more than 4 KiB start on a multiple of this many bytes: a cache line, and what AVX-512 loads like. Smaller
+/// ones may be aligned to no more than malloc's are, see `recent`.
 pub const ALIGNMENT: usize = 64;
 
 /// Blocks of this many bytes and more are mapped.
@@ -251,7 +252,7 @@ fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
     if bytes > recent::LARGEST {
         return large(bytes, zeroed);
     }
-    let address = recent::take(bytes).or_else(|| aligned(bytes)).ok_or(Cause::System)?;
+    let address = recent::allocate(bytes).ok_or(Cause::System)?;
     if bytes > BRIEF && (settings::host_limit().is_some() || is_beyond_a_boundary(address, bytes)) {
         make_room(bytes);
     }
@@ -325,6 +326,6 @@ pub fn settle() {
 #[inline]
 pub fn wants_pinned(bytes: usize) -> bool {
     /// For a smaller block a look at what was loaded since would cost too much beside the block itself.
-    const LOOK_FROM: usize = 64 << 10;
+    const LOOK_FROM: usize = 256 << 10;
     settings::pins().unwrap_or_else(|| caffe_mode::is_gpu(bytes >= LOOK_FROM))
 }
