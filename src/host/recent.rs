@@ -181,7 +181,7 @@ mod tests {
     const KEPT: [usize; 5] = [TINY + 1, 2000, SMALL, SMALL + 1, LARGEST];
 
     fn new(bytes: usize) -> NonNull<c_void> {
-        let block = allocate(bytes).expect("there is memory");
+        let Some(block) = allocate(bytes) else { panic!("there is memory for {bytes} bytes") };
         // SAFETY: just allocated.
         assert!(unsafe { libc::malloc_usable_size(block.as_ptr()) } >= bytes, "{bytes}");
         block
@@ -240,7 +240,9 @@ mod tests {
             let blocks = [new(bytes), new(bytes), new(bytes)];
             let aligned = blocks.map(|block| block.addr().get() % ALIGNMENT == 0);
             assert!(aligned[0] && (bytes <= SMALL || aligned == [true; 3]), "{bytes}: {aligned:?}");
-            blocks.map(|block| give_back(block, bytes));
+            for block in blocks {
+                give_back(block, bytes);
+            }
             let block = new(bytes);
             assert_eq!(block.addr().get() % ALIGNMENT, 0, "{bytes}");
             give_back(block, bytes);
