@@ -15,6 +15,8 @@ pub struct Store<T> {
     /// A bit for each class that has blocks: most have none.
     occupied: [u64; CLASSES / 64],
     bytes: u64,
+    /// How many blocks were put down so far.
+    turns: u64,
 }
 
 /// A block that nobody holds.
@@ -26,6 +28,15 @@ pub struct Idle<T> {
     pub since: u64,
     /// What else is known of it.
     pub block: T,
+    /// How many blocks were put down before it: there are many in one tick of the clock.
+    turn: u64,
+}
+
+impl<T> Idle<T> {
+    /// A block that is idle from now on.
+    pub fn new(bytes: usize, block: T) -> Self {
+        Idle { bytes, since: now(), block, turn: 0 }
+    }
 }
 
 /// Which of several blocks that fit alike is taken.
@@ -40,7 +51,7 @@ pub enum Turn {
 impl<T> Store<T> {
     /// A store without blocks.
     pub const fn new() -> Self {
-        Store { classes: [const { VecDeque::new() }; CLASSES], occupied: [0; CLASSES / 64], bytes: 0 }
+        Store { classes: [const { VecDeque::new() }; CLASSES], occupied: [0; CLASSES / 64], bytes: 0, turns: 0 }
     }
 
     /// How many bytes there are in it.
@@ -49,7 +60,7 @@ impl<T> Store<T> {
     }
 
     /// Keeps a block; `false` if there is no memory for that.
-    pub fn keep(&mut self, idle: Idle<T>) -> bool {
+    pub fn keep(&mut self, mut idle: Idle<T>) -> bool {
         let number = class(idle.bytes);
         let class = &mut self.classes[number];
         if class.try_reserve(1).is_err() {
@@ -57,6 +68,8 @@ impl<T> Store<T> {
         }
         self.bytes += idle.bytes as u64;
         self.occupied[number / 64] |= 1 << (number % 64);
+        idle.turn = self.turns;
+        self.turns += 1;
         class.push_back(idle);
         true
     }
@@ -102,9 +115,14 @@ impl<T> Store<T> {
     pub fn take_oldest(&mut self, wanted: impl Fn(&Idle<T>) -> bool) -> Option<Idle<T>> {
         let oldest = self.occupied().filter_map(|number| {
             let (at, idle) = self.classes[number].iter().enumerate().find(|(_, idle)| wanted(idle))?;
-            Some((idle.since, number, at))
+            Some((idle.turn, number, at))
         });
         oldest.min().and_then(|(_, number, at)| self.remove(number, at))
+    }
+
+    /// When the block was put down that has been here longest.
+    pub fn oldest(&self) -> Option<u64> {
+        self.occupied().filter_map(|number| self.classes[number].front()).map(|idle| idle.since).min()
     }
 
     /// Every block, to look at or to change.
@@ -160,7 +178,7 @@ mod tests {
     fn store(sizes: &[usize]) -> Store<usize> {
         let mut store = Store::new();
         for (number, &bytes) in sizes.iter().enumerate() {
-            assert!(store.keep(Idle { bytes, since: number as u64, block: number }));
+            assert!(store.keep(Idle { since: number as u64, ..Idle::new(bytes, number) }));
         }
         store
     }

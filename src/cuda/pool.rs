@@ -136,7 +136,7 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
     // An event on the legacy default stream is behind what it may still be writing.
     let mut record = record;
     record.unsettled &= !by_event;
-    let idle = Idle { bytes: record.bytes, since: idle::now(), block: Kept { address, record, waits, behind } };
+    let idle = Idle::new(record.bytes, Kept { address, record, waits, behind });
     if !shelf.keep(idle) {
         behind.wait(driver);
         return false;

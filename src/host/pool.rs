@@ -17,7 +17,8 @@ use crate::idle::{self, Idle, Store, Turn};
 use crate::kind::Kind;
 use crate::mapping::{Mapping, VERY_LARGE};
 use crate::settings;
-use crate::sync::Lock;
+use crate::spread::spread;
+use crate::sync::{Lock, this_thread};
 
 /// Where a block came from.
 #[derive(Clone, Copy, Debug)]
@@ -31,13 +32,47 @@ pub enum Source {
 // SAFETY: a block that nobody holds belongs to the process, not to a thread.
 unsafe impl Send for Source {}
 
-#[cfg(not(loom))]
-static POOL: Lock<Store<Source>> = Lock::new(Store::new());
-#[cfg(loom)]
-loom::lazy_static! { static ref POOL: Lock<Store<Source>> = Lock::new(Store::new()); }
+/// As many threads put blocks down and take them side by side.
+const SHARDS: usize = 8;
 
-/// What lies idle, in bytes: readable without the lock.
-static IDLE: AtomicU64 = AtomicU64::new(0);
+/// The idle blocks of some threads; the others take of them what they do not find among their own.
+#[repr(align(128))]
+struct Shard {
+    store: Lock<Store<Source>>,
+    /// `store.bytes()`, readable without the lock.
+    bytes: AtomicU64,
+}
+
+impl Shard {
+    const fn new(store: Lock<Store<Source>>) -> Shard {
+        Shard { store, bytes: AtomicU64::new(0) }
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Store<Source>) -> R) -> R {
+        self.store.with(|store| {
+            let result = work(store);
+            self.bytes.store(store.bytes(), Relaxed);
+            result
+        })
+    }
+}
+
+#[cfg(not(loom))]
+static POOL: [Shard; SHARDS] = [const { Shard::new(Lock::new(Store::new())) }; SHARDS];
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref POOL: [Shard; SHARDS] = std::array::from_fn(|_| Shard::new(Lock::new(Store::new())));
+}
+
+/// The shards that have something, this thread's own first.
+fn shards() -> impl Iterator<Item = &'static Shard> {
+    let own = own_shard();
+    (0..SHARDS).map(move |step| &POOL[(own + step) % SHARDS]).filter(|shard| shard.bytes.load(Relaxed) > 0)
+}
+
+fn own_shard() -> usize {
+    (spread(this_thread()) >> 32) as usize % SHARDS
+}
 
 static PEAK: Peak = Peak::new();
 static KEEPER: Keeper = Keeper::new(age);
@@ -51,14 +86,12 @@ fn is_kept(bytes: usize) -> bool {
 /// An idle block that fits, with any contents.
 pub fn take(bytes: usize, zeroed: bool) -> Option<Source> {
     // A very large block is not filled with zeros: fresh pages are zeros that cost nothing until they are touched.
-    if IDLE.load(Relaxed) == 0 || !is_kept(bytes) || (zeroed && bytes >= VERY_LARGE) {
+    if !is_kept(bytes) || (zeroed && bytes >= VERY_LARGE) {
         return None;
     }
-    with_pool(|pool| {
-        // What is not mapped must be malloc's.
-        pool.take(bytes, Turn::Last, |source| matches!(source, Source::Mapped(_)) == (bytes >= MAPPED_FROM))
-    })
-    .map(|idle| idle.block)
+    // What is not mapped must be malloc's.
+    let wanted = |source: &Source| matches!(source, Source::Mapped(_)) == (bytes >= MAPPED_FROM);
+    shards().find_map(|shard| shard.with(|store| store.take(bytes, Turn::Last, wanted))).map(|idle| idle.block)
 }
 
 /// Keeps a block that nobody holds any more and that an object held as one of `bytes`; `false`: it is not kept.
@@ -70,8 +103,8 @@ pub fn keep(source: Source, bytes: usize) -> bool {
     let Some(room) = room(source, bytes).filter(|&room| room as u64 <= budget::host(Kind::Pageable)) else {
         return false;
     };
-    let idle = Idle { bytes: room, since: idle::now(), block: source };
-    if !with_pool(|pool| pool.keep(idle)) {
+    let idle = Idle::new(room, source);
+    if !POOL[own_shard()].with(|store| store.keep(idle)) {
         return false;
     }
     ageing::watch(&KEEPER);
@@ -104,7 +137,7 @@ pub fn give_back_all() -> u64 {
     let mut bytes = 0;
     // What others put down meanwhile is not waited for.
     let now = idle::now();
-    while let Some(idle) = with_pool(|pool| pool.take_oldest(|idle| idle.since <= now)) {
+    while let Some(idle) = take_oldest(|idle| idle.since <= now) {
         bytes += idle.bytes as u64;
         give_back(idle.block);
     }
@@ -129,13 +162,13 @@ pub fn reduce() {
 
 /// How many bytes lie idle.
 pub fn idle() -> u64 {
-    IDLE.load(Relaxed)
+    POOL.iter().map(|shard| shard.bytes.load(Relaxed)).sum()
 }
 
 /// Gives the oldest blocks back until no more than so many bytes are left.
 pub fn reduce_to(bytes: u64) {
-    while IDLE.load(Relaxed) > bytes {
-        let Some(idle) = with_pool(|pool| pool.take_oldest(|_| true)) else { return };
+    while idle() > bytes {
+        let Some(idle) = take_oldest(|_| true) else { return };
         give_back(idle.block);
     }
 }
@@ -145,22 +178,20 @@ fn age(most: u64) -> bool {
     let now = idle::now();
     let is_old = |idle: &Idle<Source>| now.saturating_sub(idle.since) > most;
     let mut was_old = false;
-    while let Some(idle) = with_pool(|pool| pool.take_oldest(is_old)) {
+    while let Some(idle) = take_oldest(is_old) {
         give_back(idle.block);
         was_old = true;
     }
     if was_old {
         return_to_system();
     }
-    IDLE.load(Relaxed) > 0
+    idle() > 0
 }
 
-fn with_pool<R>(work: impl FnOnce(&mut Store<Source>) -> R) -> R {
-    POOL.with(|pool| {
-        let result = work(pool);
-        IDLE.store(pool.bytes(), Relaxed);
-        result
-    })
+/// Takes out the block that has been idle longest, of those that are `wanted`.
+fn take_oldest(wanted: impl Fn(&Idle<Source>) -> bool) -> Option<Idle<Source>> {
+    let shard = shards().min_by_key(|shard| shard.with(|store| store.oldest().unwrap_or(u64::MAX)))?;
+    shard.with(|store| store.take_oldest(wanted))
 }
 
 fn give_back(source: Source) {
@@ -173,10 +204,12 @@ fn give_back(source: Source) {
 
 /// Holds the idle blocks still, until `release`: for fork.
 pub fn acquire() {
-    POOL.acquire();
+    POOL.iter().for_each(|shard| {
+        shard.store.acquire();
+    });
 }
 
 /// Ends `acquire`.
 pub fn release() {
-    POOL.release();
+    POOL.iter().for_each(|shard| shard.store.release());
 }
