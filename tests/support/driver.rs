@@ -57,6 +57,7 @@ functions! {
         cuStreamCreate(stream: *mut Handle, flags: c_uint) -> c_int;
         cuStreamDestroy_v2(stream: Handle) -> c_int;
         cuStreamQuery(stream: Handle) -> c_int;
+        cuLaunchHostFunc(stream: Handle, function: extern "C" fn(*mut c_void), argument: *mut c_void) -> c_int;
         cuStreamSynchronize(stream: Handle) -> c_int;
         cuMemAlloc_v2(address: *mut Address, bytes: usize) -> c_int;
         cuMemFree_v2(address: Address) -> c_int;
