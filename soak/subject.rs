@@ -136,6 +136,10 @@ impl<'g> Subject<'g> {
             return Ok(());
         }
         let head = self.object.head();
+        if head != self.model.head() {
+            // What was in flight was waited for.
+            self.model.on(Operation::Wait, 0, 0);
+        }
         let newest = if self.model.host.current { self.model.host } else { self.model.device };
         if head != self.model.head() {
             let may = self.model.head() == 3 || self.evictable == 2;

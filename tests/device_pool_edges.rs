@@ -101,7 +101,9 @@ fn streams_that_threads_declare_at_once_are_all_respected() {
                     // No more than are kept: with more of them the whole context is waited for.
                     (0..2).for_each(|_| declare(mem, free));
                 });
-                while !begins.load(Ordering::SeqCst) {}
+                while !begins.load(Ordering::SeqCst) {
+                    std::hint::spin_loop();
+                }
                 (0..round % 40).for_each(|_| std::hint::spin_loop());
                 declare(mem, busy);
             });

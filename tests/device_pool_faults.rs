@@ -169,6 +169,7 @@ fn every_fault_of_every_deed(gpu: &Gpu) {
 #[test]
 fn every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
     alone_with_pools(&ROOM, |gpu| {
+        assert_eq!(syncedmem_set_reuse(0), SYNCEDMEM_SUCCESS);
         every_fault_of_every_deed(gpu);
     });
 }

@@ -161,6 +161,8 @@ fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_
             streams.iter().for_each(Stream::synchronize);
             assert_bytes(&contents(gpu, side, &mut next, BYTES), &pattern(3, BYTES), &format_args!("{side:?}"));
             gpu.control().simcuda_set_lag(0);
+            // The legacy stream's event lags, too.
+            gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
             let again = side.object(BYTES);
             assert!([side.address(&next), side.address(&again)].contains(&address), "{side:?}: it came back");
             drop((next, again));

@@ -140,6 +140,7 @@ pub fn alone<F: FnOnce()>(environment: &[(&str, &str)], body: F) -> String {
 /// The test that a closure is written in: a wrong name would be noticed, see above.
 pub fn test_of<F>() -> String {
     let closure = std::any::type_name::<F>();
+    assert!(closure.ends_with("{{closure}}"), "pass a closure that is written in the test, not {closure}");
     let (_crate, path) = closure.split_once("::").unwrap();
     path.split("::{{closure}}").next().unwrap().to_string()
 }
