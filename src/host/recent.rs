@@ -88,7 +88,7 @@ pub fn allocate(bytes: usize) -> Option<NonNull<c_void>> {
         }
         // SAFETY: as above; or null.
         unsafe { libc::free(block) };
-    } else if bytes <= SMALL && slot.class.load(Ordering::Relaxed) == class.number {
+    } else if slot.class.load(Ordering::Relaxed) == class.number {
         // The one that is kept here is in use.
         return unkept(bytes);
     }
