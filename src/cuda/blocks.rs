@@ -71,10 +71,23 @@ pub struct Request {
     pub unsettled: bool,
 }
 
-/// A block in the context that `within` made current, and the ordinal of its device. Its contents are undefined.
-pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Result<(NonNull<c_void>, c_int), Error> {
+/// A block that was just made, or taken from those that lie idle.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Its first byte.
+    pub address: NonNull<c_void>,
+    /// The ordinal of its device.
+    pub device: c_int,
+    /// Whether it is known to hold zeros; otherwise its contents are undefined.
+    pub holds_zeros: bool,
+}
+
+/// A block in the context that `within` made current.
+pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Result<Block, Error> {
     let device = within.device()?;
-    let (address, found) = match pool::take(driver, within, request.side, request.bytes) {
+    let idle = pool::take(driver, within, request.side, request.bytes);
+    let is_fresh = idle.is_none();
+    let (address, found) = match idle {
         Some(idle) => idle,
         None => fresh(driver, within, device, request)?,
     };
@@ -84,7 +97,9 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
         let _ = unsafe { give_back(driver, address, &record) };
         return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
     }
-    Ok((address, device))
+    // The system's fresh memory does.
+    let holds_zeros = is_fresh && matches!(record.source, Source::Registered(_));
+    Ok(Block { address, device, holds_zeros })
 }
 
 /// A block of the driver's that no object has held before.

@@ -37,7 +37,7 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
     context::for_new_block(driver, |within| {
         let fills = contents == Contents::Zeros;
         let request = blocks::Request { side: Side::Device, bytes, holder, unsettled: fills };
-        let (address, ordinal) = blocks::allocate(driver, within, request)?;
+        let blocks::Block { address, device: ordinal, .. } = blocks::allocate(driver, within, request)?;
         if fills {
             // SAFETY: the block is new and that large.
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {

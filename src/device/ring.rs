@@ -120,7 +120,7 @@ fn make(driver: &Driver, within: &Within<'_>) -> Option<NonNull<c_void>> {
     if made.is_err() {
         PAUSED.store(PAUSE, Relaxed);
     }
-    made.ok().map(|(address, _)| address)
+    made.ok().map(|block| block.address)
 }
 
 /// Whether a ring is still there: a reset of its device takes it away.

@@ -26,8 +26,8 @@ pub fn allocate(request: Request) -> Option<NonNull<c_void>> {
         let request = blocks::Request { side: Side::Host, bytes, holder, unsettled: false };
         context::for_new_block(driver, |within| blocks::allocate(driver, within, request))
     });
-    let (address, _) = address?;
-    if zeroed {
+    let blocks::Block { address, holds_zeros, .. } = address?;
+    if zeroed && !holds_zeros {
         // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
         unsafe { address.cast::<u8>().write_bytes(0, bytes) };
     }

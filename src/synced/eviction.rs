@@ -12,7 +12,7 @@ use super::evictable::{Eviction, Taken, Use};
 use super::table::Patience;
 use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::cuda::blocks::{self, Record};
-use crate::cuda::context::{self, Context, Within};
+use crate::cuda::context::{Context, Within};
 use crate::cuda::driver::Driver;
 use crate::device::{self, transfer::Trouble};
 use crate::head::{Contents, Head, Side};
@@ -37,16 +37,17 @@ impl<'d> Round<'d> {
         Round { driver, side, ordinal, quiet: None }
     }
 
-    /// Waits for everything that may be using the block at `address`, whose record that is: what runs in its context, and,
-    /// since every device may reach it, in the primary context of each.
+    /// Waits for everything that may be using the block at `address`, whose record that is: what runs in its context. No
+    /// other: a collective operation there may be waiting for what this thread is about to launch.
     fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
         // Asked before its context is touched: a reset takes both along.
         if record.is_alive(self.driver, address) != Ok(true) {
             return None;
         }
         if self.quiet != Some(record.context) {
-            let within = Within::enter(self.driver, record.context).ok()?;
-            context::synchronise_all(self.driver, &within).ok()?;
+            let _within = Within::enter(self.driver, record.context).ok()?;
+            // SAFETY: it asks for nothing.
+            unsafe { self.driver.context_synchronize() }.ok()?;
             self.quiet = Some(record.context);
         }
         Some(())
