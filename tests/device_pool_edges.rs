@@ -18,9 +18,6 @@ use support::*;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::ffi::c::transfer::syncedmem_record_stream;
 
-const STREAM: (&str, &str) = ("SYNCEDMEM_REUSE", "stream");
-/// What work that nobody was told of leaves in a block.
-const LEFT: u8 = 0x5E;
 /// Long enough to tell whoever does not wait.
 const LAG: u32 = 20_000;
 
@@ -60,59 +57,23 @@ fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
 }
 
 #[test]
-fn a_device_block_that_another_device_still_uses_is_handed_to_nobody() {
+fn a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it_has() {
     alone_with_pools(&[], |gpu| {
         const BYTES: usize = 20_000;
         let stream = gpu.stream_of(gpu.primary(1));
-        let object = gpu.within(0, || on_the_device(BYTES));
+        let mut object = gpu.within(0, || on_the_device(BYTES));
         let address = object.device_address();
-        gpu.control().simcuda_set_lag(LAG);
         let source = gpu.block(BYTES);
+        gpu.control().simcuda_set_lag(LAG);
         let (to, from) = (address as u64, source.address as u64);
         // As a copy between peers, in a stream of the other one's.
         assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
+        let declared = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
+        assert_eq!(declared, SYNCEDMEM_SUCCESS);
         drop(object);
         let next = gpu.within(0, || on_the_device(BYTES));
         assert!(next.device_address() != address || stream.is_idle());
         stream.synchronize();
-    });
-}
-
-#[test]
-fn streams_that_threads_declare_at_once_are_all_respected() {
-    alone_with_pools(&[STREAM], |gpu| {
-        const BYTES: usize = 5000;
-        let (works, idles) = (gpu.stream(), gpu.stream());
-        let declare = |mem: usize, stream: usize| {
-            let (mem, stream) =
-                (std::ptr::with_exposed_provenance_mut(mem), std::ptr::with_exposed_provenance_mut(stream));
-            assert_eq!(unsafe { syncedmem_record_stream(mem, stream) }, SYNCEDMEM_SUCCESS);
-        };
-        let (busy, free) = (works.handle().expose_provenance(), idles.handle().expose_provenance());
-        for round in 0..1000 {
-            let mut object = on_the_device(BYTES);
-            let address = object.device_address();
-            gpu.control().simcuda_hold_streams();
-            assert_eq!(gpu.within(0, || gpu.cuMemsetD8Async(address as u64, LEFT, BYTES, works.handle())), 0);
-            let (mem, begins) = (object.mem().expose_provenance(), AtomicBool::new(false));
-            std::thread::scope(|threads| {
-                threads.spawn(|| {
-                    begins.store(true, Ordering::SeqCst);
-                    // No more than are kept: with more of them the whole context is waited for.
-                    (0..2).for_each(|_| declare(mem, free));
-                });
-                while !begins.load(Ordering::SeqCst) {
-                    std::hint::spin_loop();
-                }
-                (0..round % 40).for_each(|_| std::hint::spin_loop());
-                declare(mem, busy);
-            });
-            drop(object);
-            let next = on_the_device(BYTES);
-            assert_ne!(next.device_address(), address, "round {round}");
-            gpu.control().simcuda_release_streams();
-            works.synchronize();
-        }
     });
 }
 

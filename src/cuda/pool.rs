@@ -142,7 +142,8 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
         return false;
     }
     ageing::watch(&KEEPER);
-    reduce_device(driver, shelf, record.device, budget);
+    // Where pools are off since just now, who said so has given back what was here before.
+    reduce_device(driver, shelf, record.device, if settings::pools() { budget } else { 0 });
     true
 }
 

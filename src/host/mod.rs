@@ -253,7 +253,7 @@ fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
         return large(bytes, zeroed);
     }
     let address = recent::allocate(bytes).ok_or(Cause::System)?;
-    if bytes > BRIEF && (settings::host_limit().is_some() || is_beyond_a_boundary(address, bytes)) {
+    if settings::host_limit().is_some() || (bytes > BRIEF && is_beyond_a_boundary(address, bytes)) {
         make_room(bytes);
     }
     if zeroed {

@@ -107,6 +107,11 @@ pub fn keep(source: Source, bytes: usize) -> bool {
     if !POOL[own_shard()].with(|store| store.keep(idle)) {
         return false;
     }
+    if !settings::keeps_pageable() {
+        // Since just now. Who said so has given back what was here before.
+        reduce_to(0);
+        return true;
+    }
     ageing::watch(&KEEPER);
     reduce();
     true
