@@ -91,6 +91,8 @@ fn each_device_has_a_budget_of_its_own() {
         drop(on_device(MIB));
         gpu.within(1, || drop(on_device(MIB)));
         assert_eq!(idle(DEVICE), 2 * MIB);
+        // So far apart that the clock has ticked in between: of what is as old, the smallest goes first.
+        std::thread::sleep(std::time::Duration::from_millis(12));
         drop(on_device(3 * MIB / 4));
         assert!(idle(DEVICE) <= 2 * MIB);
         gpu.within(1, || drop(on_device(100)));
