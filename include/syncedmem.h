@@ -933,8 +933,8 @@ syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
 syncedmem_status_t syncedmem_get_pinned_limit(size_t *bytes);
 
 /**
- * Says when device and page-locked blocks are handed out again from now on: a `syncedmem_reuse_t`. Wins over
- * `SYNCEDMEM_REUSE` (synchronised, stream).
+ * Says when device and page-locked blocks that are given back from now on are handed out again: a `syncedmem_reuse_t`.
+ * Wins over `SYNCEDMEM_REUSE` (synchronised, stream).
  *
  * Errors: `INVALID_ARGUMENT` (another number).
  */

@@ -208,8 +208,8 @@ pub unsafe extern "C" fn syncedmem_get_pinned_limit(bytes: *mut usize) -> synced
     })
 }
 
-/// Says when device and page-locked blocks are handed out again from now on: a `syncedmem_reuse_t`. Wins over
-/// `SYNCEDMEM_REUSE` (synchronised, stream).
+/// Says when device and page-locked blocks that are given back from now on are handed out again: a `syncedmem_reuse_t`.
+/// Wins over `SYNCEDMEM_REUSE` (synchronised, stream).
 ///
 /// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
