@@ -7,17 +7,20 @@
 //!
 //! # How it is laid out
 //! ```text
-//! ffi::{c, caffe}  →  synced, host (for CaffeMallocHost), cuda (whether there is one), caffe_mode, calls, report
-//! synced           →  head, host, device, cuda (the driver, or why there is none), sync
+//! ffi::{c, caffe}  →  synced, pools, host (for CaffeMallocHost), cuda (whether there is one), caffe_mode, calls, report
+//! synced           →  head, host, device, cuda (the driver, or why there is none), pools (when memory runs out), sync
 //! report           →  what host, cuda and stats know about memory, and what synced gave back of it
+//! pools            →  host, cuda, device: what lies idle of every kind, as one
 //! device           →  cuda
 //! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
+//! host, cuda       →  idle (blocks that nobody holds, by size), budget, ageing, mapping
 //! cuda, caffe_mode →  loaded (the objects in the process), sync
 //! everything       →  error, text, settings
 //! ```
-//! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate or
-//! copy. `host` and `device` know where memory comes from and how it is given back, `cuda` is the driver, which is
-//! looked for at run time, and `caffe_mode` finds out what `Caffe::mode()` says.
+//! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate, copy or
+//! evict. `host` and `device` know where memory comes from and how it is given back, `host::pool` and `cuda::pool` keep
+//! what was given back for the next object, `cuda` is the driver, which is looked for at run time, and `caffe_mode` finds
+//! out what `Caffe::mode()` says.
 #![deny(unsafe_code)]
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 
