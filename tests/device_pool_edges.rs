@@ -161,30 +161,6 @@ fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
     });
 }
 
-#[test]
-fn a_trim_ends_while_others_give_blocks_back() {
-    alone_with_pools(&[], |gpu| {
-        let end = AtomicBool::new(false);
-        std::thread::scope(|threads| {
-            for _ in 0..4 {
-                threads.spawn(|| {
-                    while !end.load(Ordering::Relaxed) {
-                        drop([(); 8].map(|()| on_the_device(5000)));
-                        drop([(); 8].map(|()| filled(40_000, 1)));
-                    }
-                });
-            }
-            for _ in 0..20 {
-                let start = std::time::Instant::now();
-                trim(ALL);
-                println!("a trim under load: {:?}", start.elapsed());
-            }
-            end.store(true, Ordering::Relaxed);
-        });
-        let _ = gpu;
-    });
-}
-
 /// As kernels of collective operations do: the other device's part is launched by the very thread that asks for a block.
 #[test]
 fn a_block_is_not_held_up_by_what_another_device_does() {
