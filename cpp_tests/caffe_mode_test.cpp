@@ -40,8 +40,8 @@ TEST(TheModeOfACaffe, ThatWasOpenedAtRunTimeIsFound) {
 
 // A Python program has made blocks before it imports caffe: the next one that is no trifle looks again.
 TEST(TheModeOfACaffe, ThatIsOpenedAfterTheFirstBlocksIsFoundToo) {
-  expect(run(PROBE_OPENS " block:100 block:100000 open:" CAFFE_GPU " gpu block:100000 block:100"),
-         "block 100 pageable\nblock 100000 pageable\nblock 100000 pinned\nblock 100 pinned\n");
+  expect(run(PROBE_OPENS " block:100 block:300000 open:" CAFFE_GPU " gpu block:300000 block:100"),
+         "block 100 pageable\nblock 300000 pageable\nblock 300000 pinned\nblock 100 pinned\n");
 }
 
 TEST(TheModeOfACaffe, ThatWasClosedAgainIsStillThereToAsk) {

@@ -31,6 +31,9 @@ static KEEPERS: Lock<Keepers> = Lock::new([None; 2]);
 #[cfg(loom)]
 loom::lazy_static! { static ref KEEPERS: Lock<Keepers> = Lock::new([None; 2]); }
 
+/// Blocks that may lie idle for longer than so many milliseconds, an hour, may lie for ever.
+const LONGEST: u64 = 3_600_000;
+
 /// Whether the thread runs.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -52,8 +55,9 @@ fn start(keeper: &'static Keeper) {
             }
         }
     });
-    // A model has no time.
-    if cfg!(loom) || RUNNING.swap(true, SeqCst) {
+    // A model has no time; and a thread that would stay for ever would keep the process from ending where `main` ends its
+    // own thread alone.
+    if cfg!(loom) || settings::POOL_AGE.get() > LONGEST || RUNNING.swap(true, SeqCst) {
         return;
     }
     // SAFETY: it needs no argument.
@@ -66,6 +70,10 @@ fn start(keeper: &'static Keeper) {
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     loop {
         let most = settings::POOL_AGE.get();
+        if most > LONGEST {
+            RUNNING.store(false, SeqCst);
+            return std::ptr::null_mut();
+        }
         // Blocks grow no older than a quarter more than they may.
         sleep((most / 4).clamp(10, 1000));
         if ask_all(most) {

@@ -18,6 +18,8 @@ use syncedmem::ffi::c::pools::*;
 const LARGE: usize = (4 << 20) + 12;
 const BYTES: usize = 5000;
 const OUT_OF_MEMORY: i32 = 2;
+/// Without pools nothing is registered unasked.
+const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 /// Copies as they are, so that what is counted is the driver's.
 const UNSTAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "0");
 
@@ -51,7 +53,7 @@ fn idle() -> usize {
 
 #[test]
 fn a_large_block_that_keeps_crossing_is_registered_where_it_is() {
-    in_a_process_with_a_driver("a_large_block_that_keeps_crossing_is_registered_where_it_is", &[], || {
+    in_a_process_with_a_driver("a_large_block_that_keeps_crossing_is_registered_where_it_is", &[POOLS], || {
         let Some(gpu) = simulated_gpu() else { return };
         let mut object = filled(LARGE);
         let (address, flags) = (object.host_address(), object.flags());
@@ -78,7 +80,7 @@ fn a_large_block_that_keeps_crossing_is_registered_where_it_is() {
 
 #[test]
 fn pulls_and_pushes_and_copies_both_ways_count() {
-    in_a_process_with_a_driver("pulls_and_pushes_and_copies_both_ways_count", &[UNSTAGED], || {
+    in_a_process_with_a_driver("pulls_and_pushes_and_copies_both_ways_count", &[POOLS, UNSTAGED], || {
         let Some(gpu) = simulated_gpu() else { return };
         let mut object = filled(LARGE);
         assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
@@ -96,7 +98,7 @@ fn pulls_and_pushes_and_copies_both_ways_count() {
 #[test]
 fn what_is_small_lent_or_page_locked_is_never_registered_unasked() {
     let name = "what_is_small_lent_or_page_locked_is_never_registered_unasked";
-    in_a_process_with_a_driver(name, &[UNSTAGED, ("SYNCEDMEM_REGISTER_FROM", "1")], || {
+    in_a_process_with_a_driver(name, &[POOLS, UNSTAGED, ("SYNCEDMEM_REGISTER_FROM", "1")], || {
         let Some(gpu) = simulated_gpu() else { return };
         let mut lent = vec![0u8; LARGE];
         let (mut small, mut borrower) = (filled((2 << 20) - 1), Object::new(LARGE));
@@ -122,7 +124,7 @@ fn nothing_is_registered_unasked_where_the_environment_says_so() {
     let name = "nothing_is_registered_unasked_where_the_environment_says_so";
     // What others may have to free with free() is left alone, too.
     for environment in [("SYNCEDMEM_REGISTER_FROM", "0"), ("SYNCEDMEM_HOST_BLOCKS", "malloc")] {
-        in_a_process_with_a_driver(name, &[UNSTAGED, environment], || {
+        in_a_process_with_a_driver(name, &[POOLS, UNSTAGED, environment], || {
             let Some(gpu) = simulated_gpu() else { return };
             let mut object = filled(LARGE);
             cross(&mut object, 5);
@@ -142,7 +144,7 @@ fn nothing_is_registered_unasked_where_the_environment_says_so() {
 #[test]
 fn a_block_that_the_limit_or_the_driver_refuses_is_not_tried_again() {
     let name = "a_block_that_the_limit_or_the_driver_refuses_is_not_tried_again";
-    let errors = in_a_process_with_a_driver(name, &[UNSTAGED], || {
+    let errors = in_a_process_with_a_driver(name, &[POOLS, UNSTAGED], || {
         let Some(gpu) = simulated_gpu() else { return };
         let mut object = filled(LARGE);
         assert_eq!(syncedmem_set_pinned_limit(1 << 20), SYNCEDMEM_SUCCESS);
@@ -176,7 +178,7 @@ fn a_block_that_the_limit_or_the_driver_refuses_is_not_tried_again() {
 #[test]
 fn nobody_waits_for_a_registration_and_a_block_that_is_freed_meanwhile_is_freed_after_it() {
     let name = "nobody_waits_for_a_registration_and_a_block_that_is_freed_meanwhile_is_freed_after_it";
-    in_a_process_with_a_driver(name, &[UNSTAGED], || {
+    in_a_process_with_a_driver(name, &[POOLS, UNSTAGED], || {
         let Some(gpu) = simulated_gpu() else { return };
         assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
         let control = gpu.control();
@@ -204,7 +206,7 @@ fn nobody_waits_for_a_registration_and_a_block_that_is_freed_meanwhile_is_freed_
 #[test]
 fn a_block_whose_registration_does_not_end_is_not_handed_on() {
     let name = "a_block_whose_registration_does_not_end_is_not_handed_on";
-    let errors = in_a_process_with_a_driver(name, &[UNSTAGED], || {
+    let errors = in_a_process_with_a_driver(name, &[POOLS, UNSTAGED], || {
         let Some(gpu) = simulated_gpu() else { return };
         assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
         let (object, other) = (registered_by_crossing(&gpu), registered_by_crossing(&gpu));
@@ -224,7 +226,7 @@ fn a_block_whose_registration_does_not_end_is_not_handed_on() {
 
 #[test]
 fn a_reset_of_the_device_ends_registrations() {
-    let errors = in_a_process_with_a_driver("a_reset_of_the_device_ends_registrations", &[UNSTAGED], || {
+    let errors = in_a_process_with_a_driver("a_reset_of_the_device_ends_registrations", &[POOLS, UNSTAGED], || {
         let Some(gpu) = simulated_gpu() else { return };
         let mut lent = pattern(1, LARGE);
         let (mut object, mut borrower) = (registered_by_crossing(&gpu), Object::new(LARGE));
@@ -250,7 +252,7 @@ fn a_reset_of_the_device_ends_registrations() {
 
 #[test]
 fn a_child_leaves_its_parents_registrations_alone() {
-    in_a_process_with_a_driver("a_child_leaves_its_parents_registrations_alone", &[UNSTAGED], || {
+    in_a_process_with_a_driver("a_child_leaves_its_parents_registrations_alone", &[POOLS, UNSTAGED], || {
         let Some(gpu) = simulated_gpu() else { return };
         let mut object = registered_by_crossing(&gpu);
         let (mut lent, mut borrower) = (pattern(1, BYTES), Object::new(BYTES));
@@ -278,7 +280,7 @@ fn the_exit_of_the_process_waits_for_a_registration_and_ends_none() {
     extern "C" fn give_time() {
         std::thread::sleep(std::time::Duration::from_millis(300));
     }
-    let errors = in_a_process_with_a_driver(name, &[UNSTAGED], || {
+    let errors = in_a_process_with_a_driver(name, &[POOLS, UNSTAGED], || {
         assert_eq!(unsafe { libc::atexit(give_time) }, 0);
         let Some(gpu) = simulated_gpu() else { return };
         std::mem::forget(registered_by_crossing(&gpu));
@@ -300,7 +302,7 @@ fn the_exit_of_the_process_waits_for_a_registration_and_ends_none() {
 #[test]
 fn blocks_that_are_freed_at_any_time_after_their_third_copy_leave_nothing_registered() {
     let name = "blocks_that_are_freed_at_any_time_after_their_third_copy_leave_nothing_registered";
-    in_a_process_with_a_driver(name, &[UNSTAGED], || {
+    in_a_process_with_a_driver(name, &[POOLS, UNSTAGED], || {
         let Some(gpu) = simulated_gpu() else { return };
         for round in 0..100 {
             let mut object = filled(4 << 20);

@@ -81,7 +81,7 @@ fn only_copies_of_the_size_that_is_set_and_more_go_through_slots() {
     let name = "only_copies_of_the_size_that_is_set_and_more_go_through_slots";
     let cases = [("", 8 << 20), ("1M", 1 << 20), ("0", usize::MAX), ("8Q", 8 << 20)];
     for (setting, from) in cases {
-        let environment = [("SYNCEDMEM_STAGE_FROM", setting), ("CASE", setting)];
+        let environment = [("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_STAGE_FROM", setting), ("CASE", setting)];
         let errors = in_a_process_with_a_driver(name, &environment, || {
             let Some(gpu) = simulated_gpu().filter(|_| std::env::var("CASE").as_deref() == Ok(setting)) else {
                 return;

@@ -165,6 +165,8 @@ pub fn reuses_by_event() -> bool {
 fn least(from: &Amount, default: u64) -> usize {
     match from.get() {
         Some(0) => usize::MAX,
+        // Without pools everything is as in the original, but for what was asked for.
+        None if !pools() => usize::MAX,
         from => from.unwrap_or(default) as usize,
     }
 }
