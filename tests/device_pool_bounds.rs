@@ -236,7 +236,7 @@ fn beyond_the_pinned_limit_a_block_is_pageable() {
         assert!(again.is_pinned(), "what lay idle made room");
         assert!(gpu.account().pinned_bytes <= MIB);
     });
-    if !inside() {
+    if !inside() && driver::loaded().is_some() {
         assert_eq!(errors.matches("not page-locked").count(), 1, "{errors}");
         assert!(errors.contains("SYNCEDMEM_PINNED_LIMIT"), "{errors}");
     }

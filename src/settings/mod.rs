@@ -148,7 +148,8 @@ fn find_whether_pageable_is_kept() -> bool {
 }
 
 fn should_keep_pageable() -> bool {
-    pools() && !malloc_only() && PAGEABLE_POOL.get() != Some(0)
+    // A model has no blocks to keep, and small stacks.
+    !cfg!(loom) && pools() && !malloc_only() && PAGEABLE_POOL.get() != Some(0)
 }
 
 /// Called after a setting of the pools was changed.
