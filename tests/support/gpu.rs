@@ -8,9 +8,8 @@ use syncedmem::ffi::c::policy::syncedmem_set_pinning;
 use syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
 use syncedmem::ffi::c::pools::{syncedmem_set_pools, syncedmem_trim};
 
+use super::SYNCEDMEM_SUCCESS;
 use super::driver::{Account, Address, Control, Driver, Handle, Loaded, loaded, simulated};
-use super::object::{Object, Operation, With};
-use super::{SYNCEDMEM_ERROR_NO_GPU, SYNCEDMEM_SUCCESS, last_error};
 
 /// The driver, for as long as a test holds it. Its end checks that nothing is left and no rule was broken.
 pub struct Gpu {
@@ -63,7 +62,7 @@ fn take_turn(need: &str, is_enough: fn(&Loaded) -> bool) -> Option<Gpu> {
     let name = std::thread::current().name().unwrap_or("this test").to_string();
     let Some(loaded) = loaded() else {
         println!("skipped but for refusals: {name} {need}");
-        refuses_every_operation();
+        super::refusals::refuses_every_operation();
         return None;
     };
     if !is_enough(loaded) {
@@ -84,28 +83,6 @@ fn take_turn(need: &str, is_enough: fn(&Loaded) -> bool) -> Option<Gpu> {
         gpu.account = gpu.account();
     }
     Some(gpu)
-}
-
-/// Without a driver: what needs one says so and changes nothing.
-fn refuses_every_operation() {
-    use Operation::*;
-    let nowhere = With {
-        host: std::ptr::null_mut(),
-        device: std::ptr::without_provenance_mut(512),
-        stream: std::ptr::null_mut(),
-    };
-    let mut object = Object::new(100);
-    let untouched = [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData];
-    let at_cpu = [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData, Push];
-    for (operations, head) in [(&untouched[..], 0), (&at_cpu[..], 1)] {
-        for &operation in operations {
-            let before = object.0;
-            assert_eq!(object.run(operation, &nowhere), Err(SYNCEDMEM_ERROR_NO_GPU), "{operation:?}");
-            assert!(last_error().contains("no GPU: "), "{}", last_error());
-            assert!(object.0 == before && object.head() == head, "{operation:?}");
-        }
-        object.fill_host(&[1; 100]);
-    }
 }
 
 impl Drop for Gpu {

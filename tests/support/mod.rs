@@ -7,6 +7,7 @@ pub mod gpu;
 pub mod model;
 pub mod object;
 pub mod pools;
+pub mod refusals;
 pub mod sides;
 pub mod staging;
 pub mod states;

@@ -1,0 +1,26 @@
+//! What every test of the device's asks where there is no driver.
+
+use super::object::{Object, Operation, With};
+use super::*;
+
+/// Without a driver: what needs one says so and changes nothing.
+pub fn refuses_every_operation() {
+    use Operation::*;
+    let nowhere = With {
+        host: std::ptr::null_mut(),
+        device: std::ptr::without_provenance_mut(512),
+        stream: std::ptr::null_mut(),
+    };
+    let mut object = Object::new(100);
+    let untouched = [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData];
+    let at_cpu = [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData, Push];
+    for (operations, head) in [(&untouched[..], 0), (&at_cpu[..], 1)] {
+        for &operation in operations {
+            let before = object.0;
+            assert_eq!(object.run(operation, &nowhere), Err(SYNCEDMEM_ERROR_NO_GPU), "{operation:?}");
+            assert!(last_error().contains("no GPU: "), "{}", last_error());
+            assert!(object.0 == before && object.head() == head, "{operation:?}");
+        }
+        object.fill_host(&[1; 100]);
+    }
+}
