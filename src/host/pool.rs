@@ -196,7 +196,9 @@ fn age(most: u64) -> bool {
 /// Takes out the block that has been idle longest, of those that are `wanted`.
 fn take_oldest(wanted: impl Fn(&Idle<Source>) -> bool) -> Option<Idle<Source>> {
     let shard = shards().min_by_key(|shard| shard.with(|store| store.oldest().unwrap_or(u64::MAX)))?;
-    shard.with(|store| store.take_oldest(wanted))
+    let oldest = shard.with(|store| store.take_oldest(&wanted));
+    // Another thread may have been quicker: then any will do.
+    oldest.or_else(|| shards().find_map(|shard| shard.with(|store| store.take_oldest(&wanted))))
 }
 
 fn give_back(source: Source) {
