@@ -182,15 +182,17 @@ pub fn reduce_to(bytes: u64) {
 fn age(most: u64) -> bool {
     let now = idle::now();
     let is_old = |idle: &Idle<Source>| now.saturating_sub(idle.since) > most;
-    let mut was_old = false;
+    let mut was_mallocs = false;
     while let Some(idle) = take_oldest(is_old) {
+        was_mallocs |= matches!(idle.block, Source::Malloc(_));
         give_back(idle.block);
-        was_old = true;
     }
-    if was_old {
+    let is_idle = idle() > 0;
+    // Not while the program goes on: what malloc keeps is the rest of the program's, too.
+    if was_mallocs && !is_idle {
         return_to_system();
     }
-    idle() > 0
+    is_idle
 }
 
 /// Takes out the block that has been idle longest, of those that are `wanted`.
