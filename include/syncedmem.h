@@ -213,7 +213,8 @@ enum syncedmem_reuse_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * After its context was synchronised since: whatever used it, on whichever stream, is done.
+   * After its context was synchronised since: whatever used it on that context's streams is done. Streams of other
+   * contexts are to be declared with `syncedmem_record_stream`.
    */
   SYNCEDMEM_REUSE_SYNCHRONISED = 0,
   /**

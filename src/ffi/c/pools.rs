@@ -29,7 +29,8 @@ pub enum syncedmem_memory_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_reuse_t {
-    /// After its context was synchronised since: whatever used it, on whichever stream, is done.
+    /// After its context was synchronised since: whatever used it on that context's streams is done. Streams of other
+    /// contexts are to be declared with `syncedmem_record_stream`.
     SYNCEDMEM_REUSE_SYNCHRONISED = 0,
     /// After the work that the legacy default stream had when it was given back, and what was declared with
     /// `syncedmem_record_stream`.
