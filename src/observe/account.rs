@@ -1,0 +1,175 @@
+//! The account of a process: what was allocated, copied, filled and waited for, as sums over its events.
+
+use super::event::{Cause, Event, Noticed, Origin, Path, What};
+use crate::head::{Access, Side};
+use crate::kind::Kind;
+
+/// A number of like things, their bytes, and the time that they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub count: u64,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Nanoseconds in all.
+    pub nanoseconds: u64,
+}
+
+impl Sum {
+    /// Counts one more.
+    pub fn add(&mut self, bytes: u64, nanoseconds: u64) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.nanoseconds = self.nanoseconds.saturating_add(nanoseconds);
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Sum) -> Sum {
+        Sum {
+            count: self.count + other.count,
+            bytes: self.bytes.saturating_add(other.bytes),
+            nanoseconds: self.nanoseconds.saturating_add(other.nanoseconds),
+        }
+    }
+}
+
+/// One kind of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes in blocks that objects hold now.
+    pub live: u64,
+    /// The most that was ever.
+    pub peak: u64,
+    /// When that was, by the events' clock.
+    pub peak_time: u64,
+    /// Blocks that came from the system or the driver, and the time that this took.
+    pub fresh: Sum,
+    /// Blocks that came from a pool.
+    pub pooled: Sum,
+    /// Blocks that objects gave back.
+    pub freed: Sum,
+    /// Blocks that a budget turned away: not kept for the next object, or not page-locked.
+    pub turned_away: Sum,
+}
+
+/// Sums over all events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// By [`Kind`].
+    memory: [Memory; 3],
+    /// By the side that was written, and [`Path`].
+    copies: [[Sum; 3]; 2],
+    /// By side.
+    fills: [Sum; 2],
+    /// By side, and whether it held the newest data.
+    evictions: [[Sum; 2]; 2],
+    /// By side, and [`Access`].
+    accesses: [[u64; 3]; 2],
+    /// By side.
+    failures: [Sum; 2],
+    /// Time that callers waited for copies in flight.
+    pub waits: Sum,
+    /// Contexts that were waited for before a block was handed out again.
+    pub synchronised: Sum,
+    /// Pageable memory that was page-locked where it is.
+    pub registered: Sum,
+    /// Objects that came to be.
+    pub made: u64,
+    /// Those of them that were first seen at an access.
+    pub made_unseen: u64,
+    /// Objects that were destroyed.
+    pub ended: u64,
+}
+
+impl Account {
+    /// Counts an event. What a freed block is worth is known to whoever keeps the objects: the event says it.
+    pub fn take(&mut self, event: &Event) {
+        let nanoseconds = event.duration;
+        match event.what {
+            What::Made { noticed, .. } => {
+                self.made += 1;
+                self.made_unseen += u64::from(noticed == Noticed::FirstAccess);
+            }
+            What::Ended => self.ended += 1,
+            What::Accessed { side, access, .. } => self.accesses[place(side)][access as usize] += 1,
+            What::Allocated { kind, bytes, origin, .. } => {
+                let memory = &mut self.memory[kind as usize];
+                match origin {
+                    Origin::Fresh => memory.fresh.add(bytes, nanoseconds),
+                    Origin::Pool => memory.pooled.add(bytes, nanoseconds),
+                }
+                memory.live = memory.live.saturating_add(bytes);
+                if memory.live > memory.peak {
+                    (memory.peak, memory.peak_time) = (memory.live, event.end());
+                }
+            }
+            What::Freed { kind, bytes, .. } => {
+                let memory = &mut self.memory[kind as usize];
+                memory.freed.add(bytes, nanoseconds);
+                memory.live = memory.live.saturating_sub(bytes);
+            }
+            What::Filled { side, bytes } => self.fills[place(side)].add(bytes, nanoseconds),
+            What::Copied { to, bytes, path, .. } => self.copies[place(to)][path as usize].add(bytes, nanoseconds),
+            // How long it took on its stream is not known here.
+            What::Started { to, bytes, path, .. } => self.copies[place(to)][path as usize].add(bytes, nanoseconds),
+            What::Completed { .. } => self.waits.add(0, nanoseconds),
+            What::Evicted { side, bytes, newest } => {
+                self.evictions[place(side)][usize::from(newest)].add(bytes, nanoseconds);
+            }
+            What::Registered { bytes } => self.registered.add(bytes, nanoseconds),
+            What::Synchronised => self.synchronised.add(0, nanoseconds),
+            What::TurnedAway { kind, bytes } => self.memory[kind as usize].turned_away.add(bytes, nanoseconds),
+            What::Failed { side, bytes } => self.failures[place(side)].add(bytes, nanoseconds),
+            What::Resized { .. } | What::Compared { .. } | What::Lent { .. } | What::Released { .. } => {}
+        }
+    }
+
+    /// One kind of memory.
+    pub fn memory(&self, kind: Kind) -> &Memory {
+        &self.memory[kind as usize]
+    }
+
+    /// Copies to a side, by one path.
+    pub fn copies(&self, to: Side, path: Path) -> Sum {
+        self.copies[place(to)][path as usize]
+    }
+
+    /// Copies to a side, by every path.
+    pub fn copies_to(&self, to: Side) -> Sum {
+        self.copies[place(to)].iter().fold(Sum::default(), |sum, &path| sum.plus(path))
+    }
+
+    /// Fills of a side.
+    pub fn fills(&self, side: Side) -> Sum {
+        self.fills[place(side)]
+    }
+
+    /// Evictions of a side, of its newest data or of what the other side could replace.
+    pub fn evictions(&self, side: Side, newest: bool) -> Sum {
+        self.evictions[place(side)][usize::from(newest)]
+    }
+
+    /// Accesses to a side that were told: all of them only where every access is counted.
+    pub fn accesses(&self, side: Side, access: Access) -> u64 {
+        self.accesses[place(side)][access as usize]
+    }
+
+    /// Allocations on a side that failed for good.
+    pub fn failures(&self, side: Side) -> Sum {
+        self.failures[place(side)]
+    }
+}
+
+fn place(side: Side) -> usize {
+    usize::from(side == Side::Device)
+}
+
+impl Cause {
+    /// The access that needed a copy, if it was one.
+    pub fn access(self) -> Option<Access> {
+        match self {
+            Cause::Access(access) => Some(access),
+            Cause::Eviction => None,
+        }
+    }
+}

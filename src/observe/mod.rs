@@ -1,0 +1,6 @@
+//! What memory does, observed: each thing that happens is an [`event::Event`], told once, by the code that does it. From the
+//! events come the [`account`] of what was allocated and copied, the trace, and the advice. The same code reckons in the
+//! process, while it runs, and in the command, from a trace.
+
+pub mod account;
+pub mod event;
