@@ -53,7 +53,7 @@ pub struct Memory {
 }
 
 /// Sums over all events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     /// By [`Kind`].
     memory: [Memory; 3],
@@ -82,6 +82,43 @@ pub struct Account {
 }
 
 impl Account {
+    /// Nothing yet.
+    pub const NEW: Account = {
+        const NONE: Sum = Sum { count: 0, bytes: 0, nanoseconds: 0 };
+        const EMPTY: Memory =
+            Memory { live: 0, peak: 0, peak_time: 0, fresh: NONE, pooled: NONE, freed: NONE, turned_away: NONE };
+        Account {
+            memory: [EMPTY; 3],
+            copies: [[NONE; 3]; 2],
+            fills: [NONE; 2],
+            evictions: [[NONE; 2]; 2],
+            accesses: [[0; 3]; 2],
+            failures: [NONE; 2],
+            waits: NONE,
+            synchronised: NONE,
+            registered: NONE,
+            made: 0,
+            made_unseen: 0,
+            ended: 0,
+        }
+    };
+
+    /// Nothing but what is live.
+    pub fn live_alone(&self) -> Account {
+        let mut account = Account::NEW;
+        for (new, old) in account.memory.iter_mut().zip(&self.memory) {
+            new.live = old.live;
+        }
+        account
+    }
+
+    /// Makes what is live now the most that there was.
+    pub fn reset_peaks(&mut self, now: u64) {
+        for memory in &mut self.memory {
+            (memory.peak, memory.peak_time) = (memory.live, now);
+        }
+    }
+
     /// Counts an event. What a freed block is worth is known to whoever keeps the objects: the event says it.
     pub fn take(&mut self, event: &Event) {
         let nanoseconds = event.duration;
@@ -91,7 +128,7 @@ impl Account {
                 self.made_unseen += u64::from(noticed == Noticed::FirstAccess);
             }
             What::Ended => self.ended += 1,
-            What::Accessed { side, access, .. } => self.accesses[place(side)][access as usize] += 1,
+            What::Accessed { side, access, .. } => self.accesses[side as usize][access as usize] += 1,
             What::Allocated { kind, bytes, origin, .. } => {
                 let memory = &mut self.memory[kind as usize];
                 match origin {
@@ -108,20 +145,26 @@ impl Account {
                 memory.freed.add(bytes, nanoseconds);
                 memory.live = memory.live.saturating_sub(bytes);
             }
-            What::Filled { side, bytes } => self.fills[place(side)].add(bytes, nanoseconds),
-            What::Copied { to, bytes, path, .. } => self.copies[place(to)][path as usize].add(bytes, nanoseconds),
+            What::Filled { side, bytes } => self.fills[side as usize].add(bytes, nanoseconds),
+            What::Copied { to, bytes, path, .. } => self.copies[to as usize][path as usize].add(bytes, nanoseconds),
             // How long it took on its stream is not known here.
-            What::Started { to, bytes, path, .. } => self.copies[place(to)][path as usize].add(bytes, nanoseconds),
+            What::Started { to, bytes, path, .. } => self.copies[to as usize][path as usize].add(bytes, nanoseconds),
             What::Completed { .. } => self.waits.add(0, nanoseconds),
             What::Evicted { side, bytes, newest } => {
-                self.evictions[place(side)][usize::from(newest)].add(bytes, nanoseconds);
+                self.evictions[side as usize][usize::from(newest)].add(bytes, nanoseconds);
             }
             What::Registered { bytes } => self.registered.add(bytes, nanoseconds),
             What::Synchronised => self.synchronised.add(0, nanoseconds),
             What::TurnedAway { kind, bytes } => self.memory[kind as usize].turned_away.add(bytes, nanoseconds),
-            What::Failed { side, bytes } => self.failures[place(side)].add(bytes, nanoseconds),
+            What::Failed { side, bytes } => self.failures[side as usize].add(bytes, nanoseconds),
             What::Resized { .. } | What::Compared { .. } | What::Lent { .. } | What::Released { .. } => {}
         }
+    }
+
+    /// Takes a block off what is live that nobody gave back through this library.
+    pub fn lose(&mut self, kind: Kind, bytes: u64) {
+        let live = &mut self.memory[kind as usize].live;
+        *live = live.saturating_sub(bytes);
     }
 
     /// One kind of memory.
@@ -131,37 +174,33 @@ impl Account {
 
     /// Copies to a side, by one path.
     pub fn copies(&self, to: Side, path: Path) -> Sum {
-        self.copies[place(to)][path as usize]
+        self.copies[to as usize][path as usize]
     }
 
     /// Copies to a side, by every path.
     pub fn copies_to(&self, to: Side) -> Sum {
-        self.copies[place(to)].iter().fold(Sum::default(), |sum, &path| sum.plus(path))
+        self.copies[to as usize].iter().fold(Sum::default(), |sum, &path| sum.plus(path))
     }
 
     /// Fills of a side.
     pub fn fills(&self, side: Side) -> Sum {
-        self.fills[place(side)]
+        self.fills[side as usize]
     }
 
     /// Evictions of a side, of its newest data or of what the other side could replace.
     pub fn evictions(&self, side: Side, newest: bool) -> Sum {
-        self.evictions[place(side)][usize::from(newest)]
+        self.evictions[side as usize][usize::from(newest)]
     }
 
     /// Accesses to a side that were told: all of them only where every access is counted.
     pub fn accesses(&self, side: Side, access: Access) -> u64 {
-        self.accesses[place(side)][access as usize]
+        self.accesses[side as usize][access as usize]
     }
 
     /// Allocations on a side that failed for good.
     pub fn failures(&self, side: Side) -> Sum {
-        self.failures[place(side)]
+        self.failures[side as usize]
     }
-}
-
-fn place(side: Side) -> usize {
-    usize::from(side == Side::Device)
 }
 
 impl Cause {

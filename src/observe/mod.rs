@@ -4,3 +4,4 @@
 
 pub mod account;
 pub mod event;
+pub mod ledger;

@@ -1,0 +1,251 @@
+//! The ledger: what is known of each object, and whose memory it is, kept up event by event.
+//!
+//! It never fails for want of memory: what could not be kept is counted, and the report says so.
+
+mod holders;
+mod names;
+
+use holders::Holders;
+pub use holders::{Holder, Share};
+use names::Names;
+
+use super::account::Account;
+use super::event::{Event, Noticed, Origin, Site, What};
+use crate::head::Side;
+use crate::kind::Kind;
+use crate::spread::AddressMap;
+
+/// A block that an object holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What it is made of.
+    pub kind: Kind,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its address.
+    pub address: u64,
+}
+
+/// What is known of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Object {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Who made it; if its making was not noticed, who accessed it first.
+    pub made: Site,
+    /// How it was noticed.
+    pub noticed: Noticed,
+    /// Whose memory its blocks are counted as.
+    pub holder: Holder,
+    /// The blocks of the host and of the device.
+    blocks: [Option<Block>; 2],
+}
+
+impl Object {
+    /// The block that it holds on a side.
+    pub fn block(&self, side: Side) -> Option<Block> {
+        self.blocks[side as usize]
+    }
+}
+
+/// Everything that follows from the events so far.
+pub struct Ledger {
+    account: Account,
+    objects: AddressMap<Object>,
+    holders: Holders,
+    names: Names,
+    dropped: u64,
+}
+
+impl Ledger {
+    /// Nothing has happened yet.
+    #[cfg(not(loom))]
+    #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
+    pub const fn new() -> Ledger {
+        Ledger {
+            account: Account::NEW,
+            objects: AddressMap::with_hasher(crate::spread::SPREADING),
+            holders: Holders::new(),
+            names: Names::new(),
+            dropped: 0,
+        }
+    }
+
+    /// Nothing has happened yet.
+    #[cfg(loom)]
+    pub fn new() -> Ledger {
+        Ledger {
+            account: Account::NEW,
+            objects: AddressMap::default(),
+            holders: Holders::new(),
+            names: Names::new(),
+            dropped: 0,
+        }
+    }
+
+    /// Takes an event down. One of an object that is not known makes it known, as of unknown making.
+    pub fn take(&mut self, event: &Event) {
+        let object = event.object as usize;
+        if let What::Made { bytes, noticed } = event.what {
+            // Whatever was at this address was ended behind our back.
+            self.forget(object);
+            self.know(object, bytes, event.site, noticed);
+        } else if object != 0 && !self.objects.contains_key(&object) {
+            self.know(object, 0, Site::UNKNOWN, Noticed::FirstAccess);
+        }
+        match event.what {
+            What::Allocated { kind, bytes, block, .. } => self.hold(object, Block { kind, bytes, address: block }),
+            What::Freed { kind, bytes, .. } => {
+                if !self.let_go(object, kind) && bytes > 0 {
+                    // A block from before: it was never counted as live.
+                    return;
+                }
+            }
+            What::Resized { bytes } => {
+                if let Some(object) = self.objects.get_mut(&object) {
+                    object.bytes = bytes;
+                }
+            }
+            _ => {}
+        }
+        let before = Kind::ALL.map(|kind| self.account.memory(kind).peak);
+        self.account.take(event);
+        for (kind, before) in Kind::ALL.into_iter().zip(before) {
+            if self.account.memory(kind).peak > before {
+                self.holders.note_peak(kind);
+            }
+        }
+        if event.what == What::Ended {
+            self.forget(object);
+        }
+    }
+
+    fn know(&mut self, object: usize, bytes: u64, made: Site, noticed: Noticed) {
+        if self.objects.try_reserve(1).is_err() {
+            self.dropped += 1;
+            return;
+        }
+        let holder = Holder::Site(made);
+        self.objects.insert(object, Object { bytes, made, noticed, holder, blocks: [None; 2] });
+    }
+
+    fn forget(&mut self, object: usize) {
+        let Some(gone) = self.objects.remove(&object) else { return };
+        for block in gone.blocks.into_iter().flatten() {
+            // Freed behind our back.
+            self.account.lose(block.kind, block.bytes);
+            self.holders.subtract(gone.holder, block);
+        }
+    }
+
+    fn hold(&mut self, object: usize, block: Block) {
+        let Some(object) = self.objects.get_mut(&object) else { return };
+        let place = &mut object.blocks[block.kind.side() as usize];
+        let holder = object.holder;
+        if let Some(lost) = place.replace(block) {
+            self.account.lose(lost.kind, lost.bytes);
+            self.holders.subtract(holder, lost);
+        }
+        if !self.holders.add(holder, block) {
+            self.dropped += 1;
+        }
+    }
+
+    fn let_go(&mut self, object: usize, kind: Kind) -> bool {
+        let Some(object) = self.objects.get_mut(&object) else { return false };
+        let holder = object.holder;
+        let Some(block) = object.blocks[kind.side() as usize].take() else { return false };
+        self.holders.subtract(holder, block);
+        true
+    }
+
+    /// Gives an object a name, under which its memory is counted from now on.
+    pub fn name(&mut self, object: u64, name: &str) {
+        let Some(object) = self.objects.get_mut(&(object as usize)) else { return };
+        let Some(name) = self.names.number(name) else {
+            self.dropped += 1;
+            return;
+        };
+        let (before, after) = (object.holder, Holder::Name(name));
+        object.holder = after;
+        for block in object.blocks.into_iter().flatten() {
+            self.holders.subtract(before, block);
+            if !self.holders.add(after, block) {
+                self.dropped += 1;
+            }
+        }
+    }
+
+    /// Whether an object is known.
+    pub fn knows(&self, object: u64) -> bool {
+        self.objects.contains_key(&(object as usize))
+    }
+
+    /// What is known of an object.
+    pub fn object(&self, object: u64) -> Option<&Object> {
+        self.objects.get(&(object as usize))
+    }
+
+    /// Every object that is known and was not ended, with its address.
+    pub fn objects(&self) -> impl Iterator<Item = (u64, &Object)> {
+        self.objects.iter().map(|(&address, object)| (address as u64, object))
+    }
+
+    /// The sums.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Who holds memory, or held some when there was most of a kind.
+    pub fn holders(&self) -> impl Iterator<Item = (Holder, Share)> {
+        self.holders.iter()
+    }
+
+    /// The text of a name's number.
+    pub fn name_of(&self, holder: Holder) -> Option<&str> {
+        match holder {
+            Holder::Name(number) => self.names.text(number),
+            Holder::Site(_) => None,
+        }
+    }
+
+    /// How many things could not be kept for want of memory.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Makes what is live now the most that there was.
+    pub fn reset_peaks(&mut self, now: u64) {
+        self.account.reset_peaks(now);
+        Kind::ALL.into_iter().for_each(|kind| self.holders.note_peak(kind));
+    }
+
+    /// Begins to count anew, with the objects that there are: in a forked child, whose parent reports its own.
+    pub fn begin_anew(&mut self, now: u64) {
+        self.account = self.account.live_alone();
+        self.reset_peaks(now);
+    }
+}
+
+impl Kind {
+    /// The side that it is memory of.
+    pub const fn side(self) -> Side {
+        match self {
+            Kind::Pageable | Kind::Pinned => Side::Host,
+            Kind::Device => Side::Device,
+        }
+    }
+}
+
+impl Origin {
+    /// The word used for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Origin::Fresh => "fresh",
+            Origin::Pool => "pool",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! Names, each kept once.
+
+use crate::spread::AddressMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The names that were given so far.
+pub struct Names {
+    texts: Vec<String>,
+    /// By hash: the number of the first name with it.
+    numbers: AddressMap<u32>,
+}
+
+impl Names {
+    /// None yet.
+    #[cfg(not(loom))]
+    pub const fn new() -> Names {
+        Names { texts: Vec::new(), numbers: AddressMap::with_hasher(crate::spread::SPREADING) }
+    }
+
+    /// None yet.
+    #[cfg(loom)]
+    pub fn new() -> Names {
+        Names { texts: Vec::new(), numbers: AddressMap::default() }
+    }
+
+    /// The number of a name; `None` if there is no memory to keep it.
+    pub fn number(&mut self, name: &str) -> Option<u32> {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        let mut key = hasher.finish() as usize;
+        loop {
+            match self.numbers.get(&key) {
+                Some(&number) if self.texts[number as usize] == name => return Some(number),
+                // Another name with the same hash: the next place.
+                Some(_) => key = key.wrapping_add(1),
+                None => break,
+            }
+        }
+        let mut text = String::new();
+        text.try_reserve_exact(name.len()).ok()?;
+        text.push_str(name);
+        self.texts.try_reserve(1).ok()?;
+        self.numbers.try_reserve(1).ok()?;
+        let number = u32::try_from(self.texts.len()).ok()?;
+        self.texts.push(text);
+        self.numbers.insert(key, number);
+        Some(number)
+    }
+
+    /// A number's name.
+    pub fn text(&self, number: u32) -> Option<&str> {
+        self.texts.get(number as usize).map(String::as_str)
+    }
+}
