@@ -1,0 +1,80 @@
+//! Shell completions and manual pages, written from the options themselves.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man as Page;
+
+use crate::{options, say};
+
+/// Print the completions of a shell.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem completions bash > ~/.local/share/bash-completion/completions/syncedmem
+  syncedmem completions zsh  > ~/.zfunc/_syncedmem
+  syncedmem completions fish > ~/.config/fish/completions/syncedmem.fish")]
+pub struct Completions {
+    /// The shell that is to read them.
+    shell: Shell,
+}
+
+/// Print the manual page, or write those of all commands to a folder.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem man | man -l -
+  syncedmem man --directory ~/.local/share/man/man1")]
+pub struct Man {
+    /// The folder for syncedmem.1, syncedmem-run.1 and so on; it is made if it is missing.
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+pub fn completions(options: &Completions) -> ExitCode {
+    let mut text = Vec::new();
+    clap_complete::generate(options.shell, &mut options::Options::command(), "syncedmem", &mut text);
+    print(&text)
+}
+
+pub fn man(options: &Man) -> ExitCode {
+    let Some(directory) = &options.directory else {
+        return match page(command()) {
+            Ok(text) => print(&text),
+            Err(error) => say::failed(format_args!("the manual page could not be written: {error}")),
+        };
+    };
+    match write_pages(directory) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => say::failed(format_args!(
+            "the manual pages could not be written to {}: {error}; name a folder that you may write to",
+            directory.display()
+        )),
+    }
+}
+
+/// The pages name every command below `syncedmem`, but not the help that each has.
+fn command() -> clap::Command {
+    options::Options::command().disable_help_subcommand(true)
+}
+
+fn page(command: clap::Command) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    Page::new(command).render(&mut text)?;
+    Ok(text)
+}
+
+fn write_pages(directory: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    clap_mangen::generate_to(command(), directory)
+}
+
+fn print(text: &[u8]) -> ExitCode {
+    match io::stdout().write_all(text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => say::failed(error),
+    }
+}

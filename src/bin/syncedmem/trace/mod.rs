@@ -1,0 +1,1 @@
+//! Reads what SYNCEDMEM_TRACE wrote.
