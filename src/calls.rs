@@ -5,8 +5,9 @@
 
 use std::ffi::CStr;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::observe::switch::{self, CALLS};
 use crate::settings;
 use crate::text::{Text, to_stderr};
 
@@ -56,21 +57,10 @@ impl Call {
 
 static COUNTS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
 
-const OFF: u8 = 0;
-const ON: u8 = 1;
-const UNREAD: u8 = 2;
-static STATE: AtomicU8 = AtomicU8::new(UNREAD);
-
-/// Whether no call is counted: one predictable branch for constructors and destructors, none for accessors.
-#[inline(always)]
-pub fn off() -> bool {
-    STATE.load(Ordering::Relaxed) == OFF
-}
-
-/// Counts one call, where counting is on.
+/// Counts one call, where calls are counted.
 #[inline(always)]
 pub fn count(call: Call) {
-    if !off() {
+    if !switch::off() {
         count_if_on(call);
     }
 }
@@ -78,11 +68,8 @@ pub fn count(call: Call) {
 #[cold]
 #[inline(never)]
 fn count_if_on(call: Call) {
-    if STATE.load(Ordering::Relaxed) == UNREAD {
-        let on = destination().is_some();
-        STATE.store(if on { ON } else { OFF }, Ordering::Relaxed);
-    }
-    if STATE.load(Ordering::Relaxed) == ON {
+    switch::settle();
+    if switch::has(CALLS) {
         COUNTS[call as usize].fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -103,7 +90,7 @@ fn destination() -> Option<&'static CStr> {
 static AT_EXIT: extern "C" fn() = report;
 
 extern "C" fn report() {
-    if STATE.load(Ordering::Relaxed) != ON {
+    if !switch::has(CALLS) {
         return;
     }
     let mut line =

@@ -16,6 +16,7 @@ use crate::budget;
 use crate::error::{Cause, DriverFailure, Error};
 use crate::head::Side;
 use crate::kind::Kind;
+use crate::observe::event::Origin;
 use crate::spread::AddressMap;
 use crate::sync::Lock;
 
@@ -78,6 +79,10 @@ pub struct Block {
     pub address: NonNull<c_void>,
     /// The ordinal of its device.
     pub device: c_int,
+    /// Its size: what was asked for, or up to an eighth more.
+    pub room: usize,
+    /// Where it came from.
+    pub origin: Origin,
     /// Whether it is known to hold zeros; otherwise its contents are undefined.
     pub holds_zeros: bool,
 }
@@ -86,7 +91,7 @@ pub struct Block {
 pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Result<Block, Error> {
     let device = within.device()?;
     let idle = pool::take(driver, within, request.side, request.bytes);
-    let is_fresh = idle.is_none();
+    let origin = if idle.is_some() { Origin::Pool } else { Origin::Fresh };
     let (address, found) = match idle {
         Some(idle) => idle,
         None => fresh(driver, within, device, request)?,
@@ -98,8 +103,8 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
         return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
     }
     // The system's fresh memory does.
-    let holds_zeros = is_fresh && matches!(record.source, Source::Registered(_));
-    Ok(Block { address, device, holds_zeros })
+    let holds_zeros = origin == Origin::Fresh && matches!(record.source, Source::Registered(_));
+    Ok(Block { address, device, room: record.bytes, origin, holds_zeros })
 }
 
 /// A block of the driver's that no object has held before.

@@ -21,6 +21,8 @@ use crate::error::DriverFailure;
 use crate::head::Side;
 use crate::idle::{self, Idle};
 use crate::kind::Kind;
+use crate::observe::event::What;
+use crate::observe::live::{self, NOTHING};
 use crate::settings;
 
 /// An idle block.
@@ -102,9 +104,11 @@ fn clear(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> bool
 fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
     // What is put down from now on is not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
+    let span = live::begin();
     // No other context: a collective operation in it may be waiting for what this thread is about to launch.
     // SAFETY: it asks for nothing.
     unsafe { driver.context_synchronize() }?;
+    span.end(NOTHING, || What::Synchronised);
     for shelf in Shelf::all() {
         shelf.for_each(|kept| {
             if kept.record.context == within.context && kept.waits.is_some_and(|number| number < covered) {
@@ -123,6 +127,9 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
     let budget = shelf.budget(record.device);
     let is_kept = settings::pools() && record.has_number() && record.bytes as u64 <= budget;
     if !is_kept {
+        if settings::pools() && record.has_number() {
+            turned_away(&record);
+        }
         behind.wait(driver);
         return false;
     }
@@ -197,8 +204,17 @@ pub fn look(driver: &Driver, device: c_int) {
 fn reduce_device(driver: &Driver, shelf: &Shelf, device: c_int, bytes: u64) {
     while shelf.idle(device) > bytes {
         let Some(idle) = shelf.take_oldest(|idle| shelf.are_one(idle.block.record.device, device)) else { return };
+        if settings::pools() {
+            turned_away(&idle.block.record);
+        }
         give_back(driver, idle.block);
     }
+}
+
+/// Tells that the budget had no room for a block.
+fn turned_away(record: &Record) {
+    let kind = if record.side == Side::Device { Kind::Device } else { Kind::Pinned };
+    live::tell(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
 }
 
 /// Gives everything idle of one kind back, and says how many bytes that were.

@@ -19,6 +19,10 @@ use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::error::{DriverFailure, Error};
 use crate::head::{Contents, Side};
+use crate::kind::Kind;
+use crate::observe::event::{Path, What};
+use crate::observe::live::{self, Subject};
+use crate::observe::switch;
 use crate::text::{Text, to_stderr};
 use staged::Staged;
 
@@ -34,17 +38,24 @@ pub struct Block {
 /// A block of `bytes`, which are not 0, for the object at `holder`: zeroed if `contents` are to be, else with any
 /// contents.
 pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<Block, Error> {
+    let subject = Subject { object: holder, bytes };
     context::for_new_block(driver, |within| {
         let fills = contents == Contents::Zeros;
         let request = blocks::Request { side: Side::Device, bytes, holder, unsettled: fills };
-        let blocks::Block { address, device: ordinal, .. } = blocks::allocate(driver, within, request)?;
+        let span = live::begin();
+        let blocks::Block { address, device: ordinal, room, origin, .. } = blocks::allocate(driver, within, request)?;
+        let (kind, block) = (Kind::Device, address.addr().get() as u64);
+        span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
         if fills {
+            let span = live::begin();
             // SAFETY: the block is new and that large.
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
+                live::freed(holder, Side::Device);
                 // SAFETY: nobody knows it yet.
                 unsafe { blocks::free(address, holder) };
                 return Err(failure.into());
             }
+            span.end(subject, || What::Filled { side: Side::Device, bytes: bytes as u64 });
         }
         Ok(Block { address, ordinal })
     })
@@ -119,7 +130,7 @@ fn ordinal_of(driver: &Driver, address: NonNull<c_void>) -> Result<c_int, Driver
 ///
 /// # Safety
 /// Both addresses are good for that many bytes.
-pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Error> {
+pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<Path, Error> {
     let (within, unsettled) = ends.enter(driver)?;
     if let Some(before) = within.before.filter(|&before| ends.to == Side::Device && before != within.context) {
         // What cannot be found out is not counted.
@@ -137,7 +148,7 @@ pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<(), Erro
     if unsettled != goes_on {
         blocks::note_unsettled(ends.device, goes_on);
     }
-    Ok(())
+    Ok(if staged == Staged::Done { Path::Staged } else { ends.path(driver) })
 }
 
 /// The two ends of a copy.
@@ -181,6 +192,13 @@ impl Ends {
         }
         blocks::forget(self.device);
         Ok((enter_unknown(driver, self.device)?, false))
+    }
+
+    /// The way that a copy takes which is left to the driver. Where nothing is observed nobody wants to know, and the driver
+    /// is not asked about memory that its caller may have page-locked.
+    fn path(self, driver: &Driver) -> Path {
+        let is_pinned = self.pinned || (switch::on() && !staged::is_pageable(driver, self));
+        if is_pinned { Path::Pinned } else { Path::Pageable }
     }
 
     /// Destination and source.

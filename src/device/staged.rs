@@ -66,7 +66,7 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
 }
 
 /// Whether the host's memory is unknown to the driver. What its owner has page-locked is copied best as it is.
-fn is_pageable(driver: &Driver, ends: Ends) -> bool {
+pub fn is_pageable(driver: &Driver, ends: Ends) -> bool {
     let mut kind: c_uint = 0;
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
     let address = driver::address(ends.host.as_ptr());

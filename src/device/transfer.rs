@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::sys::CUstream;
 
@@ -14,6 +15,7 @@ use crate::cuda::events::Event;
 use crate::cuda::{blocks, driver_in_use, ends_all_work, source};
 use crate::error::{DriverFailure, Error};
 use crate::head::Side;
+use crate::observe::event::Path;
 
 /// A copy that may not be done yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,9 @@ pub struct InFlight {
     /// The device block and the driver's number for it: while it is there, so are its context and the event.
     block: u64,
     id: u64,
+    /// The way that it takes, and a number of its own.
+    pub path: Path,
+    pub number: u64,
 }
 
 /// What became of a copy.
@@ -31,8 +36,8 @@ pub struct InFlight {
 pub enum Started {
     /// It is on its way.
     InFlight(InFlight),
-    /// It is done: the driver gave no event, so it was waited for.
-    Done,
+    /// It is done: the driver gave no event, so it was waited for. It took that way.
+    Done(Path),
 }
 
 /// Starts to copy `bytes`, which are not 0, on `stream`.
@@ -67,12 +72,17 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
             // SAFETY: it asks for nothing.
             unsafe { driver.context_synchronize() }?;
         }
-        return Ok(Started::Done);
+        return Ok(Started::Done(ends.path(driver)));
     }
     let block = driver::address(ends.device.as_ptr());
     let id = source::number(driver, block).unwrap_or(0);
-    Ok(Started::InFlight(InFlight { to: ends.to, event, block, id }))
+    // Relaxed: it is a number and nothing else.
+    let number = COPIES.fetch_add(1, Relaxed) + 1;
+    Ok(Started::InFlight(InFlight { to: ends.to, event, block, id, path: ends.path(driver), number }))
 }
+
+/// How many copies were started.
+static COPIES: AtomicU64 = AtomicU64::new(0);
 
 /// How a wait ended that did not end well.
 #[derive(Clone, Copy, Debug)]

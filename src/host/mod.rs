@@ -19,6 +19,8 @@ use crate::error::{Cause, Error};
 use crate::head::Side;
 use crate::kind::Kind;
 use crate::mapping::{HUGE_PAGE, Mapping};
+use crate::observe::event::{Origin, What};
+use crate::observe::live::{self, Span, Subject};
 use crate::{caffe_mode, cuda, settings, stats};
 use pool::Source;
 
@@ -41,6 +43,19 @@ pub struct Block {
     pub owned: bool,
     /// Whether it is page-locked.
     pub pinned: bool,
+}
+
+/// A block that nobody knows yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Its first byte.
+    pub address: NonNull<c_void>,
+    /// Its size: what was asked for, or for a page-locked one up to an eighth more.
+    pub room: usize,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Whether it is known to hold zeros; otherwise its contents are undefined.
+    pub holds_zeros: bool,
 }
 
 /// What blocks without bytes point to. Nobody owns it, so nobody frees it.
@@ -79,26 +94,51 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
         return Ok(Block { address: NOTHING.address(), owned: false, pinned: false });
     }
     check_size(bytes, Side::Host)?;
+    let span = live::begin();
     stats::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
     if let (true, Some(limit)) = (request.pinned, settings::host_limit()) {
         // One of those that lie idle may serve.
         fit_under(limit.saturating_add(bytes as u64));
     }
     if request.pinned {
-        if let Some(address) = pinned::allocate(request) {
-            return Ok(Block { address, owned: true, pinned: true });
+        if let Some(found) = pinned::allocate(request) {
+            // SAFETY: nobody else knows it yet.
+            return Ok(unsafe { ready(found, request, true, span) });
         }
     }
     match pageable(bytes, zeroed) {
-        Ok(address) => {
-            stats::added(address, bytes);
-            Ok(Block { address, owned: true, pinned: false })
+        Ok(found) => {
+            stats::added(found.address, bytes);
+            // SAFETY: nobody else knows it yet.
+            Ok(unsafe { ready(found, request, false, span) })
         }
         Err(cause) => {
             stats::withdraw(bytes);
             Err(out_of_memory(bytes, cause))
         }
     }
+}
+
+/// A block that was found since `span` began, with the contents that are asked for.
+///
+/// # Safety
+/// It has as many writable bytes as are asked for, and nobody else knows it.
+#[inline]
+unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Block {
+    let Request { bytes, zeroed, holder, .. } = request;
+    let Found { address, room, origin, holds_zeros } = found;
+    let subject = Subject { object: holder, bytes };
+    let kind = if pinned { Kind::Pinned } else { Kind::Pageable };
+    span.end(subject, || What::Allocated { kind, bytes: room as u64, block: address.addr().get() as u64, origin });
+    if zeroed {
+        let span = live::begin();
+        if !holds_zeros {
+            // SAFETY: the caller guarantees it.
+            unsafe { fill(address, bytes) };
+        }
+        span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
+    }
+    Block { address, owned: true, pinned }
 }
 
 /// Makes room for fresh memory where idle blocks take more than they may beside it.
@@ -134,7 +174,11 @@ pub fn allocate_briefly(bytes: usize, zeroed: bool) -> Option<(NonNull<c_void>, 
     if settings::host_limit().is_some() {
         return None;
     }
-    let address = pageable(bytes, zeroed).ok()?;
+    let Found { address, holds_zeros, .. } = pageable(bytes, zeroed).ok()?;
+    if zeroed && !holds_zeros {
+        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
+        unsafe { fill(address, bytes) };
+    }
     stats::added(address, bytes);
     Some((address, true))
 }
@@ -247,8 +291,9 @@ pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
     Ok(())
 }
 
+/// A pageable block, with zeros at no cost if `zeroed`, where that can be.
 #[inline]
-fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
+fn pageable(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     if bytes > recent::LARGEST {
         return large(bytes, zeroed);
     }
@@ -256,11 +301,7 @@ fn pageable(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
     if settings::host_limit().is_some() || (bytes > BRIEF && is_beyond_a_boundary(address, bytes)) {
         make_room(bytes);
     }
-    if zeroed {
-        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
-        unsafe { fill(address, bytes) };
-    }
-    Ok(address)
+    Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: false })
 }
 
 /// Whether a block ends in another 64 KiB than it begins in: so do as many of the small blocks as there are 64 KiB of them.
@@ -270,33 +311,27 @@ fn is_beyond_a_boundary(address: NonNull<c_void>, bytes: usize) -> bool {
 
 /// A block that is worth looking for among the idle ones.
 #[inline(never)]
-fn large(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
+fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     let Some(source) = pool::take(bytes, zeroed) else {
         make_room(bytes);
-        return fresh(bytes, zeroed);
+        return fresh(bytes);
     };
     let address = match source {
         Source::Malloc(address) => address,
         Source::Mapped(mapping) => records::keep(mapping).ok_or(Cause::Bookkeeping)?,
     };
-    if zeroed {
-        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
-        unsafe { fill(address, bytes) };
-    }
-    Ok(address)
+    Ok(Found { address, room: bytes, origin: Origin::Pool, holds_zeros: false })
 }
 
-fn fresh(bytes: usize, zeroed: bool) -> Result<NonNull<c_void>, Cause> {
-    if bytes >= MAPPED_FROM && !settings::malloc_only() {
+fn fresh(bytes: usize) -> Result<Found, Cause> {
+    let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
+    let address = if is_mapped {
         let mapping = Mapping::of(bytes).ok_or(Cause::System)?;
-        return records::keep(mapping).ok_or(Cause::Bookkeeping);
-    }
-    let address = aligned(bytes).ok_or(Cause::System)?;
-    if zeroed {
-        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
-        unsafe { fill(address, bytes) };
-    }
-    Ok(address)
+        records::keep(mapping).ok_or(Cause::Bookkeeping)?
+    } else {
+        aligned(bytes).ok_or(Cause::System)?
+    };
+    Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: is_mapped })
 }
 
 /// # Safety

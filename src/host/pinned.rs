@@ -1,15 +1,18 @@
 //! Page-locked host blocks. Where there can be none, a block is pageable instead: that is no error, but it is said once.
-#![expect(unsafe_code, reason = "the driver's memory is filled and freed")]
+#![expect(unsafe_code, reason = "the driver's memory is freed")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use super::Request;
+use super::{Found, Request};
 use crate::cuda::blocks::{self, Freed};
 use crate::cuda::{self, context};
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::head::Side;
+use crate::kind::Kind;
+use crate::observe::event::What;
+use crate::observe::live::{self, NOTHING};
 use crate::stats;
 use crate::text::{Text, to_stderr};
 
@@ -19,19 +22,15 @@ static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// A page-locked block for an object, if the driver gives one.
 #[cold]
-pub fn allocate(request: Request) -> Option<NonNull<c_void>> {
-    let Request { bytes, zeroed, holder, .. } = request;
-    let address = or_pageable(bytes, || {
+pub fn allocate(request: Request) -> Option<Found> {
+    let Request { bytes, holder, .. } = request;
+    let block = or_pageable(bytes, || {
         let driver = cuda::driver()?;
         let request = blocks::Request { side: Side::Host, bytes, holder, unsettled: false };
         context::for_new_block(driver, |within| blocks::allocate(driver, within, request))
     });
-    let blocks::Block { address, holds_zeros, .. } = address?;
-    if zeroed && !holds_zeros {
-        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
-        unsafe { address.cast::<u8>().write_bytes(0, bytes) };
-    }
-    Some(address)
+    let blocks::Block { address, room, origin, holds_zeros, .. } = block?;
+    Some(Found { address, room, origin, holds_zeros })
 }
 
 /// Gives back a page-locked block of an object. In a forked child and at exit it stays.
@@ -82,6 +81,9 @@ fn or_pageable<T>(bytes: usize, allocate: impl FnOnce() -> Result<T, Error>) -> 
         Err(why) => {
             if cuda::is_out_of_memory(why) {
                 REFUSED_FROM.fetch_min(bytes, Relaxed);
+            }
+            if let Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. } = why {
+                live::tell(NOTHING, || What::TurnedAway { kind: Kind::Pinned, bytes: bytes as u64 });
             }
             say_once(why);
             None

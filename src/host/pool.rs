@@ -16,6 +16,8 @@ use crate::budget::{self, Peak};
 use crate::idle::{self, Idle, Store, Turn};
 use crate::kind::Kind;
 use crate::mapping::{Mapping, VERY_LARGE};
+use crate::observe::event::What;
+use crate::observe::live::{self, NOTHING};
 use crate::settings;
 use crate::spread::spread;
 use crate::sync::{Lock, this_thread};
@@ -100,9 +102,11 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         return false;
     }
     // One that is larger than everything may be together would drive out all others first.
-    let Some(room) = room(source, bytes).filter(|&room| room as u64 <= budget::host(Kind::Pageable)) else {
+    let Some(room) = room(source, bytes) else { return false };
+    if room as u64 > budget::host(Kind::Pageable) {
+        turned_away(room);
         return false;
-    };
+    }
     let idle = Idle::new(room, source);
     if !POOL[own_shard()].with(|store| store.keep(idle)) {
         return false;
@@ -162,7 +166,17 @@ fn return_to_system() {
 
 /// Gives back what lies idle beyond the budget.
 pub fn reduce() {
-    reduce_to(budget::host(Kind::Pageable));
+    let budget = budget::host(Kind::Pageable);
+    while idle() > budget {
+        let Some(idle) = take_oldest(|_| true) else { return };
+        turned_away(idle.bytes);
+        give_back(idle.block);
+    }
+}
+
+/// Tells that the budget had no room for a block.
+fn turned_away(bytes: usize) {
+    live::tell(NOTHING, || What::TurnedAway { kind: Kind::Pageable, bytes: bytes as u64 });
 }
 
 /// How many bytes lie idle.

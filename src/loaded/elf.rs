@@ -30,6 +30,9 @@ const SHN_UNDEF: u16 = 0;
 const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 
+/// Words of a GNU hash table before its Bloom filter.
+const HEADER: usize = 4;
+
 /// An object's dynamic symbols.
 pub struct Symbols<'o> {
     base: usize,
@@ -74,7 +77,6 @@ impl<'o> Symbols<'o> {
 
     /// Where the function or variable of that name is, if the object exports one.
     pub fn find(&self, name: &CStr) -> Option<NonNull<c_void>> {
-        const HEADER: usize = 4;
         let [buckets, first, words, shift] = [0, 1, 2, 3].map(|index| self.hash_word(index));
         let (buckets, first, words) = (buckets as usize, first as usize, words as usize);
         if buckets == 0 || words == 0 {
@@ -108,6 +110,32 @@ impl<'o> Symbols<'o> {
         }
     }
 
+    /// The exported function that has the instruction at `address`.
+    pub fn function_at(&self, address: usize) -> Option<&'o CStr> {
+        self.exported().find_map(|index| {
+            // SAFETY: the hash table leads to symbols that are there.
+            let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
+            let begin = self.base.wrapping_add(symbol.st_value as usize);
+            let has_it = symbol.st_info & 0xf == STT_FUNC
+                && symbol.st_shndx != SHN_UNDEF
+                && address.wrapping_sub(begin) < symbol.st_size as usize;
+            has_it.then(|| self.name(&symbol))
+        })
+    }
+
+    /// The places of all symbols that the hash table has: the exported ones, from the first to the end of the last chain.
+    fn exported(&self) -> std::ops::Range<usize> {
+        let [buckets, first, words] = [0, 1, 2].map(|index| self.hash_word(index) as usize);
+        let begin = HEADER + 2 * words;
+        let last = (0..buckets).map(|bucket| self.hash_word(begin + bucket) as usize).max().unwrap_or(0);
+        if last < first {
+            return 0..0;
+        }
+        let chains = begin + buckets;
+        let ends = |index: &usize| self.hash_word(chains + index - first) & 1 == 1;
+        first..(last..).find(ends).map_or(last, |end| end + 1)
+    }
+
     fn hash_word(&self, index: usize) -> u32 {
         // SAFETY: `find` asks only for words that the table's own header says are there; `of` was promised the rest.
         unsafe { read(self.hash, index) }
@@ -117,15 +145,19 @@ impl<'o> Symbols<'o> {
     fn symbol_if(&self, index: usize, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the hash table's chains lead to symbols that are there.
         let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
-        let own = with_exposed_provenance::<c_char>(self.names + symbol.st_name as usize);
-        // SAFETY: names are NUL-terminated strings in the object's table of them.
-        let own = unsafe { CStr::from_ptr(own) };
+        let own = self.name(&symbol);
         let kind = symbol.st_info & 0xf;
         let defined = symbol.st_shndx != SHN_UNDEF && (kind == STT_FUNC || kind == STT_OBJECT);
         if own != name || !defined {
             return None;
         }
         NonNull::new(std::ptr::with_exposed_provenance_mut(self.base.wrapping_add(symbol.st_value as usize)))
+    }
+
+    fn name(&self, symbol: &Elf64_Sym) -> &'o CStr {
+        let name = with_exposed_provenance::<c_char>(self.names + symbol.st_name as usize);
+        // SAFETY: names are NUL-terminated strings in the object's table of them.
+        unsafe { CStr::from_ptr(name) }
     }
 }
 

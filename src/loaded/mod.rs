@@ -45,9 +45,25 @@ impl<'w> Object<'w> {
     /// What it exports, if that can be looked up.
     pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
         // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
-        let headers = unsafe { std::slice::from_raw_parts(self.info.dlpi_phdr, self.info.dlpi_phnum.into()) };
-        // SAFETY: likewise.
-        unsafe { elf::Symbols::of(headers, self.info.dlpi_addr as usize) }
+        unsafe { elf::Symbols::of(self.headers(), self.base()) }
+    }
+
+    /// Where it is mapped: what addresses in its file are counted from.
+    pub fn base(&self) -> usize {
+        self.info.dlpi_addr as usize
+    }
+
+    /// Whether `address` is in it.
+    pub fn contains(&self, address: usize) -> bool {
+        self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD).any(|segment| {
+            let begin = self.base().wrapping_add(segment.p_vaddr as usize);
+            address.wrapping_sub(begin) < segment.p_memsz as usize
+        })
+    }
+
+    fn headers(&self) -> &'w [libc::Elf64_Phdr] {
+        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        unsafe { std::slice::from_raw_parts(self.info.dlpi_phdr, self.info.dlpi_phnum.into()) }
     }
 
     /// How many objects the process has loaded so far.
@@ -83,14 +99,18 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
         let info = unsafe { &*info };
         visit(&Object { info }).is_break().into()
     }
-    watch_forks();
-    if !may_walk() {
-        return;
-    }
-    unforked(|| {
+    walk(|| {
         // SAFETY: the visitor takes what it is given here, and is done when this returns.
         unsafe { libc::dl_iterate_phdr(Some(visitor::<F>), (&raw mut visit).cast()) };
     });
+}
+
+/// Does what walks the list by itself, such as to unwind the stack, unless it cannot be walked in this process any more.
+pub fn walk(walk: impl FnOnce()) {
+    watch_forks();
+    if may_walk() {
+        unforked(walk);
+    }
 }
 
 /// How many threads are in a walk, and `FORK` while one is inside fork, which keeps the others out.

@@ -208,7 +208,7 @@ impl Cause {
     pub fn access(self) -> Option<Access> {
         match self {
             Cause::Access(access) => Some(access),
-            Cause::Eviction => None,
+            Cause::Eviction | Cause::Stream => None,
         }
     }
 }

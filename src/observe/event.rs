@@ -208,6 +208,8 @@ pub enum Cause {
     Access(Access),
     /// The other side was given back to make room.
     Eviction,
+    /// A caller asked for a copy on a stream, and it was waited for: the driver gave nothing to know its end by.
+    Stream,
 }
 
 /// What contents are compared with.

@@ -5,3 +5,6 @@
 pub mod account;
 pub mod event;
 pub mod ledger;
+pub mod live;
+pub mod site;
+pub mod switch;

@@ -117,6 +117,11 @@ pub fn register_from() -> usize {
     least(&REGISTER_FROM, 4 << 20)
 }
 
+/// Whether what memory does is accounted for: off, on, or with every access to an object counted.
+pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses"]);
+/// Whether host contents are compared, to learn which copies and fills changed nothing: off, on.
+pub static COMPARE: Choice = Choice::new(c"SYNCEDMEM_COMPARE", &["off", "on"]);
+
 /// How long a block may lie idle.
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
 

@@ -10,7 +10,11 @@ use super::word::Word;
 use super::{MARKED, Outcome, Owned, SyncedMemory, TABLE, fast_path, reclaim, refused, watch_forks};
 use crate::device::{self, Ends};
 use crate::error::Error;
-use crate::head::{Access, Contents, Head, Side};
+use crate::head::{Access, Contents, Head, Side, Step};
+use crate::kind::Kind;
+use crate::observe::event::{Cause, Origin, What};
+use crate::observe::live;
+use crate::observe::switch::{self, ACCESSES};
 use crate::sync::Ordering;
 use crate::{cuda, host, settings};
 
@@ -22,9 +26,20 @@ impl SyncedMemory {
             self.look(side)?;
         }
         match self.ready(access, side) {
-            Some(address) => Ok(address),
+            Some(address) => {
+                if switch::has(ACCESSES) {
+                    self.tell_access(access, side, true);
+                }
+                Ok(address)
+            }
             None => self.prepare(access, side),
         }
+    }
+
+    /// Tells of an access that the object is about to serve, or has just served.
+    #[cold]
+    fn tell_access(&self, access: Access, side: Side, ready: bool) {
+        live::tell(self.subject(), || What::Accessed { side, access, ready });
     }
 
     /// The address of `side`'s data if nothing need be done for `access`: one load, one compare, no lock.
@@ -50,20 +65,32 @@ impl SyncedMemory {
         }
         watch_forks::<()>().map_err(refused)?;
         host::settle();
+        switch::settle();
         let bytes = self.size.load(Ordering::Relaxed);
         // Asked before anything is held: it may be Caffe's own code that answers.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
         if side == Side::Host && bytes <= host::BRIEF && !pinned {
             if let Some(address) = TABLE.briefly(self.address(), || self.first_touch(access)).flatten() {
+                if !switch::off() {
+                    self.tell_first_touch(access, address);
+                }
                 return Ok(address.as_ptr());
             }
         }
         let claim = self.claim(Patience::Wait, |is_known| self.ready_under_lock(access, side, is_known));
         let mut claim = match claim {
             Ok(claim) => claim,
-            Err(NoClaim::Unneeded(address)) => return Ok(address),
+            Err(NoClaim::Unneeded(address)) => {
+                if switch::has(ACCESSES) {
+                    self.tell_access(access, side, true);
+                }
+                return Ok(address);
+            }
             Err(why) => return Err(refused(why)),
         };
+        if !switch::off() {
+            self.tell_access(access, side, false);
+        }
         let now = self.now()?;
         let goes_on = side == Side::Device && access != Access::Read && now.head().is_current(side);
         if !goes_on || claim.in_flight.is_some_and(|copy| copy.to == Side::Host) {
@@ -104,17 +131,32 @@ impl SyncedMemory {
         Some(address)
     }
 
+    /// Tells what `first_touch` did, under a lock that nothing could be told under.
+    #[cold]
+    fn tell_first_touch(&self, access: Access, address: NonNull<c_void>) {
+        let (side, subject) = (Side::Host, self.subject());
+        let bytes = subject.bytes as u64;
+        self.tell_access(access, side, false);
+        if bytes > 0 {
+            let (kind, block, origin) = (Kind::Pageable, address.addr().get() as u64, Origin::Fresh);
+            live::tell(subject, || What::Allocated { kind, bytes, block, origin });
+            if access != Access::Overwrite {
+                live::tell(subject, || What::Filled { side, bytes });
+            }
+        }
+    }
+
     /// Allocates, fills and copies as `access` to `side` needs, for an object that is as `now` says, and returns what
     /// it is to look like. On an error nothing has changed.
     #[inline]
     fn prepared(&self, now: Outcome, access: Access, side: Side, pinned: bool) -> Result<Outcome, Error> {
         let step = now.head().on(access, side);
         if side == Side::Device {
-            return self.prepared_on_device(now, step.contents, step.head);
+            return self.prepared_on_device(now, step, access);
         }
         let next = now.with_head(step.head);
         if step.contents == Contents::Copy {
-            return self.copied_to_host(now, next, pinned);
+            return self.copied_to_host(now, next, pinned, access);
         }
         if step.contents == Contents::Current || (step.contents == Contents::Undefined && now.host.is_some()) {
             return Ok(next);
@@ -123,13 +165,13 @@ impl SyncedMemory {
     }
 
     #[cold]
-    fn copied_to_host(&self, now: Outcome, next: Outcome, pinned: bool) -> Result<Outcome, Error> {
+    fn copied_to_host(&self, now: Outcome, next: Outcome, pinned: bool, access: Access) -> Result<Outcome, Error> {
         let driver = cuda::driver()?;
         let bytes = self.size.load(Ordering::Relaxed);
         let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
         if let (Some(device), Some(host), 1..) = (now.device, next.host, bytes) {
             // SAFETY: both blocks are of the object's size: its own, or its caller's who says so.
-            let copied = unsafe { device::copy(driver, self.ends(next, device, host, Side::Host), bytes) };
+            let copied = unsafe { self.copy(driver, next, (device, host), Side::Host, Cause::Access(access)) };
             if let Err(error) = copied {
                 // SAFETY: nobody knows it yet.
                 unsafe { new.free() };
@@ -177,17 +219,17 @@ impl SyncedMemory {
     }
 
     #[cold]
-    fn prepared_on_device(&self, now: Outcome, contents: Contents, head: Head) -> Result<Outcome, Error> {
+    fn prepared_on_device(&self, now: Outcome, step: Step, access: Access) -> Result<Outcome, Error> {
         let driver = cuda::driver()?;
         let bytes = self.size.load(Ordering::Relaxed);
-        let next = now.with_head(head);
+        let (next, contents) = (now.with_head(step.head), step.contents);
         if contents == Contents::Current {
             return Ok(next);
         }
         let (next, new) = self.with_device_block(driver, next, contents)?;
         if let (Contents::Copy, Some(device), Some(host), 1..) = (contents, next.device, now.host, bytes) {
             // SAFETY: both blocks are of the object's size: its own, or its caller's who says so.
-            let copied = unsafe { device::copy(driver, self.ends(next, device, host, Side::Device), bytes) };
+            let copied = unsafe { self.copy(driver, next, (device, host), Side::Device, Cause::Access(access)) };
             if let Err(error) = copied {
                 // SAFETY: nobody knows it yet.
                 unsafe { new.free() };
@@ -226,6 +268,26 @@ impl SyncedMemory {
         let word = outcome.word.with_device(true, Some(block.ordinal));
         let next = Outcome { device: Some(block.address), word, ..outcome };
         Ok((next, Owned { device: Some((block.address, self.address())), ..Owned::default() }))
+    }
+
+    /// Copies the newest data to the side `to`, for an object as `outcome` says, whose blocks those are.
+    ///
+    /// # Safety
+    /// Both blocks are good for the object's size, which is not 0.
+    pub(super) unsafe fn copy(
+        &self,
+        driver: &cuda::driver::Driver,
+        outcome: Outcome,
+        (device, host): (NonNull<c_void>, NonNull<c_void>),
+        to: Side,
+        cause: Cause,
+    ) -> Result<(), Error> {
+        let subject = self.subject();
+        let span = live::begin();
+        // SAFETY: the caller guarantees it.
+        let path = unsafe { device::copy(driver, self.ends(outcome, device, host, to), subject.bytes) }?;
+        span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
+        Ok(())
     }
 
     #[inline]

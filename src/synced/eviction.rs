@@ -14,9 +14,11 @@ use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::cuda::blocks::{self, Record};
 use crate::cuda::context::{Context, Within};
 use crate::cuda::driver::Driver;
-use crate::device::{self, transfer::Trouble};
+use crate::device::transfer::Trouble;
 use crate::head::{Contents, Head, Side};
 use crate::host::registration;
+use crate::observe::event::{Cause, What};
+use crate::observe::live;
 use crate::settings;
 use crate::sync::Ordering;
 
@@ -83,6 +85,10 @@ impl SyncedMemory {
         };
         let bytes = object.size.load(Ordering::Relaxed);
         let is_evicted = claim.publish(is_unused, || object.identity());
+        if is_evicted {
+            let (side, newest) = (round.side, how == Eviction::Always);
+            live::tell(object.subject(), || What::Evicted { side, bytes: bytes as u64, newest });
+        }
         let unwanted = if is_evicted { old } else { new };
         // SAFETY: the object no longer refers to it, or never did; nobody has an access open, and what ran on the device
         // before is done.
@@ -93,8 +99,10 @@ impl SyncedMemory {
     /// Sees to it that nothing is in flight, without waiting for it.
     fn settle(&self, claim: &mut Claim<'_>, round: &Round<'_>) -> Option<()> {
         let Some(copy) = claim.in_flight else { return Some(()) };
+        let span = live::begin();
         match copy.is_done(round.driver) {
             Ok(true) => {
+                self.tell_completed(span, copy);
                 let head = self.completed(claim, copy).ok()?;
                 self.set_head(claim, head);
                 Some(())
@@ -163,9 +171,8 @@ impl SyncedMemory {
             }
         }?;
         let (device, host) = (full.device?, full.host?);
-        let bytes = self.size.load(Ordering::Relaxed);
         // SAFETY: both blocks are the object's own, and of its size.
-        let copied = unsafe { device::copy(round.driver, self.ends(full, device, host, to), bytes) };
+        let copied = unsafe { self.copy(round.driver, full, (device, host), to, Cause::Eviction) };
         if copied.is_err() {
             // SAFETY: nobody knows it yet.
             unsafe { new.free() };

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::table::NoClaim;
 use super::{MARKED, TABLE, fast_path};
 use crate::device::ring;
+use crate::observe::live;
 use crate::sync::forking;
 use crate::{ageing, calls, cuda, given_back, host};
 
@@ -28,7 +29,7 @@ pub fn watch<T>() -> Result<(), NoClaim<T>> {
 }
 
 /// Takes every lock, in this order: the table's shards, the marks of what may be evicted, what was given back, what is
-/// known of host blocks, the rings of copies, what is kept of the driver's, and who keeps idle blocks.
+/// known of host blocks, the rings of copies, what is kept of the driver's, who keeps idle blocks, and the ledger.
 ///
 /// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
 extern "C" fn prepare() {
@@ -40,6 +41,7 @@ extern "C" fn prepare() {
         ring::acquire();
         cuda::acquire();
         ageing::acquire();
+        live::acquire();
         forking::begin();
     }
 }
@@ -53,6 +55,7 @@ extern "C" fn child() {
         TABLE.forget();
         MARKED.forget_evictions();
         calls::forget();
+        live::begin_anew();
         ageing::forget();
         if cuda::is_lost_in_child() {
             fast_path::lose_device();
@@ -66,6 +69,7 @@ fn release() -> bool {
     let held = forking::is_this_thread();
     if held {
         forking::end();
+        live::release();
         ageing::release();
         cuda::release();
         ring::release();

@@ -28,6 +28,8 @@ use std::ptr::NonNull;
 use crate::device::transfer::InFlight;
 use crate::error::{Cause, Error};
 use crate::head::{Head, Side};
+use crate::observe::live::{self, Subject};
+use crate::observe::switch;
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
 use crate::{cuda, device, host, settings};
 use evictable::{Registry, Use};
@@ -80,6 +82,8 @@ impl SyncedMemory {
         MARKED.purge(storage.addr().get());
         // SAFETY: the caller guarantees it.
         unsafe { Self::construct_fresh(storage, bytes) };
+        switch::settle();
+        live::made(Subject { object: storage.addr().get(), bytes });
     }
 
     /// Whether nothing can be left of an earlier object at this address.
@@ -133,6 +137,7 @@ impl SyncedMemory {
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: nobody uses its pointers any more, says the caller.
         unsafe { owned.free() };
+        live::ended(self.address());
         Ok(())
     }
 
@@ -143,7 +148,9 @@ impl SyncedMemory {
         if identity != self.identity() || word.is_untouched() {
             copy.abandon();
         } else if let Some(driver) = cuda::driver_in_use() {
+            let span = live::begin();
             copy.finish_at_last(driver);
+            self.tell_completed(span, copy);
         }
     }
 
@@ -172,6 +179,12 @@ impl SyncedMemory {
 
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
+    }
+
+    /// The object, for events about it.
+    #[inline]
+    fn subject(&self) -> Subject {
+        Subject { object: self.address(), bytes: self.size.load(Ordering::Relaxed) }
     }
 
     fn identity(&self) -> Identity {
@@ -326,6 +339,9 @@ impl Owned {
     /// Nobody refers to them any more, and nothing that is in flight needs them.
     #[inline]
     unsafe fn free(self) {
+        if !switch::off() {
+            self.tell();
+        }
         if let Some(block) = self.host {
             // SAFETY: the caller guarantees it.
             unsafe { host::free(block) };
@@ -336,6 +352,16 @@ impl Owned {
         if let Some((address, holder)) = self.device {
             // SAFETY: the caller guarantees it.
             unsafe { device::free(address, holder) };
+        }
+    }
+
+    #[cold]
+    fn tell(&self) {
+        if let Some(block) = &self.host {
+            live::freed(block.holder, Side::Host);
+        }
+        if let Some((_, holder)) = self.device {
+            live::freed(holder, Side::Device);
         }
     }
 }

@@ -18,6 +18,8 @@ use crate::error::{Cause, Error};
 use crate::given_back::{self, GivenBack};
 use crate::head::Side;
 use crate::kind::Kind;
+use crate::observe::event::What;
+use crate::observe::live::{self, NOTHING};
 use crate::{cuda, pools};
 
 /// Makes room for the allocation that failed with `error`, and tries it again each time there is some more. If there is
@@ -25,7 +27,7 @@ use crate::{cuda, pools};
 #[cold]
 #[inline(never)]
 pub fn make_room<T>(error: Error, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
-    let Some(want) = Want::of(error) else { return Err(error) };
+    let Some(want) = Want::of(error) else { return refused(error) };
     let mut given = GivenBack { idle: want.give_back_idle(), is_any_marked: !MARKED.is_empty(), ..Default::default() };
     if given.idle > Some(0) {
         if let Ok(block) = allocate() {
@@ -36,6 +38,14 @@ pub fn make_room<T>(error: Error, allocate: impl Fn() -> Result<T, Error>) -> Re
         return Ok(block);
     }
     given_back::keep(error, given);
+    refused(error)
+}
+
+/// Tells that there is no memory at last.
+fn refused<T>(error: Error) -> Result<T, Error> {
+    if let Error::OutOfMemory { side, asked, .. } = error {
+        live::tell(NOTHING, || What::Failed { side, bytes: asked as u64 });
+    }
     Err(error)
 }
 

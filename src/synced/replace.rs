@@ -9,6 +9,8 @@ use super::word::Word;
 use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::error::Error;
 use crate::head::{Head, Side};
+use crate::observe::event::What;
+use crate::observe::live;
 use crate::sync::Ordering;
 use crate::{cuda, host};
 
@@ -45,6 +47,7 @@ impl SyncedMemory {
         let now = self.now()?;
         // The other side's flags of an untouched object are not to be trusted.
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
+        live::tell(self.subject(), || What::Lent { side });
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side) };
         Ok(())
@@ -68,6 +71,7 @@ impl SyncedMemory {
         self.finish(&mut claim)?;
         let now = self.now()?;
         let next = now.with_head(now.head().on_release(side).ok_or(refusal)?).without(side);
+        live::tell(self.subject(), || What::Released { side });
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side) };
         Ok(())
@@ -114,6 +118,7 @@ impl SyncedMemory {
             self.word.store(word.0, Ordering::Relaxed);
         };
         claim.publish(larger, || self.identity());
+        live::tell(self.subject(), || What::Resized { bytes: bytes as u64 });
         // SAFETY: the object no longer refers to them, nor does the caller.
         unsafe { old.free() };
         Ok(())

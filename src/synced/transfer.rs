@@ -6,10 +6,14 @@ use std::ffi::c_void;
 use super::evictable::Use;
 use super::table::{NoClaim, Patience};
 use super::{Claim, SyncedMemory, refused};
+use crate::cuda::driver::Driver;
 use crate::cuda::{blocks, streams};
+use crate::device::Ends;
 use crate::device::transfer::{self, InFlight, Started, Trouble};
 use crate::error::Error;
 use crate::head::{Contents, Head, Side};
+use crate::observe::event::{Cause, What};
+use crate::observe::live::{self, Span};
 use crate::sync::Ordering;
 use crate::{cuda, host};
 
@@ -28,11 +32,11 @@ impl SyncedMemory {
         let now = self.now()?;
         let next = now.with_head(may_push(now.head())?);
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
-        if let (Some(device), Some(host), bytes @ 1..) = (next.device, next.host, self.size.load(Ordering::Relaxed)) {
+        if let (Some(device), Some(host), 1..) = (next.device, next.host, self.size.load(Ordering::Relaxed)) {
             // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while
             // the claim, and then its parked entry, says that it is in flight. The stream is the caller's.
-            match unsafe { transfer::start(driver, self.ends(next, device, host, Side::Device), bytes, stream) } {
-                Ok(started) => claim.in_flight = started.in_flight(),
+            match unsafe { self.start(driver, self.ends(next, device, host, Side::Device), stream) } {
+                Ok(started) => claim.in_flight = started,
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
                     unsafe { new.free() };
@@ -67,8 +71,8 @@ impl SyncedMemory {
         let mut head = Head::Synced;
         if let (Some(device), Some(host), 1..) = (next.device, next.host, bytes) {
             // SAFETY: as for a push.
-            match unsafe { transfer::start(driver, self.ends(next, device, host, Side::Host), bytes, stream) } {
-                Ok(started) => claim.in_flight = started.in_flight(),
+            match unsafe { self.start(driver, self.ends(next, device, host, Side::Host), stream) } {
+                Ok(started) => claim.in_flight = started,
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
                     unsafe { new.free() };
@@ -81,6 +85,27 @@ impl SyncedMemory {
         }
         self.publish(claim, next.with_head(head), Use::None);
         Ok(())
+    }
+
+    /// Starts a copy of the object's size, and tells of it. `None`: it is done already.
+    ///
+    /// # Safety
+    /// As for [`transfer::start`].
+    unsafe fn start(&self, driver: &Driver, ends: Ends, stream: *mut c_void) -> Result<Option<InFlight>, Error> {
+        let (subject, to) = (self.subject(), ends.to);
+        let bytes = subject.bytes as u64;
+        let span = live::begin();
+        // SAFETY: the caller guarantees it.
+        match unsafe { transfer::start(driver, ends, subject.bytes, stream) }? {
+            Started::InFlight(copy) => {
+                span.end(subject, || What::Started { to, bytes, path: copy.path, copy: copy.number });
+                Ok(Some(copy))
+            }
+            Started::Done(path) => {
+                span.end(subject, || What::Copied { to, bytes, path, cause: Cause::Stream });
+                Ok(None)
+            }
+        }
     }
 
     /// Declares that the work that `stream` has now may be using the object's blocks, which then are not handed to another
@@ -127,9 +152,11 @@ impl SyncedMemory {
             Err(why) => return Err(refused(why)),
         };
         let Some(copy) = claim.in_flight else { return Ok(true) };
+        let span = live::begin();
         match copy.is_done(cuda::driver()?) {
             Ok(false) => Ok(false),
             Ok(true) => {
+                self.tell_completed(span, copy);
                 let head = self.completed(&mut claim, copy)?;
                 let now = self.now()?.with_head(head);
                 self.publish(claim, now, Use::None);
@@ -150,14 +177,21 @@ impl SyncedMemory {
             }
             answer => answer?,
         };
+        let span = live::begin();
         match copy.finish(driver) {
             Ok(()) => {
+                self.tell_completed(span, copy);
                 let head = self.completed(claim, copy)?;
                 self.set_head(claim, head);
                 Ok(())
             }
             Err(trouble) => Err(self.failed(claim, copy, trouble)),
         }
+    }
+
+    /// Tells that a copy is known to be done, and that it was waited for since `span` began.
+    pub(super) fn tell_completed(&self, span: Span, copy: InFlight) {
+        span.end(self.subject(), || What::Completed { to: copy.to, copy: copy.number });
     }
 
     /// The head now that a copy has come to its end.
@@ -210,13 +244,4 @@ impl SyncedMemory {
 
 fn may_push(head: Head) -> Result<Head, Error> {
     head.on_push().ok_or(Error::NotAtCpu { head })
-}
-
-impl Started {
-    fn in_flight(self) -> Option<InFlight> {
-        match self {
-            Started::InFlight(copy) => Some(copy),
-            Started::Done => None,
-        }
-    }
 }

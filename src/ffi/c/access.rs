@@ -58,6 +58,7 @@ pub unsafe fn with(
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { self::data("syncedmem_cpu_data", mem, Access::Read, Side::Host, data.cast()) }
@@ -71,6 +72,7 @@ pub unsafe extern "C" fn syncedmem_cpu_data(mem: *mut syncedmem_t, data: *mut *c
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
     mem: *mut syncedmem_t,
     data: *mut *mut c_void,
@@ -88,6 +90,7 @@ pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
     mem: *mut syncedmem_t,
     data: *mut *mut c_void,
@@ -105,6 +108,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_gpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { self::data("syncedmem_gpu_data", mem, Access::Read, Side::Device, data.cast()) }
@@ -118,6 +122,7 @@ pub unsafe extern "C" fn syncedmem_gpu_data(mem: *mut syncedmem_t, data: *mut *c
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
     mem: *mut syncedmem_t,
     data: *mut *mut c_void,
@@ -134,6 +139,7 @@ pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
     mem: *mut syncedmem_t,
     data: *mut *mut c_void,
@@ -154,6 +160,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
 /// `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object
 /// refers to it. The pointer to an owned host block is not used any more.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it, of `data` and of the old block's pointer.
     let set = |object: &SyncedMemory| unsafe { object.set_cpu_data(data) };
@@ -170,6 +177,7 @@ pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mu
 /// `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it.
 /// The pointer to an owned device block is not used any more.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it, of `data` and of the old block's pointer.
     let set = |object: &SyncedMemory| unsafe { object.set_gpu_data(data) };
@@ -186,6 +194,7 @@ pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mu
 /// # Safety
 /// `mem` is NULL or a handle; pointers to its host data are not used any more.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it, of the old block's pointer.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Host) };
@@ -200,6 +209,7 @@ pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedm
 /// # Safety
 /// `mem` is NULL or a handle; pointers to its device data are not used any more.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_gpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it, of the old block's pointer.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Device) };

@@ -64,6 +64,7 @@ impl From<crate::head::Head> for syncedmem_head_t {
 /// # Safety
 /// `mem` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem_t) -> syncedmem_status_t {
     call("syncedmem_create", || {
         // SAFETY: the caller guarantees it.
@@ -86,6 +87,7 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
 /// # Safety
 /// `mem` is NULL or came from `syncedmem_create`; nobody uses it or its pointers any more.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
     call("syncedmem_destroy", || {
         if mem.is_null() {
@@ -114,6 +116,7 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
 /// # Safety
 /// `storage` is NULL or writable for `storage_bytes`, and stays where it is; `mem` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_construct(
     storage: *mut c_void,
     storage_bytes: usize,
@@ -151,6 +154,7 @@ pub unsafe extern "C" fn syncedmem_construct(
 /// # Safety
 /// `mem` is NULL or a handle whose storage is still there; nobody uses it or its pointers any more.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_status_t {
     call("syncedmem_destruct", || {
         // SAFETY: the caller guarantees it.
@@ -167,6 +171,7 @@ pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_
 /// # Safety
 /// `mem` is NULL or a handle; `head` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut syncedmem_head_t) -> syncedmem_status_t {
     call("syncedmem_head", || {
         // SAFETY: the caller guarantees it.
@@ -185,6 +190,7 @@ pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut sync
 /// # Safety
 /// `mem` is NULL or a handle; `bytes` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_size(mem: *const syncedmem_t, bytes: *mut usize) -> syncedmem_status_t {
     call("syncedmem_size", || {
         // SAFETY: the caller guarantees it.

@@ -25,6 +25,7 @@ pub struct CUstream_st(());
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_async_gpu_push(
     mem: *mut syncedmem_t,
     stream: *mut CUstream_st,
@@ -48,6 +49,7 @@ pub unsafe extern "C" fn syncedmem_async_gpu_push(
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_async_cpu_pull(
     mem: *mut syncedmem_t,
     stream: *mut CUstream_st,
@@ -71,6 +73,7 @@ pub unsafe extern "C" fn syncedmem_async_cpu_pull(
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_record_stream(
     mem: *mut syncedmem_t,
     stream: *mut CUstream_st,
@@ -88,6 +91,7 @@ pub unsafe extern "C" fn syncedmem_record_stream(
 /// # Safety
 /// `mem` is NULL or a handle.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { with("syncedmem_wait", mem, SyncedMemory::wait) }
@@ -100,6 +104,7 @@ pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_stat
 /// # Safety
 /// `mem` is NULL or a handle; `ready` is NULL or writable.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_is_ready(mem: *mut syncedmem_t, ready: *mut bool) -> syncedmem_status_t {
     call("syncedmem_is_ready", || {
         // SAFETY: the caller guarantees it.

@@ -13,9 +13,10 @@ use std::ptr::NonNull;
 
 use super::guard::guard;
 use crate::caffe_mode::{self, Build};
-use crate::calls::{self, Call, count};
+use crate::calls::{Call, count};
 use crate::error::{Error, WhyNot};
 use crate::head::{Access, Side};
+use crate::observe::switch;
 use crate::synced::SyncedMemory;
 use crate::synced::fast_path;
 use crate::{host, settings};
@@ -49,9 +50,11 @@ macro_rules! accessor {
         /// # Safety
         /// `this` is a live object.
         #[unsafe(export_name = $symbol)]
+        #[unsafe(link_section = "syncedmem_entry")]
         pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) -> *mut c_void {
             #[cold]
             #[inline(never)]
+            #[unsafe(link_section = "syncedmem_entry")]
             extern "C-unwind" fn prepared(this: &SyncedMemory) -> *mut c_void {
                 count($call);
                 // Beside the result, which is moved as a whole: an address in it would have to wait for that.
@@ -60,7 +63,7 @@ macro_rules! accessor {
                     if $side == Side::Device {
                         refuse_if_cpu_only()?;
                     }
-                    if calls::off() {
+                    if !switch::sees_every_call() {
                         fast_path::open($access, $side);
                     }
                     address = this.data($access, $side)?;
@@ -103,9 +106,11 @@ macro_rules! constructor {
         /// # Safety
         /// `this` is storage for an object.
         #[unsafe(export_name = $symbol)]
+        #[unsafe(link_section = "syncedmem_entry")]
         pub unsafe extern "C-unwind" fn $name(this: NonNull<SyncedMemory> $(, $bytes: usize)?) {
             #[cold]
             #[inline(never)]
+            #[unsafe(link_section = "syncedmem_entry")]
             unsafe extern "C-unwind" fn noted(this: NonNull<SyncedMemory>, bytes: usize) {
                 count(Call::Construct);
                 // SAFETY: C++ constructs in storage that it just set aside.
@@ -113,7 +118,7 @@ macro_rules! constructor {
             }
             // Compat: from rc4 on there is a default constructor too, for an object without bytes.
             let bytes = 0 $(+ $bytes)?;
-            if calls::off() && SyncedMemory::is_fresh(this) {
+            if switch::off() && SyncedMemory::is_fresh(this) {
                 // SAFETY: as above.
                 unsafe { SyncedMemory::construct_fresh(this, bytes) };
             } else {
@@ -160,7 +165,7 @@ macro_rules! destructor {
             }
             // SAFETY: C++ destroys a live object.
             let this = unsafe { &*this };
-            if !(calls::off() && this.destruct_untouched()) {
+            if !(switch::off() && this.destruct_untouched()) {
                 touched(this);
             }
         }
@@ -175,6 +180,7 @@ destructor!(delete_base, "_ZN5caffe12SyncedMemoryD2Ev");
 /// # Safety
 /// `this` is a live object; `data` is NULL or host memory of its size that outlives the object's use of it.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12set_cpu_dataEPv")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn set_cpu_data(this: *const SyncedMemory, data: *mut c_void) {
     count(Call::SetCpuData);
     // SAFETY: C++ calls a member of a live object.
@@ -188,6 +194,7 @@ pub unsafe extern "C-unwind" fn set_cpu_data(this: *const SyncedMemory, data: *m
 /// # Safety
 /// `this` is a live object; `data` is NULL or device memory of its size that outlives the object's use of it.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12set_gpu_dataEPv")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *mut c_void) {
     count(Call::SetGpuData);
     // SAFETY: C++ calls a member of a live object.
@@ -204,6 +211,7 @@ pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *m
 /// # Safety
 /// `this` is a live object; `stream` refers to a stream.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory14async_gpu_pushERKP11CUstream_st")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn async_gpu_push(this: *const SyncedMemory, stream: *const *mut c_void) {
     count(Call::AsyncGpuPush);
     // SAFETY: C++ calls a member of a live object.
@@ -222,6 +230,7 @@ pub unsafe extern "C-unwind" fn async_gpu_push(this: *const SyncedMemory, stream
 /// # Safety
 /// `this` is a live object.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory14async_gpu_pushEv")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn async_gpu_push_unnamed(this: *const SyncedMemory) {
     count(Call::AsyncGpuPush);
     // SAFETY: C++ calls a member of a live object.
@@ -238,6 +247,7 @@ pub unsafe extern "C-unwind" fn async_gpu_push_unnamed(this: *const SyncedMemory
 /// # Safety
 /// `this` is a live object; pointers to its blocks are not used any more if it grows.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory6ResizeEm")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn resize(this: *const SyncedMemory, bytes: usize) {
     count(Call::Resize);
     // SAFETY: C++ calls a member of a live object.

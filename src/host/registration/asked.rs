@@ -12,6 +12,8 @@ use crate::cuda::{self, context};
 use crate::error::{Cause, Error};
 use crate::head::Side;
 use crate::kind::Kind;
+use crate::observe::event::What;
+use crate::observe::live::{self, NOTHING};
 use crate::sync::nap;
 
 /// Registers host memory of an object at the user's request.
@@ -72,6 +74,7 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
 /// As for `pin`.
 unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
     let idle_is_less = || cuda::pool::give_back_all(Kind::Pinned) > 0 && budget::admit_pinned(bytes);
+    let span = live::begin();
     let outcome = if budget::admit_pinned(bytes) || idle_is_less() {
         context::for_new_block(driver, |within| {
             // SAFETY: the caller guarantees it.
@@ -87,10 +90,9 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
         // Somebody else did it, and undoes it; or nobody.
         _ => table.remove(address),
     });
-    outcome.map(|registration| {
-        if registration.is_none() {
-            budget::withdraw_pinned(bytes);
-        }
+    outcome.map(|registration| match registration {
+        Some(_) => span.end(NOTHING, || What::Registered { bytes: bytes as u64 }),
+        None => budget::withdraw_pinned(bytes),
     })
 }
 

@@ -13,6 +13,8 @@ use crate::cuda::registering::{self, Registration};
 use crate::cuda::{self, driver_in_use, source};
 use crate::error::{DriverFailure, Error};
 use crate::host::{MAPPED_FROM, free, records};
+use crate::observe::event::What;
+use crate::observe::live::{self, NOTHING};
 use crate::{budget, settings, thread};
 
 /// So many copies of a block, and it is registered.
@@ -134,7 +136,11 @@ extern "C" fn work(_: *mut c_void) -> *mut c_void {
 }
 
 fn do_job(driver: &Driver, job: Job) {
+    let span = live::begin();
     let registered = register_for(driver, job);
+    if let Ok(Some(_)) = registered {
+        span.end(NOTHING, || What::Registered { bytes: job.bytes as u64 });
+    }
     let registration = registered.unwrap_or_else(|failure| {
         say_once(format_args!("libsyncedmem: a block could not be page-locked: {}\n", Error::from(failure)));
         None

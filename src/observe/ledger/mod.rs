@@ -7,7 +7,7 @@ mod names;
 
 use holders::Holders;
 pub use holders::{Holder, Share};
-use names::Names;
+pub use names::Names;
 
 use super::account::Account;
 use super::event::{Event, Noticed, Origin, Site, What};

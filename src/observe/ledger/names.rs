@@ -47,6 +47,11 @@ impl Names {
         Some(number)
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.texts.len()
+    }
+
     /// A number's name.
     pub fn text(&self, number: u32) -> Option<&str> {
         self.texts.get(number as usize).map(String::as_str)

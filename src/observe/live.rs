@@ -1,0 +1,183 @@
+//! The events of this process, told by the code that makes them happen.
+//!
+//! Whoever tells of something holds no lock: the ledger is taken for the time of an entry, and the trace is written to. A
+//! claim on an object may be held.
+#![expect(unsafe_code, reason = "the clock is read, and the thread's number")]
+
+use super::event::{Event, Noticed, Site, What};
+use super::ledger::Ledger;
+use super::site;
+use super::switch::{self, TRACE};
+use crate::head::Side;
+use crate::sync::Lock;
+
+#[cfg(not(loom))]
+static LEDGER: Lock<Ledger> = Lock::new(Ledger::new());
+#[cfg(loom)]
+loom::lazy_static! { static ref LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// Address of the object; 0 for none.
+    pub object: usize,
+    /// Its size.
+    pub bytes: usize,
+}
+
+/// No object.
+pub const NOTHING: Subject = Subject { object: 0, bytes: 0 };
+
+/// Something that takes time, from its beginning on.
+#[must_use = "it is told when it ends"]
+pub struct Span {
+    /// When it began; 0 if nothing is observed.
+    start: u64,
+}
+
+/// Begins something that takes time.
+#[inline]
+pub fn begin() -> Span {
+    Span { start: if switch::off() { 0 } else { start() } }
+}
+
+#[cold]
+fn start() -> u64 {
+    if switch::on() { now() } else { 0 }
+}
+
+impl Span {
+    /// It ended well, and was this.
+    #[inline]
+    pub fn end(self, subject: Subject, what: impl FnOnce() -> What) {
+        if self.start != 0 {
+            tell_from(self.start, subject, what());
+        }
+    }
+}
+
+/// Tells of something whose time is not measured.
+#[inline]
+pub fn tell(subject: Subject, what: impl FnOnce() -> What) {
+    if !switch::off() && switch::on() {
+        let what = what();
+        tell_at(now(), 0, subject, what);
+    }
+}
+
+/// Tells that an object gave back its block on a side, if it is known to have one.
+#[inline]
+pub fn freed(object: usize, side: Side) {
+    if !switch::off() && switch::on() {
+        tell_freed(object, side);
+    }
+}
+
+#[cold]
+fn tell_freed(object: usize, side: Side) {
+    let block = LEDGER.with(|ledger| ledger.object(object as u64).and_then(|object| object.block(side)));
+    if let Some(block) = block {
+        let what = What::Freed { kind: block.kind, bytes: block.bytes, block: block.address };
+        tell_at(now(), 0, Subject { object, bytes: 0 }, what);
+    }
+}
+
+/// Tells that an object was made.
+#[cold]
+pub fn made(subject: Subject) {
+    if switch::on() {
+        tell_at(now(), 0, subject, What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
+    }
+}
+
+/// Tells that an object was ended, if it is known.
+#[inline]
+pub fn ended(object: usize) {
+    if !switch::off() && switch::on() && LEDGER.with(|ledger| ledger.knows(object as u64)) {
+        tell_at(now(), 0, Subject { object, bytes: 0 }, What::Ended);
+    }
+}
+
+#[cold]
+fn tell_from(start: u64, subject: Subject, what: What) {
+    tell_at(start, now().saturating_sub(start), subject, what);
+}
+
+#[cold]
+fn tell_at(start: u64, duration: u64, subject: Subject, what: What) {
+    let object = subject.object as u64;
+    let thread = if switch::has(TRACE) { this_thread() } else { 0 };
+    let is_made = matches!(what, What::Made { .. });
+    let is_new = object != 0 && !is_made && !LEDGER.with(|ledger| ledger.knows(object));
+    let site = if is_new || wants_site(what) { here() } else { Site::UNKNOWN };
+    let event = Event { start, duration, thread, object, site, what };
+    if is_new {
+        let made = What::Made { bytes: subject.bytes as u64, noticed: Noticed::FirstAccess };
+        take(&Event { duration: 0, what: made, ..event });
+    }
+    take(&event);
+}
+
+/// What is worth to be asked who it is for: to look costs a microsecond.
+fn wants_site(what: What) -> bool {
+    const FROM: u64 = 64 << 10;
+    match what {
+        What::Made { .. } | What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
+        What::Filled { bytes, .. } => bytes >= FROM,
+        _ => false,
+    }
+}
+
+fn here() -> Site {
+    site::here().0
+}
+
+fn take(event: &Event) {
+    LEDGER.with(|ledger| ledger.take(event));
+}
+
+/// Gives an object a name.
+pub fn name(subject: Subject, name: &str) {
+    let object = subject.object as u64;
+    if !LEDGER.with(|ledger| ledger.knows(object)) {
+        let what = What::Made { bytes: subject.bytes as u64, noticed: Noticed::FirstAccess };
+        take(&Event { start: now(), duration: 0, thread: this_thread(), object, site: here(), what });
+    }
+    LEDGER.with(|ledger| ledger.name(object, name));
+}
+
+/// Does `work` with the ledger, which nobody else can use meanwhile.
+pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
+    LEDGER.with(work)
+}
+
+/// Holds the ledger still, until `release`: for fork.
+pub fn acquire() {
+    LEDGER.acquire();
+    site::acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    site::release();
+    LEDGER.release();
+}
+
+/// In a forked child: what its parent did is the parent's to tell.
+pub fn begin_anew() {
+    LEDGER.with(|ledger| ledger.begin_anew(now()));
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC.
+pub fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The kernel's number of this thread.
+fn this_thread() -> u32 {
+    // SAFETY: gettid has no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}

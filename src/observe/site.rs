@@ -1,0 +1,144 @@
+//! Call sites: who in the program called, as a few frames of its stack and as text.
+//!
+//! The functions by which a program enters the library lie in a section of their own, so that its frames are told from the
+//! program's, whether the library is loaded or linked in: the first frame behind an entry's is the caller's. To look costs
+//! about a microsecond, and is done for what takes longer, or happens once for an object.
+#![expect(unsafe_code, reason = "the stack is unwound, and symbols are read from loaded objects")]
+
+mod symbol;
+
+use std::ffi::{c_int, c_void};
+
+use super::event::Site;
+use super::ledger::Names;
+use crate::loaded;
+use crate::spread::AddressMap;
+use crate::sync::Lock;
+
+/// So many frames tell a site from another.
+const FRAMES: usize = 6;
+/// So many frames of the library's there are at most.
+const OWN_FRAMES: usize = 24;
+
+struct Sites {
+    /// By the hash of its frames. Of 64 bits: that two of a program's have the same one does not happen.
+    by_frames: AddressMap<Site>,
+    /// Sites whose text is the same are one.
+    texts: Names,
+}
+
+#[cfg(not(loom))]
+static SITES: Lock<Sites> =
+    Lock::new(Sites { by_frames: AddressMap::with_hasher(crate::spread::SPREADING), texts: Names::new() });
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref SITES: Lock<Sites> = Lock::new(Sites { by_frames: AddressMap::default(), texts: Names::new() });
+}
+
+/// The caller of the library's entry that this thread is in, and whether it was not known before.
+pub fn here() -> (Site, bool) {
+    let Some(frames) = Frames::here() else { return (Site::UNKNOWN, false) };
+    let key = frames.hash();
+    if let Some(known) = SITES.with(|sites| sites.by_frames.get(&key).copied()) {
+        return (known, false);
+    }
+    // Neither lock nor memory of ours is held by whoever reads symbols.
+    let text = symbol::text_of(frames.found());
+    SITES.with(|sites| {
+        let before = sites.texts.count();
+        let Some(number) = sites.texts.number(text.as_ref()) else { return (Site::UNKNOWN, false) };
+        let site = Site(number + 1);
+        if sites.by_frames.try_reserve(1).is_ok() {
+            sites.by_frames.insert(key, site);
+        }
+        (site, sites.texts.count() > before)
+    })
+}
+
+/// Passes on the text of a site, `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; `None` if none was taken down.
+pub fn with_text<R>(site: Site, then: impl FnOnce(Option<&str>) -> R) -> R {
+    SITES.with(|sites| then(site.0.checked_sub(1).and_then(|number| sites.texts.text(number))))
+}
+
+/// Holds them still, until `release`: for fork.
+pub fn acquire() {
+    SITES.acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    SITES.release();
+}
+
+/// Return addresses of the program's innermost frames.
+#[derive(Default)]
+struct Frames {
+    addresses: [usize; FRAMES],
+    count: usize,
+    /// Frames that were passed over.
+    passed: usize,
+    has_entered: bool,
+}
+
+impl Frames {
+    fn here() -> Option<Frames> {
+        let mut frames = Frames::default();
+        loaded::walk(|| {
+            // SAFETY: `visit` takes what is given here, and is done when this returns. To unwind reads the stack alone.
+            unsafe { _Unwind_Backtrace(visit, (&raw mut frames).cast()) };
+        });
+        (frames.count > 0).then_some(frames)
+    }
+
+    fn found(&self) -> &[usize] {
+        &self.addresses[..self.count]
+    }
+
+    fn hash(&self) -> usize {
+        self.found().iter().fold(0, |hash, &address| crate::spread::spread(hash ^ address).rotate_left(29) as usize)
+    }
+
+    /// Takes a frame down, and says whether that is enough.
+    fn take(&mut self, address: usize) -> bool {
+        if is_entry(address) {
+            // Those behind it may be entries too: one that calls the other.
+            self.has_entered |= self.count == 0;
+            return self.count > 0;
+        }
+        if !self.has_entered {
+            self.passed += 1;
+            return self.passed == OWN_FRAMES;
+        }
+        self.addresses[self.count] = address;
+        self.count += 1;
+        self.count == FRAMES
+    }
+}
+
+/// Whether an address is in one of the functions by which a program enters the library.
+fn is_entry(address: usize) -> bool {
+    unsafe extern "C" {
+        /// The linker's: where the section begins that its name ends with, and where it ends.
+        static __start_syncedmem_entry: u8;
+        static __stop_syncedmem_entry: u8;
+    }
+    (&raw const __start_syncedmem_entry).addr() < address && address <= (&raw const __stop_syncedmem_entry).addr()
+}
+
+/// Of the C++ ABI for exceptions, chapter 1 ("Base ABI"), and what GCC and LLVM add to it.
+type Visitor = extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+unsafe extern "C" {
+    fn _Unwind_Backtrace(visit: Visitor, argument: *mut c_void) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+}
+
+const GO_ON: c_int = 0;
+const END_OF_STACK: c_int = 5;
+
+extern "C" fn visit(context: *mut c_void, frames: *mut c_void) -> c_int {
+    // SAFETY: `Frames::here` passes one that nobody else uses meanwhile.
+    let frames = unsafe { &mut *frames.cast::<Frames>() };
+    // SAFETY: the unwinder passes a context of its own.
+    let address = unsafe { _Unwind_GetIP(context) };
+    if address == 0 || frames.take(address) { END_OF_STACK } else { GO_ON }
+}

@@ -1,0 +1,174 @@
+//! Frames as text: the functions' names and the library that they are in.
+#![expect(unsafe_code, reason = "names are demangled by the process's own C++ library")]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt::Write;
+use std::mem::transmute;
+use std::ops::ControlFlow;
+use std::ptr::{null, null_mut};
+
+use crate::loaded;
+use crate::text::Text;
+
+/// The text of a site.
+pub type Place = Text<400>;
+type Name = Text<200>;
+
+/// Where a return address leads.
+struct Found {
+    function: Option<Name>,
+    /// The object's name, without its folder, and the address within it.
+    object: Text<80>,
+    offset: usize,
+}
+
+/// The caller's function and, where that says more, the one that called it: `caffe::Blob<float>::Reshape, from
+/// caffe::Layer<float>::SetUp (libcaffe.so.1)`.
+pub fn text_of(frames: &[usize]) -> Place {
+    let mut text = Place::new();
+    let mut first: Option<Found> = None;
+    for &address in frames {
+        let Some(found) = find(address) else { continue };
+        let telling = found.function.as_ref().is_some_and(|name| !is_glue(name.as_ref()));
+        match &first {
+            None if telling || found.function.is_none() => {
+                match &found.function {
+                    Some(name) => _ = write!(text, "{}", name.as_ref()),
+                    None => _ = write!(text, "{}+{:#x}", found.object.as_ref(), found.offset),
+                }
+                first = Some(found);
+            }
+            Some(before) if telling && before.function.is_some() && !is_same(before, &found) => {
+                let name = found.function.as_ref().map_or("", |name| name.as_ref());
+                let _ = write!(text, ", from {name}");
+                break;
+            }
+            _ => {}
+        }
+    }
+    match first {
+        Some(Found { function: Some(_), object, .. }) => _ = write!(text, " ({})", object.as_ref()),
+        Some(_) => {}
+        None => _ = text.write_str("code that no loaded file has"),
+    }
+    text
+}
+
+/// Functions of the standard libraries, which only pass a call on.
+fn is_glue(name: &str) -> bool {
+    // A template's name begins with what it returns.
+    let name = name.split_once(' ').filter(|(first, _)| !first.contains('<')).map_or(name, |(_, rest)| rest);
+    ["std::", "boost::", "__gnu_cxx::", "operator new"].iter().any(|glue| name.starts_with(glue))
+}
+
+fn is_same(a: &Found, b: &Found) -> bool {
+    a.function.as_ref().map(|name| name.as_ref()) == b.function.as_ref().map(|name| name.as_ref())
+}
+
+fn find(address: usize) -> Option<Found> {
+    // A return address may be behind the end of a function that ends with the call.
+    let address = address - 1;
+    let mut found = None;
+    let mut mangled = Text::<1000>::new();
+    loaded::each(|object| {
+        if !object.contains(address) {
+            return ControlFlow::Continue(());
+        }
+        let path = object.name().to_str().unwrap_or_default();
+        let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("the program");
+        if let Some(name) = object.symbols().and_then(|symbols| symbols.function_at(address)) {
+            let _ = mangled.write_str(name.to_str().unwrap_or_default());
+        }
+        found = Some((Text::of(format_args!("{file}")), address.wrapping_sub(object.base())));
+        ControlFlow::Break(())
+    });
+    let (object, offset) = found?;
+    // Demangled out of the walk: that may load and allocate.
+    let function = (!mangled.as_bytes().is_empty()).then(|| demangled(mangled.as_c_str()));
+    Some(Found { function, object, offset })
+}
+
+/// `char* __cxa_demangle(const char* mangled, char* buffer, size_t* length, int* status)`
+type Demangle = unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut c_int) -> *mut c_char;
+
+/// A name as C++ has it, without the function's parameters; as it is if it is none of C++'s.
+fn demangled(name: &CStr) -> Name {
+    let plain = || Name::of(format_args!("{}", name.to_str().unwrap_or_default()));
+    if !name.to_bytes().starts_with(b"_Z") {
+        return plain();
+    }
+    let Some(demangle) = loaded::find(c"__cxa_demangle") else { return plain() };
+    // SAFETY: the Itanium C++ ABI (3.4) gives this name this signature.
+    let demangle = unsafe { transmute::<*mut c_void, Demangle>(demangle.as_ptr()) };
+    // SAFETY: `name` is NUL-terminated; without a buffer it allocates one by malloc; status and length may be null.
+    let text = unsafe { demangle(name.as_ptr(), null_mut(), null_mut(), null::<c_int>().cast_mut()) };
+    if text.is_null() {
+        return plain();
+    }
+    // SAFETY: NUL-terminated, says the ABI.
+    let whole = unsafe { CStr::from_ptr(text) };
+    let short = Name::of(format_args!("{}", without_parameters(whole.to_str().unwrap_or_default())));
+    // SAFETY: it came from malloc, and is not used again.
+    unsafe { libc::free(text.cast()) };
+    short
+}
+
+/// What stands before the last parenthesis that is opened outside of every other bracket.
+fn without_parameters(name: &str) -> &str {
+    let mut depth = 0;
+    let mut end = name.len();
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'(' if depth == 0 && at > 0 && !name[..at].ends_with("operator") => {
+                // `(anonymous namespace)::f(int)` goes on behind the first one.
+                end = at;
+                depth += 1;
+            }
+            b'(' | b'<' | b'[' => depth += 1,
+            b')' | b'>' | b']' => depth -= 1,
+            _ => {}
+        }
+    }
+    name[..end].trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_left_out_of_a_functions_name() {
+        for (whole, short) in [
+            (
+                "caffe::Blob<float>::Reshape(std::vector<int, std::allocator<int> > const&)",
+                "caffe::Blob<float>::Reshape",
+            ),
+            ("(anonymous namespace)::make(int)", "(anonymous namespace)::make"),
+            ("Functor::operator()(int) const", "Functor::operator()"),
+            ("f(void (*)(int))", "f"),
+            ("main", "main"),
+        ] {
+            assert_eq!(without_parameters(whole), short);
+        }
+    }
+
+    #[test]
+    fn functions_of_the_standard_libraries_pass_a_call_on() {
+        assert!(is_glue("std::make_shared<caffe::SyncedMemory>"));
+        assert!(is_glue("void boost::shared_ptr<caffe::SyncedMemory>::reset<caffe::SyncedMemory>"));
+        assert!(!is_glue("caffe::Blob<float>::Reshape"));
+        assert!(!is_glue("void caffe::caffe_set<float>"));
+    }
+
+    #[test]
+    fn a_function_of_a_loaded_library_is_named_and_its_library_too() {
+        let address = (libc::getenv as *const ()).addr() + 4;
+        let text = text_of(&[address]);
+        assert!(text.as_ref().starts_with("getenv (libc."), "{}", text.as_ref());
+    }
+
+    #[test]
+    fn what_no_file_has_is_told_so() {
+        assert_eq!(text_of(&[16]).as_ref(), "code that no loaded file has");
+    }
+}

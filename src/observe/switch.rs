@@ -1,0 +1,93 @@
+//! What is observed: nothing, unless the user asks for it. Then every place that could tell of something costs one branch.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use crate::settings;
+use crate::sync::nap;
+use crate::synced::fast_path;
+
+/// What is observed, a bit for each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct What(u8);
+
+/// The account is kept.
+pub const ACCOUNT: What = What(1);
+/// Accesses that need nothing are told, too.
+pub const ACCESSES: What = What(2);
+/// Host contents are compared.
+pub const COMPARE: What = What(4);
+/// The trace is written.
+pub const TRACE: What = What(8);
+/// Ranges are shown to a profiler.
+pub const RANGES: What = What(16);
+/// Calls of the C++ entry points are counted.
+pub const CALLS: What = What(32);
+
+/// It is not known yet: nobody has needed to know.
+const UNREAD: u8 = 128;
+/// A thread is finding out.
+const READING: u8 = 64;
+
+static STATE: AtomicU8 = AtomicU8::new(UNREAD);
+
+/// Whether nothing is observed.
+#[inline(always)]
+pub fn off() -> bool {
+    STATE.load(Relaxed) == 0
+}
+
+/// Whether that is observed.
+#[inline]
+pub fn has(what: What) -> bool {
+    STATE.load(Relaxed) & what.0 != 0
+}
+
+/// Whether events are told.
+#[inline]
+pub fn on() -> bool {
+    has(What(ACCOUNT.0 | TRACE.0))
+}
+
+/// Finds out what is to be observed, the first time. It may open the trace, so nothing may be held.
+#[inline]
+pub fn settle() {
+    if STATE.load(Relaxed) & (UNREAD | READING) != 0 {
+        find_out();
+    }
+}
+
+#[cold]
+fn find_out() {
+    if STATE.compare_exchange(UNREAD, READING, Relaxed, Relaxed).is_err() {
+        while STATE.load(Relaxed) & READING != 0 {
+            nap();
+        }
+        return;
+    }
+    let mut state = 0;
+    let mut add = |what: What, wanted: bool| state |= if wanted { what.0 } else { 0 };
+    let level = settings::ACCOUNT.get();
+    add(ACCOUNT, level > 0 || settings::environment(c"SYNCEDMEM_REPORT").is_some());
+    add(ACCESSES, level > 1);
+    add(COMPARE, settings::COMPARE.get() == 1);
+    add(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some());
+    STATE.store(state, Relaxed);
+}
+
+/// Observes it from now on, or no more.
+pub fn set(what: What, wanted: bool) {
+    settle();
+    if wanted {
+        STATE.fetch_or(what.0, Relaxed);
+    } else {
+        STATE.fetch_and(!what.0, Relaxed);
+    }
+    // Whatever is served at once is found out anew.
+    fast_path::close();
+}
+
+/// Whether every call has to come to the library, also where nothing is to be done.
+#[inline]
+pub fn sees_every_call() -> bool {
+    has(What(ACCESSES.0 | CALLS.0)) || STATE.load(Relaxed) & (UNREAD | READING) != 0
+}
