@@ -19,6 +19,7 @@ use crate::error::{Cause, Error};
 use crate::head::Side;
 use crate::kind::Kind;
 use crate::mapping::{HUGE_PAGE, Mapping};
+use crate::observe::contents;
 use crate::observe::event::{Origin, What};
 use crate::observe::live::{self, Span, Subject};
 use crate::{caffe_mode, cuda, settings, stats};
@@ -137,6 +138,9 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
             unsafe { fill(address, bytes) };
         }
         span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
+        if contents::are_compared() {
+            contents::filled(subject, address);
+        }
     }
     Block { address, owned: true, pinned }
 }

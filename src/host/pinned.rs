@@ -12,7 +12,7 @@ use crate::error::{Cause, Error};
 use crate::head::Side;
 use crate::kind::Kind;
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::live::{self, Subject};
 use crate::stats;
 use crate::text::{Text, to_stderr};
 
@@ -24,7 +24,7 @@ static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 #[cold]
 pub fn allocate(request: Request) -> Option<Found> {
     let Request { bytes, holder, .. } = request;
-    let block = or_pageable(bytes, || {
+    let block = or_pageable(Subject { object: holder, bytes }, || {
         let driver = cuda::driver()?;
         let request = blocks::Request { side: Side::Host, bytes, holder, unsettled: false };
         context::for_new_block(driver, |within| blocks::allocate(driver, within, request))
@@ -53,7 +53,7 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
 
 /// Page-locked memory that `cudaFreeHost` takes, without a record: its caller may free it behind our back.
 pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
-    or_pageable(bytes, || {
+    or_pageable(Subject { object: 0, bytes }, || {
         let driver = cuda::driver()?;
         context::for_new_block(driver, |_within| Ok(blocks::pin(driver, bytes)?))
     })
@@ -72,7 +72,8 @@ pub unsafe fn caffe_free(address: NonNull<c_void>) -> Result<(), Error> {
     })
 }
 
-fn or_pageable<T>(bytes: usize, allocate: impl FnOnce() -> Result<T, Error>) -> Option<T> {
+fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>) -> Option<T> {
+    let bytes = subject.bytes;
     if bytes >= REFUSED_FROM.load(Relaxed) {
         return None;
     }
@@ -83,7 +84,7 @@ fn or_pageable<T>(bytes: usize, allocate: impl FnOnce() -> Result<T, Error>) -> 
                 REFUSED_FROM.fetch_min(bytes, Relaxed);
             }
             if let Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. } = why {
-                live::tell(NOTHING, || What::TurnedAway { kind: Kind::Pinned, bytes: bytes as u64 });
+                live::tell(subject, || What::TurnedAway { kind: Kind::Pinned, bytes: bytes as u64 });
             }
             say_once(why);
             None

@@ -6,8 +6,8 @@
 
 use super::event::{Event, Noticed, Site, What};
 use super::ledger::Ledger;
-use super::site;
 use super::switch::{self, TRACE};
+use super::{contents, site};
 use crate::head::Side;
 use crate::sync::Lock;
 
@@ -33,12 +33,14 @@ pub const NOTHING: Subject = Subject { object: 0, bytes: 0 };
 pub struct Span {
     /// When it began; 0 if nothing is observed.
     start: u64,
+    /// When it ended; 0 if it did not yet.
+    end: u64,
 }
 
 /// Begins something that takes time.
 #[inline]
 pub fn begin() -> Span {
-    Span { start: if switch::off() { 0 } else { start() } }
+    Span { start: if switch::off() { 0 } else { start() }, end: 0 }
 }
 
 #[cold]
@@ -47,11 +49,19 @@ fn start() -> u64 {
 }
 
 impl Span {
+    /// It is over, whenever it is told.
+    #[inline]
+    pub fn stop(&mut self) {
+        if self.start != 0 {
+            self.end = now();
+        }
+    }
+
     /// It ended well, and was this.
     #[inline]
     pub fn end(self, subject: Subject, what: impl FnOnce() -> What) {
         if self.start != 0 {
-            tell_from(self.start, subject, what());
+            tell_from(self, subject, what());
         }
     }
 }
@@ -99,8 +109,9 @@ pub fn ended(object: usize) {
 }
 
 #[cold]
-fn tell_from(start: u64, subject: Subject, what: What) {
-    tell_at(start, now().saturating_sub(start), subject, what);
+fn tell_from(span: Span, subject: Subject, what: What) {
+    let end = if span.end == 0 { now() } else { span.end };
+    tell_at(span.start, end.saturating_sub(span.start), subject, what);
 }
 
 #[cold]
@@ -153,6 +164,7 @@ pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
 
 /// Holds the ledger still, until `release`: for fork.
 pub fn acquire() {
+    contents::acquire();
     LEDGER.acquire();
     site::acquire();
 }
@@ -161,6 +173,7 @@ pub fn acquire() {
 pub fn release() {
     site::release();
     LEDGER.release();
+    contents::release();
 }
 
 /// In a forked child: what its parent did is the parent's to tell.

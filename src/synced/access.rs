@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::head::{Access, Contents, Head, Side, Step};
 use crate::kind::Kind;
 use crate::observe::event::{Cause, Origin, What};
-use crate::observe::live;
 use crate::observe::switch::{self, ACCESSES};
+use crate::observe::{contents, live};
 use crate::sync::Ordering;
 use crate::{cuda, host, settings};
 
@@ -142,6 +142,9 @@ impl SyncedMemory {
             live::tell(subject, || What::Allocated { kind, bytes, block, origin });
             if access != Access::Overwrite {
                 live::tell(subject, || What::Filled { side, bytes });
+                if contents::are_compared() {
+                    contents::filled(subject, address);
+                }
             }
         }
     }
@@ -151,6 +154,9 @@ impl SyncedMemory {
     #[inline]
     fn prepared(&self, now: Outcome, access: Access, side: Side, pinned: bool) -> Result<Outcome, Error> {
         let step = now.head().on(access, side);
+        if step.contents == Contents::Undefined && !switch::off() {
+            contents::forget(self.address());
+        }
         if side == Side::Device {
             return self.prepared_on_device(now, step, access);
         }
@@ -191,7 +197,7 @@ impl SyncedMemory {
         pinned: bool,
     ) -> Result<(Outcome, Owned), Error> {
         let attempt = || self.with_host_block_at_once(outcome, contents, pinned);
-        attempt().or_else(|error| reclaim::make_room(error, attempt))
+        attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
     /// The same, where there is room for it.
@@ -248,7 +254,7 @@ impl SyncedMemory {
         contents: Contents,
     ) -> Result<(Outcome, Owned), Error> {
         let attempt = || self.with_device_block_at_once(driver, outcome, contents);
-        attempt().or_else(|error| reclaim::make_room(error, attempt))
+        attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
     /// The same, where there is room for it.
@@ -283,9 +289,19 @@ impl SyncedMemory {
         cause: Cause,
     ) -> Result<(), Error> {
         let subject = self.subject();
-        let span = live::begin();
+        let compares = contents::are_compared();
+        if compares && to == Side::Device {
+            // SAFETY: it is about to be copied.
+            unsafe { contents::before_copy_to_device(subject, host) };
+        }
+        let mut span = live::begin();
         // SAFETY: the caller guarantees it.
         let path = unsafe { device::copy(driver, self.ends(outcome, device, host, to), subject.bytes) }?;
+        span.stop();
+        if compares && to == Side::Host {
+            // SAFETY: it was just copied to.
+            unsafe { contents::after_copy_to_host(subject, host) };
+        }
         span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
         Ok(())
     }

@@ -29,7 +29,7 @@ use crate::device::transfer::InFlight;
 use crate::error::{Cause, Error};
 use crate::head::{Head, Side};
 use crate::observe::live::{self, Subject};
-use crate::observe::switch;
+use crate::observe::{contents, switch};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
 use crate::{cuda, device, host, settings};
 use evictable::{Registry, Use};
@@ -83,6 +83,7 @@ impl SyncedMemory {
         // SAFETY: the caller guarantees it.
         unsafe { Self::construct_fresh(storage, bytes) };
         switch::settle();
+        contents::forget(storage.addr().get());
         live::made(Subject { object: storage.addr().get(), bytes });
     }
 
@@ -134,6 +135,10 @@ impl SyncedMemory {
         }
         word.head().ok_or(Error::InvalidHandle)?;
         let owned = self.owned(word);
+        if let Some(host) = self.block(word, Side::Host).filter(|_| contents::are_compared()) {
+            // SAFETY: nobody uses it any more, says the caller, and it is not freed yet.
+            unsafe { contents::at_end(self.subject(), host) };
+        }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: nobody uses its pointers any more, says the caller.
         unsafe { owned.free() };

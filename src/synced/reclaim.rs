@@ -19,15 +19,15 @@ use crate::given_back::{self, GivenBack};
 use crate::head::Side;
 use crate::kind::Kind;
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::live::{self, Subject};
 use crate::{cuda, pools};
 
-/// Makes room for the allocation that failed with `error`, and tries it again each time there is some more. If there is
+/// Makes room for the allocation for an object that failed with `error`, and tries it again each time there is some more. If there is
 /// none for it at last, the error is the one that it began with.
 #[cold]
 #[inline(never)]
-pub fn make_room<T>(error: Error, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
-    let Some(want) = Want::of(error) else { return refused(error) };
+pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    let Some(want) = Want::of(error) else { return refused(error, subject) };
     let mut given = GivenBack { idle: want.give_back_idle(), is_any_marked: !MARKED.is_empty(), ..Default::default() };
     if given.idle > Some(0) {
         if let Ok(block) = allocate() {
@@ -38,13 +38,13 @@ pub fn make_room<T>(error: Error, allocate: impl Fn() -> Result<T, Error>) -> Re
         return Ok(block);
     }
     given_back::keep(error, given);
-    refused(error)
+    refused(error, subject)
 }
 
 /// Tells that there is no memory at last.
-fn refused<T>(error: Error) -> Result<T, Error> {
+fn refused<T>(error: Error, subject: Subject) -> Result<T, Error> {
     if let Error::OutOfMemory { side, asked, .. } = error {
-        live::tell(NOTHING, || What::Failed { side, bytes: asked as u64 });
+        live::tell(subject, || What::Failed { side, bytes: asked as u64 });
     }
     Err(error)
 }

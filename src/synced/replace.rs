@@ -10,7 +10,7 @@ use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::error::Error;
 use crate::head::{Head, Side};
 use crate::observe::event::What;
-use crate::observe::live;
+use crate::observe::{contents, live};
 use crate::sync::Ordering;
 use crate::{cuda, host};
 
@@ -48,6 +48,7 @@ impl SyncedMemory {
         // The other side's flags of an untouched object are not to be trusted.
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
         live::tell(self.subject(), || What::Lent { side });
+        contents::forget(self.address());
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side) };
         Ok(())
@@ -119,6 +120,7 @@ impl SyncedMemory {
         };
         claim.publish(larger, || self.identity());
         live::tell(self.subject(), || What::Resized { bytes: bytes as u64 });
+        contents::forget(self.address());
         // SAFETY: the object no longer refers to them, nor does the caller.
         unsafe { old.free() };
         Ok(())

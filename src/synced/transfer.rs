@@ -12,6 +12,7 @@ use crate::device::Ends;
 use crate::device::transfer::{self, InFlight, Started, Trouble};
 use crate::error::Error;
 use crate::head::{Contents, Head, Side};
+use crate::observe::contents;
 use crate::observe::event::{Cause, What};
 use crate::observe::live::{self, Span};
 use crate::sync::Ordering;
@@ -94,6 +95,14 @@ impl SyncedMemory {
     unsafe fn start(&self, driver: &Driver, ends: Ends, stream: *mut c_void) -> Result<Option<InFlight>, Error> {
         let (subject, to) = (self.subject(), ends.to);
         let bytes = subject.bytes as u64;
+        if contents::are_compared() {
+            match to {
+                // SAFETY: it is about to be copied.
+                Side::Device => unsafe { contents::before_copy_to_device(subject, ends.host) },
+                // What comes is not looked at: nobody waits for it here.
+                Side::Host => contents::forget(self.address()),
+            }
+        }
         let span = live::begin();
         // SAFETY: the caller guarantees it.
         match unsafe { transfer::start(driver, ends, subject.bytes, stream) }? {

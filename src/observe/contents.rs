@@ -1,0 +1,220 @@
+//! Host contents compared with what they were: what alone can show that a copy or a fill changed nothing.
+//!
+//! Of contents a hash of all of it is kept, which shows that nothing has changed, and some words of it: if all of these have
+//! changed, everything probably has. Only done where it is asked for, since it reads all that is copied.
+#![expect(unsafe_code, reason = "the host's memory is read")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use super::event::{Changed, Since, What};
+use super::live::{self, Subject};
+use super::switch::{self, COMPARE};
+use crate::head::Side;
+use crate::spread::AddressMap;
+use crate::sync::Lock;
+
+/// So many words are kept.
+const SAMPLES: usize = 64;
+
+/// What is kept of contents.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Print {
+    since: Since,
+    /// Where the host's memory was, and how much.
+    host: usize,
+    bytes: usize,
+    hash: u64,
+    samples: [u64; SAMPLES],
+}
+
+#[cfg(not(loom))]
+static PRINTS: Lock<AddressMap<Print>> = Lock::new(AddressMap::with_hasher(crate::spread::SPREADING));
+#[cfg(loom)]
+loom::lazy_static! { static ref PRINTS: Lock<AddressMap<Print>> = Lock::new(AddressMap::default()); }
+
+/// Whether contents are compared.
+#[inline]
+pub fn are_compared() -> bool {
+    !switch::off() && switch::on() && switch::has(COMPARE)
+}
+
+/// The host side of an object was just filled with zeros.
+pub fn filled(subject: Subject, host: NonNull<c_void>) {
+    let (host, bytes) = (host.addr().get(), subject.bytes);
+    keep(subject, Print { since: Since::Fill, host, bytes, hash: 0, samples: [0; SAMPLES] });
+}
+
+/// The two sides do not come from one another any more.
+#[cold]
+pub fn forget(object: usize) {
+    if switch::has(COMPARE) {
+        PRINTS.with(|prints| prints.remove(&object));
+    }
+}
+
+/// Before a copy to the device: tells what has changed on the host.
+///
+/// # Safety
+/// `host` is readable for the object's size, and nobody writes it meanwhile: so are the preconditions of the copy.
+pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
+    // SAFETY: the caller guarantees it.
+    let now = unsafe { Print::of(subject, host) };
+    judge(subject, Side::Host, now);
+    keep(subject, now);
+}
+
+/// After a copy to the host: tells what had changed on the device.
+///
+/// # Safety
+/// As for `before_copy_to_device`.
+pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>) {
+    // SAFETY: the caller guarantees it.
+    let now = unsafe { Print::of(subject, host) };
+    judge(subject, Side::Device, now);
+    keep(subject, now);
+}
+
+/// At the object's end: tells what became of zeros.
+///
+/// # Safety
+/// As for `before_copy_to_device`.
+pub unsafe fn at_end(subject: Subject, host: NonNull<c_void>) {
+    let before = PRINTS.with(|prints| prints.remove(&subject.object));
+    if before.is_some_and(|before| before.since == Since::Fill) {
+        // SAFETY: the caller guarantees it.
+        let now = unsafe { Print::of(subject, host) };
+        tell(subject, Side::Host, before, now);
+    }
+}
+
+fn judge(subject: Subject, side: Side, now: Print) {
+    let before = PRINTS.with(|prints| prints.get(&subject.object).copied());
+    tell(subject, side, before, now);
+}
+
+fn tell(subject: Subject, side: Side, before: Option<Print>, now: Print) {
+    let same_place = |before: &Print| before.host == now.host && before.bytes == now.bytes;
+    if let Some(before) = before.filter(same_place) {
+        let (since, changed) = (before.since, now.changed_since(&before));
+        live::tell(subject, || What::Compared { side, since, changed });
+    }
+}
+
+/// Without memory for it there is nothing to compare with later.
+fn keep(subject: Subject, print: Print) {
+    PRINTS.with(|prints| {
+        if prints.try_reserve(1).is_ok() {
+            prints.insert(subject.object, print);
+        }
+    });
+}
+
+/// Holds what is kept still, until `release`: for fork.
+pub fn acquire() {
+    PRINTS.acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    PRINTS.release();
+}
+
+impl Print {
+    /// # Safety
+    /// As for `before_copy_to_device`.
+    unsafe fn of(subject: Subject, host: NonNull<c_void>) -> Print {
+        // SAFETY: the caller guarantees it.
+        let contents = unsafe { std::slice::from_raw_parts(host.cast::<u8>().as_ptr(), subject.bytes) };
+        let words = contents.len() / WORD;
+        let sample = |index: usize| word(contents, index * words / SAMPLES);
+        Print {
+            since: Since::Copy,
+            host: host.addr().get(),
+            bytes: subject.bytes,
+            hash: hash(contents),
+            samples: if words == 0 { [0; SAMPLES] } else { std::array::from_fn(sample) },
+        }
+    }
+
+    fn changed_since(&self, before: &Print) -> Changed {
+        if self.hash == before.hash {
+            return Changed::Nothing;
+        }
+        let all = self.samples.iter().zip(&before.samples).all(|(now, before)| now != before);
+        if all { Changed::Everything } else { Changed::Part }
+    }
+}
+
+const WORD: usize = size_of::<u64>();
+
+fn word(contents: &[u8], index: usize) -> u64 {
+    contents[index * WORD..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// A hash that is 0 for zeros, of any number of them: four lanes, so that it reads at the memory's speed.
+fn hash(contents: &[u8]) -> u64 {
+    const LANES: usize = 4;
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mix = |lane: u64, word: u64| (lane.rotate_left(29) ^ word).wrapping_mul(FACTOR);
+    let mut lanes = [0; LANES];
+    let mut pieces = contents.chunks_exact(LANES * WORD);
+    for piece in &mut pieces {
+        for (index, lane) in lanes.iter_mut().enumerate() {
+            *lane = mix(*lane, word(piece, index));
+        }
+    }
+    let rest = pieces.remainder().iter().fold(0, |hash, &byte| mix(hash, u64::from(byte)));
+    lanes.into_iter().fold(rest, mix)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn print(contents: &[u8]) -> Print {
+        let host = NonNull::from(contents).cast();
+        // SAFETY: a live slice of that size.
+        unsafe { Print::of(Subject { object: 1, bytes: contents.len() }, host) }
+    }
+
+    #[test]
+    fn one_byte_that_changed_is_seen_wherever_it_is() {
+        for size in [1, 7, 8, 31, 32, 33, 100, 4096, 5001] {
+            let mut contents: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+            let before = print(&contents);
+            assert_eq!(print(&contents).changed_since(&before), Changed::Nothing);
+            for place in [0, size / 2, size - 1] {
+                contents[place] ^= 1;
+                assert_ne!(print(&contents).changed_since(&before), Changed::Nothing, "byte {place} of {size}");
+                contents[place] ^= 1;
+            }
+        }
+    }
+
+    #[test]
+    fn zeros_hash_to_zero_whatever_their_number() {
+        for size in [0, 1, 8, 33, 4096] {
+            assert_eq!(hash(&vec![0; size]), 0);
+        }
+        assert_ne!(hash(&[0, 0, 1]), 0);
+    }
+
+    #[test]
+    fn everything_has_changed_where_each_sample_has() {
+        let before = print(&[0; 4096]);
+        assert_eq!(print(&[1; 4096]).changed_since(&before), Changed::Everything);
+        let mut half = [1; 4096];
+        half[2048..].fill(0);
+        assert_eq!(print(&half).changed_since(&before), Changed::Part);
+    }
+
+    #[test]
+    fn words_that_change_places_are_seen() {
+        let mut contents = [0_u8; 64];
+        contents[0] = 1;
+        let before = print(&contents);
+        contents.swap(0, 32);
+        assert_ne!(print(&contents).changed_since(&before), Changed::Nothing);
+    }
+}
