@@ -3,6 +3,7 @@
 //! process, while it runs, and in the command, from a trace.
 
 pub mod account;
+pub mod advice;
 pub mod contents;
 pub mod event;
 pub mod ledger;

@@ -1,0 +1,259 @@
+//! What was found, summed up by rule and by call site.
+
+use std::mem::take;
+
+use super::Who;
+use super::rates::{Cost, Rates, Times};
+use super::rule::{Certainty, Rule, Subject};
+use super::rules::turned_away::TurnedAway;
+use crate::kind::Kind;
+use crate::observe::event::{Event, Origin, Site, What};
+
+/// A piece of advice: what could be spared, where, and how much that would save.
+///
+/// The same copy may appear under several rules, so what they save is not to be added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// What it is about.
+    pub rule: Rule,
+    /// How certain it is.
+    pub certainty: Certainty,
+    /// What of the objects it is about.
+    pub subject: Subject,
+    /// Who made the objects.
+    pub made: Site,
+    /// Where the caller's code could be changed: who asked for what could be spared.
+    pub at: Site,
+    /// The object, if all of it is about one.
+    pub object: Option<u64>,
+    /// How many objects.
+    pub objects: u64,
+    /// How many copies, fills, blocks.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The time that would be saved, as far as that can be estimated from this run; `None` where it cannot, or where it is
+    /// memory that would be saved.
+    pub saved_nanoseconds: Option<u64>,
+}
+
+impl Advice {
+    /// What to change in the caller's code or settings, in one sentence.
+    pub const fn what_to_do(&self) -> &'static str {
+        self.rule.what_to_do(self.subject)
+    }
+
+    /// What cannot be known from inside the library, in one sentence.
+    pub const fn not_known(&self) -> &'static str {
+        self.rule.not_known(self.certainty)
+    }
+}
+
+/// What was found so far, in all objects.
+pub struct Findings {
+    found: Vec<Found>,
+    /// Places in `found`, by key.
+    order: Vec<u32>,
+    rates: Rates,
+    turned_away: TurnedAway,
+    /// How often counting was begun anew: what an object remembers of before does not hold any more.
+    epoch: u32,
+    dropped: u64,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+struct Found {
+    key: Key,
+    first_object: u64,
+    objects: u64,
+    count: u64,
+    bytes: u64,
+    times: Times,
+}
+
+/// What is summed up together.
+#[derive(Clone, Copy)]
+struct Key {
+    rule: Rule,
+    certainty: Certainty,
+    subject: Subject,
+    made: Site,
+    at: Site,
+}
+
+impl Key {
+    fn place(&self) -> (Rule, Certainty, u8, Site, Site) {
+        (self.rule, self.certainty, self.subject.number(), self.made, self.at)
+    }
+}
+
+/// Which findings an object is counted in already.
+#[derive(Debug, Default)]
+pub struct Seen {
+    epoch: u32,
+    places: Vec<u32>,
+}
+
+impl Seen {
+    /// A copy, if there is memory for it.
+    pub fn copy(&self) -> Option<Seen> {
+        Some(Seen { epoch: self.epoch, places: copy_of(&self.places)? })
+    }
+}
+
+fn copy_of<T: Clone>(list: &[T]) -> Option<Vec<T>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(list.len()).ok()?;
+    copy.extend_from_slice(list);
+    Some(copy)
+}
+
+impl Findings {
+    /// Nothing was found yet.
+    #[expect(clippy::new_without_default, reason = "there is one, and it is in a static")]
+    pub const fn new() -> Findings {
+        Findings {
+            found: Vec::new(),
+            order: Vec::new(),
+            rates: Rates::NEW,
+            turned_away: TurnedAway::NEW,
+            epoch: 0,
+            dropped: 0,
+        }
+    }
+
+    /// A copy, to which what can only be said at a report is added; `None` if there is no memory for it.
+    pub fn copy(&self) -> Option<Findings> {
+        Some(Findings {
+            found: copy_of(&self.found)?,
+            order: copy_of(&self.order)?,
+            // No allocation is judged by the copy.
+            turned_away: TurnedAway::NEW,
+            rates: self.rates,
+            epoch: self.epoch,
+            dropped: self.dropped,
+        })
+    }
+
+    /// Forgets what was found.
+    pub fn begin_anew(&mut self) {
+        let epoch = self.epoch.wrapping_add(1);
+        *self = Findings { epoch, ..Findings::new() };
+    }
+
+    /// How many findings could not be kept for want of memory.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Takes down an event that is not about an object.
+    pub fn take_without_object(&mut self, event: &Event) {
+        if let What::TurnedAway { kind, bytes } = event.what {
+            self.note_turned_away(kind, bytes);
+        }
+    }
+
+    /// What was found: first what saves most time, then what saves most memory.
+    pub fn advice(&self) -> impl Iterator<Item = Advice> {
+        let mut list = Vec::new();
+        if list.try_reserve_exact(self.found.len()).is_ok() {
+            list.extend(self.found.iter().filter_map(|found| self.advice_of(found)));
+        }
+        list.sort_unstable_by(|one: &Advice, other: &Advice| {
+            let saves = |advice: &Advice| (advice.saved_nanoseconds.unwrap_or(0), advice.bytes);
+            let key =
+                |a: &Advice| Key { rule: a.rule, certainty: a.certainty, subject: a.subject, made: a.made, at: a.at };
+            saves(other).cmp(&saves(one)).then_with(|| key(one).place().cmp(&key(other).place()))
+        });
+        list.into_iter()
+    }
+
+    fn advice_of(&self, found: &Found) -> Option<Advice> {
+        let Found { key: Key { rule, certainty, subject, made, at }, first_object, objects, count, bytes, times } =
+            *found;
+        let mut saved_nanoseconds = times.price(&self.rates);
+        if let (Rule::PageableCopy, Subject::CopyTo(to)) = (rule, subject) {
+            let pinned = self.rates.pinned(to, bytes);
+            saved_nanoseconds = saved_nanoseconds.zip(pinned).map(|(now, then)| now.saturating_sub(then));
+            if saved_nanoseconds == Some(0) {
+                // As fast as pinned ones.
+                return None;
+            }
+        }
+        let object = (objects == 1).then_some(first_object);
+        Some(Advice { rule, certainty, subject, made, at, object, objects, count, bytes, saved_nanoseconds })
+    }
+
+    pub(super) fn note_turned_away(&mut self, kind: Kind, bytes: u64) {
+        if !self.turned_away.add(kind, bytes) {
+            self.drop_one();
+        }
+    }
+
+    /// Whether a block that was turned away would have served for an allocation.
+    pub(super) fn would_have_served(&mut self, kind: Kind, bytes: u64, origin: Origin) -> bool {
+        origin == Origin::Fresh && self.turned_away.serve(kind, bytes)
+    }
+
+    pub(super) fn drop_one(&mut self) {
+        self.dropped = self.dropped.saturating_add(1);
+    }
+
+    pub(super) fn rates(&mut self) -> &mut Rates {
+        &mut self.rates
+    }
+
+    fn place(&mut self, key: Key, object: u64) -> Option<usize> {
+        let search = |&place: &u32| self.found[place as usize].key.place().cmp(&key.place());
+        match self.order.binary_search_by(search) {
+            Ok(at) => Some(self.order[at] as usize),
+            Err(at) => {
+                let place = self.found.len();
+                self.found.try_reserve(1).ok()?;
+                self.order.try_reserve(1).ok()?;
+                self.order.insert(at, u32::try_from(place).ok()?);
+                let times = Times::default();
+                self.found.push(Found { key, first_object: object, objects: 0, count: 0, bytes: 0, times });
+                Some(place)
+            }
+        }
+    }
+}
+
+/// Writes down what is found in one object.
+pub struct Scribe<'a> {
+    pub(super) findings: &'a mut Findings,
+    pub(super) seen: &'a mut Seen,
+    pub(super) object: u64,
+    pub(super) who: Who,
+}
+
+impl Scribe<'_> {
+    /// One finding.
+    pub fn find(&mut self, rule: Rule, certainty: Certainty, subject: Subject, at: Site, cost: Cost) {
+        let key = Key { rule, certainty, subject, made: self.who.made, at };
+        if self.keep(key, cost).is_none() {
+            self.findings.drop_one();
+        }
+    }
+
+    fn keep(&mut self, key: Key, cost: Cost) -> Option<()> {
+        if self.seen.epoch != self.findings.epoch {
+            take(&mut self.seen.places);
+            self.seen.epoch = self.findings.epoch;
+        }
+        // Reserved before anything is changed.
+        self.seen.places.try_reserve(1).ok()?;
+        let place = self.findings.place(key, self.object)?;
+        let found = &mut self.findings.found[place];
+        if !self.seen.places.contains(&(place as u32)) {
+            self.seen.places.push(place as u32);
+            found.objects += 1;
+        }
+        found.count += 1;
+        found.bytes = found.bytes.saturating_add(cost.bytes);
+        found.times.add(cost);
+        Some(())
+    }
+}

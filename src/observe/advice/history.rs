@@ -1,0 +1,197 @@
+//! The history of one object: where its newest data is, as far as the events say, and so what each of them means.
+//!
+//! An access is told before it is known whether it succeeds. What it does to the data is taken to be done when its effect
+//! is told; where it needs none that is told, with the next event that does not say that it failed.
+
+use super::Who;
+use super::fact::{Copy, Fact, Why};
+use super::findings::{Findings, Scribe, Seen};
+use super::rates::{Cost, Time};
+use super::rule::{Certainty, Rule, Subject};
+use super::rules::Rules;
+use crate::head::{Access, Head, Side};
+use crate::observe::event::{Cause, Event, Noticed, Site, What};
+
+/// What advice remembers of one object. A new object has a new one.
+#[derive(Debug, Default)]
+pub struct History {
+    seen: Seen,
+    state: State,
+}
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// `None` where it is not known: the object was in use before anything was observed.
+    head: Option<Head>,
+    /// The access that was told last, while its effect is not.
+    pending: Option<Pending>,
+    /// Whether a pull is not known to be done.
+    pulls: bool,
+    rules: Rules,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    side: Side,
+    access: Access,
+    site: Site,
+}
+
+impl History {
+    /// Takes down an event of the object. `Ended` is the last.
+    pub fn take(&mut self, event: &Event, who: Who, findings: &mut Findings) {
+        let mut scribe = Scribe { findings, seen: &mut self.seen, object: event.object, who };
+        self.state.take(event, &mut scribe);
+    }
+
+    /// Adds what can only be said at the object's end, or now that a report is asked for, to a copy of the findings.
+    pub fn at_report(&self, object: u64, who: Who, findings: &mut Findings) {
+        let Some(mut seen) = self.seen.copy() else {
+            findings.drop_one();
+            return;
+        };
+        let mut state = self.state.clone();
+        let mut scribe = Scribe { findings, seen: &mut seen, object, who };
+        state.settle(&mut scribe);
+        state.rules.take(&Fact::End, &mut scribe);
+    }
+}
+
+impl State {
+    fn take(&mut self, event: &Event, scribe: &mut Scribe<'_>) {
+        if !belongs_to_the_last(&event.what) {
+            self.settle(scribe);
+        }
+        if !matches!(event.what, What::Freed { .. } | What::Completed { .. } | What::Ended) {
+            self.rules.take(&Fact::GoesOn, scribe);
+        }
+        match event.what {
+            What::Made { noticed, .. } => {
+                self.head = (noticed == Noticed::Construction).then_some(Head::Uninitialized);
+            }
+            What::Accessed { side, access, .. } => self.asked(Pending { side, access, site: event.site }, scribe),
+            What::Allocated { kind, bytes, origin, .. } => {
+                if scribe.findings.would_have_served(kind, bytes, origin) {
+                    let cost = Cost { bytes, time: Time::measured(event.duration) };
+                    scribe.find(Rule::TurnedAway, Certainty::Certain, Subject::Kind(kind), event.site, cost);
+                }
+                self.rules.take(&Fact::Held { side: kind.side(), bytes }, scribe);
+            }
+            What::Freed { kind, .. } => self.rules.take(&Fact::Freed { side: kind.side() }, scribe),
+            What::Filled { side, bytes } => {
+                let access = self.pending.take().map(|pending| pending.access);
+                let cost = Cost { bytes, time: Time::measured(event.duration) };
+                self.head = Some(Head::only_at(side));
+                self.rules.take(&Fact::Filled { side, access, site: event.site, cost }, scribe);
+            }
+            What::Copied { to, bytes, path, cause } => {
+                scribe.findings.rates().learn(to, path, bytes, event.duration);
+                self.copied(Copy::done(event, to, bytes, path, cause), scribe);
+                if cause == Cause::Access(Access::Write) {
+                    self.write(Pending { side: to, access: Access::Write, site: event.site }, scribe);
+                }
+            }
+            What::Started { to, bytes, path, .. } => {
+                self.copied(Copy::started(event, to, bytes, path), scribe);
+                if to == Side::Host {
+                    (self.head, self.pulls) = (Some(Head::AtGpu), true);
+                }
+            }
+            What::Completed { to: Side::Host, .. } => self.landed(scribe),
+            What::Completed { to: Side::Device, .. } => {}
+            What::Compared { since, changed, .. } => self.rules.take(&Fact::Compared { since, changed }, scribe),
+            What::Lent { side } => {
+                self.head = Some(Head::only_at(side));
+                self.void([side, side.other()], Why::Replaced, scribe);
+                self.rules.take(&Fact::Lent { side }, scribe);
+            }
+            What::Released { side } | What::Evicted { side, .. } => {
+                self.head = Some(Head::only_at(side.other()));
+                self.void([side], Why::GivenBack, scribe);
+            }
+            What::Resized { .. } => {
+                self.head = Some(Head::Uninitialized);
+                self.void([Side::Host, Side::Device], Why::Resized, scribe);
+            }
+            What::Ended => {
+                self.void([Side::Host, Side::Device], Why::Ended, scribe);
+                self.rules.take(&Fact::End, scribe);
+            }
+            What::Failed { .. } => self.pending = None,
+            What::TurnedAway { .. } | What::Registered { .. } | What::Synchronised => {}
+        }
+    }
+
+    fn asked(&mut self, asked: Pending, scribe: &mut Scribe<'_>) {
+        let Pending { side, access, .. } = asked;
+        self.rules.take(&Fact::Asked { side, access }, scribe);
+        let is_current = self.head.is_some_and(|head| head.is_current(side));
+        // What a pull in flight brings is waited for first.
+        if is_current && access != Access::Read && !self.pulls {
+            self.write(asked, scribe);
+        } else {
+            self.pending = Some(asked);
+        }
+    }
+
+    /// Takes the access that was told last to be done.
+    fn settle(&mut self, scribe: &mut Scribe<'_>) {
+        let Some(pending) = self.pending.take() else { return };
+        let is_done = match pending.access {
+            Access::Read => false,
+            // It would have needed zeros or a copy: it has failed, or there are no bytes.
+            Access::Write => self.head.is_none_or(|head| head.is_current(pending.side)),
+            Access::Overwrite => true,
+        };
+        if is_done {
+            self.write(pending, scribe);
+        }
+    }
+
+    fn write(&mut self, Pending { side, access, site }: Pending, scribe: &mut Scribe<'_>) {
+        self.pending = None;
+        self.head = Some(Head::only_at(side));
+        match access {
+            Access::Overwrite => self.void([side, side.other()], Why::Replaced, scribe),
+            Access::Read | Access::Write => self.void([side.other()], Why::Written, scribe),
+        }
+        self.rules.take(&Fact::Written { side, access, site }, scribe);
+    }
+
+    fn copied(&mut self, copy: Copy, scribe: &mut Scribe<'_>) {
+        (self.head, self.pending, self.pulls) = (Some(Head::Synced), None, false);
+        self.rules.take(&Fact::Copied(copy), scribe);
+    }
+
+    fn landed(&mut self, scribe: &mut Scribe<'_>) {
+        (self.head, self.pulls) = (Some(Head::Synced), false);
+        let writer = self.pending.filter(|pending| pending.access != Access::Read);
+        self.rules.take(&Fact::Landed { by_writer: writer.is_some() }, scribe);
+        if let Some(writer) = writer {
+            self.write(writer, scribe);
+        }
+    }
+
+    fn void<const N: usize>(&mut self, sides: [Side; N], why: Why, scribe: &mut Scribe<'_>) {
+        for side in sides {
+            self.rules.take(&Fact::Void { side, why }, scribe);
+        }
+    }
+}
+
+/// Whether an event comes with what was told last of the object: it is part of the same call.
+fn belongs_to_the_last(what: &What) -> bool {
+    matches!(
+        what,
+        What::Allocated { .. }
+            | What::Freed { .. }
+            | What::Filled { .. }
+            | What::Copied { cause: Cause::Access(_), .. }
+            | What::Completed { .. }
+            | What::Compared { .. }
+            | What::Registered { .. }
+            | What::Synchronised
+            | What::TurnedAway { .. }
+            | What::Failed { .. }
+    )
+}

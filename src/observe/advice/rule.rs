@@ -1,0 +1,191 @@
+//! The rules by name, how certain they are, and the sentences that go with them.
+
+use crate::head::Side;
+use crate::kind::Kind;
+
+/// What the advice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// What a copy brought was made void before anybody asked for it.
+    UnreadCopy,
+    /// A copy brought what was there already.
+    UnchangedCopy,
+    /// Copies of one object to and fro.
+    PingPong,
+    /// Zeros that were overwritten whole.
+    OverwrittenFill,
+    /// A copy that may have been overwritten whole.
+    OverwrittenCopy,
+    /// Repeated copies from or to pageable memory.
+    PageableCopy,
+    /// Memory on both sides, of which one is used.
+    UnusedSide,
+    /// Allocations for which a block was there, had a budget not turned it away.
+    TurnedAway,
+}
+
+/// How certain a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Certainty {
+    /// It follows from what the library did and was asked.
+    Certain,
+    /// The host's contents were compared: by a hash to find that nothing has changed, at samples to find that everything
+    /// has.
+    Compared,
+    /// Only the caller can know.
+    Possible,
+}
+
+/// What of an object a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// All of it.
+    Object,
+    /// Copies to that side.
+    CopyTo(Side),
+    /// Copies to that side because the other one was evicted.
+    EvictionTo(Side),
+    /// That side's memory.
+    Memory(Side),
+    /// Memory of that kind.
+    Kind(Kind),
+}
+
+impl Rule {
+    /// Every rule.
+    pub const ALL: [Rule; 8] = [
+        Rule::UnreadCopy,
+        Rule::UnchangedCopy,
+        Rule::PingPong,
+        Rule::OverwrittenFill,
+        Rule::OverwrittenCopy,
+        Rule::PageableCopy,
+        Rule::UnusedSide,
+        Rule::TurnedAway,
+    ];
+
+    /// The name that is used for it everywhere.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Rule::UnreadCopy => "unread-copy",
+            Rule::UnchangedCopy => "unchanged-copy",
+            Rule::PingPong => "ping-pong",
+            Rule::OverwrittenFill => "overwritten-fill",
+            Rule::OverwrittenCopy => "overwritten-copy",
+            Rule::PageableCopy => "pageable-copy",
+            Rule::UnusedSide => "unused-side",
+            Rule::TurnedAway => "turned-away",
+        }
+    }
+
+    /// What was seen, in one sentence.
+    pub const fn what_was_seen(self) -> &'static str {
+        match self {
+            Rule::UnreadCopy => "What a copy brought was made void before anybody asked for it.",
+            Rule::UnchangedCopy => {
+                "Data was copied to the device although it had not changed since both sides were the same."
+            }
+            Rule::PingPong => "One object was copied to and fro, four times or more in a row.",
+            Rule::OverwrittenFill => "Memory was filled with zeros that were then overwritten.",
+            Rule::OverwrittenCopy => "Data was copied for a writing access that may have overwritten all of it.",
+            Rule::PageableCopy => "The same objects were copied from or to pageable memory again and again.",
+            Rule::UnusedSide => "Memory is held on both sides, and only one of them is used.",
+            Rule::TurnedAway => {
+                "Memory was allocated anew for which there had been a block, had a budget not turned it away."
+            }
+        }
+    }
+
+    /// What to change in the caller's code or settings, in one sentence.
+    pub const fn what_to_do(self, subject: Subject) -> &'static str {
+        match (self, subject) {
+            (Rule::UnreadCopy, Subject::CopyTo(Side::Device)) => {
+                "Leave out this async_gpu_push, or push only once the data will not be written again before the device reads it."
+            }
+            (Rule::UnreadCopy, Subject::EvictionTo(_)) => {
+                "Destroy the object, or call overwrite_* on it, before memory runs out: its data was saved for nobody."
+            }
+            (Rule::UnreadCopy, _) => "Leave out this async_cpu_pull, or pull only what cpu_data is then called for.",
+            (Rule::UnchangedCopy, _) => "Call cpu_data instead of mutable_cpu_data where the data is only read.",
+            (Rule::PingPong, _) => {
+                "Do the work between these copies on one side: give the step that asks for cpu_data a GPU implementation, or keep all of them on the CPU."
+            }
+            (Rule::OverwrittenFill, Subject::Memory(Side::Device))
+            | (Rule::OverwrittenCopy, Subject::CopyTo(Side::Device)) => {
+                "Call syncedmem_overwrite_gpu_data instead of mutable_gpu_data where all of the data is written before any of it is read."
+            }
+            (Rule::OverwrittenFill | Rule::OverwrittenCopy, _) => {
+                "Call syncedmem_overwrite_cpu_data instead of mutable_cpu_data where all of the data is written before any of it is read."
+            }
+            (Rule::PageableCopy, _) => {
+                "Have this memory page-locked: Caffe::set_mode(GPU) before its first use on the host, SYNCEDMEM_PIN=always, or syncedmem_pin for memory that is there already."
+            }
+            (Rule::UnusedSide, Subject::Memory(Side::Device)) => {
+                "Call syncedmem_release_gpu once the device is done with it: the host has the newest data."
+            }
+            (Rule::UnusedSide, _) => {
+                "Call syncedmem_release_cpu once the data is on the device: the host's copy of it is not used again."
+            }
+            (Rule::TurnedAway, Subject::Kind(Kind::Pageable)) => {
+                "Raise the budget of idle pageable memory: SYNCEDMEM_PAGEABLE_POOL, or syncedmem_set_pool_budget."
+            }
+            (Rule::TurnedAway, Subject::Kind(Kind::Pinned)) => {
+                "Raise the budget of idle pinned memory: SYNCEDMEM_PINNED_POOL, or syncedmem_set_pool_budget."
+            }
+            (Rule::TurnedAway, _) => {
+                "Raise the budget of idle device memory: SYNCEDMEM_DEVICE_POOL, or syncedmem_set_pool_budget."
+            }
+        }
+    }
+
+    /// What cannot be known from inside the library, in one sentence: each finding is to be read with it.
+    pub const fn not_known(self, certainty: Certainty) -> &'static str {
+        match (self, certainty) {
+            (Rule::UnreadCopy, _) => "Use through an address that was asked for before the copy is not seen.",
+            (Rule::UnchangedCopy, _) => "Contents are compared by a hash, and of the host alone.",
+            (Rule::PingPong, _) => {
+                "Whether the work between the copies can be done on one side is the caller's to know."
+            }
+            (Rule::OverwrittenFill | Rule::OverwrittenCopy, Certainty::Compared) => {
+                "Everything has changed at the places that were looked at; whether it was read before it was written is not seen."
+            }
+            (Rule::OverwrittenFill, _) => {
+                "Whether the zeros were read through the address that was handed out is not seen."
+            }
+            (Rule::OverwrittenCopy, _) => {
+                "Whether all of it was written, and none of it read, is not seen; SYNCEDMEM_COMPARE=on looks at the host's contents."
+            }
+            (Rule::PageableCopy, _) => {
+                "The time that pinning itself takes is not taken off; what would be saved is unknown where this run has made no pinned copy of 64 KiB or more."
+            }
+            (Rule::UnusedSide, _) => {
+                "Use through an address that was asked for before is not seen; where not every access is counted, nor are readings of a side while it is up to date."
+            }
+            (Rule::TurnedAway, _) => "Whether the block would have been kept for so long is not known.",
+        }
+    }
+}
+
+impl Certainty {
+    /// The word used for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Certainty::Certain => "certain",
+            Certainty::Compared => "compared",
+            Certainty::Possible => "possible",
+        }
+    }
+}
+
+impl Subject {
+    /// A number by which subjects are told apart.
+    pub(super) const fn number(self) -> u8 {
+        match self {
+            Subject::Object => 0,
+            Subject::CopyTo(side) => 1 + side as u8,
+            Subject::EvictionTo(side) => 3 + side as u8,
+            Subject::Memory(side) => 5 + side as u8,
+            Subject::Kind(kind) => 7 + kind as u8,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `overwritten-fill`: zeros for a writing access, all of which were changed, or made void with whatever was written before
+//! anybody asked again.
+
+use crate::head::{Access, Side};
+use crate::observe::advice::fact::{Fact, Why};
+use crate::observe::advice::findings::Scribe;
+use crate::observe::advice::rates::Cost;
+use crate::observe::advice::rule::{Certainty, Rule, Subject};
+use crate::observe::event::{Changed, Since, Site};
+
+/// The zeros of which it is not known yet.
+#[derive(Clone, Debug, Default)]
+pub struct OverwrittenFill(Option<Fill>);
+
+#[derive(Clone, Copy, Debug)]
+struct Fill {
+    side: Side,
+    site: Site,
+    cost: Cost,
+    /// Whether every access was told since, and there was none.
+    alone: bool,
+}
+
+impl OverwrittenFill {
+    pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
+        if let Fact::Filled { side, access, site, cost } = *fact {
+            let fill = Fill { side, site, cost, alone: true };
+            self.0 = Some(fill).filter(|_| access == Some(Access::Write));
+        }
+        let Some(fill) = &mut self.0 else { return };
+        fill.alone &= scribe.who.every_access;
+        let certainty = match *fact {
+            Fact::Asked { access: Access::Read | Access::Write, .. } | Fact::Copied(_) => {
+                fill.alone = false;
+                return;
+            }
+            Fact::Compared { since: Since::Fill, changed } if fill.side == Side::Host => {
+                Some(Certainty::Compared).filter(|_| changed == Changed::Everything)
+            }
+            Fact::Void { side, why } if side == fill.side => {
+                Some(Certainty::Possible).filter(|_| why == Why::Replaced && fill.alone)
+            }
+            _ => return,
+        };
+        if let Some(certainty) = certainty {
+            let subject = Subject::Memory(fill.side);
+            scribe.find(Rule::OverwrittenFill, certainty, subject, fill.site, fill.cost);
+        }
+        self.0 = None;
+    }
+}

@@ -1,0 +1,39 @@
+//! `pageable-copy`: an object whose pageable memory was copied from or to twice or more. Whether pinning would speed that up
+//! is seen when the findings are summed up: see `Findings::advice`.
+
+use crate::observe::advice::fact::{Copy, Fact};
+use crate::observe::advice::findings::Scribe;
+use crate::observe::advice::rates::LARGE;
+use crate::observe::advice::rule::{Certainty, Rule, Subject};
+use crate::observe::event::Path;
+
+/// Whether there was such a copy before.
+#[derive(Clone, Debug, Default)]
+pub enum Pageable {
+    #[default]
+    None,
+    /// One, which is told with the second.
+    One(Copy),
+    Many,
+}
+
+impl Pageable {
+    pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
+        let Fact::Copied(copy) = *fact else { return };
+        if copy.path == Path::Pinned || copy.cost.bytes < LARGE {
+            return;
+        }
+        match std::mem::replace(self, Pageable::Many) {
+            Pageable::None => *self = Pageable::One(copy),
+            Pageable::One(first) => {
+                find(&first, scribe);
+                find(&copy, scribe);
+            }
+            Pageable::Many => find(&copy, scribe),
+        }
+    }
+}
+
+fn find(copy: &Copy, scribe: &mut Scribe<'_>) {
+    scribe.find(Rule::PageableCopy, Certainty::Certain, Subject::CopyTo(copy.to), copy.site, copy.cost);
+}

@@ -1,0 +1,90 @@
+//! `unused-side`: memory on both sides, one of which was not used any more since both were the same for the first time.
+//!
+//! Where not every access is told, a side may be read unseen for as long as it is up to date. So nothing is said of one that
+//! is up to date at the end; of one that is not, it is certain that it was not used since it ceased to be.
+
+use crate::head::Side;
+use crate::observe::advice::fact::{Aim, Fact, Why};
+use crate::observe::advice::findings::Scribe;
+use crate::observe::advice::rates::{Cost, Time};
+use crate::observe::advice::rule::{Certainty, Rule, Subject};
+use crate::observe::event::Site;
+
+/// Both sides, and who made them the same first.
+#[derive(Clone, Debug, Default)]
+pub struct Unused {
+    sides: [Half; 2],
+    /// `None`: they were never the same.
+    same: Option<Site>,
+    /// Whether every access was told since then.
+    every_access: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Half {
+    /// Bytes of its block; 0: it has none.
+    bytes: u64,
+    /// Whether the block was given back just now: perhaps because the object ends.
+    leaves: bool,
+    /// Whether it was used since both were the same.
+    used: bool,
+    /// Whether it is known not to hold the newest data.
+    stale: bool,
+}
+
+impl Unused {
+    pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
+        self.every_access &= scribe.who.every_access;
+        match *fact {
+            Fact::Asked { side, .. } => self.half(side).used = true,
+            Fact::Copied(copy) => {
+                let is_first = self.same.is_none() && copy.aim != Aim::Eviction;
+                if is_first {
+                    (self.same, self.every_access) = (Some(copy.site), scribe.who.every_access);
+                    self.half(copy.to.other()).used = false;
+                    self.half(copy.to).used = copy.aim != Aim::Later;
+                } else {
+                    self.sides.iter_mut().for_each(|half| half.used = true);
+                }
+                self.half(copy.to).stale = copy.in_flight && copy.to == Side::Host;
+            }
+            Fact::Landed { .. } => self.half(Side::Host).stale = false,
+            Fact::Held { side, bytes } => (self.half(side).bytes, self.half(side).leaves) = (bytes, false),
+            Fact::Freed { side } => self.half(side).leaves = true,
+            Fact::GoesOn => {
+                for half in self.sides.iter_mut().filter(|half| half.leaves) {
+                    (half.bytes, half.leaves) = (0, false);
+                }
+            }
+            Fact::Lent { side } => (self.half(side).bytes, self.half(side).used) = (0, true),
+            Fact::Void { why: Why::Resized, .. } => *self = Unused::default(),
+            Fact::Void { side, why } => {
+                self.half(side).stale = true;
+                if why == Why::GivenBack {
+                    self.half(side).bytes = 0;
+                }
+            }
+            Fact::Written { side, .. } => self.half(side).stale = false,
+            Fact::End => self.end(scribe),
+            _ => {}
+        }
+    }
+
+    fn half(&mut self, side: Side) -> &mut Half {
+        &mut self.sides[side as usize]
+    }
+
+    fn end(&mut self, scribe: &mut Scribe<'_>) {
+        let Some(at) = self.same else { return };
+        if self.sides.iter().any(|half| half.bytes == 0) {
+            return;
+        }
+        for side in [Side::Host, Side::Device] {
+            let (half, other) = (self.sides[side as usize], self.sides[side.other() as usize]);
+            if other.used && !half.used && (half.stale || self.every_access) {
+                let cost = Cost { bytes: half.bytes, time: Time::NONE };
+                scribe.find(Rule::UnusedSide, Certainty::Certain, Subject::Memory(side), at, cost);
+            }
+        }
+    }
+}
