@@ -8,3 +8,4 @@ pub mod ledger;
 pub mod live;
 pub mod site;
 pub mod switch;
+pub mod trace;
