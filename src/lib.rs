@@ -39,6 +39,7 @@ mod idle;
 pub mod kind;
 mod limits;
 mod loaded;
+mod local_time;
 mod mapping;
 pub mod observe;
 mod pools;

@@ -10,3 +10,4 @@ pub mod ledger;
 pub mod live;
 pub mod site;
 pub mod switch;
+pub mod trace;

@@ -6,11 +6,11 @@
 
 use std::fmt::Write;
 
-use super::local_time::LocalTime;
 use super::{callback, throw};
 use crate::calls::Call;
 use crate::error::{Cause, Error};
 use crate::ffi::per_thread::{self, Sentence};
+use crate::local_time::LocalTime;
 use crate::report::Circumstances;
 use crate::settings;
 use crate::text::{Text, to_stderr};

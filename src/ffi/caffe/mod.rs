@@ -5,7 +5,6 @@
 
 pub mod callback;
 mod fatal;
-mod local_time;
 mod throw;
 
 use std::ffi::c_void;

@@ -1,1 +1,271 @@
-//! Reads what SYNCEDMEM_TRACE wrote.
+//! Reads what SYNCEDMEM_TRACE wrote: line by line, in constant memory, however long it is.
+//!
+//! A trace may lack its closing bracket and the end of its last line, hold several processes, and records of other tools.
+//! What is of no use is passed over and counted; what is no trace at all is an error that says in which line.
+
+mod line;
+mod order;
+mod trouble;
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use line::Record;
+use order::Order;
+use syncedmem::observe::event::{Event, Site, What};
+pub use trouble::Trouble;
+
+/// What a trace tells, in the order of each process's own time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A process begins. One that was forked has its parent's call sites and names from the start; they follow.
+    Process {
+        /// Its number.
+        process: u32,
+        /// What it is called.
+        name: String,
+        /// The process that it was forked from, if that traced.
+        parent: Option<u32>,
+    },
+    /// A thread has a name.
+    Thread {
+        /// Its process.
+        process: u32,
+        /// Its number.
+        thread: u32,
+        /// What it is called.
+        name: String,
+    },
+    /// A call site's number stands for a place. Comes before the events that use it.
+    Site {
+        /// The process in which it does.
+        process: u32,
+        /// The number.
+        site: Site,
+        /// The place.
+        place: String,
+    },
+    /// An object has a name from now on.
+    Name {
+        /// Its process.
+        process: u32,
+        /// Its address.
+        object: u64,
+        /// The name.
+        name: String,
+    },
+    /// Something happened.
+    Event {
+        /// The process in which it did.
+        process: u32,
+        /// What.
+        event: Event,
+    },
+}
+
+/// What was passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Records of ours: events, names, sites, processes.
+    pub ours: u64,
+    /// Records of other tools.
+    pub foreign: u64,
+    /// Lines that are no record, or one that this version does not understand.
+    pub damaged: u64,
+    /// The first of these; 0 for none.
+    pub first_damaged: u64,
+    /// Whether the last line lacks its end: its process was killed while it wrote it, or the disk was full.
+    pub incomplete: bool,
+    /// Events that came so late in the file that their place in time had gone by.
+    pub late: u64,
+}
+
+/// No line of a trace is longer; a file that has a longer one is something else.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// A trace that is being read.
+pub struct Reader<R> {
+    input: R,
+    line: Vec<u8>,
+    lines: u64,
+    position: u64,
+    processes: HashMap<u32, Process>,
+    ready: VecDeque<Item>,
+    notes: Notes,
+    ended: bool,
+}
+
+/// What is known of a process.
+#[derive(Default)]
+struct Process {
+    order: Order,
+    sites: Vec<(Site, String)>,
+    names: HashMap<u64, String>,
+}
+
+impl Reader<BufReader<File>> {
+    /// Opens a trace.
+    pub fn open(path: &Path) -> Result<Self, Trouble> {
+        Ok(Reader::new(BufReader::with_capacity(1 << 18, File::open(path).map_err(Trouble::System)?)))
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from there.
+    pub fn new(input: R) -> Self {
+        Reader {
+            input,
+            line: Vec::new(),
+            lines: 0,
+            position: 0,
+            processes: HashMap::new(),
+            ready: VecDeque::new(),
+            notes: Notes::default(),
+            ended: false,
+        }
+    }
+
+    /// How many bytes were read so far.
+    #[allow(dead_code, reason = "for those who show progress")]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// What was passed over so far.
+    pub fn notes(&self) -> Notes {
+        self.notes
+    }
+
+    /// Reads a line, and takes what it holds.
+    fn advance(&mut self) -> Result<(), Trouble> {
+        self.line.clear();
+        let read = (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.line).map_err(Trouble::System)?;
+        self.position += read as u64;
+        if read == 0 {
+            return self.end();
+        }
+        self.lines += 1;
+        let whole = self.line.ends_with(b"\n");
+        if !whole && read as u64 == LONGEST_LINE {
+            return Err(Trouble::Line(self.lines, "it is too long for a record"));
+        }
+        let line = self.line.trim_ascii();
+        let line = if self.lines == 1 { line::after_bracket(line)? } else { line };
+        match line::parse(line) {
+            Ok(None) => {}
+            Ok(Some(record)) => self.take(record)?,
+            Err(_) if !whole => self.notes.incomplete = true,
+            // Nothing of ours so far, and no JSON: something else.
+            Err(what) if self.notes.ours == 0 => return Err(Trouble::Line(self.lines, what)),
+            Err(_) => {
+                self.notes.damaged += 1;
+                if self.notes.first_damaged == 0 {
+                    self.notes.first_damaged = self.lines;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, record: Record) -> Result<(), Trouble> {
+        if matches!(record, Record::Foreign) {
+            self.notes.foreign += 1;
+            return Ok(());
+        }
+        self.notes.ours += 1;
+        match record {
+            Record::Foreign | Record::Drawn => {}
+            Record::Process { format, .. } if format > syncedmem::observe::trace::FORMAT.into() => {
+                return Err(Trouble::Newer(format));
+            }
+            Record::Process { process, name, parent, .. } => self.begin(process, name, parent),
+            Record::Thread { process, thread, name } => self.ready.push_back(Item::Thread { process, thread, name }),
+            Record::Site { process, site, place } => {
+                self.processes.entry(process).or_default().sites.push((site, place.clone()));
+                self.ready.push_back(Item::Site { process, site, place });
+            }
+            Record::Name { process, time, object, name } => {
+                self.put(process, time, Item::Name { process, object, name });
+            }
+            Record::Event { process, event } => self.put(process, event.end(), Item::Event { process, event }),
+        }
+        Ok(())
+    }
+
+    /// A process begins, or another one of the same number.
+    fn begin(&mut self, process: u32, name: String, parent: Option<u32>) {
+        let mut begun = Process::default();
+        if let Some(before) = self.processes.remove(&process) {
+            self.finish(before);
+        }
+        self.ready.push_back(Item::Process { process, name, parent });
+        if let Some(parent) = parent.and_then(|parent| self.processes.get(&parent)) {
+            begun.sites.clone_from(&parent.sites);
+            begun.names.clone_from(&parent.names);
+        }
+        for (site, place) in &begun.sites {
+            self.ready.push_back(Item::Site { process, site: *site, place: place.clone() });
+        }
+        for (&object, name) in &begun.names {
+            self.ready.push_back(Item::Name { process, object, name: name.clone() });
+        }
+        self.processes.insert(process, begun);
+    }
+
+    /// Gives an item its place in its process's time.
+    fn put(&mut self, process: u32, end: u64, item: Item) {
+        let Process { order, names, .. } = self.processes.entry(process).or_default();
+        match &item {
+            Item::Name { object, name, .. } => {
+                names.insert(*object, name.clone());
+            }
+            Item::Event { event: Event { object, what: What::Made { .. } | What::Ended, .. }, .. } => {
+                names.remove(object);
+            }
+            _ => {}
+        }
+        if let Some(item) = order.put(end, item) {
+            self.ready.push_back(item);
+        }
+    }
+
+    fn finish(&mut self, mut process: Process) {
+        self.notes.late += process.order.late();
+        self.ready.extend(std::iter::from_fn(|| process.order.next()));
+    }
+
+    fn end(&mut self) -> Result<(), Trouble> {
+        self.ended = true;
+        if self.notes.ours == 0 {
+            return Err(if self.lines == 0 { Trouble::Empty } else { Trouble::NotOurs(self.notes.foreign) });
+        }
+        let mut left: Vec<(u32, Process)> = self.processes.drain().collect();
+        left.sort_by_key(|(process, _)| *process);
+        for (_, process) in left {
+            self.finish(process);
+        }
+        Ok(())
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Item, Trouble>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Some(Ok(item));
+            }
+            if self.ended {
+                return None;
+            }
+            if let Err(trouble) = self.advance() {
+                self.ended = true;
+                self.ready.clear();
+                return Some(Err(trouble));
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Records of a trace, gathered into blocks of one size, each of which is written at once.
+//!
+//! A file that grows by whole blocks of 512 bytes has no block that crosses the border of a page of its cache, or of a
+//! sector. So a write ends whole or not at all, even where the disk is full or the process is killed in the middle of
+//! it: Linux looks for a pending SIGKILL between pages, and file systems give out no less than a sector. What a block
+//! has room for behind its last record is filled with spaces in front of that record's closing brace, where JSON does
+//! not mind them.
+
+use std::fmt::{self, Write};
+
+/// Bytes of a block.
+pub const BLOCK: usize = 512;
+
+/// How a record ends.
+const END: &str = "},\n";
+
+/// The records of one event, one line each. Aligned, so that the kernel finds all of it on one page.
+#[repr(C, align(512))]
+pub struct Block {
+    bytes: [u8; BLOCK],
+    length: usize,
+}
+
+impl Block {
+    /// An empty one.
+    pub const fn new() -> Block {
+        Block { bytes: [b' '; BLOCK], length: 0 }
+    }
+
+    /// The first one of a file: the bracket that opens the array.
+    pub fn opening() -> Block {
+        let mut block = Block::new();
+        (block.bytes[0], block.bytes[1], block.bytes[BLOCK - 1]) = (b'[', b'\n', b'\n');
+        block
+    }
+
+    /// Adds a record, up to its closing brace; `false` if it has no room, and then the block is as before.
+    pub fn add(&mut self, record: impl FnOnce(&mut Block) -> fmt::Result) -> bool {
+        let before = self.length;
+        let added = record(self).is_ok() && self.write_str(END).is_ok();
+        if !added {
+            self.length = before;
+        }
+        added
+    }
+
+    /// Whether it holds no record.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// All of it, with the last record's end at its end.
+    pub fn whole(&mut self) -> &[u8] {
+        if let Some(end) = self.length.checked_sub(END.len()) {
+            self.bytes[end..].fill(b' ');
+            self.bytes[BLOCK - END.len()..].copy_from_slice(END.as_bytes());
+        }
+        &self.bytes
+    }
+}
+
+impl Write for Block {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let end = self.length + more.len();
+        let room = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
+        room.copy_from_slice(more.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// Text inside a JSON string. What takes more than the given bytes there loses its middle: the end of a place says which
+/// library it is in.
+pub struct Quoted<'t>(pub &'t str, pub usize);
+
+/// What stands for the middle.
+const CUT: &str = "...";
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Quoted(text, room) = *self;
+        if text.chars().map(length).sum::<usize>() <= room {
+            return text.chars().try_for_each(|c| escape(c, f));
+        }
+        let room = room.saturating_sub(CUT.len());
+        let tail = fitting(text.chars().rev(), room / 3);
+        let head = fitting(text.chars(), room - room / 3);
+        text[..head].chars().try_for_each(|c| escape(c, f))?;
+        f.write_str(CUT)?;
+        text[text.len() - tail..].chars().try_for_each(|c| escape(c, f))
+    }
+}
+
+/// Bytes of those characters from the start of the text that fit into so many.
+fn fitting(text: impl Iterator<Item = char>, mut room: usize) -> usize {
+    let mut bytes = 0;
+    for c in text {
+        let Some(left) = room.checked_sub(length(c)) else { break };
+        (room, bytes) = (left, bytes + c.len_utf8());
+    }
+    bytes
+}
+
+/// Bytes that a character takes.
+fn length(c: char) -> usize {
+    match c {
+        '"' | '\\' => 2,
+        // All of the control characters, which no viewer shows anyway.
+        c if c.is_control() => 1,
+        c => c.len_utf8(),
+    }
+}
+
+fn escape(c: char, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match c {
+        '"' | '\\' => {
+            f.write_char('\\')?;
+            f.write_char(c)
+        }
+        c if c.is_control() => f.write_char('?'),
+        c => f.write_char(c),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_ends_with_the_end_of_its_last_record() {
+        let mut block = Block::new();
+        assert!(block.add(|b| b.write_str("{\"a\":1")));
+        assert!(block.add(|b| b.write_str("{\"b\":2")));
+        let whole = std::str::from_utf8(block.whole()).unwrap();
+        assert_eq!(whole.len(), BLOCK);
+        let lines: Vec<&str> = whole.lines().collect();
+        assert_eq!(lines[0], "{\"a\":1},");
+        assert!(lines[1].starts_with("{\"b\":2   ") && lines[1].ends_with("  },"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_record_without_room_leaves_the_block_as_it_was() {
+        let mut block = Block::new();
+        assert!(block.add(|b| b.write_str("{\"a\":1")));
+        let long = "x".repeat(BLOCK - "{\"a\":1},\n".len() - END.len() + 1);
+        assert!(!block.add(|b| b.write_str(&long)));
+        assert!(block.add(|b| b.write_str(&long[1..])), "one byte less fits");
+    }
+
+    #[test]
+    fn text_is_escaped_and_loses_its_middle_where_it_is_too_long() {
+        let quoted = |text: &str, room| format!("{}", Quoted(text, room));
+        assert_eq!(quoted("a\"b\\c\nd", 20), "a\\\"b\\\\c?d");
+        assert_eq!(quoted("abcdefghijklmno", 15), "abcdefghijklmno");
+        assert_eq!(quoted("abcdefghijklmnop", 15), "abcdefgh...mnop");
+        assert_eq!(quoted("ääääääääää", 13), "äää...ä");
+        assert!(quoted(&"\"".repeat(100), 33).len() <= 33);
+    }
+}

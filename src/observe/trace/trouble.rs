@@ -1,0 +1,44 @@
+//! Why a trace cannot be begun, or ends early.
+
+use std::ffi::c_int;
+use std::fmt;
+
+/// What stood in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The name of the file is longer than the system takes.
+    NameTooLong,
+    /// There is something else of that name: a folder, a pipe.
+    NotAFile,
+    /// Another program has the file to itself.
+    Locked,
+    /// Another thread is starting or stopping a trace.
+    Busy,
+    /// The file is as long as the process may make one.
+    Limit,
+    /// The program closed the descriptor, or has it lead somewhere else.
+    Closed,
+    /// The system's reason, as errno has it.
+    System(c_int),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self {
+            Trouble::NameTooLong => "its name is too long",
+            Trouble::NotAFile => "it is not a regular file",
+            Trouble::Locked => "another program has it locked",
+            Trouble::Busy => "another thread is starting or stopping a trace",
+            Trouble::Limit => "the process may make no longer file (ulimit -f)",
+            Trouble::Closed => "the program closed its descriptor",
+            Trouble::System(libc::ENOENT) => "there is no such folder",
+            Trouble::System(libc::EACCES | libc::EPERM) => "permission denied",
+            Trouble::System(libc::EISDIR) => "it is a folder",
+            Trouble::System(libc::EROFS) => "the file system is read-only",
+            Trouble::System(libc::ENOSPC) => "no space is left on the device",
+            Trouble::System(libc::EDQUOT) => "the disk quota is used up",
+            Trouble::System(libc::EMFILE | libc::ENFILE) => "there is no file descriptor left",
+            Trouble::System(errno) => return write!(f, "the system refused (errno {errno})"),
+        })
+    }
+}
