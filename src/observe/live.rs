@@ -4,11 +4,16 @@
 //! claim on an object may be held.
 #![expect(unsafe_code, reason = "the clock is read, and the thread's number")]
 
+use std::ffi::CStr;
+
+use super::contents;
 use super::event::{Event, Noticed, Site, What};
 use super::ledger::Ledger;
+use super::site::{self, Place};
 use super::switch::{self, TRACE};
-use super::{contents, site};
+use super::trace::{self, Live, Trouble};
 use crate::head::Side;
+use crate::kind::Kind;
 use crate::sync::Lock;
 
 #[cfg(not(loom))]
@@ -140,11 +145,52 @@ fn wants_site(what: What) -> bool {
 }
 
 fn here() -> Site {
-    site::here().0
+    let (site, is_new) = site::here();
+    if is_new && switch::has(TRACE) {
+        trace_site(site);
+    }
+    site
+}
+
+fn trace_site(site: Site) {
+    let text = site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())));
+    trace::site(site, text.as_ref());
 }
 
 fn take(event: &Event) {
-    LEDGER.with(|ledger| ledger.take(event));
+    let bytes = LEDGER.with(|ledger| {
+        ledger.take(event);
+        Kind::ALL.map(|kind| ledger.account().memory(kind).live)
+    });
+    if switch::has(TRACE) {
+        trace::record(event, &Live { bytes });
+    }
+}
+
+/// Opens the trace, for what is told from now on.
+pub fn open_trace(file: &CStr) -> Result<(), Trouble> {
+    trace::start(file)?;
+    site::all().for_each(trace_site);
+    Ok(())
+}
+
+/// Begins to write a trace to that file.
+pub fn begin_trace(file: &CStr) -> Result<(), Trouble> {
+    switch::settle();
+    open_trace(file)?;
+    switch::set(TRACE, true);
+    Ok(())
+}
+
+/// Says whether every access is told from now on.
+pub fn watch_accesses(every_access: bool) {
+    LEDGER.with(|ledger| ledger.set_every_access(every_access));
+}
+
+/// Ends the trace.
+pub fn end_trace() {
+    switch::set(TRACE, false);
+    trace::stop();
 }
 
 /// Gives an object a name.
@@ -155,6 +201,9 @@ pub fn name(subject: Subject, name: &str) {
         take(&Event { start: now(), duration: 0, thread: this_thread(), object, site: here(), what });
     }
     LEDGER.with(|ledger| ledger.name(object, name));
+    if switch::has(TRACE) {
+        trace::name(object, name);
+    }
 }
 
 /// Does `work` with the ledger, which nobody else can use meanwhile.
@@ -178,6 +227,7 @@ pub fn release() {
 
 /// In a forked child: what its parent did is the parent's to tell.
 pub fn begin_anew() {
+    trace::after_fork_in_child();
     LEDGER.with(|ledger| ledger.begin_anew(now()));
 }
 

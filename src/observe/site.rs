@@ -7,6 +7,8 @@
 
 mod symbol;
 
+pub use symbol::Place;
+
 use std::ffi::{c_int, c_void};
 
 use super::event::Site;
@@ -58,6 +60,12 @@ pub fn here() -> (Site, bool) {
 /// Passes on the text of a site, `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; `None` if none was taken down.
 pub fn with_text<R>(site: Site, then: impl FnOnce(Option<&str>) -> R) -> R {
     SITES.with(|sites| then(site.0.checked_sub(1).and_then(|number| sites.texts.text(number))))
+}
+
+/// Those that were taken down so far.
+pub fn all() -> impl Iterator<Item = Site> {
+    let count = SITES.with(|sites| sites.texts.count());
+    (1..=count as u32).map(Site)
 }
 
 /// Holds them still, until `release`: for fork.

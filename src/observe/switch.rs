@@ -1,10 +1,14 @@
 //! What is observed: nothing, unless the user asks for it. Then every place that could tell of something costs one branch.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
+use super::live;
+use super::trace::Trouble;
 use crate::settings;
 use crate::sync::nap;
 use crate::synced::fast_path;
+use crate::text::{Text, to_stderr};
 
 /// What is observed, a bit for each.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,7 +75,17 @@ fn find_out() {
     add(ACCESSES, level > 1);
     add(COMPARE, settings::COMPARE.get() == 1);
     add(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some());
-    STATE.store(state, Relaxed);
+    live::watch_accesses(state & ACCESSES.0 != 0);
+    // The trace is written to by what is told, so it is there before anything is.
+    let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
+        .is_some_and(|file| live::open_trace(file).inspect_err(|trouble| complain(file, *trouble)).is_ok());
+    STATE.store(if is_traced { state | TRACE.0 } else { state }, Relaxed);
+}
+
+#[cold]
+fn complain(file: &CStr, trouble: Trouble) {
+    let file = file.to_str().unwrap_or("(not text)");
+    to_stderr(Text::<600>::of(format_args!("libsyncedmem: SYNCEDMEM_TRACE={file}: {trouble}\n")).as_bytes());
 }
 
 /// Observes it from now on, or no more.
@@ -82,6 +96,7 @@ pub fn set(what: What, wanted: bool) {
     } else {
         STATE.fetch_and(!what.0, Relaxed);
     }
+    live::watch_accesses(has(ACCESSES));
     // Whatever is served at once is found out anew.
     fast_path::close();
 }

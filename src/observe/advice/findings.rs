@@ -155,7 +155,7 @@ impl Findings {
     }
 
     /// What was found: first what saves most time, then what saves most memory.
-    pub fn advice(&self) -> impl Iterator<Item = Advice> {
+    pub fn advice(&self) -> Vec<Advice> {
         let mut list = Vec::new();
         if list.try_reserve_exact(self.found.len()).is_ok() {
             list.extend(self.found.iter().filter_map(|found| self.advice_of(found)));
@@ -166,7 +166,7 @@ impl Findings {
                 |a: &Advice| Key { rule: a.rule, certainty: a.certainty, subject: a.subject, made: a.made, at: a.at };
             saves(other).cmp(&saves(one)).then_with(|| key(one).place().cmp(&key(other).place()))
         });
-        list.into_iter()
+        list
     }
 
     fn advice_of(&self, found: &Found) -> Option<Advice> {

@@ -10,6 +10,7 @@ pub use holders::{Holder, Share};
 pub use names::Names;
 
 use super::account::Account;
+use super::advice::{Advice, Findings, History, Who};
 use super::event::{Event, Noticed, Origin, Site, What};
 use crate::head::Side;
 use crate::kind::Kind;
@@ -27,7 +28,6 @@ pub struct Block {
 }
 
 /// What is known of an object.
-#[derive(Clone, Copy, Debug)]
 pub struct Object {
     /// Its size in bytes.
     pub bytes: u64,
@@ -39,12 +39,18 @@ pub struct Object {
     pub holder: Holder,
     /// The blocks of the host and of the device.
     blocks: [Option<Block>; 2],
+    /// What the advice needs to remember of it.
+    history: History,
 }
 
 impl Object {
     /// The block that it holds on a side.
     pub fn block(&self, side: Side) -> Option<Block> {
         self.blocks[side as usize]
+    }
+
+    fn who(&self, every_access: bool) -> Who {
+        Who { made: self.made, bytes: self.bytes, every_access }
     }
 }
 
@@ -54,6 +60,8 @@ pub struct Ledger {
     objects: AddressMap<Object>,
     holders: Holders,
     names: Names,
+    findings: Findings,
+    every_access: bool,
     dropped: u64,
 }
 
@@ -67,6 +75,8 @@ impl Ledger {
             objects: AddressMap::with_hasher(crate::spread::SPREADING),
             holders: Holders::new(),
             names: Names::new(),
+            findings: Findings::new(),
+            every_access: false,
             dropped: 0,
         }
     }
@@ -79,6 +89,8 @@ impl Ledger {
             objects: AddressMap::default(),
             holders: Holders::new(),
             names: Names::new(),
+            findings: Findings::new(),
+            every_access: false,
             dropped: 0,
         }
     }
@@ -115,9 +127,39 @@ impl Ledger {
                 self.holders.note_peak(kind);
             }
         }
+        self.advise(event);
         if event.what == What::Ended {
             self.forget(object);
         }
+    }
+
+    fn advise(&mut self, event: &Event) {
+        match self.objects.get_mut(&(event.object as usize)) {
+            Some(object) => {
+                let who = object.who(self.every_access);
+                object.history.take(event, who, &mut self.findings);
+            }
+            None => self.findings.take_without_object(event),
+        }
+    }
+
+    /// What the events so far say could be spared, the most first; nothing if there is no memory to say it.
+    pub fn advice(&self) -> Vec<Advice> {
+        let Some(mut findings) = self.findings.copy() else { return Vec::new() };
+        for (&address, object) in &self.objects {
+            object.history.at_report(address as u64, object.who(self.every_access), &mut findings);
+        }
+        findings.advice()
+    }
+
+    /// Says whether every access is told from now on.
+    pub fn set_every_access(&mut self, every_access: bool) {
+        self.every_access = every_access;
+    }
+
+    /// Whether every access is told.
+    pub fn has_every_access(&self) -> bool {
+        self.every_access
     }
 
     fn know(&mut self, object: usize, bytes: u64, made: Site, noticed: Noticed) {
@@ -126,7 +168,8 @@ impl Ledger {
             return;
         }
         let holder = Holder::Site(made);
-        self.objects.insert(object, Object { bytes, made, noticed, holder, blocks: [None; 2] });
+        let history = History::default();
+        self.objects.insert(object, Object { bytes, made, noticed, holder, blocks: [None; 2], history });
     }
 
     fn forget(&mut self, object: usize) {
@@ -211,7 +254,7 @@ impl Ledger {
 
     /// How many things could not be kept for want of memory.
     pub fn dropped(&self) -> u64 {
-        self.dropped
+        self.dropped + self.findings.dropped()
     }
 
     /// Makes what is live now the most that there was.
@@ -223,6 +266,7 @@ impl Ledger {
     /// Begins to count anew, with the objects that there are: in a forked child, whose parent reports its own.
     pub fn begin_anew(&mut self, now: u64) {
         self.account = self.account.live_alone();
+        self.findings.begin_anew();
         self.reset_peaks(now);
     }
 }
