@@ -82,6 +82,11 @@
 #define SYNCEDMEM_STORAGE_ALIGNMENT 8
 
 /**
+ * The longest name of an object, in bytes.
+ */
+#define SYNCEDMEM_NAME_BYTES 200
+
+/**
  * The outcome of a call. The numbers are fixed: later versions add, and never change or reuse one.
  */
 enum syncedmem_status_t
@@ -133,6 +138,10 @@ enum syncedmem_status_t
    * The device check is on, and another device is current than the one that holds the data.
    */
   SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
+  /**
+   * A file cannot be written.
+   */
+  SYNCEDMEM_ERROR_FILE = 11,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -315,6 +324,35 @@ typedef int32_t syncedmem_error_policy_t;
 #endif // __cplusplus
 
 /**
+ * What is accounted for.
+ */
+enum syncedmem_accounting_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Nothing: it costs nothing.
+   */
+  SYNCEDMEM_ACCOUNTING_OFF = 0,
+  /**
+   * Objects, blocks, fills and copies.
+   */
+  SYNCEDMEM_ACCOUNTING_ON = 1,
+  /**
+   * Every access, too, also where nothing is to be done: each costs as much as an allocation then.
+   */
+  SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_accounting_t syncedmem_accounting_t;
+#else
+typedef int32_t syncedmem_accounting_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * A kind of memory.
  */
 enum syncedmem_memory_t
@@ -366,6 +404,185 @@ typedef int (*syncedmem_mode_callback_t)(void *user);
  * Called when a C++ entry point failed: see `syncedmem_set_error_callback`.
  */
 typedef void (*syncedmem_error_callback_t)(syncedmem_status_t status, const char *message, void *user);
+
+/**
+ * A number of like things, their bytes, and the time that they took. It never grows.
+ */
+typedef struct syncedmem_sum_t {
+  /**
+   * How many.
+   */
+  uint64_t count;
+  /**
+   * Bytes in all.
+   */
+  uint64_t bytes;
+  /**
+   * Nanoseconds in all; 0 where that is not measured.
+   */
+  uint64_t nanoseconds;
+} syncedmem_sum_t;
+
+/**
+ * One kind of memory, in bytes. It never grows.
+ */
+typedef struct syncedmem_memory_stats_t {
+  /**
+   * Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then.
+   */
+  uint64_t live;
+  /**
+   * The most that was since accounting began, or since `syncedmem_reset_peaks`.
+   */
+  uint64_t peak;
+  /**
+   * Bytes that lie idle, for the next object. Known without accounting too.
+   */
+  uint64_t idle;
+  /**
+   * Bytes that may lie idle. Known without accounting too.
+   */
+  uint64_t budget;
+  /**
+   * Blocks that came from the system or the driver.
+   */
+  struct syncedmem_sum_t allocations;
+  /**
+   * Blocks that came from the pool.
+   */
+  struct syncedmem_sum_t pool_hits;
+  /**
+   * Blocks that objects gave back.
+   */
+  struct syncedmem_sum_t frees;
+  /**
+   * Blocks that a budget turned away: not kept for the next object, or not page-locked.
+   */
+  struct syncedmem_sum_t turned_away;
+} syncedmem_memory_stats_t;
+
+/**
+ * What was accounted for so far. New members come at the end: `size` says which are there.
+ */
+typedef struct syncedmem_stats_t {
+  /**
+   * Set by the caller to `sizeof(syncedmem_stats_t)`; set to how many bytes were written.
+   */
+  size_t size;
+  /**
+   * Pageable host memory.
+   */
+  struct syncedmem_memory_stats_t pageable;
+  /**
+   * Page-locked host memory.
+   */
+  struct syncedmem_memory_stats_t pinned;
+  /**
+   * Device memory.
+   */
+  struct syncedmem_memory_stats_t device;
+  /**
+   * Copies from page-locked memory to the device. Of a push the time is what its call took.
+   */
+  struct syncedmem_sum_t to_device_pinned;
+  /**
+   * Copies from pageable memory to the device through page-locked slots.
+   */
+  struct syncedmem_sum_t to_device_staged;
+  /**
+   * Copies from pageable memory to the device by the driver.
+   */
+  struct syncedmem_sum_t to_device_pageable;
+  /**
+   * Copies from the device to page-locked memory. Of a pull the time is what its call took.
+   */
+  struct syncedmem_sum_t to_host_pinned;
+  /**
+   * Copies from the device to pageable memory through page-locked slots.
+   */
+  struct syncedmem_sum_t to_host_staged;
+  /**
+   * Copies from the device to pageable memory by the driver.
+   */
+  struct syncedmem_sum_t to_host_pageable;
+  /**
+   * Host sides that were filled with zeros; of fresh pages from the system the time is 0.
+   */
+  struct syncedmem_sum_t host_fills;
+  /**
+   * Device sides that were filled with zeros.
+   */
+  struct syncedmem_sum_t device_fills;
+  /**
+   * Waits for copies in flight.
+   */
+  struct syncedmem_sum_t waits;
+  /**
+   * Contexts that were waited for before a block was handed out again.
+   */
+  struct syncedmem_sum_t synchronises;
+  /**
+   * Pageable memory that was page-locked where it is.
+   */
+  struct syncedmem_sum_t registrations;
+  /**
+   * Host sides that were given back to make room.
+   */
+  struct syncedmem_sum_t host_evictions;
+  /**
+   * Device sides that were given back to make room.
+   */
+  struct syncedmem_sum_t device_evictions;
+  /**
+   * Allocations for the host that failed.
+   */
+  struct syncedmem_sum_t host_failures;
+  /**
+   * Allocations for the device that failed.
+   */
+  struct syncedmem_sum_t device_failures;
+  /**
+   * Objects that came to be.
+   */
+  uint64_t objects_made;
+  /**
+   * Those of them that were first noticed at an access.
+   */
+  uint64_t objects_unseen;
+  /**
+   * Objects that were destroyed.
+   */
+  uint64_t objects_ended;
+  /**
+   * Accesses to the host to read, to write, and to overwrite: those that needed something, or, where every access is
+   * counted, all of them.
+   */
+  uint64_t host_reads;
+  /**
+   * As `host_reads`.
+   */
+  uint64_t host_writes;
+  /**
+   * As `host_reads`.
+   */
+  uint64_t host_overwrites;
+  /**
+   * Accesses to the device, likewise.
+   */
+  uint64_t device_reads;
+  /**
+   * As `device_reads`.
+   */
+  uint64_t device_writes;
+  /**
+   * As `device_reads`.
+   */
+  uint64_t device_overwrites;
+  /**
+   * How many things were not counted for want of memory.
+   */
+  uint64_t dropped;
+} syncedmem_stats_t;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1036,6 +1253,121 @@ syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
  */
 syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callback,
                                                 void *user);
+
+/**
+ * Says what is accounted for from now on, a `syncedmem_accounting_t`. What was counted stays. Wins over
+ * `SYNCEDMEM_ACCOUNT` (off, on, accesses).
+ *
+ * Objects from before are noticed at their next access that needs something; blocks from before are not counted.
+ *
+ * Errors: `INVALID_ARGUMENT` (another number).
+ */
+syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
+
+/**
+ * Writes to `*accounting` what is accounted for.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
+ *
+ * # Safety
+ * `accounting` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_accounting(syncedmem_accounting_t *accounting);
+
+/**
+ * Says whether the host's contents are compared when they are copied, which shows copies and fills that changed nothing.
+ * It reads all that is copied once more. Only where something is accounted for or traced. Wins over
+ * `SYNCEDMEM_COMPARE` (off, on).
+ */
+syncedmem_status_t syncedmem_set_compare(bool on);
+
+/**
+ * Writes to `*on` whether the host's contents are compared.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL).
+ *
+ * # Safety
+ * `on` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_compare(bool *on);
+
+/**
+ * Makes what objects hold now the most that they held: the peaks of every kind of memory begin anew.
+ */
+syncedmem_status_t syncedmem_reset_peaks(void);
+
+/**
+ * Writes the report of this process: how much memory there is and was at the peak, who held it, what was copied, and
+ * what could be spared. It is text of several lines in UTF-8.
+ *
+ * At most `capacity` bytes are written to `text`, a NUL at the end among them; what does not fit is left out. `*length`
+ * is how many bytes the whole report has, without the NUL. `text` may be NULL where `capacity` is 0.
+ *
+ * Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `OUT_OF_MEMORY`.
+ *
+ * # Safety
+ * `text` is NULL or writable for `capacity` bytes; `length` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_report(char *text,
+                                    size_t capacity,
+                                    size_t *length);
+
+/**
+ * Gives an object a name, which is copied: its memory is told under it in reports and traces. Without accounting or a
+ * trace there is nothing to tell, and nothing is kept.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL; a name that is empty, longer than `SYNCEDMEM_NAME_BYTES`, or not UTF-8),
+ * `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `name` is NULL or NUL-terminated.
+ */
+syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem,
+                                      const char *name);
+
+/**
+ * Writes the name of an object, as `syncedmem_report` writes its text; an empty one if it has none.
+ *
+ * Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `text` is NULL or writable for `capacity` bytes; `length` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
+                                      char *text,
+                                      size_t capacity,
+                                      size_t *length);
+
+/**
+ * Writes what was accounted for so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: as
+ * many bytes of it as the library knows, and that many is its `size` then. Without accounting, what is live, idle and
+ * may be idle is told, and zeros.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned; `size` is too small for its first member of memory).
+ *
+ * # Safety
+ * `stats` is NULL or readable and writable for `size` bytes, which are at least those of `size` itself.
+ */
+syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
+
+/**
+ * Begins to write what memory does to a file, from now on: as Chrome's trace events, which Perfetto opens, or, where the
+ * name ends in `.csv`, in the columns of RMM's log. `%p` in the name becomes the number of the process. A trace that is
+ * being written ends first. What is recorded is in the file at once, and readable however the process ends.
+ *
+ * `SYNCEDMEM_TRACE` does the same from the first call on.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be written: the sentence says why).
+ *
+ * # Safety
+ * `file` is NULL or NUL-terminated.
+ */
+syncedmem_status_t syncedmem_trace_start(const char *file);
+
+/**
+ * Ends the trace, if one is being written. The file is whole: the bracket that is missing at its end may be left out.
+ */
+syncedmem_status_t syncedmem_trace_stop(void);
 
 /**
  * Allocates `size` bytes of host memory, aligned to 64, with any contents: writes the address to `*ptr` and

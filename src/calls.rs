@@ -1,7 +1,7 @@
 //! Counts of calls to the C++ entry points, to show that a Caffe's calls really arrive here.
 //!
 //! Off unless `SYNCEDMEM_CALLS` names a file or `stderr`: then one line is added there when the process exits.
-#![expect(unsafe_code, reason = "a function that runs at exit, and open(2) without allocation")]
+#![expect(unsafe_code, reason = "a function that runs at exit, and the program's name")]
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::observe::switch::{self, CALLS};
 use crate::settings;
-use crate::text::{Text, to_stderr};
+use crate::text::{Text, append, to_stderr};
 
 /// An entry point that is counted.
 #[derive(Clone, Copy, Debug)]
@@ -100,27 +100,18 @@ extern "C" fn report() {
     }
     let _ = line.write_char('\n');
     match destination() {
-        Some(file) if file != c"stderr" => append(file, line.as_bytes()),
+        Some(file) if file != c"stderr" => {
+            if !append(file, line.as_bytes()) {
+                to_stderr(b"libsyncedmem: SYNCEDMEM_CALLS: the file cannot be written; the counts follow\n");
+                to_stderr(line.as_bytes());
+            }
+        }
         _ => to_stderr(line.as_bytes()),
     }
 }
 
-fn append(file: &CStr, line: &[u8]) {
-    const FLAGS: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
-    // SAFETY: `file` is NUL-terminated.
-    let file = unsafe { libc::open(file.as_ptr(), FLAGS, 0o666) };
-    // SAFETY: `line` is a live slice; a file that could not be opened is refused by the kernel.
-    let written = unsafe { libc::write(file, line.as_ptr().cast(), line.len()) };
-    if written < 0 {
-        to_stderr(b"libsyncedmem: SYNCEDMEM_CALLS: the file cannot be written; the counts follow\n");
-        to_stderr(line);
-    }
-    // SAFETY: `file` is not used again.
-    unsafe { libc::close(file) };
-}
-
 /// The program's name, without its folder.
-fn program() -> Text<256> {
+pub fn program() -> Text<256> {
     unsafe extern "C" {
         /// Of the GNU C library: what `argv[0]` ends with.
         static program_invocation_short_name: *const std::ffi::c_char;

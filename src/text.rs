@@ -76,37 +76,91 @@ pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-        if self.0 < 1024 {
-            return write!(f, "{} bytes", self.0);
+        match binary(self.0) {
+            None => write!(f, "{} bytes", self.0),
+            Some((tenths, unit)) => write!(f, "{} bytes ({}.{} {unit})", self.0, tenths / 10, tenths % 10),
         }
-        let mut power = 1;
-        while power < UNITS.len() && self.0 >> (10 * (power + 1)) > 0 {
-            power += 1;
-        }
-        let tenths = (u128::from(self.0) * 10) >> (10 * power);
-        write!(f, "{} bytes ({}.{} {})", self.0, tenths / 10, tenths % 10, UNITS[power - 1])
     }
+}
+
+impl<const N: usize> fmt::Display for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_ref())
+    }
+}
+
+/// A number of bytes in few letters, for tables: `151.0 MiB`.
+#[derive(Clone, Copy)]
+pub struct Size(pub u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match binary(self.0) {
+            None => write!(f, "{} B", self.0),
+            Some((tenths, unit)) => write!(f, "{}.{} {unit}", tenths / 10, tenths % 10),
+        }
+    }
+}
+
+/// A time in nanoseconds in few letters, for tables: `3.2 ms`.
+#[derive(Clone, Copy)]
+pub struct Duration(pub u64);
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = match self.0 {
+            0..1_000 => return write!(f, "{} ns", self.0),
+            1_000..1_000_000 => (1_000, "us"),
+            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            _ => (1_000_000_000, "s"),
+        };
+        let tenths = self.0 / (scale / 10);
+        write!(f, "{}.{} {unit}", tenths / 10, tenths % 10)
+    }
+}
+
+/// Tenths of the largest binary unit that there is at least one of; `None` below 1024 bytes.
+fn binary(bytes: u64) -> Option<(u128, &'static str)> {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let power = (1..=UNITS.len()).rev().find(|power| bytes >> (10 * power) > 0)?;
+    Some(((u128::from(bytes) * 10) >> (10 * power), UNITS[power - 1]))
 }
 
 /// Writes `text` to the process's standard error, whole, without buffering.
 ///
 /// By `syscall`, since `write` is a cancellation point: a thread that is cancelled in here would have to unwind
 /// through the guard against panics, which ends the process. A reader that has gone sends SIGPIPE, as for any writer.
-#[expect(unsafe_code, reason = "write(2) without the locks and buffers of std")]
 pub fn to_stderr(text: &[u8]) {
+    // A closed or full standard error must not stop the program.
+    write_all(libc::STDERR_FILENO, text);
+}
+
+/// Adds `text` to the end of a file, which is made if there is none; `false` if that cannot be, or not whole.
+#[expect(unsafe_code, reason = "open(2) and close(2) without allocation")]
+pub fn append(file: &CStr, text: &[u8]) -> bool {
+    const FLAGS: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
+    // SAFETY: `file` is NUL-terminated.
+    let file = unsafe { libc::open(file.as_ptr(), FLAGS, 0o666) };
+    let written = write_all(file, text);
+    // SAFETY: `file` is not used again; one that could not be opened is refused by the kernel.
+    unsafe { libc::close(file) };
+    written
+}
+
+#[expect(unsafe_code, reason = "write(2) without the locks and buffers of std")]
+fn write_all(file: i32, text: &[u8]) -> bool {
     let mut rest = text;
     while !rest.is_empty() {
         // SAFETY: `rest` is a live slice; the kernel only reads it.
-        let written = unsafe { libc::syscall(libc::SYS_write, libc::STDERR_FILENO, rest.as_ptr(), rest.len()) };
+        let written = unsafe { libc::syscall(libc::SYS_write, file, rest.as_ptr(), rest.len()) };
         match usize::try_from(written) {
-            Ok(0) => return,
+            Ok(0) => return false,
             Ok(n) => rest = &rest[n.min(rest.len())..],
             Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
-            // A closed or full standard error must not stop the program.
-            Err(_) => return,
+            Err(_) => return false,
         }
     }
+    true
 }
 
 #[cfg(test)]
@@ -125,6 +179,17 @@ mod tests {
         let mut text = Text::<8>::of(format_args!("1234567"));
         assert!(text.write_str("8").is_err());
         assert_eq!(text.as_ref(), "1234...");
+    }
+
+    #[test]
+    fn times_and_sizes_in_tables_have_few_letters() {
+        let time = |n| Text::<64>::of(format_args!("{}", Duration(n))).as_ref().to_string();
+        assert_eq!(
+            [0, 999, 1000, 1_999_999, 61_000_000_000].map(time),
+            ["0 ns", "999 ns", "1.0 us", "1.9 ms", "61.0 s"]
+        );
+        let size = |n| Text::<64>::of(format_args!("{}", Size(n))).as_ref().to_string();
+        assert_eq!([0, 1023, 1024, 158_297_088].map(size), ["0 B", "1023 B", "1.0 KiB", "150.9 MiB"]);
     }
 
     #[test]

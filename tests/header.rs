@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The files that the header is made from, in its order.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 17] = [
     "ffi/status.rs",
     "ffi/c/errors.rs",
     "ffi/c/cuda.rs",
@@ -17,6 +17,9 @@ const SOURCES: [&str; 14] = [
     "ffi/caffe/callback.rs",
     "caffe_mode/callback.rs",
     "ffi/c/policy.rs",
+    "ffi/c/account.rs",
+    "ffi/c/stats.rs",
+    "ffi/c/trace.rs",
     "ffi/c/caffe_host.rs",
 ];
 

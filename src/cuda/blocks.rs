@@ -282,6 +282,33 @@ pub fn held(side: Side) -> Held {
     held
 }
 
+/// What objects hold of one device.
+#[derive(Clone, Copy, Debug)]
+pub struct Used {
+    /// The device.
+    pub ordinal: c_int,
+    /// A context of it.
+    pub context: Context,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Writes what objects hold of each device, and returns of how many.
+pub fn used(places: &mut [Used]) -> usize {
+    let mut count = 0;
+    RECORDS.with(|records| {
+        for record in records.values().filter(|record| record.side == Side::Device) {
+            if let Some(known) = places[..count].iter_mut().find(|known| known.ordinal == record.device) {
+                known.bytes += record.bytes as u64;
+            } else if let Some(new) = places.get_mut(count) {
+                *new = Used { ordinal: record.device, context: record.context, bytes: record.bytes as u64 };
+                count += 1;
+            }
+        }
+    });
+    count
+}
+
 /// Gives a block back to the driver, unless it is gone.
 ///
 /// # Safety

@@ -20,6 +20,7 @@ mod shelf;
 pub mod source;
 mod status;
 pub mod streams;
+pub mod usage;
 
 use std::ffi::CStr;
 use std::sync::OnceLock;

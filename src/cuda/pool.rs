@@ -235,6 +235,11 @@ pub fn idle(kind: Kind) -> u64 {
     Shelf::of_kind(kind).map_or(0, Shelf::idle_in_all)
 }
 
+/// How many bytes of a device lie idle.
+pub fn idle_on(device: c_int) -> u64 {
+    Shelf::of(Side::Device).idle(device)
+}
+
 /// How many bytes of one kind may lie idle: of device memory, on the device where most may.
 pub fn budget(kind: Kind) -> u64 {
     Shelf::of_kind(kind).map_or(0, Shelf::largest_budget)

@@ -1,11 +1,13 @@
 //! What can go wrong, as plain values: copied freely, never allocated, turned into words only at the edge.
 
+pub mod no_trace;
 mod why_not;
 
 use std::fmt;
 
 use crate::head::{Head, Side};
 use crate::text::Bytes;
+use no_trace::Trouble;
 pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 
 /// Why an operation did not happen. The object it was asked of is unchanged.
@@ -70,6 +72,11 @@ pub enum Error {
     NothingToPin,
     /// Another object has a shorter range from the same address page-locked.
     PinnedInPart,
+    /// A trace cannot be written.
+    NoTrace {
+        /// The reason.
+        why: Trouble,
+    },
     /// This thread is already inside an operation on the same object.
     Reentered,
     /// A bug of this library, caught before it could leave it.
@@ -109,6 +116,7 @@ impl fmt::Display for Error {
             }
             Error::NoGpu { why } => write!(f, "no GPU: {why}"),
             Error::Driver(failure) => failure.fmt(f),
+            Error::NoTrace { why } => write!(f, "the trace cannot be written: {why}"),
             Error::Pending(failure) => write!(
                 f,
                 "{failure}; this was found pending: a kernel or a copy that this process had started before left it \

@@ -29,12 +29,14 @@ pub enum syncedmem_status_t {
     SYNCEDMEM_ERROR_PENDING = 9,
     /// The device check is on, and another device is current than the one that holds the data.
     SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
+    /// A file cannot be written.
+    SYNCEDMEM_ERROR_FILE = 11,
 }
 
 use syncedmem_status_t::*;
 
 /// Every status and its name.
-pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 11] = [
+pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 12] = [
     (SYNCEDMEM_SUCCESS, c"SYNCEDMEM_SUCCESS"),
     (SYNCEDMEM_ERROR_INVALID_ARGUMENT, c"SYNCEDMEM_ERROR_INVALID_ARGUMENT"),
     (SYNCEDMEM_ERROR_INVALID_HANDLE, c"SYNCEDMEM_ERROR_INVALID_HANDLE"),
@@ -46,6 +48,7 @@ pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 11] = [
     (SYNCEDMEM_ERROR_DRIVER, c"SYNCEDMEM_ERROR_DRIVER"),
     (SYNCEDMEM_ERROR_PENDING, c"SYNCEDMEM_ERROR_PENDING"),
     (SYNCEDMEM_ERROR_WRONG_DEVICE, c"SYNCEDMEM_ERROR_WRONG_DEVICE"),
+    (SYNCEDMEM_ERROR_FILE, c"SYNCEDMEM_ERROR_FILE"),
 ];
 
 impl From<Error> for syncedmem_status_t {
@@ -64,6 +67,7 @@ impl From<Error> for syncedmem_status_t {
             Error::Driver(_) | Error::DeviceReset => SYNCEDMEM_ERROR_DRIVER,
             Error::Pending(_) => SYNCEDMEM_ERROR_PENDING,
             Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,
+            Error::NoTrace { .. } => SYNCEDMEM_ERROR_FILE,
             Error::Reentered => SYNCEDMEM_ERROR_REENTERED,
             Error::Internal => SYNCEDMEM_ERROR_INTERNAL,
         }

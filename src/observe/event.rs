@@ -231,3 +231,14 @@ pub enum Changed {
     /// Every one of the places that were looked at.
     Everything,
 }
+
+impl Path {
+    /// The word used for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Path::Pinned => "pinned",
+            Path::Staged => "staged",
+            Path::Pageable => "pageable",
+        }
+    }
+}

@@ -15,6 +15,7 @@ use super::trace::{self, Live, Trouble};
 use crate::head::Side;
 use crate::kind::Kind;
 use crate::sync::Lock;
+use crate::text::Text;
 
 #[cfg(not(loom))]
 static LEDGER: Lock<Ledger> = Lock::new(Ledger::new());
@@ -204,6 +205,14 @@ pub fn name(subject: Subject, name: &str) {
     if switch::has(TRACE) {
         trace::name(object, name);
     }
+}
+
+/// The name of an object; empty if it has none.
+pub fn name_of(object: usize) -> Text<256> {
+    LEDGER.with(|ledger| {
+        let name = ledger.object(object as u64).and_then(|object| ledger.name_of(object.holder));
+        Text::of(format_args!("{}", name.unwrap_or_default()))
+    })
 }
 
 /// Does `work` with the ledger, which nobody else can use meanwhile.

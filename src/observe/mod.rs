@@ -9,5 +9,6 @@ pub mod event;
 pub mod ledger;
 pub mod live;
 pub mod site;
+pub mod summary;
 pub mod switch;
 pub mod trace;

@@ -5,6 +5,8 @@ use crate::device;
 use crate::error::Error;
 use crate::head::Side;
 use crate::host::registration;
+use crate::observe::{live, switch};
+use crate::text::Text;
 
 impl SyncedMemory {
     /// The ordinal of the device that holds the device block; `None` if there is none, or the driver does not know it.
@@ -18,6 +20,18 @@ impl SyncedMemory {
     pub fn is_pinned(&self) -> Result<bool, Error> {
         let now = self.now()?;
         Ok(now.host.is_some_and(|host| now.word.is_pinned() || registration::is_registered(host)))
+    }
+
+    /// Gives the object a name in reports and traces, if there are any.
+    pub fn set_name(&self, name: &str) {
+        if switch::on() {
+            live::name(self.subject(), name);
+        }
+    }
+
+    /// The object's name; empty if it has none.
+    pub fn name(&self) -> Text<256> {
+        live::name_of(self.subject().object)
     }
 
     /// Whether there is a block on `side` that the object must give back.

@@ -3,6 +3,7 @@
 //! The conventions (ownership, NULL, threads, errors, fork, exit) are stated once, at the top of that header.
 
 pub mod access;
+pub mod account;
 pub mod caffe_host;
 pub mod cuda;
 pub mod errors;
@@ -13,6 +14,8 @@ mod pointers;
 pub mod policy;
 pub mod pools;
 pub mod query;
+pub mod stats;
+pub mod trace;
 pub mod transfer;
 
 use super::guard::guard;

@@ -1,6 +1,8 @@
 //! What callers pass, checked: NULL and alignment here, the rest is theirs to keep.
 #![expect(unsafe_code, reason = "callers' pointers become references")]
 
+use std::ffi::c_char;
+
 use super::object::syncedmem_t;
 use crate::error::Error;
 use crate::synced::SyncedMemory;
@@ -44,4 +46,26 @@ impl<T> Out<T> {
         // SAFETY: whoever called `new` guaranteed it.
         unsafe { self.0.write(value) }
     }
+}
+
+/// Writes as much of `text` as fits into `capacity` bytes, with a NUL at the end; nothing if there are none.
+///
+/// # Safety
+/// `to` is NULL or writable for `capacity` bytes.
+pub unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result<(), Error> {
+    let Some(room) = capacity.checked_sub(1) else { return Ok(()) };
+    if to.is_null() {
+        return Err(Error::InvalidArgument {
+            what: "text is NULL; pass a buffer, or a capacity of 0 to learn the length alone",
+        });
+    }
+    let mut bytes = text.len().min(room);
+    while !text.is_char_boundary(bytes) {
+        bytes -= 1;
+    }
+    // SAFETY: the caller guarantees room for one byte more than that.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), bytes) };
+    // SAFETY: as above.
+    unsafe { to.add(bytes).write(0) };
+    Ok(())
 }

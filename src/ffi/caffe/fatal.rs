@@ -9,9 +9,10 @@ use std::fmt::Write;
 use super::{callback, throw};
 use crate::calls::Call;
 use crate::error::{Cause, Error};
+use crate::ffi::guard::guard;
 use crate::ffi::per_thread::{self, Sentence};
 use crate::local_time::LocalTime;
-use crate::report::Circumstances;
+use crate::report::{Circumstances, at_exit};
 use crate::settings;
 use crate::text::{Text, to_stderr};
 
@@ -36,6 +37,10 @@ pub fn fail(failure: Failure) -> ! {
         throw::throw(failure.error, &sentence);
         to_stderr(b"libsyncedmem: SYNCEDMEM_ON_ERROR=throw, but no libstdc++ is loaded to throw with; aborting\n");
     }
+    let _ = guard(|| {
+        at_exit::write();
+        Ok(())
+    });
     // SAFETY: abort has no preconditions.
     unsafe { libc::abort() }
 }

@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_int};
 use std::mem::MaybeUninit;
 
-use super::trouble::Trouble;
+use crate::error::no_trace::Trouble;
 use crate::sync::nap;
 
 /// A file that is open for appending.

@@ -15,19 +15,18 @@ pub mod fields;
 mod file;
 mod rmm;
 mod sink;
-mod trouble;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::event::{Event, Site};
+pub use crate::error::no_trace::Trouble;
 use crate::text::Text;
 use block::Block;
 pub use chrome::CATEGORY;
 pub use rmm::COLUMNS;
 use sink::Entry;
 pub use sink::{after_fork_in_child, is_on, start, stop};
-pub use trouble::Trouble;
 
 /// The number of the form that records have. A reader of another form says so.
 pub const FORMAT: u32 = 1;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 use super::block::Block;
 use super::file::File;
-use super::trouble::Trouble;
 use super::{COLUMNS, introduce_process};
+use crate::error::no_trace::Trouble;
 use crate::sync::nap;
 use crate::text::{Text, to_stderr};
 

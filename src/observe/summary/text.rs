@@ -1,0 +1,237 @@
+//! A report as text, for terminals and log files: at most 110 columns but for names, nothing in it that was not observed.
+
+use std::fmt;
+
+use super::{Entry, Label, Summary};
+use crate::head::{Access, Side};
+use crate::kind::Kind;
+use crate::observe::account::Sum;
+use crate::observe::advice::Advice;
+use crate::observe::event::{Path, Site};
+use crate::observe::site::Place;
+use crate::text::{Duration, Size, Text};
+
+/// So many holders of each kind are named, and so many pieces of advice given; how many more there are is said.
+const HOLDERS: usize = 8;
+const ADVICE: usize = 12;
+
+/// What lies idle of a kind of memory, and how much may.
+#[derive(Clone, Copy, Debug)]
+pub struct Idle {
+    /// Bytes that lie idle.
+    pub bytes: u64,
+    /// Bytes that may.
+    pub budget: u64,
+}
+
+/// What a report is about.
+pub struct About<'a> {
+    /// The program.
+    pub program: &'a str,
+    /// Its process.
+    pub process: u32,
+    /// By [`Kind`], where it is known: in the process itself.
+    pub idle: Option<[Idle; 3]>,
+    /// What each device has in use beyond this library: its ordinal and bytes. Where it is known.
+    pub not_ours: &'a [(i32, u64)],
+}
+
+/// A summary told as text. A site's text is asked of `place`.
+pub struct Told<'a, P: Fn(Site) -> Place> {
+    /// What is told.
+    pub summary: &'a Summary,
+    /// Of what.
+    pub about: &'a About<'a>,
+    /// The text of a site.
+    pub place: P,
+}
+
+impl<P: Fn(Site) -> Place> fmt::Display for Told<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let About { program, process, .. } = self.about;
+        writeln!(f, "libsyncedmem: memory of {program} (process {process})")?;
+        self.objects(f)?;
+        self.memory(f)?;
+        for kind in Kind::ALL {
+            self.holders(f, kind)?;
+        }
+        self.work(f)?;
+        self.advice(f)?;
+        match self.summary.dropped {
+            0 => Ok(()),
+            dropped => writeln!(f, "Incomplete: there was no memory to take down {dropped} things."),
+        }
+    }
+}
+
+impl<P: Fn(Site) -> Place> Told<'_, P> {
+    fn objects(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let account = &self.summary.account;
+        write!(f, "objects made: {}, ended: {}, alive: {}", account.made, account.ended, self.summary.objects)?;
+        if account.made_unseen > 0 {
+            write!(
+                f,
+                "\n{} of them were noticed at an access (their constructor is part of the program, or came before); what\n\
+                 is told as their maker is who accessed them first",
+                account.made_unseen
+            )?;
+        }
+        writeln!(f)?;
+        if self.summary.every_access {
+            for side in [Side::Host, Side::Device] {
+                let [read, write, overwrite] =
+                    [Access::Read, Access::Write, Access::Overwrite].map(|access| account.accesses(side, access));
+                if read + write + overwrite > 0 {
+                    let side = side.name();
+                    writeln!(f, "accesses to the {side}: {read} to read, {write} to write, {overwrite} to overwrite")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n{:<12}{:>12}{:>12}", "memory", "at its peak", "now")?;
+        if self.about.idle.is_some() {
+            write!(f, "{:>12}{:>12}", "idle", "may be idle")?;
+        }
+        writeln!(f)?;
+        for kind in Kind::ALL {
+            let memory = self.summary.account.memory(kind);
+            write!(f, "  {:<10}{:>12}{:>12}", kind.name(), size(memory.peak), size(memory.live))?;
+            if let Some(idle) = self.about.idle {
+                let Idle { bytes, budget } = idle[kind as usize];
+                write!(f, "{:>12}{:>12}", size(bytes), size(budget))?;
+            }
+            writeln!(f)?;
+        }
+        for (ordinal, bytes) in self.about.not_ours {
+            writeln!(f, "  device {ordinal}: {} are in use that are not ours", size(*bytes))?;
+        }
+        Ok(())
+    }
+
+    fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
+        let holders = self.summary.at_peak(kind);
+        if holders.is_empty() {
+            return Ok(());
+        }
+        let peak = size(self.summary.account.memory(kind).peak);
+        writeln!(f, "\nwho held the {} memory at its peak of {}", kind.name(), peak)?;
+        for entry in holders.iter().take(HOLDERS) {
+            let Entry { label, share } = entry;
+            let (bytes, blocks) = (share.at_peak[kind as usize], share.blocks_at_peak[kind as usize]);
+            let plural = if blocks == 1 { "block" } else { "blocks" };
+            writeln!(f, "  {:>10} in {blocks:>5} {plural:<6}  {}", size(bytes), self.label(label))?;
+        }
+        let more = &holders[holders.len().min(HOLDERS)..];
+        if !more.is_empty() {
+            let bytes: u64 = more.iter().map(|entry| entry.share.at_peak[kind as usize]).sum();
+            writeln!(f, "  {:>10} of {} others", size(bytes), more.len())?;
+        }
+        Ok(())
+    }
+
+    fn work(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let account = &self.summary.account;
+        writeln!(f, "\n{:<44}{:>10}{:>12}{:>12}", "work", "times", "bytes", "time")?;
+        for kind in Kind::ALL {
+            let memory = account.memory(kind);
+            line(f, format_args!("{} memory from the {}", kind.name(), kind.source()), memory.fresh)?;
+            line(f, format_args!("{} memory from the pool", kind.name()), memory.pooled)?;
+            line(f, format_args!("{} memory turned away by a budget", kind.name()), memory.turned_away)?;
+        }
+        for side in [Side::Host, Side::Device] {
+            line(f, format_args!("fill of the {} with zeros", side.name()), account.fills(side))?;
+        }
+        for to in [Side::Device, Side::Host] {
+            for path in [Path::Pinned, Path::Staged, Path::Pageable] {
+                let what = format_args!("copy to the {}, {}", to.name(), path.name());
+                line(f, what, account.copies(to, path))?;
+            }
+        }
+        line(f, format_args!("wait for a copy in flight"), account.waits)?;
+        line(f, format_args!("wait for a context before a block was reused"), account.synchronised)?;
+        line(f, format_args!("memory page-locked where it was"), account.registered)?;
+        for side in [Side::Host, Side::Device] {
+            for (newest, what) in [(false, "redundant"), (true, "newest")] {
+                let what = format_args!("{} side given back for room, {what}", side.name());
+                line(f, what, account.evictions(side, newest))?;
+            }
+            line(f, format_args!("allocation for the {} that failed", side.name()), account.failures(side))?;
+        }
+        Ok(())
+    }
+
+    fn advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let advice = &self.summary.advice;
+        if advice.is_empty() {
+            writeln!(f, "\nadvice: none; nothing was seen that could be spared")?;
+            return self.unwatched(f);
+        }
+        writeln!(f, "\nadvice, what saves most first (one copy may be in several: the times do not add up)")?;
+        for (number, advice) in advice.iter().take(ADVICE).enumerate() {
+            self.piece(f, number + 1, advice)?;
+        }
+        if advice.len() > ADVICE {
+            writeln!(f, "  and {} more", advice.len() - ADVICE)?;
+        }
+        self.unwatched(f)
+    }
+
+    fn piece(&self, f: &mut fmt::Formatter<'_>, number: usize, advice: &Advice) -> fmt::Result {
+        let Advice { rule, certainty, count, bytes, objects, made, at, .. } = *advice;
+        let plural = if objects == 1 { "object" } else { "objects" };
+        write!(f, "\n{number:>3}. {}, {}: {count} times, {}", rule.name(), certainty.name(), size(bytes))?;
+        match advice.saved_nanoseconds {
+            Some(time) => writeln!(f, ", about {} to save", duration(time))?,
+            None => writeln!(f)?,
+        }
+        writeln!(f, "     {objects} {plural} made by {}", self.site(made))?;
+        if at != Site::UNKNOWN && at != made {
+            writeln!(f, "     at {}", self.site(at))?;
+        }
+        writeln!(f, "     {}", advice.what_to_do())?;
+        writeln!(f, "     {}", advice.not_known())
+    }
+
+    /// What would have to be asked for to see more.
+    fn unwatched(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.summary.every_access {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "\nAccesses to data that was there already were not watched: SYNCEDMEM_ACCOUNT=accesses does. Whether a pointer that \
+             was\nhanded out was really read or written cannot be seen; SYNCEDMEM_COMPARE=on compares the host's contents."
+        )
+    }
+
+    fn label(&self, label: &Label) -> Place {
+        match label {
+            Label::Name(name) => Place::of(format_args!("{name}")),
+            Label::Site(site) => self.site(*site),
+        }
+    }
+
+    fn site(&self, site: Site) -> Place {
+        if site == Site::UNKNOWN { Place::of(format_args!("an unknown place")) } else { (self.place)(site) }
+    }
+}
+
+fn line(f: &mut fmt::Formatter<'_>, what: fmt::Arguments<'_>, sum: Sum) -> fmt::Result {
+    if sum.count == 0 {
+        return Ok(());
+    }
+    let what = Text::<80>::of(what);
+    let bytes = if sum.bytes == 0 { Text::new() } else { size(sum.bytes) };
+    writeln!(f, "  {:<42}{:>10}{:>12}{:>12}", what.as_ref(), sum.count, bytes, duration(sum.nanoseconds))
+}
+
+fn size(bytes: u64) -> Text<24> {
+    Text::of(format_args!("{}", Size(bytes)))
+}
+
+fn duration(nanoseconds: u64) -> Text<24> {
+    Text::of(format_args!("{}", Duration(nanoseconds)))
+}
