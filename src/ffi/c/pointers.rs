@@ -66,6 +66,8 @@ pub unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result
     // SAFETY: the caller guarantees room for one byte more than that.
     unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), bytes) };
     // SAFETY: as above.
-    unsafe { to.add(bytes).write(0) };
+    let end = unsafe { to.add(bytes) };
+    // SAFETY: as above.
+    unsafe { end.write(0) };
     Ok(())
 }

@@ -128,8 +128,9 @@ pub unsafe extern "C" fn syncedmem_stats(stats: *mut syncedmem_stats_t) -> synce
                 what: "stats is NULL or misaligned; pass the address of a syncedmem_stats_t",
             });
         }
-        // SAFETY: not null, aligned, and readable, says the caller.
-        let size = unsafe { (&raw const (*stats).size).read() };
+        const _: () = assert!(offset_of!(syncedmem_stats_t, size) == 0);
+        // SAFETY: not null, aligned, and so much of it readable, says the caller.
+        let size = unsafe { stats.cast::<usize>().read() };
         if size < offset_of!(syncedmem_stats_t, pinned) {
             return Err(Error::InvalidArgument {
                 what: "stats->size is too small; set it to sizeof(syncedmem_stats_t) before the call",

@@ -107,12 +107,8 @@ impl Ledger {
         }
         match event.what {
             What::Allocated { kind, bytes, block, .. } => self.hold(object, Block { kind, bytes, address: block }),
-            What::Freed { kind, bytes, .. } => {
-                if !self.let_go(object, kind) && bytes > 0 {
-                    // A block from before: it was never counted as live.
-                    return;
-                }
-            }
+            // A block from before: it was never counted as live.
+            What::Freed { kind, .. } if !self.let_go(object, kind) => return,
             What::Resized { bytes } => {
                 if let Some(object) = self.objects.get_mut(&object) {
                     object.bytes = bytes;

@@ -13,6 +13,7 @@ pub struct Names {
 impl Names {
     /// None yet.
     #[cfg(not(loom))]
+    #[expect(clippy::new_without_default, reason = "it is part of statics")]
     pub const fn new() -> Names {
         Names { texts: Vec::new(), numbers: AddressMap::with_hasher(crate::spread::SPREADING) }
     }
