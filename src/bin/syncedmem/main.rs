@@ -5,6 +5,7 @@
 mod bench;
 mod doctor;
 mod generate;
+mod library;
 mod options;
 mod report;
 mod run;
