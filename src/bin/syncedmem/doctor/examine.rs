@@ -166,7 +166,7 @@ impl Examined {
             return Some(Verdict::Linked);
         }
         // Without names, but with Caffe's text.
-        if let Some(object) = self.objects.iter().find(|object| object.mentions_syncedmem) {
+        if let Some(object) = self.objects.iter().find(|object| object.mentions_syncedmem()) {
             let how = if object.is_program { Bound::InProgram } else { Bound::Hidden };
             return Some(Verdict::Bound { object: object.path.clone(), how, mixed: None });
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::read::{ReadCache, RelocationTarget};
-use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, ObjectSymbolTable, elf};
+use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, ObjectSymbolTable, SectionKind, elf};
 
 use super::names;
 
@@ -77,8 +77,6 @@ pub struct Object {
     pub is_ours: bool,
     /// The newest `GLIBC_2.x` among its names: of the C library, what it offers; of any other file, what it needs.
     pub glibc: Option<u32>,
-    /// The text of Caffe's own checks is in it, although its functions have no names.
-    pub mentions_syncedmem: bool,
     /// It can open libraries while it runs.
     pub opens_libraries: bool,
 }
@@ -99,14 +97,6 @@ impl Object {
         let mut found = Object { path: path.to_path_buf(), ..Object::default() };
         found.read_headers(&elf).map_err(Unreadable::Broken)?;
         found.read_symbols(&elf);
-        if found.functions.is_empty() {
-            let sections = elf.sections().filter(|section| {
-                section.kind() == object::SectionKind::ReadOnlyString
-                    || section.kind() == object::SectionKind::ReadOnlyData
-            });
-            found.mentions_syncedmem =
-                sections.filter_map(|section| section.data().ok()).any(|data| contains(data, TEXT));
-        }
         Ok(found)
     }
 
@@ -186,6 +176,16 @@ impl Object {
         let name = str::from_utf8(name).ok()?;
         self.has_caffe |= name.starts_with(names::BLOB) || name.starts_with(names::NET);
         names::tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
+    }
+
+    /// Whether the text of Caffe's own checks is in the file: so it is where its functions have no names.
+    pub fn mentions_syncedmem(&self) -> bool {
+        let Ok(file) = File::open(&self.path) else { return false };
+        let cache = ReadCache::new(file);
+        let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else { return false };
+        let is_text = |kind| matches!(kind, SectionKind::ReadOnlyString | SectionKind::ReadOnlyData);
+        let sections = elf.sections().filter(|section| is_text(section.kind()));
+        sections.filter_map(|section| section.data().ok()).any(|data| contains(data, TEXT))
     }
 
     /// Whether the file has the code of `SyncedMemory`, rather than only calls to it.

@@ -43,54 +43,67 @@ impl Verdict {
             }
         })
     }
+
+    /// The verdict before the reason.
+    fn word(&self) -> &'static str {
+        match self {
+            Verdict::Preload | Verdict::Linked => "works",
+            Verdict::Later => "cannot tell",
+            Verdict::NoCaffe => "does nothing",
+            Verdict::Incomplete { .. } => "does not start",
+            Verdict::Bound { .. } | Verdict::OtherLayout { .. } | Verdict::Static | Verdict::Privileged(_) => {
+                "does not work"
+            }
+            Verdict::OldGlibc { .. } => "does not work with this build of the library",
+        }
+    }
+
+    /// Why.
+    pub fn reason(&self) -> String {
+        match self {
+            Verdict::Preload => "Caffe's calls go through the dynamic linker".to_owned(),
+            Verdict::Linked => "it is linked with libsyncedmem, and nothing need be preloaded".to_owned(),
+            Verdict::Later => "it is not linked with a Caffe, but can load one while it runs".to_owned(),
+            Verdict::NoCaffe => "there is no Caffe in it".to_owned(),
+            Verdict::Bound { object, how, mixed } => {
+                let object = object.display();
+                let bound = match how {
+                    Bound::InProgram => format!(
+                        "Caffe is linked statically into {object}, which calls its own SyncedMemory directly, so a preload \
+                         replaces nothing"
+                    ),
+                    Bound::Symbolic => format!(
+                        "{object} calls its own SyncedMemory directly (as -Bsymbolic-functions has it), so a preload replaces \
+                         none of these calls"
+                    ),
+                    Bound::Hidden => {
+                        format!("SyncedMemory is hidden inside {object}, so a preload replaces nothing")
+                    }
+                };
+                match mixed {
+                    Some(other) => {
+                        format!("{bound}; calls from {} would be replaced, and the two would mix", other.display())
+                    }
+                    None => bound,
+                }
+            }
+            Verdict::OtherLayout { object, of } => format!("{} is {of}", object.display()),
+            Verdict::Static => {
+                "the program is linked statically, without the dynamic linker that would preload the library".to_owned()
+            }
+            Verdict::Privileged(how) => format!("{how}, and the dynamic linker ignores preloads for such programs"),
+            Verdict::Incomplete { missing, wanted_by } => {
+                format!("{} needs {missing}, which is not found", wanted_by.display())
+            }
+            Verdict::OldGlibc { has, needs } => {
+                format!("the library needs glibc 2.{needs}, and the program's is 2.{has}")
+            }
+        }
+    }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Verdict::Preload => formatter.write_str("works: Caffe's calls go through the dynamic linker"),
-            Verdict::Linked => formatter.write_str("works: it is linked with libsyncedmem, and nothing need be preloaded"),
-            Verdict::Later => formatter.write_str("cannot tell: it is not linked with a Caffe, but can load one while it runs"),
-            Verdict::NoCaffe => formatter.write_str("does nothing: there is no Caffe in it"),
-            Verdict::Bound { object, how, mixed } => {
-                let object = object.display();
-                match how {
-                    Bound::InProgram => write!(
-                        formatter,
-                        "does not work: Caffe is linked statically into {object}, which calls its own SyncedMemory \
-                         directly, so a preload replaces nothing"
-                    ),
-                    Bound::Symbolic => write!(
-                        formatter,
-                        "does not work: {object} calls its own SyncedMemory directly (as -Bsymbolic-functions has it), so a \
-                         preload replaces none of these calls"
-                    ),
-                    Bound::Hidden => write!(
-                        formatter,
-                        "does not work: SyncedMemory is hidden inside {object}, so a preload replaces nothing"
-                    ),
-                }?;
-                match mixed {
-                    Some(other) => write!(formatter, "; calls from {} would be replaced, and the two would mix", other.display()),
-                    None => Ok(()),
-                }
-            }
-            Verdict::OtherLayout { object, of } => {
-                write!(formatter, "does not work: {} is {of}", object.display())
-            }
-            Verdict::Static => formatter.write_str(
-                "does not work: the program is linked statically, without the dynamic linker that would preload the library",
-            ),
-            Verdict::Privileged(how) => {
-                write!(formatter, "does not work: {how}, and the dynamic linker ignores preloads for such programs")
-            }
-            Verdict::Incomplete { missing, wanted_by } => {
-                write!(formatter, "does not start: {} needs {missing}, which is not found", wanted_by.display())
-            }
-            Verdict::OldGlibc { has, needs } => write!(
-                formatter,
-                "does not work with this build of the library: it needs glibc 2.{needs}, and the program's is 2.{has}"
-            ),
-        }
+        write!(formatter, "{}: {}", self.word(), self.reason())
     }
 }

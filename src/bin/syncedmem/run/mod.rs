@@ -1,11 +1,117 @@
+//! `syncedmem run`: a program on the library, and what its memory did.
+
+mod child;
+mod outcome;
+mod settings;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
-/// Run a program with the library preloaded, and say what its memory did.
-#[derive(Debug, Args)]
-pub struct Options {}
+use crate::{library, say};
+use child::Ended;
+use outcome::Report;
+use settings::Settings;
 
-pub fn run(_options: &Options) -> ExitCode {
-    crate::say::failed("not there yet")
+/// Run a program with the library preloaded, and say at its end what its memory did.
+///
+/// The account and the advice go to standard error, behind everything that the program wrote. The program gets its
+/// arguments, input, output and signals as if it had been started directly, and its exit status becomes that of this
+/// command. What it starts itself runs on the library, too.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem run -- caffe train --solver=solver.prototxt
+  syncedmem run --trace train.json -- caffe train --solver=solver.prototxt
+  syncedmem run --report=memory.txt --compare -- python3 classify.py
+  syncedmem run --on-error throw --pinned-limit 2G -- python3 serve.py
+
+Exit status: the program's own; 128+n if signal n ended it; 127 if it was not found, 126 if it could not be started, 125 if \
+the library was not found or cannot serve it.")]
+pub struct Options {
+    /// Write every event to FILE, as JSON that Perfetto and `syncedmem report` read, or, if its name ends in .csv, in the
+    /// columns of RMM's log; %p in it becomes the process's number.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Say at the end what memory did: on standard error, or in FILE. This is the default without --trace.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    report: Option<Option<PathBuf>>,
+    /// The libsyncedmem.so to preload, or its folder [default: the one that belongs to this command].
+    #[arg(long, value_name = "PATH")]
+    library: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    /// The program, and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// It was not started because of us.
+const NOT_STARTED: u8 = 125;
+
+pub fn run(options: &Options) -> ExitCode {
+    let library = match library::find(options.library.as_deref()) {
+        Ok(library) => library,
+        Err(error) => {
+            say::error(error);
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
+    if let Some(why) = outcome::must_not_run(&options.program[0]) {
+        say::error(why);
+        return ExitCode::from(NOT_STARTED);
+    }
+    let preload = match preload(&library) {
+        Ok(preload) => preload,
+        Err(why) => {
+            say::error(why);
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
+    let report = match Report::begin(options.report.as_ref(), options.trace.as_deref()) {
+        Ok(report) => report,
+        Err(why) => {
+            say::error(why);
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
+    let mut environment = options.settings.environment();
+    environment.push(("LD_PRELOAD", preload));
+    environment.extend(report.environment());
+    if let Some(trace) = &options.trace {
+        environment.push(("SYNCEDMEM_TRACE", trace.into()));
+    }
+    let ended = match child::run(&options.program, &environment) {
+        Ok(ended) => ended,
+        Err(error) => {
+            let name = options.program[0].to_string_lossy();
+            let missing = error.kind() == std::io::ErrorKind::NotFound;
+            let hint = if missing { "; is it on PATH, or its path right?" } else { "" };
+            say::error(format_args!("{name} could not be started: {error}{hint}"));
+            return ExitCode::from(if missing { 127 } else { 126 });
+        }
+    };
+    report.end(&ended, &options.program[0], &library);
+    match ended {
+        Ended::Exited(status) => ExitCode::from(status),
+        Ended::Signalled(signal) => child::end_by(signal),
+    }
+}
+
+/// The value of LD_PRELOAD: the library, then what was there already.
+fn preload(library: &std::path::Path) -> Result<OsString, String> {
+    let mut value = library.as_os_str().to_owned();
+    if value.to_string_lossy().contains([' ', ':']) {
+        return Err(format!(
+            "{} has a space or a colon in its path, where LD_PRELOAD would be cut; give a path without one: --library PATH",
+            library.display()
+        ));
+    }
+    if let Some(before) = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {
+        value.push(":");
+        value.push(before);
+    }
+    Ok(value)
 }
