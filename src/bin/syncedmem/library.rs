@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::doctor::object::Object;
 use crate::doctor::search::Search;
 
-/// The names of its file, the one that is there in a build folder first.
+/// The names of its file. A build folder has the first alone, in `deps` if only the command was asked for.
 const NAMES: [&str; 2] = ["libsyncedmem.so", "libsyncedmem.so.0"];
 
 /// Where this command was built: beside it `cargo install` leaves the library. What is installed otherwise is found from
@@ -58,14 +58,16 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
         [std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()), std::env::current_exe().ok()]
     {
         let Some(bin) = program.as_deref().and_then(Path::parent) else { continue };
-        folders.push(bin.to_path_buf());
+        folders.extend([bin.to_path_buf(), bin.join("deps")]);
         if let Some(prefix) = bin.parent() {
             let multiarch = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
             folders.extend(["lib", "lib64", multiarch.as_str()].map(|lib| prefix.join(lib)));
         }
     }
     // target/release/build/syncedmem-…/out
-    folders.extend(BUILT_IN.and_then(|out| Path::new(out).ancestors().nth(3)).map(Path::to_path_buf));
+    if let Some(built) = BUILT_IN.and_then(|out| Path::new(out).ancestors().nth(3)) {
+        folders.extend([built.to_path_buf(), built.join("deps")]);
+    }
     let mut seen = std::collections::HashSet::new();
     folders.retain(|folder| seen.insert(folder.clone()));
     let found = folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name))).find_map(|path| ours(&path));

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use syncedmem::ffi::c::cuda::syncedmem_cuda_status;
+use syncedmem::ffi::status::syncedmem_status_t::SYNCEDMEM_SUCCESS;
 
 /// Facts, each with its name.
 pub fn facts() -> Vec<(&'static str, String)> {
@@ -14,7 +15,7 @@ pub fn facts() -> Vec<(&'static str, String)> {
             "system",
             format!("glibc {}, Linux {}, {}", glibc(), text("/proc/sys/kernel/osrelease"), std::env::consts::ARCH),
         ),
-        ("GPU", gpu()),
+        ("GPU", gpu().unwrap_or_else(|why_not| why_not)),
         ("memory", memory()),
         ("huge pages", huge_pages()),
         ("page-locking", page_locking()),
@@ -35,16 +36,17 @@ fn glibc() -> String {
     unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
 }
 
-/// The library's own sentence about driver and devices, or why there is none.
-fn gpu() -> String {
+/// The library's own sentence about driver and devices; as an error, why there is no GPU and what to do.
+pub fn gpu() -> Result<String, String> {
     let mut sentence: *const c_char = std::ptr::null();
     // SAFETY: `sentence` is writable.
-    unsafe { syncedmem_cuda_status(&mut sentence) };
+    let status = unsafe { syncedmem_cuda_status(&mut sentence) };
     if sentence.is_null() {
-        return "(unknown)".to_owned();
+        return Err("the library does not say whether there is a GPU".to_owned());
     }
     // SAFETY: a sentence that was written lives for ever, as the function says.
-    unsafe { CStr::from_ptr(sentence) }.to_string_lossy().into_owned()
+    let sentence = unsafe { CStr::from_ptr(sentence) }.to_string_lossy().into_owned();
+    if status == SYNCEDMEM_SUCCESS { Ok(sentence) } else { Err(sentence) }
 }
 
 fn memory() -> String {

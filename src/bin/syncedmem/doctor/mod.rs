@@ -2,7 +2,7 @@
 
 pub mod examine;
 mod generation;
-mod machine;
+pub mod machine;
 mod names;
 pub mod object;
 pub mod search;
