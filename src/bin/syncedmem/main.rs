@@ -25,5 +25,6 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Completions(options) => generate::completions(&options),
         Command::Man(options) => generate::man(&options),
+        Command::Share(options) => generate::share(&options),
     }
 }

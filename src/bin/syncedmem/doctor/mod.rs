@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use crate::{library, say};
 use examine::Examined;
@@ -35,10 +35,10 @@ Examples:
 Exit status: 0 if it works (without a program: always), 1 if it does not or cannot be told, 2 if the command line is wrong.")]
 pub struct Options {
     /// A program (as on the command line: on PATH, or with its folder), or a libcaffe.so or other library.
-    #[arg(value_name = "PROGRAM|LIBCAFFE")]
+    #[arg(value_name = "PROGRAM|LIBCAFFE", value_hint = ValueHint::AnyPath)]
     subject: Option<OsString>,
     /// The libsyncedmem.so that would be preloaded [default: the one that belongs to this command].
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     library: Option<PathBuf>,
 }
 

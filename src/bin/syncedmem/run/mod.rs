@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use crate::{library, say};
 use child::Ended;
@@ -33,18 +33,19 @@ the library was not found or cannot serve it.")]
 pub struct Options {
     /// Write every event to FILE, as JSON that Perfetto and `syncedmem report` read, or, if its name ends in .csv, in the
     /// columns of RMM's log; %p in it becomes the process's number.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     trace: Option<PathBuf>,
     /// Say at the end what memory did: on standard error, or in FILE. This is the default without --trace.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     report: Option<Option<PathBuf>>,
     /// The libsyncedmem.so to preload, or its folder [default: the one that belongs to this command].
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     library: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
     /// The program, and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", num_args = 1..)]
+    #[arg(value_hint = ValueHint::CommandWithArguments)]
     program: Vec<OsString>,
 }
 
