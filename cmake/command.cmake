@@ -11,7 +11,7 @@ endif()
 set(share_dir "${CMAKE_CURRENT_BINARY_DIR}/share")
 
 set(share_commands "")
-string(REGEX MATCH "^[^-]*" command_machine "${SYNCEDMEM_TARGET}")
+string(REGEX REPLACE "-.*$" "" command_machine "${SYNCEDMEM_TARGET}")
 if(NOT command_machine OR command_machine STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
   set(share_commands COMMAND "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem" share "${share_dir}")
 else()

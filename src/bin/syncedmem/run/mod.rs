@@ -21,6 +21,7 @@ use settings::Settings;
 /// arguments, input, output and signals as if it had been started directly, and its exit status becomes that of this
 /// command. What it starts itself runs on the library, too.
 #[derive(Debug, Args)]
+#[command(override_usage = "syncedmem run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
 #[command(after_help = "\
 Examples:
   syncedmem run -- caffe train --solver=solver.prototxt
