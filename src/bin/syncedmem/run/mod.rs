@@ -4,16 +4,18 @@ mod child;
 mod outcome;
 mod settings;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
 
 use crate::{library, say};
 use child::Ended;
-use outcome::Report;
+use outcome::{Report, Trace};
 use settings::Settings;
+use syncedmem::observe::trace;
 
 /// Run a program with the library preloaded, and say at its end what its memory did.
 ///
@@ -72,19 +74,24 @@ pub fn run(options: &Options) -> ExitCode {
             return ExitCode::from(NOT_STARTED);
         }
     };
-    let report = match Report::begin(options.report.as_ref(), options.trace.as_deref()) {
-        Ok(report) => report,
+    let trace = match options.trace.as_deref().map(hold).transpose() {
+        Ok(trace) => trace,
         Err(why) => {
             say::error(why);
             return ExitCode::from(NOT_STARTED);
         }
     };
     let mut environment = options.settings.environment();
+    environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.file.clone().into())));
+    let report = match Report::begin(options.report.as_ref(), trace) {
+        Ok(report) => report,
+        Err(why) => {
+            say::error(why);
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
     environment.push(("LD_PRELOAD", preload));
     environment.extend(report.environment());
-    if let Some(trace) = &options.trace {
-        environment.push(("SYNCEDMEM_TRACE", trace.into()));
-    }
     let ended = match child::run(&options.program, &environment) {
         Ok(ended) => ended,
         Err(error) => {
@@ -102,8 +109,18 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
+/// Begins the trace's file and keeps it begun: programs that run one after the other would each begin it anew.
+fn hold(trace: &Path) -> Result<Trace, String> {
+    // The program may change its folder, or start another one elsewhere.
+    let file = std::path::absolute(trace).unwrap_or_else(|_| trace.to_path_buf());
+    let path = CString::new(file.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+    trace::hold(&path).map_err(|trouble| format!("{} cannot be written: {trouble}", file.display()))?;
+    let begins = std::fs::metadata(&file).map_or(0, |file| file.len());
+    Ok(Trace { file, begins })
+}
+
 /// The value of LD_PRELOAD: the library, then what was there already.
-fn preload(library: &std::path::Path) -> Result<OsString, String> {
+fn preload(library: &Path) -> Result<OsString, String> {
     let mut value = library.as_os_str().to_owned();
     if value.to_string_lossy().contains([' ', ':']) {
         return Err(format!(

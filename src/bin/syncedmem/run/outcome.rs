@@ -21,13 +21,28 @@ pub struct Report {
     shown: bool,
     /// How much was in the file before.
     before: u64,
-    trace: Option<PathBuf>,
+    trace: Option<Trace>,
+}
+
+/// The trace that the library writes.
+#[derive(Debug)]
+pub struct Trace {
+    pub file: PathBuf,
+    /// How long the file is before anything happened.
+    pub begins: u64,
+}
+
+impl Trace {
+    /// Whether something was written; with %p there are several files, which only their writers know.
+    fn is_there(&self) -> bool {
+        let several = self.file.to_string_lossy().contains("%p");
+        several || fs::metadata(&self.file).is_ok_and(|file| file.len() > self.begins)
+    }
 }
 
 impl Report {
     /// Makes the place for it. Even where nobody asked for a report, it tells whether the library was called.
-    pub fn begin(asked: Option<&Option<PathBuf>>, trace: Option<&Path>) -> Result<Report, String> {
-        let trace = trace.map(Path::to_path_buf);
+    pub fn begin(asked: Option<&Option<PathBuf>>, trace: Option<Trace>) -> Result<Report, String> {
         if let Some(Some(file)) = asked {
             // The program may change its folder before it ends.
             let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
@@ -64,7 +79,7 @@ impl Report {
             self.tell_of_trace();
             return;
         }
-        if self.tell_of_trace() && matches!(ended, Ended::Signalled(_)) {
+        if self.tell_of_trace() {
             return;
         }
         match ended {
@@ -79,15 +94,13 @@ impl Report {
 
     /// Says where the trace is, if there is one with something in it.
     fn tell_of_trace(&self) -> bool {
-        let Some(trace) = &self.trace else { return false };
-        // With %p there may be several: whoever wrote that knows their names.
-        let several = trace.to_string_lossy().contains("%p");
-        let there = several || fs::metadata(trace).is_ok_and(|file| file.len() > 2);
-        if there {
-            let trace = trace.display();
-            say::error(format_args!("the trace is in {trace}; look at it with: syncedmem report {trace}"));
+        let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_there()) else { return false };
+        let file = trace.file.display();
+        match trace.file.extension().is_some_and(|extension| extension == "csv") {
+            true => say::error(format_args!("the trace is in {file}")),
+            false => say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}")),
         }
-        there
+        true
     }
 }
 
