@@ -39,10 +39,17 @@ need_rust() {
   command -v cargo >/dev/null || die "cargo is not on PATH: a Rust toolchain (1.85 or later) is needed, see rust-lang.org"
 }
 
-# build_library: the release library; prints its path.
+# build_library: the release library, without the command; prints its path.
 build_library() {
   need_rust
   need gcc libc6-dev
-  (cd "$root" && cargo build --release --lib >&2) || die "the library does not build"
+  (cd "$root" && cargo build --release --lib --no-default-features >&2) || die "the library does not build"
   printf '%s\n' "$target/release/libsyncedmem.so"
+}
+
+# build_command: the syncedmem command; prints its path. It finds the library beside itself.
+build_command() {
+  build_library >/dev/null
+  (cd "$root" && cargo build --release --bin syncedmem >&2) || die "the command does not build"
+  printf '%s\n' "$target/release/syncedmem"
 }

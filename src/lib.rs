@@ -37,7 +37,7 @@ pub mod head;
 mod host;
 mod idle;
 pub mod kind;
-mod limits;
+pub mod limits;
 mod loaded;
 mod local_time;
 mod mapping;

@@ -14,7 +14,10 @@ fn library() -> &'static PathBuf {
         Some(path) => path.into(),
         None => {
             let root = env!("CARGO_MANIFEST_DIR");
-            let status = Command::new(env!("CARGO")).args(["build", "--release", "--lib"]).current_dir(root).status();
+            let status = Command::new(env!("CARGO"))
+                .args(["build", "--release", "--lib", "--no-default-features"])
+                .current_dir(root)
+                .status();
             assert!(status.is_ok_and(|status| status.success()), "the library does not build");
             let target =
                 std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from(root).join("target"), PathBuf::from);

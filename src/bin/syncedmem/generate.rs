@@ -34,10 +34,40 @@ pub struct Man {
     directory: Option<PathBuf>,
 }
 
+/// Write manual pages and completions to a folder, as they are installed below `share`.
+#[derive(Debug, Args)]
+pub struct Share {
+    directory: PathBuf,
+}
+
+/// Where shells look, below `share`.
+const COMPLETIONS: [(Shell, &str); 3] = [
+    (Shell::Bash, "bash-completion/completions/syncedmem"),
+    (Shell::Zsh, "zsh/site-functions/_syncedmem"),
+    (Shell::Fish, "fish/vendor_completions.d/syncedmem.fish"),
+];
+
+pub fn share(options: &Share) -> ExitCode {
+    let directory = &options.directory;
+    let completions = COMPLETIONS.iter().try_for_each(|&(shell, path)| {
+        let path = directory.join(path);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(path, completions_of(shell))
+    });
+    match completions.and_then(|()| write_pages(&directory.join("man/man1"))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => say::failed(format_args!("{} cannot be written: {error}", directory.display())),
+    }
+}
+
 pub fn completions(options: &Completions) -> ExitCode {
+    print(&completions_of(options.shell))
+}
+
+fn completions_of(shell: Shell) -> Vec<u8> {
     let mut text = Vec::new();
-    clap_complete::generate(options.shell, &mut options::Options::command(), "syncedmem", &mut text);
-    print(&text)
+    clap_complete::generate(shell, &mut options::Options::command(), "syncedmem", &mut text);
+    text
 }
 
 pub fn man(options: &Man) -> ExitCode {

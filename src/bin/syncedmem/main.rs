@@ -5,6 +5,7 @@
 mod bench;
 mod doctor;
 mod generate;
+mod library;
 mod options;
 mod report;
 mod run;
@@ -24,5 +25,6 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Completions(options) => generate::completions(&options),
         Command::Man(options) => generate::man(&options),
+        Command::Share(options) => generate::share(&options),
     }
 }

@@ -30,4 +30,6 @@ pub enum Command {
     Bench(bench::Options),
     Completions(generate::Completions),
     Man(generate::Man),
+    #[command(hide = true)]
+    Share(generate::Share),
 }

@@ -26,7 +26,7 @@ use block::Block;
 pub use chrome::CATEGORY;
 pub use rmm::COLUMNS;
 use sink::Entry;
-pub use sink::{after_fork_in_child, is_on, start, stop};
+pub use sink::{after_fork_in_child, hold, is_on, start, stop};
 
 /// The number of the form that records have. A reader of another form says so.
 pub const FORMAT: u32 = 1;

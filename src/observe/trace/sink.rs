@@ -139,6 +139,19 @@ pub fn stop() {
     }
 }
 
+/// Holds the file of a trace for as long as this process lives, as if it traced to it: who traces to it meanwhile adds to
+/// it, even one after the other. Where the name has `%p` there is nothing to hold: each process has its own.
+pub fn hold(path: &CStr) -> Result<(), Trouble> {
+    let name = Name([const { AtomicU8::new(0) }; LONGEST]);
+    if !name.set(path) {
+        return Err(Trouble::NameTooLong);
+    }
+    if !name.has_process() {
+        open(&name, 0)?;
+    }
+    Ok(())
+}
+
 /// Tells the trace that this is a forked child. To be called from its handler, where no other thread is.
 pub fn after_fork_in_child() {
     // Who was inside is not here any more.
@@ -157,16 +170,19 @@ pub fn after_fork_in_child() {
 /// Opens the file and says whose it is. Nobody else is here meanwhile.
 fn begin() -> Result<(), Trouble> {
     let process = std::process::id();
-    let csv = NAME.is_csv();
-    let mut opening = Block::opening();
-    let opening = if csv { COLUMNS.as_bytes() } else { opening.whole() };
-    let file = File::open(Path::of(&NAME, process)?.as_c_str(), opening)?;
+    let file = open(&NAME, process)?;
     for (kept, part) in FILE.iter().zip(file.parts()) {
         kept.store(part, Relaxed);
     }
-    CSV.store(csv, Relaxed);
+    CSV.store(NAME.is_csv(), Relaxed);
     introduce(process);
     Ok(())
+}
+
+fn open(name: &Name, process: u32) -> Result<File, Trouble> {
+    let mut opening = Block::opening();
+    let opening = if name.is_csv() { COLUMNS.as_bytes() } else { opening.whole() };
+    File::open(Path::of(name, process)?.as_c_str(), opening)
 }
 
 fn introduce(process: u32) {

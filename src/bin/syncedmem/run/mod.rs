@@ -1,11 +1,136 @@
+//! `syncedmem run`: a program on the library, and what its memory did.
+
+mod child;
+mod outcome;
+mod settings;
+
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
-/// Run a program with the library preloaded, and say what its memory did.
+use crate::{library, say};
+use child::Ended;
+use outcome::{Report, Trace};
+use settings::Settings;
+use syncedmem::observe::trace;
+
+/// Run a program with the library preloaded, and say at its end what its memory did.
+///
+/// The account and the advice go to standard error, behind everything that the program wrote. The program gets its
+/// arguments, input, output and signals as if it had been started directly, and its exit status becomes that of this
+/// command. What it starts itself runs on the library, too.
 #[derive(Debug, Args)]
-pub struct Options {}
+#[command(override_usage = "syncedmem run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
+#[command(after_help = "\
+Examples:
+  syncedmem run -- caffe train --solver=solver.prototxt
+  syncedmem run --trace train.json -- caffe train --solver=solver.prototxt
+  syncedmem run --report=memory.txt --compare -- python3 classify.py
+  syncedmem run --on-error throw --pinned-limit 2G -- python3 serve.py
 
-pub fn run(_options: &Options) -> ExitCode {
-    crate::say::failed("not there yet")
+Exit status: the program's own; 128+n if signal n ended it; 127 if it was not found, 126 if it could not be started, 125 if \
+the library was not found or cannot serve it.")]
+pub struct Options {
+    /// Write every event to FILE, as JSON that Perfetto and `syncedmem report` read, or, if its name ends in .csv, in the
+    /// columns of RMM's log; %p in it becomes the process's number.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    trace: Option<PathBuf>,
+    /// Say at the end what memory did: on standard error, or in FILE. This is the default without --trace.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
+    report: Option<Option<PathBuf>>,
+    /// The libsyncedmem.so to preload, or its folder [default: the one that belongs to this command].
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    library: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    /// The program, and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", num_args = 1..)]
+    #[arg(value_hint = ValueHint::CommandWithArguments)]
+    program: Vec<OsString>,
+}
+
+/// It was not started because of us.
+const NOT_STARTED: u8 = 125;
+
+pub fn run(options: &Options) -> ExitCode {
+    let library = match library::find(options.library.as_deref()) {
+        Ok(library) => library,
+        Err(error) => {
+            say::error(error);
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
+    if let Some(why) = outcome::must_not_run(&options.program[0]) {
+        say::error(why);
+        return ExitCode::from(NOT_STARTED);
+    }
+    let preload = match preload(&library) {
+        Ok(preload) => preload,
+        Err(why) => {
+            say::error(why);
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
+    let trace = match options.trace.as_deref().map(hold).transpose() {
+        Ok(trace) => trace,
+        Err(why) => {
+            say::error(why);
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
+    let mut environment = options.settings.environment();
+    environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.file.clone().into())));
+    let report = match Report::begin(options.report.as_ref(), trace) {
+        Ok(report) => report,
+        Err(why) => {
+            say::error(why);
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
+    environment.push(("LD_PRELOAD", preload));
+    environment.extend(report.environment());
+    let ended = match child::run(&options.program, &environment) {
+        Ok(ended) => ended,
+        Err(error) => {
+            let name = options.program[0].to_string_lossy();
+            let missing = error.kind() == std::io::ErrorKind::NotFound;
+            let hint = if missing { "; is it on PATH, or its path right?" } else { "" };
+            say::error(format_args!("{name} could not be started: {error}{hint}"));
+            return ExitCode::from(if missing { 127 } else { 126 });
+        }
+    };
+    report.end(&ended, &options.program[0], &library);
+    match ended {
+        Ended::Exited(status) => ExitCode::from(status),
+        Ended::Signalled(signal) => child::end_by(signal),
+    }
+}
+
+/// Begins the trace's file and keeps it begun: programs that run one after the other would each begin it anew.
+fn hold(trace: &Path) -> Result<Trace, String> {
+    // The program may change its folder, or start another one elsewhere.
+    let file = std::path::absolute(trace).unwrap_or_else(|_| trace.to_path_buf());
+    let path = CString::new(file.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+    trace::hold(&path).map_err(|trouble| format!("{} cannot be written: {trouble}", file.display()))?;
+    let begins = std::fs::metadata(&file).map_or(0, |file| file.len());
+    Ok(Trace { file, begins })
+}
+
+/// The value of LD_PRELOAD: the library, then what was there already.
+fn preload(library: &Path) -> Result<OsString, String> {
+    let mut value = library.as_os_str().to_owned();
+    if value.to_string_lossy().contains([' ', ':']) {
+        return Err(format!(
+            "{} has a space or a colon in its path, where LD_PRELOAD would be cut; give a path without one: --library PATH",
+            library.display()
+        ));
+    }
+    if let Some(before) = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {
+        value.push(":");
+        value.push(before);
+    }
+    Ok(value)
 }

@@ -1,0 +1,40 @@
+# The syncedmem command, with what it writes of itself: manual pages and completions. Both are made by running it, so
+# for another machine they are left out: `syncedmem man` and `syncedmem completions` print them there.
+
+set(command_dir "${SYNCEDMEM_CARGO_DIR}/command")
+set(command_built "${command_dir}/${folder}")
+set(command_target "")
+if(SYNCEDMEM_TARGET)
+  set(command_target --target "${SYNCEDMEM_TARGET}")
+  set(command_built "${command_dir}/${triple}/${folder}")
+endif()
+set(share_dir "${CMAKE_CURRENT_BINARY_DIR}/share")
+
+set(share_commands "")
+string(REGEX REPLACE "-.*$" "" command_machine "${SYNCEDMEM_TARGET}")
+if(NOT command_machine OR command_machine STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
+  set(share_commands COMMAND "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem" share "${share_dir}")
+else()
+  message(STATUS "Manual pages and completions of the command are not made: it does not run on this machine")
+endif()
+
+# A folder of its own: with other features, cargo would build the library again and again in the first one. Relocatable:
+# what is installed finds its library from where it lies, and names no folder of this machine.
+file(MAKE_DIRECTORY "${share_dir}")
+add_custom_target(syncedmem_command ALL
+  COMMAND "${CMAKE_COMMAND}" -E env SYNCEDMEM_RELOCATABLE=1 "${SYNCEDMEM_CARGO}" rustc --locked --bin syncedmem
+    --profile "${SYNCEDMEM_PROFILE}" --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml"
+    --target-dir "${command_dir}" ${command_target}
+  COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_CURRENT_BINARY_DIR}/bin"
+  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${command_built}/syncedmem" "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem"
+  ${share_commands}
+  BYPRODUCTS "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem"
+  COMMENT "Building the syncedmem command with cargo"
+  USES_TERMINAL VERBATIM)
+add_dependencies(syncedmem_command syncedmem_build)
+
+install(PROGRAMS "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem" DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(DIRECTORY "${share_dir}/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}" OPTIONAL)
+foreach(shell IN ITEMS bash-completion zsh fish)
+  install(DIRECTORY "${share_dir}/${shell}" DESTINATION "${CMAKE_INSTALL_DATADIR}" OPTIONAL)
+endforeach()

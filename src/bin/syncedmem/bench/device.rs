@@ -1,0 +1,54 @@
+//! Rows about copies, where there is a device.
+
+use std::time::Instant;
+
+use super::measure::{Once, Row};
+use super::object::{Block, Object, Way, choose};
+use crate::doctor::machine;
+
+const BYTES: usize = 64 << 20;
+
+/// Rows for both directions and every way; or why there are none.
+pub fn copies() -> Result<Vec<Row>, String> {
+    machine::gpu()?;
+    let ways = [
+        (Way::Pageable, "pageable memory, as the driver copies it"),
+        (Way::Staged, "pageable memory, through page-locked slots"),
+        (Way::Pinned, "page-locked memory"),
+    ];
+    let mut rows = Vec::new();
+    for (way, name) in ways {
+        for to_device in [true, false] {
+            let direction = if to_device { "to" } else { "from" };
+            let name = format!("64 MiB {direction} the device: {name}");
+            rows.push(Row { name, original: None, library: copy(way, to_device), bytes: Some(BYTES) });
+        }
+    }
+    Ok(rows)
+}
+
+fn copy(way: Way, to_device: bool) -> Once {
+    let mut kept = None;
+    Box::new(move || {
+        if kept.is_none() {
+            choose(way);
+            let mut object = Object::of(BYTES)?;
+            object.write();
+            object.to_device()?;
+            kept = Some(object);
+        }
+        let object = kept.as_mut()?;
+        if to_device {
+            object.host_is_newest()?;
+        } else {
+            object.device_is_newest()?;
+        }
+        let begun = Instant::now();
+        if to_device {
+            object.to_device()?;
+        } else {
+            object.host_is_newest()?;
+        }
+        Some(begun.elapsed())
+    })
+}

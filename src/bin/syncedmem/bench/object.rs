@@ -1,0 +1,156 @@
+//! The two sides: an object of the library's, and the original's block.
+#![expect(unsafe_code, reason = "the library's C API, calloc and free")]
+
+use std::ffi::c_void;
+use std::ptr::{NonNull, null_mut};
+
+use syncedmem::ffi::c::access;
+use syncedmem::ffi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
+use syncedmem::ffi::c::policy::syncedmem_set_pinning;
+use syncedmem::ffi::c::pools::{syncedmem_set_pools, syncedmem_trim};
+use syncedmem::ffi::status::syncedmem_status_t::{self, SYNCEDMEM_SUCCESS};
+
+/// One byte of each page is written: that makes it the process's own.
+const PAGE: usize = 4096;
+
+/// Something whose memory can be written.
+pub trait Block: Sized {
+    /// It, with so many zeros.
+    fn of(bytes: usize) -> Option<Self>;
+    /// Where its memory is, and how much of it.
+    fn memory(&self) -> (NonNull<u8>, usize);
+
+    /// Writes one byte of each page.
+    fn write(&mut self) {
+        let (begin, bytes) = self.memory();
+        for at in (0..bytes).step_by(PAGE) {
+            // SAFETY: whoever implements this guarantees that the memory is there, is writable and is nobody else's.
+            unsafe { begin.add(at).write_volatile(1) };
+        }
+    }
+}
+
+/// What the original has.
+pub struct Original {
+    block: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Block for Original {
+    fn of(bytes: usize) -> Option<Self> {
+        // SAFETY: it has no conditions.
+        let block = unsafe { libc::calloc(1, bytes) };
+        Some(Original { block: NonNull::new(block.cast())?, bytes })
+    }
+
+    fn memory(&self) -> (NonNull<u8>, usize) {
+        (self.block, self.bytes)
+    }
+}
+
+impl Drop for Original {
+    fn drop(&mut self) {
+        // SAFETY: it is calloc's, and nobody else's.
+        unsafe { libc::free(self.block.as_ptr().cast()) };
+    }
+}
+
+/// An object of the library's, with its host side.
+pub struct Object {
+    handle: *mut syncedmem_t,
+    block: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Block for Object {
+    fn of(bytes: usize) -> Option<Self> {
+        let mut handle = null_mut();
+        // SAFETY: `handle` is writable.
+        succeeded(unsafe { syncedmem_create(bytes, &mut handle) })?;
+        let mut data: *mut c_void = null_mut();
+        // SAFETY: the handle is the one that was made, and `data` is writable.
+        let status = unsafe { access::syncedmem_mutable_cpu_data(handle, &mut data) };
+        let block = succeeded(status).and_then(|()| NonNull::new(data.cast()));
+        let Some(block) = block else {
+            // SAFETY: nobody else has the handle.
+            unsafe { syncedmem_destroy(handle) };
+            return None;
+        };
+        Some(Object { handle, block, bytes })
+    }
+
+    fn memory(&self) -> (NonNull<u8>, usize) {
+        (self.block, self.bytes)
+    }
+}
+
+impl Object {
+    /// Makes the device's side the newest, or the host's: copies.
+    pub fn to_device(&mut self) -> Option<()> {
+        let mut data = std::ptr::null();
+        // SAFETY: the handle is this object's, and `data` is writable.
+        succeeded(unsafe { access::syncedmem_gpu_data(self.handle, &mut data) })
+    }
+
+    /// Says that the host's side will be written, so that the next copy to the device is needed.
+    pub fn host_is_newest(&mut self) -> Option<()> {
+        let mut data = null_mut();
+        // SAFETY: the handle is this object's, and `data` is writable.
+        succeeded(unsafe { access::syncedmem_mutable_cpu_data(self.handle, &mut data) })
+    }
+
+    /// Says that the device's side will be written, so that the next copy to the host is needed.
+    pub fn device_is_newest(&mut self) -> Option<()> {
+        let mut data = null_mut();
+        // SAFETY: the handle is this object's, and `data` is writable.
+        succeeded(unsafe { access::syncedmem_mutable_gpu_data(self.handle, &mut data) })
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the handle, nor the memory behind it.
+        unsafe { syncedmem_destroy(self.handle) };
+    }
+}
+
+fn succeeded(status: syncedmem_status_t) -> Option<()> {
+    (status == SYNCEDMEM_SUCCESS).then_some(())
+}
+
+/// Gives everything back that either side keeps, so that what comes next is fresh.
+pub fn give_back() {
+    syncedmem_trim(ALL);
+    // SAFETY: it has no conditions.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Every kind of memory.
+const ALL: i32 = syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL as i32;
+
+/// The ways by which host memory reaches the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As the driver copies pageable memory: the original's in CPU mode.
+    Pageable,
+    /// Through page-locked slots of the library's.
+    Staged,
+    /// Page-locked memory: the original's in GPU mode.
+    Pinned,
+}
+
+/// Sets the library to a way.
+pub fn choose(way: Way) {
+    use syncedmem::ffi::c::policy::syncedmem_pinning_t::{SYNCEDMEM_PIN_ALWAYS, SYNCEDMEM_PIN_NEVER};
+    let pinning = if way == Way::Pinned { SYNCEDMEM_PIN_ALWAYS } else { SYNCEDMEM_PIN_NEVER };
+    syncedmem_set_pinning(pinning as i32);
+    // Without pools, copies are the driver's own.
+    syncedmem_set_pools(way != Way::Pageable);
+}
+
+/// Settings that must be there before the library reads them.
+pub fn before_the_first_use() {
+    // A block that keeps crossing would be page-locked where it is, and no longer go the way that is measured.
+    // SAFETY: this is the only thread.
+    unsafe { std::env::set_var("SYNCEDMEM_REGISTER_FROM", "0") };
+}

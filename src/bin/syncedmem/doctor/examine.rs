@@ -1,0 +1,206 @@
+//! A program or library with everything that it is linked with, and what follows for preloading.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use super::generation;
+use super::object::{Object, Unreadable};
+use super::search::Search;
+
+/// A program or library, and what the dynamic linker loads with it, in its order: the subject first.
+#[derive(Debug)]
+pub struct Examined {
+    pub objects: Vec<Object>,
+    /// Libraries that were not found, and who wants them.
+    pub missing: Vec<(String, PathBuf)>,
+    /// The program runs with somebody else's rights: how that is said.
+    pub privileged: Option<&'static str>,
+}
+
+/// What can be said about preloading.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its calls can be replaced.
+    Preload,
+    /// It is linked with this library: there is nothing to preload.
+    Linked,
+    /// There is no Caffe in it yet, and it can load one while it runs.
+    Later,
+    /// There is no Caffe in it, and it loads nothing.
+    NoCaffe,
+    /// Caffe is in it, and calls itself without the dynamic linker.
+    Bound { object: PathBuf, how: Bound, mixed: Option<PathBuf> },
+    /// Its `SyncedMemory` is another class.
+    OtherLayout { object: PathBuf, of: &'static str },
+    /// There is no dynamic linker in it that could preload anything.
+    Static,
+    /// The system ignores preloads for it.
+    Privileged(&'static str),
+    /// It cannot even be started: what is missing.
+    Incomplete { missing: String, wanted_by: PathBuf },
+    /// Its C library is older than what the library needs.
+    OldGlibc { has: u32, needs: u32 },
+}
+
+/// How calls are bound inside an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Caffe is linked statically into the program.
+    InProgram,
+    /// With `-Bsymbolic` or `-Bsymbolic-functions`.
+    Symbolic,
+    /// Its functions are hidden: nobody else sees them.
+    Hidden,
+}
+
+/// Who calls `SyncedMemory` how, in an object that has its code.
+fn binding(object: &Object) -> Option<Bound> {
+    let accessors = || {
+        let functions = object.memory().filter(|(name, _)| super::names::ACCESSORS.contains(name));
+        functions.map(|(_, function)| function).filter(|function| function.defined)
+    };
+    if object.is_program {
+        return Some(Bound::InProgram);
+    }
+    if !accessors().any(|function| function.dynamic) {
+        return Some(Bound::Hidden);
+    }
+    let replaceable = !object.symbolic && accessors().any(|function| function.relocated);
+    (!replaceable).then_some(Bound::Symbolic)
+}
+
+impl Examined {
+    /// Reads a file and all that it is linked with.
+    pub fn read(path: &Path) -> Result<Examined, Unreadable> {
+        let subject = Object::read(path)?;
+        let search = Search::new();
+        let privileged = if subject.is_program { privileges(path) } else { None };
+        let mut examined = Examined { objects: vec![subject], missing: Vec::new(), privileged };
+        // As the linker does: breadth first, each library once.
+        let mut seen = HashSet::new();
+        let mut next = VecDeque::from([0]);
+        while let Some(index) = next.pop_front() {
+            for name in examined.objects[index].needed.clone() {
+                if !seen.insert(name.clone()) {
+                    continue;
+                }
+                let wanted_by = &examined.objects[index];
+                match search.find(&name, wanted_by, &examined.objects[0]) {
+                    Some((path, mut object)) => {
+                        object.path = path;
+                        next.push_back(examined.objects.len());
+                        examined.objects.push(object);
+                    }
+                    None => {
+                        let wanted_by = wanted_by.path.clone();
+                        examined.missing.push((name, wanted_by));
+                    }
+                }
+            }
+        }
+        Ok(examined)
+    }
+
+    pub fn subject(&self) -> &Object {
+        &self.objects[0]
+    }
+
+    /// Who has the code of `SyncedMemory`, but for this library itself.
+    pub fn definers(&self) -> impl Iterator<Item = &Object> {
+        self.objects.iter().filter(|object| object.defines() && !object.is_ours)
+    }
+
+    /// Who calls it in another object.
+    pub fn importers(&self) -> impl Iterator<Item = &Object> {
+        self.objects.iter().filter(|object| object.imports() && !object.defines())
+    }
+
+    /// This library, where the subject is linked with it.
+    pub fn ours(&self) -> Option<&Object> {
+        self.objects.iter().find(|object| object.is_ours)
+    }
+
+    /// The newest version that its C library has.
+    pub fn glibc(&self) -> Option<u32> {
+        let is_libc = |object: &&Object| object.path.file_name().is_some_and(|name| name == "libc.so.6");
+        self.objects.iter().find(is_libc).and_then(|object| object.glibc)
+    }
+
+    /// What can be said about preloading a library that needs this version of glibc.
+    pub fn verdict(&self, needs: Option<u32>) -> Verdict {
+        let subject = self.subject();
+        if subject.is_program && !subject.is_ours && subject.interpreter.is_none() {
+            return Verdict::Static;
+        }
+        let other = self.objects.iter().filter(|object| !object.is_ours).find_map(|object| {
+            let generation = generation::of(object).filter(|generation| !generation.is_served)?;
+            Some(Verdict::OtherLayout { object: object.path.clone(), of: generation.of })
+        });
+        if let Some(other) = other {
+            return other;
+        }
+        self.caffe().unwrap_or_else(|| {
+            let (has, needs) = (self.glibc(), needs);
+            match (self.privileged, has.zip(needs)) {
+                (Some(how), _) => Verdict::Privileged(how),
+                (None, Some((has, needs))) if has < needs => Verdict::OldGlibc { has, needs },
+                _ => Verdict::Preload,
+            }
+        })
+    }
+
+    /// What its Caffe says; `None` if calls of it can be replaced.
+    fn caffe(&self) -> Option<Verdict> {
+        if let Some((object, how)) = self.definers().find_map(|object| Some((object, binding(object)?))) {
+            let mixed = self.importers().next().map(|object| object.path.clone());
+            return Some(Verdict::Bound { object: object.path.clone(), how, mixed });
+        }
+        if self.definers().next().is_some() {
+            return None;
+        }
+        let incomplete = || {
+            let (missing, wanted_by) = self.missing.first()?.clone();
+            Some(Verdict::Incomplete { missing, wanted_by })
+        };
+        if self.ours().is_some() {
+            return Some(Verdict::Linked);
+        }
+        // Without names, but with Caffe's text.
+        if let Some(object) = self.objects.iter().find(|object| object.mentions_syncedmem()) {
+            let how = if object.is_program { Bound::InProgram } else { Bound::Hidden };
+            return Some(Verdict::Bound { object: object.path.clone(), how, mixed: None });
+        }
+        incomplete().or_else(|| {
+            // Somebody calls it, and nobody has it: a plugin that is loaded into a Caffe.
+            let later = self.importers().next().is_some() || self.objects[0].opens_libraries || self.is_python();
+            Some(if later { Verdict::Later } else { Verdict::NoCaffe })
+        })
+    }
+
+    /// Python, which loads Caffe as a module; its own library may be the one that opens it.
+    pub fn is_python(&self) -> bool {
+        let name = self.subject().path.file_name().unwrap_or_default();
+        self.subject().is_program && name.to_string_lossy().starts_with("python")
+    }
+}
+
+/// Whether a program runs with other rights than its caller's: then no preload is heeded.
+fn privileges(path: &Path) -> Option<&'static str> {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::metadata(path).ok()?;
+    if file.mode() & 0o4000 != 0 {
+        return Some("it is set-user-ID");
+    }
+    if file.mode() & 0o2010 == 0o2010 {
+        return Some("it is set-group-ID");
+    }
+    has_capabilities(path).then_some("it has capabilities of its own")
+}
+
+#[expect(unsafe_code, reason = "getxattr(2), which std does not have")]
+fn has_capabilities(path: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: both strings are NUL-terminated, and with a size of 0 nothing is written.
+    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
+}

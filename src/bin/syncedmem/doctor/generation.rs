@@ -1,0 +1,70 @@
+//! Which Caffe it is, told by the functions that its memory has; and whether this library has the same layout.
+
+use super::names;
+use super::object::Object;
+
+/// What a Caffe was built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Build {
+    CpuOnly,
+    Gpu,
+}
+
+/// A class `SyncedMemory`, as versions of Caffe share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// The Caffes that have it.
+    pub of: &'static str,
+    /// Whether this library can take its place.
+    pub is_served: bool,
+}
+
+const fn served(of: &'static str) -> Generation {
+    Generation { of, is_served: true }
+}
+
+const fn other(of: &'static str) -> Generation {
+    Generation { of, is_served: false }
+}
+
+/// The generation of what an object has of `SyncedMemory`; `None` where it has nothing by name.
+pub fn of(object: &Object) -> Option<Generation> {
+    let any = |part: &str| object.memory().any(|(name, _)| name.contains(part));
+    object.memory().next()?;
+    Some(if any("prv_d") {
+        other("Intel's Caffe: its objects are 96 bytes, with memory of its own kind")
+    } else if any("mutable_cpu_dataEb") || any("mutable_gpu_dataEb") || any("8gpu_dataEi") {
+        other("NVIDIA's fork from 0.16 on: its functions have other parameters")
+    } else if any("SyncedMemoryC1EmPN") || any("SyncedMemoryC2EmPN") {
+        other("an OpenCL branch: its objects know a device of their own")
+    } else if object.has(names::PUSH_OWN_STREAM) {
+        served("NVIDIA's fork 0.15.12 to 0.15.14: objects of 48 bytes, a stream of their own")
+    } else if object.has(names::RESIZE) {
+        served("yjxiong's fork: objects of 40 bytes that can be resized")
+    } else if object.has(names::CONSTRUCTOR) {
+        served("BVLC rc4 to master, SSD, OpenPose and others: objects of 40 bytes")
+    } else if object.has(names::SET_GPU_DATA) || object.has(names::PUSH) {
+        served("BVLC rc3, CaffeOnSpark, NVIDIA 0.14 and 0.15: objects of 40 bytes, constructed where they are used")
+    } else if object.has(names::SET_CPU_DATA) {
+        served("BVLC v0.999 to rc2, Faster R-CNN, NVIDIA 0.10 to 0.13: constructed where they are used")
+    } else {
+        served("BVLC v0.9: objects of 32 bytes")
+    })
+}
+
+/// Whether an object with Caffe's own code is a GPU build; `None` where it has no names to tell it by.
+pub fn build(object: &Object) -> Option<Build> {
+    let gpu = names::GPU_MEMCPY.iter().any(|name| object.has(name));
+    (gpu || object.has_caffe).then_some(if gpu { Build::Gpu } else { Build::CpuOnly })
+}
+
+/// Whether it is NVIDIA's fork.
+pub fn is_nvidia(object: &Object) -> bool {
+    names::NVIDIA.iter().chain([&names::THREAD_COUNT]).any(|name| object.has(name))
+}
+
+/// Functions of its memory that this library does not have, of a generation that it has otherwise.
+pub fn unserved(object: &Object) -> Vec<&str> {
+    let names = object.memory().map(|(name, _)| name);
+    names.filter(|name| !names::is_served(name) && !names::is_private(name)).collect()
+}

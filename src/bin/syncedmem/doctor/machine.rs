@@ -1,0 +1,137 @@
+//! What this machine offers: driver, limits, huge pages.
+#![expect(unsafe_code, reason = "the library's C API, and a version from the C library")]
+
+use std::ffi::{CStr, c_char};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syncedmem::ffi::c::cuda::syncedmem_cuda_status;
+use syncedmem::ffi::status::syncedmem_status_t::SYNCEDMEM_SUCCESS;
+
+/// Facts, each with its name.
+pub fn facts() -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        (
+            "system",
+            format!("glibc {}, Linux {}, {}", glibc(), text("/proc/sys/kernel/osrelease"), std::env::consts::ARCH),
+        ),
+        ("GPU", gpu().unwrap_or_else(|why_not| why_not)),
+        ("memory", memory()),
+        ("huge pages", huge_pages()),
+        ("page-locking", page_locking()),
+    ];
+    facts.extend(overcommit().map(|text| ("overcommit", text)));
+    facts
+}
+
+/// A file's text, or why there is none.
+fn text(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).map_or_else(|error| format!("(unknown: {error})"), |text| text.trim().to_owned())
+}
+
+fn glibc() -> String {
+    // SAFETY: it has no conditions.
+    let version = unsafe { libc::gnu_get_libc_version() };
+    // SAFETY: it returns a string of the C library's own.
+    unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
+}
+
+/// The library's own sentence about driver and devices; as an error, why there is no GPU and what to do.
+pub fn gpu() -> Result<String, String> {
+    let mut sentence: *const c_char = std::ptr::null();
+    // SAFETY: `sentence` is writable.
+    let status = unsafe { syncedmem_cuda_status(&mut sentence) };
+    if sentence.is_null() {
+        return Err("the library does not say whether there is a GPU".to_owned());
+    }
+    // SAFETY: a sentence that was written lives for ever, as the function says.
+    let sentence = unsafe { CStr::from_ptr(sentence) }.to_string_lossy().into_owned();
+    if status == SYNCEDMEM_SUCCESS { Ok(sentence) } else { Err(sentence) }
+}
+
+fn memory() -> String {
+    let meminfo = text("/proc/meminfo");
+    let of = |name: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+    };
+    let mut said = match of("MemTotal").zip(of("MemAvailable")) {
+        Some((total, available)) => format!("{} of {} available", bytes(available), bytes(total)),
+        None => "(unknown)".to_owned(),
+    };
+    if let Some(limit) = syncedmem::limits::cgroup() {
+        said.push_str(&format!("; the control group's limit is {}", bytes(limit)));
+    }
+    if let Some(limit) = limit("Max address space") {
+        said.push_str(&format!("; the process's limit of address space is {} (ulimit -v)", bytes(limit)));
+    }
+    said
+}
+
+/// A soft limit of this process, which the programs that it runs inherit; `None` for no limit.
+fn limit(name: &str) -> Option<u64> {
+    let limits = text("/proc/self/limits");
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn huge_pages() -> String {
+    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let Ok(said) = fs::read_to_string(path) else {
+        return "this kernel offers no transparent ones: large buffers are slower at their first touch".to_owned();
+    };
+    let chosen = said.split(['[', ']']).nth(1).unwrap_or("unknown");
+    match chosen {
+        "never" => format!("off, so large buffers are slower at their first touch; on with: echo madvise > {path}"),
+        "madvise" => "where asked for (madvise): the library asks from 2 MiB up".to_owned(),
+        "always" => "always".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// The system's limit of locked memory, and the library's own.
+fn page_locking() -> String {
+    let system = match limit("Max locked memory") {
+        None => "the system sets no limit (ulimit -l)".to_owned(),
+        Some(limit) => format!("the system's limit of locked memory is {} (ulimit -l)", bytes(limit)),
+    };
+    let own = std::env::var("SYNCEDMEM_PINNED_LIMIT").unwrap_or_else(|_| "half of the process's memory".to_owned());
+    format!("{system}; the library's own is {own} (SYNCEDMEM_PINNED_LIMIT)")
+}
+
+/// How the kernel grants memory; nothing where that is as usual.
+fn overcommit() -> Option<String> {
+    match text("/proc/sys/vm/overcommit_memory").as_str() {
+        "0" => None,
+        "1" => Some("always granted (vm.overcommit_memory=1): too much ends in a kill, not in an error".to_owned()),
+        "2" => Some("strict (vm.overcommit_memory=2): memory counts when it is allocated, touched or not".to_owned()),
+        _ => None,
+    }
+}
+
+/// The module that `import caffe` would load, where Python's usual folders have one.
+pub fn pycaffe() -> Option<PathBuf> {
+    let given = std::env::var_os("PYTHONPATH").unwrap_or_default();
+    let given = std::env::split_paths(&given).collect::<Vec<_>>();
+    let usual = ["/usr/lib/python3/dist-packages", "/usr/local/lib/python3/dist-packages"].map(PathBuf::from);
+    given.into_iter().chain(usual).find_map(|folder| {
+        let files = fs::read_dir(folder.join("caffe")).ok()?;
+        let mut names = files.filter_map(|file| Some(file.ok()?.path()));
+        names.find(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("_caffe.") && name.ends_with(".so")
+        })
+    })
+}
+
+/// In units that people read.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} bytes") } else { format!("{value:.1} {}", UNITS[unit]) }
+}

@@ -1,0 +1,60 @@
+//! Names by which Caffe's memory, and one Caffe from another, can be told.
+
+/// Everything of Caffe's.
+pub const CAFFE: &[u8] = b"_ZN";
+/// `caffe::SyncedMemory`.
+pub const MEMORY: &str = "_ZN5caffe12SyncedMemory";
+/// `caffe::Blob` and `caffe::Net`: Caffe itself, which uses the memory.
+pub const BLOB: &str = "_ZN5caffe4Blob";
+pub const NET: &str = "_ZN5caffe3Net";
+
+/// What every version has, and every user calls.
+pub const ACCESSORS: [&str; 4] = [
+    "_ZN5caffe12SyncedMemory8cpu_dataEv",
+    "_ZN5caffe12SyncedMemory8gpu_dataEv",
+    "_ZN5caffe12SyncedMemory16mutable_cpu_dataEv",
+    "_ZN5caffe12SyncedMemory16mutable_gpu_dataEv",
+];
+pub const CONSTRUCTOR: &str = "_ZN5caffe12SyncedMemoryC1Em";
+pub const SET_CPU_DATA: &str = "_ZN5caffe12SyncedMemory12set_cpu_dataEPv";
+pub const SET_GPU_DATA: &str = "_ZN5caffe12SyncedMemory12set_gpu_dataEPv";
+pub const PUSH: &str = "_ZN5caffe12SyncedMemory14async_gpu_pushERKP11CUstream_st";
+pub const PUSH_OWN_STREAM: &str = "_ZN5caffe12SyncedMemory14async_gpu_pushEv";
+pub const RESIZE: &str = "_ZN5caffe12SyncedMemory6ResizeEm";
+
+/// `caffe_gpu_memcpy`, which CPU_ONLY builds lack; NVIDIA's has one parameter more from 0.16.6 on.
+pub const GPU_MEMCPY: [&str; 2] = ["_ZN5caffe16caffe_gpu_memcpyEmPKvPv", "_ZN5caffe16caffe_gpu_memcpyEmPKvPvi"];
+/// What only NVIDIA's has, release by release.
+pub const NVIDIA: [&str; 4] = [
+    "_ZN5caffe13MemoryHandler3GetEv",
+    "_ZN5caffe10gpu_memory11getPoolNameEv",
+    "_ZN5caffe16GPUMemoryManager9pool_nameEv",
+    "_ZN5caffe9GPUMemory4mgr_E",
+];
+/// In NVIDIA's from 0.16.1 on.
+pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
+
+/// What this library exports, of the C++ functions.
+const EXPORTED: &str = include_str!("../../../ffi/symbols.txt");
+
+/// Whether this library has a function of that name.
+pub fn is_served(name: &str) -> bool {
+    EXPORTED.lines().any(|exported| exported == name)
+}
+
+/// Whether a name is one of `SyncedMemory`'s own functions, for `SyncedMemory` itself to call: nobody else's business.
+pub fn is_private(name: &str) -> bool {
+    ["6to_cpu", "6to_gpu", "12check_device", "4headEv", "4sizeEv"]
+        .iter()
+        .any(|part| name.strip_prefix(MEMORY).is_some_and(|rest| rest.starts_with(part)))
+        || name.starts_with("_ZNK5caffe12SyncedMemory")
+}
+
+/// Whether a name tells something here.
+pub fn tells(name: &str) -> bool {
+    name.starts_with(MEMORY)
+        || GPU_MEMCPY.contains(&name)
+        || NVIDIA.contains(&name)
+        || name == THREAD_COUNT
+        || name.starts_with("_ZN5caffe15CaffeMallocHost")
+}

@@ -1,0 +1,266 @@
+//! One ELF file: what of Caffe's memory it defines, what it imports, and which of its own calls can be replaced.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
+use object::read::{ReadCache, RelocationTarget};
+use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, ObjectSymbolTable, SectionKind, elf};
+
+use super::names;
+
+/// Why a file could not be read as a program or library.
+#[derive(Debug)]
+pub enum Unreadable {
+    /// The system's own words.
+    File(io::Error),
+    /// It begins with `#!`: the program that runs it.
+    Script(PathBuf),
+    /// It is something else.
+    NotElf,
+    /// It is ELF of another class, byte order or machine than this command: which.
+    OtherMachine(String),
+    /// It is ELF, and broken: how.
+    Broken(object::Error),
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Unreadable::File(error) => error.fmt(formatter),
+            Unreadable::Script(interpreter) => {
+                write!(formatter, "it is a script that {} runs", interpreter.display())
+            }
+            Unreadable::NotElf => formatter.write_str("it is neither a program, nor a shared library, nor a script"),
+            Unreadable::OtherMachine(which) => write!(formatter, "it is for {which}"),
+            Unreadable::Broken(error) => write!(formatter, "its ELF tables cannot be read: {error}"),
+        }
+    }
+}
+
+/// A function of Caffe's memory, as one file has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    /// The file has its code.
+    pub defined: bool,
+    /// The dynamic linker knows its name.
+    pub dynamic: bool,
+    /// The file's own uses of it go through the dynamic linker, which may lead them elsewhere.
+    pub relocated: bool,
+}
+
+/// What a file says about itself.
+#[derive(Debug, Default)]
+pub struct Object {
+    pub path: PathBuf,
+    /// It names a dynamic linker: it is a program that can be started, and preloaded into.
+    pub interpreter: Option<PathBuf>,
+    /// It has a dynamic section: without one it is linked statically.
+    pub is_dynamic: bool,
+    /// It is a program, not a library. A position-independent one is told by its interpreter.
+    pub is_program: bool,
+    pub needed: Vec<String>,
+    pub rpath: Vec<OsString>,
+    pub runpath: Vec<OsString>,
+    /// Linked with `-Bsymbolic`: the dynamic linker looks in the file itself first.
+    pub symbolic: bool,
+    /// By mangled name: those of `caffe::SyncedMemory`, and the few by which one Caffe is told from another.
+    pub functions: BTreeMap<String, Function>,
+    /// It defines other parts of Caffe: of a library with these, calls of `SyncedMemory` are expected.
+    pub has_caffe: bool,
+    /// It exports the C API of this library.
+    pub is_ours: bool,
+    /// The newest `GLIBC_2.x` among its names: of the C library, what it offers; of any other file, what it needs.
+    pub glibc: Option<u32>,
+    /// It can open libraries while it runs.
+    pub opens_libraries: bool,
+}
+
+/// What tells that a file's text has Caffe's own `syncedmem.cpp` in it: what its checks print.
+const TEXT: &[u8] = b"syncedmem.cpp";
+
+impl Object {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Object, Unreadable> {
+        let file = File::open(path).map_err(Unreadable::File)?;
+        if file.metadata().map_err(Unreadable::File)?.is_dir() {
+            return Err(Unreadable::NotElf);
+        }
+        check_beginning(path)?;
+        let cache = ReadCache::new(file);
+        let elf = ElfFile64::<Endianness, _>::parse(&cache).map_err(Unreadable::Broken)?;
+        let mut found = Object { path: path.to_path_buf(), ..Object::default() };
+        found.read_headers(&elf).map_err(Unreadable::Broken)?;
+        found.read_symbols(&elf);
+        Ok(found)
+    }
+
+    fn read_headers<'d>(&mut self, elf: &ElfFile64<'d, Endianness, &'d ReadCache<File>>) -> object::Result<()> {
+        let (endian, data) = (elf.endian(), elf.data());
+        self.is_program = elf.elf_header().e_type(endian) == elf::ET_EXEC;
+        for header in elf.elf_program_headers() {
+            if let Some(interpreter) = header.interpreter(endian, data)? {
+                let path = OsString::from_vec(interpreter.to_vec());
+                self.interpreter = Some(path.into());
+                self.is_program = true;
+            }
+            let Some(entries) = header.dynamic(endian, data)? else { continue };
+            self.is_dynamic = true;
+            let strings = elf.elf_dynamic_symbol_table().strings();
+            for entry in entries {
+                let (tag, value) = (entry.tag32(endian).unwrap_or(0), entry.d_val(endian));
+                let text = || strings.get(value as u32).map(<[u8]>::to_vec).unwrap_or_default();
+                match tag {
+                    elf::DT_NULL => break,
+                    elf::DT_NEEDED => self.needed.push(String::from_utf8_lossy(&text()).into_owned()),
+                    elf::DT_RPATH => self.rpath = folders(&text()),
+                    elf::DT_RUNPATH => self.runpath = folders(&text()),
+                    elf::DT_SYMBOLIC => self.symbolic = true,
+                    elf::DT_FLAGS => self.symbolic |= value & u64::from(elf::DF_SYMBOLIC) != 0,
+                    // A program that names no interpreter, but says that it is one: static, position-independent.
+                    elf::DT_FLAGS_1 => self.is_program |= value & u64::from(elf::DF_1_PIE) != 0,
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_symbols<'d>(&mut self, elf: &ElfFile64<'d, Endianness, &'d ReadCache<File>>) {
+        for symbol in elf.symbols() {
+            // The names of the full table, which strip removes: what the dynamic linker does not know stands here alone.
+            if let Some(function) = self.function(symbol.name_bytes().unwrap_or_default()) {
+                function.defined |= symbol.is_definition();
+            }
+        }
+        for symbol in elf.dynamic_symbols() {
+            let name = symbol.name_bytes().unwrap_or_default();
+            self.is_ours |= name == b"syncedmem_version" && symbol.is_definition();
+            self.opens_libraries |= name == b"dlopen" && !symbol.is_definition();
+            if let Some(function) = self.function(name) {
+                function.dynamic = true;
+                function.defined |= symbol.is_definition();
+            }
+        }
+        if !self.functions.is_empty() {
+            self.read_relocations(elf);
+        }
+        if let Some(strings) = elf.section_by_name(".dynstr").and_then(|section| section.data().ok()) {
+            self.glibc = strings.split(|&byte| byte == 0).filter_map(glibc_version).max();
+        }
+    }
+
+    fn read_relocations<'d>(&mut self, elf: &ElfFile64<'d, Endianness, &'d ReadCache<File>>) {
+        let (Some(relocations), Some(symbols)) = (elf.dynamic_relocations(), elf.dynamic_symbol_table()) else {
+            return;
+        };
+        for (_, relocation) in relocations {
+            let RelocationTarget::Symbol(index) = relocation.target() else { continue };
+            let Ok(symbol) = symbols.symbol_by_index(index) else { continue };
+            if let Some(function) = self.function(symbol.name_bytes().unwrap_or_default()) {
+                function.relocated = true;
+            }
+        }
+    }
+
+    /// The entry for a name, if it is one that tells something.
+    fn function(&mut self, name: &[u8]) -> Option<&mut Function> {
+        if !name.starts_with(names::CAFFE) {
+            return None;
+        }
+        let name = str::from_utf8(name).ok()?;
+        self.has_caffe |= name.starts_with(names::BLOB) || name.starts_with(names::NET);
+        names::tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
+    }
+
+    /// Whether the text of Caffe's own checks is in the file: so it is where its functions have no names.
+    pub fn mentions_syncedmem(&self) -> bool {
+        let Ok(file) = File::open(&self.path) else { return false };
+        let cache = ReadCache::new(file);
+        let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else { return false };
+        let is_text = |kind| matches!(kind, SectionKind::ReadOnlyString | SectionKind::ReadOnlyData);
+        let sections = elf.sections().filter(|section| is_text(section.kind()));
+        sections.filter_map(|section| section.data().ok()).any(|data| contains(data, TEXT))
+    }
+
+    /// Whether the file has the code of `SyncedMemory`, rather than only calls to it.
+    pub fn defines(&self) -> bool {
+        names::ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
+    }
+
+    /// Whether the file calls `SyncedMemory` of another one.
+    pub fn imports(&self) -> bool {
+        self.memory().any(|(_, function)| !function.defined && function.dynamic)
+    }
+
+    /// The functions of `SyncedMemory` alone.
+    pub fn memory(&self) -> impl Iterator<Item = (&str, &Function)> {
+        let functions = self.functions.iter().map(|(name, function)| (name.as_str(), function));
+        functions.filter(|(name, _)| name.starts_with(names::MEMORY))
+    }
+
+    /// Whether it has a function of that name, of its own or of another's.
+    pub fn has(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
+    }
+}
+
+/// Whether the file can be for this machine at all.
+fn check_beginning(path: &Path) -> Result<(), Unreadable> {
+    use std::io::Read;
+    let mut beginning = Vec::new();
+    let file = File::open(path).map_err(Unreadable::File)?;
+    file.take(256).read_to_end(&mut beginning).map_err(Unreadable::File)?;
+    if let Some(line) = beginning.strip_prefix(b"#!") {
+        let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
+        let mut words = line.split(|&byte| byte == b' ' || byte == b'\t');
+        let mut interpreter = words.next().unwrap_or_default();
+        if interpreter.ends_with(b"/env") {
+            interpreter = words.find(|word| !word.starts_with(b"-") && !word.is_empty()).unwrap_or(interpreter);
+        }
+        return Err(Unreadable::Script(OsString::from_vec(interpreter.to_vec()).into()));
+    }
+    if !beginning.starts_with(&elf::ELFMAG) || beginning.len() < 20 {
+        return Err(Unreadable::NotElf);
+    }
+    let wide = beginning[4] == elf::ELFCLASS64;
+    let little = beginning[5] == elf::ELFDATA2LSB;
+    let machine = [beginning[18], beginning[19]];
+    let machine = if little { u16::from_le_bytes(machine) } else { u16::from_be_bytes(machine) };
+    let here = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
+    if wide && little && machine == here {
+        return Ok(());
+    }
+    let name = match machine {
+        elf::EM_386 => "32-bit x86".to_owned(),
+        elf::EM_X86_64 if wide => "x86-64".to_owned(),
+        elf::EM_X86_64 => "x32".to_owned(),
+        elf::EM_AARCH64 => "64-bit ARM".to_owned(),
+        elf::EM_ARM => "32-bit ARM".to_owned(),
+        elf::EM_PPC64 => "64-bit POWER".to_owned(),
+        other => format!("machine {other} (ELF's number)"),
+    };
+    Err(Unreadable::OtherMachine(format!("{name}, and this is {}", std::env::consts::ARCH)))
+}
+
+fn folders(list: &[u8]) -> Vec<OsString> {
+    list.split(|&byte| byte == b':')
+        .filter(|folder| !folder.is_empty())
+        .map(|f| OsString::from_vec(f.to_vec()))
+        .collect()
+}
+
+/// `GLIBC_2.17` gives 17.
+fn glibc_version(name: &[u8]) -> Option<u32> {
+    let minor = name.strip_prefix(b"GLIBC_2.")?;
+    str::from_utf8(minor.split(|&byte| byte == b'.').next()?).ok()?.parse().ok()
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}

@@ -1,0 +1,128 @@
+//! What `syncedmem doctor` prints.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::examine::{Examined, Verdict};
+use super::generation::{self, Build};
+use super::object::Object;
+use super::{machine, settings};
+use crate::library::NotFound;
+use crate::say;
+
+/// Prints a line, or several, behind a name of at most 12 letters.
+fn line(name: &str, text: &str) {
+    for (index, text) in text.lines().enumerate() {
+        println!("{:<13}{text}", if index == 0 { name } else { "" });
+    }
+}
+
+/// What this machine has.
+pub fn machine(library: &Result<PathBuf, NotFound>) {
+    line("syncedmem", &format!("version {}", env!("CARGO_PKG_VERSION")));
+    match library {
+        Ok(path) => {
+            let needs = Object::read(path).ok().and_then(|object| object.glibc);
+            let needs = needs.map(|minor| format!(", needs glibc 2.{minor}")).unwrap_or_default();
+            line("library", &format!("{}{needs}", path.display()));
+        }
+        Err(error) => line("library", &error.to_string()),
+    }
+    for (name, text) in machine::facts() {
+        line(name, &text);
+    }
+    for (index, text) in settings::lines().iter().enumerate() {
+        line(if index == 0 { "settings" } else { "" }, text);
+    }
+}
+
+/// What a program or library has, and what follows.
+pub fn subject(examined: &Examined, name: &OsStr, needs: Option<u32>) -> ExitCode {
+    let subject = examined.subject();
+    line(if subject.is_program { "program" } else { "library" }, &subject.path.display().to_string());
+    for object in examined.objects.iter().filter(|object| object.memory().next().is_some()) {
+        caffe(object);
+    }
+    for (missing, wanted_by) in &examined.missing {
+        line("missing", &format!("{missing}, which {} needs", wanted_by.display()));
+    }
+    let verdict = examined.verdict(needs);
+    if verdict == Verdict::Later && examined.is_python() {
+        if let Some(module) = machine::pycaffe() {
+            line("", &format!("Python would load {}:", module.display()));
+            if let Ok(module) = Examined::read(&module) {
+                return subject_of_python(&module, name, needs);
+            }
+        }
+    }
+    conclude(&verdict, name, subject.is_program)
+}
+
+/// The module that Python would load, and its libraries.
+fn subject_of_python(module: &Examined, name: &OsStr, needs: Option<u32>) -> ExitCode {
+    for object in module.objects.iter().filter(|object| object.memory().next().is_some()) {
+        caffe(object);
+    }
+    conclude(&module.verdict(needs), name, true)
+}
+
+fn conclude(verdict: &Verdict, name: &OsStr, is_program: bool) -> ExitCode {
+    line("verdict", &verdict.to_string());
+    if let Some(advice) = verdict.advice() {
+        line("", advice);
+    }
+    if *verdict == Verdict::Preload {
+        let program = if is_program { name.to_string_lossy() } else { "PROGRAM".into() };
+        line("", &format!("syncedmem run -- {program} ..."));
+    }
+    if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
+}
+
+/// A script: the preload reaches what it starts, but nobody knows what that is.
+pub fn script(path: &Path, interpreter: &Path) -> ExitCode {
+    line("script", &format!("{}, run by {}", path.display(), interpreter.display()));
+    line("verdict", "cannot tell: what a script starts or loads is known only when it runs");
+    line("", "A preload reaches every program that it starts. Ask about that program, or about its libcaffe.so:");
+    line("", "syncedmem doctor PROGRAM|LIBCAFFE");
+    ExitCode::from(say::FAILED)
+}
+
+/// One object with a part in Caffe's memory.
+fn caffe(object: &Object) {
+    line(if object.defines() && !object.is_ours { "Caffe" } else { "" }, &object.path.display().to_string());
+    if object.is_ours {
+        line("", "  libsyncedmem itself");
+        return;
+    }
+    let functions: Vec<_> = object.memory().map(|(_, function)| function).collect();
+    let defined = functions.iter().filter(|function| function.defined).count();
+    let hidden = functions.iter().filter(|function| function.defined && !function.dynamic).count();
+    let replaceable = functions.iter().filter(|function| function.relocated).count();
+    if object.defines() {
+        if let Some(generation) = generation::of(object) {
+            let fork = if generation::is_nvidia(object) { "; NVIDIA's fork" } else { "" };
+            line("", &format!("  {}{fork}", generation.of));
+        }
+        match generation::build(object) {
+            Some(Build::Gpu) => line("", "  a GPU build (it has caffe_gpu_memcpy)"),
+            Some(Build::CpuOnly) => line("", "  a CPU_ONLY build (it has no caffe_gpu_memcpy)"),
+            None => {}
+        }
+        let hidden = if hidden > 0 { format!(", {hidden} of them hidden") } else { String::new() };
+        line(
+            "",
+            &format!("  defines {}{hidden}; calls {replaceable} of them through the dynamic linker", count(defined)),
+        );
+        let unserved = generation::unserved(object);
+        if !unserved.is_empty() && generation::of(object).is_some_and(|generation| generation.is_served) {
+            line("", &format!("  of its own, not in libsyncedmem: {}", unserved.join(" ")));
+        }
+    } else {
+        line("", &format!("  calls {}, through the dynamic linker", count(replaceable)));
+    }
+}
+
+fn count(functions: usize) -> String {
+    format!("{functions} function{} of SyncedMemory", if functions == 1 { "" } else { "s" })
+}

@@ -1,0 +1,109 @@
+//! The verdict in words: what it is, and what to do.
+
+use std::fmt;
+
+use super::examine::{Bound, Verdict};
+
+impl Verdict {
+    /// Whether the library can serve the program.
+    pub fn is_good(&self) -> bool {
+        matches!(self, Verdict::Preload | Verdict::Linked)
+    }
+
+    /// What to do, if there is something.
+    pub fn advice(&self) -> Option<&'static str> {
+        Some(match self {
+            Verdict::Preload | Verdict::Linked => return None,
+            Verdict::Later => {
+                "If it loads a Caffe while it runs (as Python does), ask about that one: syncedmem doctor LIBCAFFE. \
+                 Whether it did is said by: syncedmem run -- PROGRAM"
+            }
+            Verdict::NoCaffe => "Name the program that uses Caffe, or its libcaffe.so.",
+            Verdict::Bound { mixed: Some(_), .. } => {
+                "Link Caffe against libsyncedmem instead of its own syncedmem.cpp. If you preload it nevertheless, some \
+                 calls arrive and others do not: then set SYNCEDMEM_HOST_BLOCKS=malloc (run: --host-blocks malloc)."
+            }
+            Verdict::Bound { how: Bound::Symbolic, .. } => {
+                "Link that library without -Bsymbolic and -Bsymbolic-functions, or against libsyncedmem instead of \
+                 syncedmem.cpp."
+            }
+            Verdict::Bound { .. } | Verdict::Static => {
+                "Build it anew, linked against libsyncedmem (libsyncedmem.a serves static programs) instead of \
+                 src/caffe/syncedmem.cpp."
+            }
+            Verdict::OtherLayout { .. } => "There is nothing to be done: that class is another one.",
+            Verdict::Privileged(_) => {
+                "Run a copy of it without these rights, or link Caffe against libsyncedmem instead of its own \
+                 syncedmem.cpp."
+            }
+            Verdict::Incomplete { .. } => "Set LD_LIBRARY_PATH to the folder that has it, or install it.",
+            Verdict::OldGlibc { .. } => {
+                "Use the library that scripts/package builds, which needs glibc 2.17: syncedmem run --library PATH, or \
+                 SYNCEDMEM_LIBRARY=PATH."
+            }
+        })
+    }
+
+    /// The verdict before the reason.
+    fn word(&self) -> &'static str {
+        match self {
+            Verdict::Preload | Verdict::Linked => "works",
+            Verdict::Later => "cannot tell",
+            Verdict::NoCaffe => "does nothing",
+            Verdict::Incomplete { .. } => "does not start",
+            Verdict::Bound { .. } | Verdict::OtherLayout { .. } | Verdict::Static | Verdict::Privileged(_) => {
+                "does not work"
+            }
+            Verdict::OldGlibc { .. } => "does not work with this build of the library",
+        }
+    }
+
+    /// Why.
+    pub fn reason(&self) -> String {
+        match self {
+            Verdict::Preload => "Caffe's calls go through the dynamic linker".to_owned(),
+            Verdict::Linked => "it is linked with libsyncedmem, and nothing need be preloaded".to_owned(),
+            Verdict::Later => "it is not linked with a Caffe, but can load one while it runs".to_owned(),
+            Verdict::NoCaffe => "there is no Caffe in it".to_owned(),
+            Verdict::Bound { object, how, mixed } => {
+                let object = object.display();
+                let bound = match how {
+                    Bound::InProgram => format!(
+                        "Caffe is linked statically into {object}, which calls its own SyncedMemory directly, so a preload \
+                         replaces nothing"
+                    ),
+                    Bound::Symbolic => format!(
+                        "{object} calls its own SyncedMemory directly (as -Bsymbolic-functions has it), so a preload replaces \
+                         none of these calls"
+                    ),
+                    Bound::Hidden => {
+                        format!("SyncedMemory is hidden inside {object}, so a preload replaces nothing")
+                    }
+                };
+                match mixed {
+                    Some(other) => {
+                        format!("{bound}; calls from {} would be replaced, and the two would mix", other.display())
+                    }
+                    None => bound,
+                }
+            }
+            Verdict::OtherLayout { object, of } => format!("{} is {of}", object.display()),
+            Verdict::Static => {
+                "the program is linked statically, without the dynamic linker that would preload the library".to_owned()
+            }
+            Verdict::Privileged(how) => format!("{how}, and the dynamic linker ignores preloads for such programs"),
+            Verdict::Incomplete { missing, wanted_by } => {
+                format!("{} needs {missing}, which is not found", wanted_by.display())
+            }
+            Verdict::OldGlibc { has, needs } => {
+                format!("the library needs glibc 2.{needs}, and the program's is 2.{has}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}: {}", self.word(), self.reason())
+    }
+}

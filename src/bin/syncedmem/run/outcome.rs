@@ -1,0 +1,171 @@
+//! What is said when the program has ended: its report, or why there is none.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::child::Ended;
+use crate::doctor::examine::{Examined, Verdict};
+use crate::doctor::object::{Object, Unreadable};
+use crate::{doctor, say};
+
+/// The report that the library is to write.
+#[derive(Debug)]
+pub struct Report {
+    file: PathBuf,
+    /// It is ours: shown, then removed.
+    private: bool,
+    /// Whether it is shown.
+    shown: bool,
+    /// How much was in the file before.
+    before: u64,
+    trace: Option<Trace>,
+}
+
+/// The trace that the library writes.
+#[derive(Debug)]
+pub struct Trace {
+    pub file: PathBuf,
+    /// How long the file is before anything happened.
+    pub begins: u64,
+}
+
+impl Trace {
+    /// Whether something was written; with %p there are several files, which only their writers know.
+    fn is_there(&self) -> bool {
+        let several = self.file.to_string_lossy().contains("%p");
+        several || fs::metadata(&self.file).is_ok_and(|file| file.len() > self.begins)
+    }
+}
+
+impl Report {
+    /// Makes the place for it. Even where nobody asked for a report, it tells whether the library was called.
+    pub fn begin(asked: Option<&Option<PathBuf>>, trace: Option<Trace>) -> Result<Report, String> {
+        if let Some(Some(file)) = asked {
+            // The program may change its folder before it ends.
+            let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+            let opened = OpenOptions::new().create(true).append(true).open(&file);
+            let opened = opened.map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
+            let before = opened.metadata().map(|file| file.len()).unwrap_or(0);
+            return Ok(Report { file, private: false, shown: false, before, trace });
+        }
+        let file = private_file().map_err(|error| {
+            format!("no file for the report can be made in {}: {error}; set TMPDIR", std::env::temp_dir().display())
+        })?;
+        Ok(Report { file, private: true, shown: asked.is_some() || trace.is_none(), before: 0, trace })
+    }
+
+    /// What tells the library.
+    pub fn environment(&self) -> Vec<(&'static str, OsString)> {
+        vec![("SYNCEDMEM_REPORT", self.file.clone().into())]
+    }
+
+    /// Shows it, or says why there is none.
+    pub fn end(self, ended: &Ended, program: &OsStr, library: &Path) {
+        let text = fs::read(&self.file).unwrap_or_default();
+        let text = String::from_utf8_lossy(text.get(self.before as usize..).unwrap_or_default()).into_owned();
+        if self.private {
+            // What cannot be removed is empty or a report: no reason to fail.
+            let _ = fs::remove_file(&self.file);
+        }
+        if !text.trim().is_empty() {
+            if self.shown {
+                eprintln!("\n{}", text.trim_end());
+            } else if !self.private {
+                say::error(format_args!("the report is in {}", self.file.display()));
+            }
+            self.tell_of_trace();
+            return;
+        }
+        if self.tell_of_trace() {
+            return;
+        }
+        match ended {
+            Ended::Signalled(signal) => say::error(format_args!(
+                "signal {signal} ended {} before it could report; with --trace FILE, what happened up to then can be read: \
+                 syncedmem report FILE",
+                program.to_string_lossy()
+            )),
+            Ended::Exited(_) => say::error(never_called(program, library)),
+        }
+    }
+
+    /// Says where the trace is, if there is one with something in it.
+    fn tell_of_trace(&self) -> bool {
+        let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_there()) else { return false };
+        let file = trace.file.display();
+        match trace.file.extension().is_some_and(|extension| extension == "csv") {
+            true => say::error(format_args!("the trace is in {file}")),
+            false => say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}")),
+        }
+        true
+    }
+}
+
+/// A file of our own with a name that nobody has.
+fn private_file() -> io::Result<PathBuf> {
+    let folder = std::env::temp_dir();
+    for number in 0..100 {
+        let file = folder.join(format!("syncedmem-report-{}-{number}", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file) {
+            Ok(_) => return Ok(file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Why a program should not even be tried: the library would take objects of another class for its own.
+pub fn must_not_run(program: &OsStr) -> Option<String> {
+    let examined = Examined::read(&doctor::locate(program)?).ok()?;
+    match examined.verdict(None) {
+        verdict @ Verdict::OtherLayout { .. } => Some(format!(
+            "{} was not started, since the library would write where it must not: {}",
+            program.to_string_lossy(),
+            verdict.reason()
+        )),
+        _ => None,
+    }
+}
+
+/// Why the library was never called, as far as the program's files tell.
+fn never_called(program: &OsStr, library: &Path) -> String {
+    let name = program.to_string_lossy();
+    let begin = format!("{name} never called the library");
+    let Some(path) = doctor::locate(program) else { return begin };
+    let needs = Object::read(library).ok().and_then(|object| object.glibc);
+    let examined = match Examined::read(&path) {
+        Ok(examined) => examined,
+        Err(Unreadable::Script(interpreter)) => {
+            return format!(
+                "{begin}: it is a script, run by {}. Ask about the program that it starts: syncedmem doctor PROGRAM",
+                interpreter.display()
+            );
+        }
+        Err(error) => return format!("{begin}: {error}"),
+    };
+    let verdict = examined.verdict(needs);
+    let why = match &verdict {
+        Verdict::Preload | Verdict::Linked => {
+            "its Caffe can use the library, so either it ended before it made an object, or it ended by _exit(2), or \
+             LD_PRELOAD was dropped on the way (as sudo, env -i and containers do)"
+                .to_owned()
+        }
+        Verdict::Later => {
+            "it is not linked with a Caffe. If it loaded one, that one binds its calls inside itself; if it \
+                           starts other programs, LD_PRELOAD was dropped on the way. Ask about them: syncedmem doctor \
+                           LIBCAFFE|PROGRAM"
+                .to_owned()
+        }
+        Verdict::NoCaffe => {
+            "there is no Caffe in it. If it starts a program that has one, LD_PRELOAD was dropped on the way \
+                             (as sudo, env -i and containers do); ask about that one: syncedmem doctor PROGRAM"
+                .to_owned()
+        }
+        other => format!("{}. {}", other.reason(), other.advice().unwrap_or_default()),
+    };
+    format!("{begin}: {why}")
+}

@@ -1,0 +1,171 @@
+//! The library's settings as options, in its own words.
+
+use std::ffi::OsString;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings of the library (the README says more about each)")]
+pub struct Settings {
+    /// Tell of every access, even those that had nothing to do. Costs time.
+    #[arg(long)]
+    accesses: bool,
+    /// Compare contents, to learn which copies and fills changed nothing. Costs time.
+    #[arg(long)]
+    compare: bool,
+    /// What a failure does: end the process as Caffe does, or throw a C++ exception (MemoryError in Python).
+    #[arg(long, value_name = "HOW")]
+    on_error: Option<OnError>,
+    /// Page-locked host memory: in GPU mode, always, or never.
+    #[arg(long, value_name = "WHEN")]
+    pin: Option<Pin>,
+    /// What Caffe::mode() is taken to be.
+    #[arg(long, value_name = "MODE")]
+    mode: Option<Mode>,
+    /// Whether blocks that were given back are kept for the next.
+    #[arg(long, value_name = "ON|OFF")]
+    pools: Option<Switch>,
+    /// The most pageable memory that may lie idle.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pageable_pool: Option<String>,
+    /// The most page-locked memory that may lie idle.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pinned_pool: Option<String>,
+    /// The most of each device's memory that may lie idle.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    device_pool: Option<String>,
+    /// How long a block may lie idle.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pool_age: Option<String>,
+    /// The most memory that is page-locked in all: digits, then K, M, G or T if wanted.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pinned_limit: Option<String>,
+    /// An error when objects would hold more host memory than this.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    host_limit: Option<String>,
+    /// Where host blocks come from: malloc makes each one that free() takes, for mixed bindings.
+    #[arg(long, value_name = "HOW")]
+    host_blocks: Option<HostBlocks>,
+    /// Whether huge pages are asked for.
+    #[arg(long, value_name = "WHEN")]
+    huge_pages: Option<HugePages>,
+    /// When a device or page-locked block is handed out again.
+    #[arg(long, value_name = "WHEN")]
+    reuse: Option<Reuse>,
+    /// From how many bytes on pageable memory is copied through page-locked slots; 0: never.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    stage_from: Option<String>,
+    /// From how many bytes on pageable memory that keeps crossing is page-locked where it is; 0: never.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    register_from: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OnError {
+    Abort,
+    Throw,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Pin {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Mode {
+    Auto,
+    Cpu,
+    Gpu,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum HostBlocks {
+    Auto,
+    Malloc,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum HugePages {
+    Auto,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Reuse {
+    Synchronised,
+    Stream,
+}
+
+impl Settings {
+    /// The environment that says the same.
+    pub fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let given = [
+            ("SYNCEDMEM_ACCOUNT", self.accesses.then(|| "accesses".to_owned())),
+            ("SYNCEDMEM_COMPARE", self.compare.then(|| "on".to_owned())),
+            ("SYNCEDMEM_ON_ERROR", word(self.on_error)),
+            ("SYNCEDMEM_PIN", word(self.pin)),
+            ("SYNCEDMEM_MODE", word(self.mode)),
+            ("SYNCEDMEM_POOLS", word(self.pools)),
+            ("SYNCEDMEM_PAGEABLE_POOL", self.pageable_pool.clone()),
+            ("SYNCEDMEM_PINNED_POOL", self.pinned_pool.clone()),
+            ("SYNCEDMEM_DEVICE_POOL", self.device_pool.clone()),
+            ("SYNCEDMEM_POOL_AGE", self.pool_age.clone()),
+            ("SYNCEDMEM_PINNED_LIMIT", self.pinned_limit.clone()),
+            ("SYNCEDMEM_HOST_LIMIT", self.host_limit.clone()),
+            ("SYNCEDMEM_HOST_BLOCKS", word(self.host_blocks)),
+            ("SYNCEDMEM_HUGE_PAGES", word(self.huge_pages)),
+            ("SYNCEDMEM_REUSE", word(self.reuse)),
+            ("SYNCEDMEM_STAGE_FROM", self.stage_from.clone()),
+            ("SYNCEDMEM_REGISTER_FROM", self.register_from.clone()),
+        ];
+        given.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
+    }
+}
+
+/// The word for a value, which is the one that is typed.
+fn word<V: ValueEnum>(value: Option<V>) -> Option<String> {
+    Some(value?.to_possible_value()?.get_name().to_owned())
+}
+
+/// A number of bytes, as the library reads it.
+fn bytes(text: &str) -> Result<String, String> {
+    let digits = text.strip_suffix(['K', 'k', 'M', 'm', 'G', 'g', 'T', 't']).unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = digits.parse::<u64>().is_ok_and(|number| number <= u64::MAX >> 40 || digits == text);
+    if is_number && fits {
+        Ok(text.to_owned())
+    } else {
+        Err("digits are meant, then K, M, G or T if wanted: 1500M".to_owned())
+    }
+}
+
+/// A time, as the library reads it.
+fn seconds(text: &str) -> Result<String, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number >= 0.0 => Ok(text.to_owned()),
+        _ => Err("a number of seconds is meant: 2.5".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_checked_before_the_program_starts() {
+        for good in ["0", "17", "4K", "2m", "3G", "1T"] {
+            assert_eq!(bytes(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "K", "-1", "1.5G", "1GB", "99999999999T"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
+}
