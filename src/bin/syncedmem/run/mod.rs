@@ -56,57 +56,52 @@ pub struct Options {
 const NOT_STARTED: u8 = 125;
 
 pub fn run(options: &Options) -> ExitCode {
-    let library = match library::find(options.library.as_deref()) {
-        Ok(library) => library,
+    let Prepared { library, environment, report } = match prepare(options) {
+        Ok(prepared) => prepared,
+        Err(why) => {
+            say::error(why);
+            return ExitCode::from(NOT_STARTED);
+        }
+    };
+    let program = &options.program[0];
+    match child::run(&options.program, &environment) {
+        Ok(ended) => {
+            report.end(&ended, program, &library);
+            match ended {
+                Ended::Exited(status) => ExitCode::from(status),
+                Ended::Signalled(signal) => child::end_by(signal),
+            }
+        }
         Err(error) => {
-            say::error(error);
-            return ExitCode::from(NOT_STARTED);
-        }
-    };
-    if let Some(why) = outcome::must_not_run(&options.program[0]) {
-        say::error(why);
-        return ExitCode::from(NOT_STARTED);
-    }
-    let preload = match preload(&library) {
-        Ok(preload) => preload,
-        Err(why) => {
-            say::error(why);
-            return ExitCode::from(NOT_STARTED);
-        }
-    };
-    let trace = match options.trace.as_deref().map(hold).transpose() {
-        Ok(trace) => trace,
-        Err(why) => {
-            say::error(why);
-            return ExitCode::from(NOT_STARTED);
-        }
-    };
-    let mut environment = options.settings.environment();
-    environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.file.clone().into())));
-    let report = match Report::begin(options.report.as_ref(), trace) {
-        Ok(report) => report,
-        Err(why) => {
-            say::error(why);
-            return ExitCode::from(NOT_STARTED);
-        }
-    };
-    environment.push(("LD_PRELOAD", preload));
-    environment.extend(report.environment());
-    let ended = match child::run(&options.program, &environment) {
-        Ok(ended) => ended,
-        Err(error) => {
-            let name = options.program[0].to_string_lossy();
+            report.abandon();
             let missing = error.kind() == std::io::ErrorKind::NotFound;
             let hint = if missing { "; is it on PATH, or its path right?" } else { "" };
-            say::error(format_args!("{name} could not be started: {error}{hint}"));
-            return ExitCode::from(if missing { 127 } else { 126 });
+            say::error(format_args!("{} could not be started: {error}{hint}", program.to_string_lossy()));
+            ExitCode::from(if missing { 127 } else { 126 })
         }
-    };
-    report.end(&ended, &options.program[0], &library);
-    match ended {
-        Ended::Exited(status) => ExitCode::from(status),
-        Ended::Signalled(signal) => child::end_by(signal),
     }
+}
+
+/// What the program is started with.
+struct Prepared {
+    library: PathBuf,
+    environment: Vec<(&'static str, OsString)>,
+    report: Report,
+}
+
+/// Finds the library and makes the files; says what is wrong.
+fn prepare(options: &Options) -> Result<Prepared, String> {
+    let library = library::find(options.library.as_deref()).map_err(|error| error.to_string())?;
+    if let Some(why) = outcome::must_not_run(&options.program[0]) {
+        return Err(why);
+    }
+    let mut environment = options.settings.environment();
+    environment.push(("LD_PRELOAD", preload(&library)?));
+    let trace = options.trace.as_deref().map(hold).transpose()?;
+    environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.file.clone().into())));
+    let report = Report::begin(options.report.as_ref(), trace)?;
+    environment.extend(report.environment());
+    Ok(Prepared { library, environment, report })
 }
 
 /// Begins the trace's file and keeps it begun: programs that run one after the other would each begin it anew.

@@ -62,6 +62,14 @@ impl Report {
         vec![("SYNCEDMEM_REPORT", self.file.clone().into())]
     }
 
+    /// Removes it: the program was never started.
+    pub fn abandon(self) {
+        if self.private {
+            // An empty file that cannot be removed is no reason to fail.
+            let _ = fs::remove_file(&self.file);
+        }
+    }
+
     /// Shows it, or says why there is none.
     pub fn end(self, ended: &Ended, program: &OsStr, library: &Path) {
         let text = fs::read(&self.file).unwrap_or_default();
