@@ -1,5 +1,15 @@
 //! `syncedmem report`: a trace, as a page or as text.
 
+mod amount;
+mod facts;
+mod gather;
+mod page;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
