@@ -16,12 +16,15 @@ const SHOWN: usize = 60;
 
 const PATHS: [(Path, &str); 3] = [(Path::Pinned, "pinned"), (Path::Staged, "staged"), (Path::Pageable, "pageable")];
 
-/// Begins a table: what it is called, and the names of its columns. A name that begins with `#` is that of numbers.
+/// Begins a table of a process: what it is called, and the names of its columns. A name that begins with `#` is of numbers.
 fn begin(html: &mut Html, name: &'static str, columns: &[&'static str]) {
-    html.markup("<section class=\"table\"><h3>")
-        .markup(name)
-        .markup("</h3><div class=\"scroll\" role=\"region\" tabindex=\"0\" ");
-    html.markup("aria-label=\"").markup(name).markup("\"><table class=\"sortable\"><thead><tr>");
+    html.markup("<section class=\"table\"><h3>").markup(name).markup("</h3>");
+    heads(html, name, columns);
+}
+
+fn heads(html: &mut Html, name: &'static str, columns: &[&'static str]) {
+    html.markup("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"").markup(name);
+    html.markup("\"><table class=\"sortable\"><thead><tr>");
     for column in columns {
         match column.strip_prefix('#') {
             Some(column) => html.markup("<th scope=\"col\" class=\"n\">").markup(column).markup("</th>"),
@@ -37,7 +40,8 @@ fn end(html: &mut Html) {
 
 /// Every process in a line, where there are several.
 pub fn processes(html: &mut Html, processes: &[Process]) {
-    begin(
+    html.markup("<section class=\"table\"><h2>Processes</h2>");
+    heads(
         html,
         "Processes",
         &["Process", "#Number", "#Events", "#Pageable, peak", "#Pinned, peak", "#Device, peak", "#Copied", "#Advice"],
