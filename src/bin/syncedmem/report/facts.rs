@@ -4,6 +4,17 @@ use syncedmem::observe::account::{Account, Sum};
 
 use super::timeline::Timeline;
 
+/// A trace.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The file's name.
+    pub name: String,
+    /// The processes that did something, in the order of their beginnings.
+    pub processes: Vec<Process>,
+    /// What was wrong with it, one sentence each.
+    pub notes: Vec<String>,
+}
+
 /// One process of a trace.
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -34,8 +45,12 @@ pub struct Finding {
     pub rule: &'static str,
     /// How sure it is.
     pub certainty: &'static str,
+    /// What was seen, in one sentence.
+    pub seen: &'static str,
     /// What to change, in one sentence.
-    pub advice: String,
+    pub to_do: &'static str,
+    /// What cannot be known about it, in one sentence.
+    pub not_known: &'static str,
     /// Who made the objects that it is about: a name or a place.
     pub made: String,
     /// Where the calls were that it is about; empty where that is nowhere.
@@ -48,6 +63,26 @@ pub struct Finding {
     pub bytes: u64,
     /// Nanoseconds that following it would save; `None` where that cannot be estimated.
     pub saved: Option<u64>,
+}
+
+impl Finding {
+    /// Whether nothing but the numbers differs.
+    pub fn is_like(&self, other: &Finding) -> bool {
+        let words = |finding: &Finding| (finding.rule, finding.certainty, finding.to_do, finding.not_known);
+        words(self) == words(other) && self.made == other.made && self.at == other.at
+    }
+
+    /// Counts what another one has.
+    pub fn join(&mut self, other: &Finding) {
+        self.objects += other.objects;
+        self.count += other.count;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        // What is known of the one is the least that both save.
+        self.saved = match (self.saved, other.saved) {
+            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+    }
 }
 
 /// Objects of one name or one making site.

@@ -7,7 +7,7 @@ use syncedmem::kind::Kind;
 use syncedmem::observe::event::{Event, Origin, Site, What};
 use syncedmem::observe::ledger::Ledger;
 
-use super::facts::{Caller, Holder, Process};
+use super::facts::{Caller, Finding, Holder, Process};
 use super::timeline::Timeline;
 
 /// What is known of a process so far.
@@ -74,7 +74,7 @@ impl Gathering {
             account: *self.ledger.account(),
             holders: self.holders(&place),
             callers: self.callers(&place),
-            findings: Vec::new(),
+            findings: self.findings(&place),
             unwatched: self.unwatched(),
             timeline: self.timeline,
         }
@@ -102,6 +102,32 @@ impl Gathering {
             most(b).cmp(&most(a)).then_with(|| a.who.cmp(&b.who))
         });
         holders
+    }
+
+    /// The most worthwhile first; what differs in nothing that is shown is one.
+    fn findings(&self, place: &impl Fn(Site) -> String) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        for advice in self.ledger.advice() {
+            let this = Finding {
+                rule: advice.rule.name(),
+                certainty: advice.certainty.name(),
+                seen: advice.rule.what_was_seen(),
+                to_do: advice.what_to_do(),
+                not_known: advice.not_known(),
+                made: place(advice.made),
+                at: if advice.at == Site::UNKNOWN { String::new() } else { place(advice.at) },
+                objects: advice.objects,
+                count: advice.count,
+                bytes: advice.bytes,
+                saved: advice.saved_nanoseconds,
+            };
+            match findings.iter_mut().find(|other| other.is_like(&this)) {
+                Some(other) => other.join(&this),
+                None => findings.push(this),
+            }
+        }
+        findings.sort_by(|a, b| (b.saved, b.bytes).cmp(&(a.saved, a.bytes)));
+        findings
     }
 
     /// Whose calls took the most time first; places with the same name are one.

@@ -6,7 +6,7 @@ use syncedmem::head::{Access, Side};
 use syncedmem::kind::Kind;
 use syncedmem::observe::event::{Cause, Event, Noticed, Origin, Path, Site, What};
 
-use super::facts::{Finding, Process};
+use super::facts::{Finding, Process, Trace};
 use super::gather::Gathering;
 use super::page;
 use super::samples::{allocated, at, copied, freed};
@@ -15,6 +15,10 @@ fn process(events: &[Event]) -> Process {
     let mut gathering = Gathering::new();
     events.iter().for_each(|event| gathering.take(event));
     gathering.finish(77, "caffe train".to_string(), |site| format!("place {}", site.0))
+}
+
+fn page_of<const N: usize>(processes: [Process; N]) -> String {
+    page::of(&Trace { name: "train.json".to_string(), processes: processes.into(), notes: Vec::new() })
 }
 
 /// The number of that name in the page.
@@ -70,7 +74,7 @@ fn life() -> Vec<Event> {
 fn the_numbers_in_the_page_are_those_of_the_account() {
     let process = process(&life());
     let account = process.account;
-    let page = page::of(&[process], "train.json");
+    let page = page_of([process]);
     is_well_formed(&page);
     assert_eq!(fact(&page, "events"), 11);
     for (name, number) in [
@@ -111,12 +115,11 @@ fn places_and_names_with_markup_in_them_are_shown_as_they_are() {
     process.findings.push(Finding {
         rule: "unread-copy",
         certainty: "certain",
-        advice: evil.to_string(),
         made: evil.to_string(),
         at: evil.to_string(),
         ..Finding::default()
     });
-    let page = page::of(&[process], evil);
+    let page = page::of(&Trace { name: evil.to_string(), processes: vec![process], notes: vec![evil.to_string()] });
     is_well_formed(&page);
     assert!(!page.contains("<img") && !page.contains("alert(\"1\")") && !page.contains("<script>alert"));
     assert!(page.contains("Blob&lt;float&gt;::<wbr>Reshape &amp; co"));
@@ -126,7 +129,7 @@ fn places_and_names_with_markup_in_them_are_shown_as_they_are() {
 
 #[test]
 fn a_page_fetches_nothing() {
-    let page = page::of(&[process(&life())], "train.json");
+    let page = page_of([process(&life())]);
     for forbidden in ["http:", "https:", "src=", "@import", "url(", "<link", "<iframe"] {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
@@ -135,7 +138,7 @@ fn a_page_fetches_nothing() {
 
 #[test]
 fn a_trace_without_events_gives_a_page_that_says_so() {
-    let page = page::of(&[], "empty.json");
+    let page = page_of([]);
     is_well_formed(&page);
     assert!(page.contains("The trace holds no events of libsyncedmem."));
     assert_eq!(fact(&page, "events"), 0);
@@ -143,7 +146,7 @@ fn a_trace_without_events_gives_a_page_that_says_so() {
 
 #[test]
 fn a_single_event_gives_a_page() {
-    let page = page::of(&[process(&[at(5, 0, allocated(Kind::Device, 100))])], "one.json");
+    let page = page_of([process(&[at(5, 0, allocated(Kind::Device, 100))])]);
     is_well_formed(&page);
     assert_eq!(fact(&page, "device.peak"), 100);
     assert!(page.contains("No pageable and no pinned memory was held."));
@@ -155,7 +158,7 @@ fn a_single_event_gives_a_page() {
 fn each_process_has_a_section_of_its_own() {
     let one = process(&life());
     let other = Process { id: 78, name: String::new(), ..process(&[at(5, 0, allocated(Kind::Device, 100))]) };
-    let page = page::of(&[one, other], "two.json");
+    let page = page_of([one, other]);
     is_well_formed(&page);
     assert!(page.contains("data-process=\"77\"") && page.contains("data-process=\"78\""));
     assert!(page.contains("href=\"#p0\"") && page.contains("href=\"#p1\"") && page.contains("Unnamed process"));
@@ -169,7 +172,7 @@ fn advice_stands_on_top_with_its_numbers() {
     let finding = Finding {
         rule: "ping-pong",
         certainty: "certain",
-        advice: "Keep it on one side.".to_string(),
+        to_do: "Keep it on one side.",
         count: 12,
         bytes: 345,
         saved: Some(6789),
@@ -177,14 +180,14 @@ fn advice_stands_on_top_with_its_numbers() {
         ..Finding::default()
     };
     let unknown = Finding { rule: "pageable-copy", certainty: "possible", saved: None, ..Finding::default() };
-    let page = page::of(&[Process { findings: vec![finding, unknown], ..process(&life()) }], "train.json");
+    let page = page_of([Process { findings: vec![finding, unknown], ..process(&life()) }]);
     is_well_formed(&page);
     let advice = page.find("Keep it on one side.").expect("the advice");
     assert!(advice < page.find("In numbers").expect("the numbers"));
     for (field, number) in [("count", 12), ("bytes", 345), ("saved", 6789), ("objects", 2)] {
         assert!(page.contains(&format!("data-field=\"{field}\" data-v=\"{number}\"")), "{field}");
     }
-    assert!(page.contains("<dt>Would save</dt><dd>not known</dd>"));
+    assert!(page.contains("<dt>Time saved</dt><dd>not known</dd>"));
 }
 
 #[test]
@@ -227,7 +230,7 @@ fn a_million_events_give_a_small_page_in_little_time() {
     let process = gathering.finish(1, "long".to_string(), |site| format!("caffe::Layer{}<float>::Forward", site.0));
     assert_eq!(process.events, 950_000);
     let copied = process.account.copies_to(Side::Device).bytes;
-    let page = page::of(&[process], "long.json");
+    let page = page_of([process]);
     is_well_formed(&page);
     assert_eq!(fact(&page, "copied.device"), copied);
     assert!(page.len() < 1_000_000, "{}", page.len());

@@ -205,7 +205,7 @@ mod tests {
             let (columns, width) = timeline.in_columns(at_most);
             assert!(columns.len() <= at_most);
             assert!(width * columns.len() as u64 >= timeline.span());
-            assert_eq!(columns.iter().map(|c| c.copied[0]).sum::<u64>(), (0..5000).sum());
+            assert_eq!(columns.iter().map(|c| c.copied[0]).sum::<u64>(), (0..5000u64).sum::<u64>());
             assert_eq!(columns.iter().map(|c| c.most[0]).max(), Some(96));
         }
     }

@@ -32,18 +32,22 @@ fn one(html: &mut Html, finding: &Finding) {
         .markup("\"><h4>")
         .text(finding.rule)
         .markup(" <span class=\"badge ");
-    html.markup(finding.certainty).markup("\">").markup(finding.certainty).markup("</span></h4><p class=\"todo\">");
-    html.text(&finding.advice).markup("</p><dl>");
+    html.markup(finding.certainty).markup("\">").markup(finding.certainty).markup("</span></h4><p>");
+    html.text(finding.seen).markup("</p><p class=\"todo\">").text(finding.to_do).markup("</p><dl>");
     pair(html, "Times", "count", finding.count, Count(finding.count));
     pair(html, "Bytes", "bytes", finding.bytes, Bytes(finding.bytes));
     match finding.saved {
-        Some(saved) => pair(html, "Would save about", "saved", saved, Time(saved)),
-        None => drop(html.markup("<div><dt>Would save</dt><dd>not known</dd></div>")),
+        Some(saved) => pair(html, "Time saved, about", "saved", saved, Time(saved)),
+        None => drop(html.markup("<div><dt>Time saved</dt><dd>not known</dd></div>")),
     }
     pair(html, "Objects", "objects", finding.objects, Count(finding.objects));
-    place(html, "Made by", &finding.made);
-    place(html, "At", &finding.at);
-    html.markup("</dl></li>");
+    if finding.made == finding.at {
+        place(html, "Made and used by", &finding.made);
+    } else {
+        place(html, "Made by", &finding.made);
+        place(html, "Used by", &finding.at);
+    }
+    html.markup("</dl><p class=\"unknown\">").text(finding.not_known).markup("</p></li>");
 }
 
 fn pair(html: &mut Html, name: &'static str, field: &'static str, number: u64, shown: impl std::fmt::Display) {

@@ -10,7 +10,7 @@ mod tables;
 use html::Html;
 
 use super::amount::{Bytes, Count, Time};
-use super::facts::Process;
+use super::facts::{Process, Trace};
 use syncedmem::head::Side;
 use syncedmem::kind::Kind;
 
@@ -22,10 +22,11 @@ const KINDS: [(Kind, &str, &str); 3] =
     [(Kind::Pageable, "pageable", "Pageable"), (Kind::Pinned, "pinned", "Pinned"), (Kind::Device, "device", "Device")];
 const SIDES: [(Side, &str, &str); 2] = [(Side::Host, "host", "To the host"), (Side::Device, "device", "To the device")];
 
-/// The page about the processes of a trace with that name.
-pub fn of(processes: &[Process], trace: &str) -> String {
+/// The page about a trace.
+pub fn of(trace: &Trace) -> String {
     let mut html = Html::default();
-    begin(&mut html, processes, trace);
+    let processes = &trace.processes;
+    begin(&mut html, trace);
     if processes.len() > 1 {
         tables::processes(&mut html, processes);
     }
@@ -40,7 +41,8 @@ pub fn of(processes: &[Process], trace: &str) -> String {
     html.finish()
 }
 
-fn begin(html: &mut Html, processes: &[Process], trace: &str) {
+fn begin(html: &mut Html, trace: &Trace) {
+    let Trace { name, processes, notes } = trace;
     html.markup("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     html.markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
     html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
@@ -49,18 +51,22 @@ fn begin(html: &mut Html, processes: &[Process], trace: &str) {
          script-src 'sha256-/DlS1cFjUREDMopKMhGhG1SilnXIOi1M5lePgmpG/Zk='\">",
     );
     html.markup("<title>Memory: ")
-        .text(trace)
+        .text(name)
         .markup("</title><style>")
         .markup(STYLE)
         .markup("</style></head><body><main>");
-    html.markup("<header><h1>What memory did</h1><p class=\"source\"><bdi>").text(trace).markup("</bdi> · ");
+    html.markup("<header><h1>What memory did</h1><p class=\"source\"><bdi>").text(name).markup("</bdi> · ");
     let events = processes.iter().map(|process| process.events).sum();
     html.markup("<span data-fact=\"events\" data-v=\"").text(events).markup("\">").text(Count(events));
     html.markup("</span> events of libsyncedmem");
     if processes.len() > 1 {
         html.markup(" · ").text(Count(processes.len() as u64)).markup(" processes");
     }
-    html.markup("</p></header>");
+    html.markup("</p>");
+    for note in notes {
+        html.markup("<p class=\"note\">").text(note).markup("</p>");
+    }
+    html.markup("</header>");
 }
 
 fn section(html: &mut Html, process: &Process, place: usize, of: usize) {
