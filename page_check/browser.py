@@ -1,0 +1,141 @@
+"""A headless Chromium, driven over a pipe by the DevTools protocol: no port, no driver, nothing to install beside it."""
+
+import base64
+import json
+import os
+import select
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+TIMEOUT_SECONDS = 40.0
+# Bare numbers below this may be in use by the time that a child is made.
+FIRST_FREE = 10
+
+
+class BrowserError(Exception):
+    """The browser did not do what it was asked for."""
+
+
+class Browser:
+    """One browser with one page. What the page asks for and complains about is kept."""
+
+    def __init__(self, program: str, profile: Path) -> None:
+        import fcntl
+
+        commands, self._write = os.pipe()
+        self._read, answers = os.pipe()
+        commands = fcntl.fcntl(commands, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE)
+        answers = fcntl.fcntl(answers, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE)
+
+        def place_pipes() -> None:
+            os.dup2(commands, 3)
+            os.dup2(answers, 4)
+
+        # Without a sandbox, since it needs rights that a container seldom has: the page is our own.
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+        options += ["--disable-background-networking", "--hide-scrollbars", f"--user-data-dir={profile}"]
+        with open(profile / "browser.log", "wb") as log:
+            self._process = subprocess.Popen(
+                [program, *options, "--remote-debugging-pipe", "about:blank"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                close_fds=False,
+                preexec_fn=place_pipes,
+            )
+        os.close(commands)
+        os.close(answers)
+        self._buffer = b""
+        self._number = 0
+        self._events: list[dict[str, Any]] = []
+        self._session = ""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ["Page", "Runtime", "Network", "Log"]:
+            self.call(f"{domain}.enable")
+
+    def __enter__(self) -> "Browser":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._write)
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._read)
+
+    def _receive(self, deadline: float) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))
+            more = os.read(self._read, 1 << 20) if ready else b""
+            if not more:
+                raise BrowserError("the browser does not answer" if not ready else "the browser has ended")
+            self._buffer += more
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        return json.loads(message)
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Asks for something and waits for the answer."""
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        try:
+            os.write(self._write, json.dumps(message).encode() + b"\0")
+        except BrokenPipeError:
+            raise BrowserError("the browser has ended") from None
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while True:
+            answer = self._receive(deadline)
+            if answer.get("id") != self._number:
+                self._events.append(answer)
+            elif "error" in answer:
+                raise BrowserError(f"{method}: {answer['error']['message']}")
+            else:
+                return answer["result"]
+
+    def open(self, page: Path, width: int, dark: bool = False, paper: bool = False, scripts: bool = True) -> None:
+        """Opens a page on a screen of that width, or as it would be printed."""
+        self._events.clear()
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", media="print" if paper else "", features=[scheme])
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.call("Page.navigate", url=page.resolve().as_uri())
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while not self._seen("Page.loadEventFired"):
+            self._events.append(self._receive(deadline))
+
+    def _seen(self, method: str) -> list[dict[str, Any]]:
+        return [event["params"] for event in self._events if event.get("method") == method]
+
+    def requests(self) -> list[str]:
+        """What was asked for since the page was opened, the page itself included."""
+        return [event["request"]["url"] for event in self._seen("Network.requestWillBeSent")]
+
+    def complaints(self) -> list[str]:
+        """What the browser found wrong with the page since it was opened."""
+        entries = [event["entry"]["text"] for event in self._seen("Log.entryAdded")]
+        return entries + [event["exceptionDetails"]["text"] for event in self._seen("Runtime.exceptionThrown")]
+
+    def value(self, expression: str) -> Any:
+        """What an expression gives in the page."""
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            details = result["exceptionDetails"]
+            raise BrowserError(details.get("exception", {}).get("description", details["text"]))
+        return result["result"].get("value")
+
+    def source(self) -> str:
+        """The page as it is now, as HTML, whether scripts run or not."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        return self.call("DOM.getOuterHTML", nodeId=root)["outerHTML"]
+
+    def screenshot(self, file: Path) -> None:
+        """A picture of the whole page."""
+        picture = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(picture["data"]))

@@ -1,0 +1,201 @@
+"""Checks the page that `syncedmem report` makes of a trace, in a real browser.
+
+Started by `scripts/page`. Each check prints one line; the last line counts them.
+"""
+
+import argparse
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Callable
+
+from browser import Browser, BrowserError
+from expected import Expected, processes
+
+LOOKS = Path(__file__).with_name("looks.js").read_text()
+# As the page's style has it: a wide screen, a narrow one, the width of A4 paper.
+WIDE, NARROW, PAPER = 1280, 360, 718
+LARGEST_BYTES = 1_000_000
+
+
+class Facts(HTMLParser):
+    """The numbers that have a name, by process; those of the whole trace are process 0's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.facts: dict[int, dict[str, int]] = {0: {}}
+        self._process = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        if "data-process" in attributes:
+            self._process = int(attributes["data-process"] or 0)
+            self.facts[self._process] = {}
+        name = attributes.get("data-fact")
+        if name is not None:
+            assert name not in self.facts[self._process], f"{name} is there twice"
+            self.facts[self._process][name] = int(attributes["data-v"] or "")
+
+
+def facts_of(page: str) -> dict[int, dict[str, int]]:
+    """What a page says."""
+    parser = Facts()
+    parser.feed(page)
+    return parser.facts
+
+
+class Checks:
+    """The checks, and what they share."""
+
+    def __init__(self, browser: Browser, options: argparse.Namespace) -> None:
+        self.browser = browser
+        self.page: Path = options.page
+        self.expected: dict[int, Expected] = processes(options.trace)
+        self.pictures: Path | None = options.pictures
+        self.is_story: bool = options.story
+
+    def _looks(self, question: str) -> list[str]:
+        answer: Any = self.browser.value(f"{LOOKS}.{question}()")
+        return list(answer)
+
+    def _nothing_wrong(self, question: str, *screens: dict[str, Any]) -> None:
+        for screen in screens:
+            self.browser.open(self.page, **screen)
+            wrong = self._looks(question)
+            assert not wrong, f"{screen}: {'; '.join(wrong[:8])}"
+
+    def the_numbers_on_the_page_are_those_in_the_trace(self) -> None:
+        """Every one of them, counted from the trace another way, and no other."""
+        self.browser.open(self.page, WIDE)
+        told = facts_of(self.browser.source())
+        assert told.pop(0) == {"events": sum(each.events for each in self.expected.values())}, "events"
+        assert told.keys() == self.expected.keys(), f"processes {told.keys()}, not {self.expected.keys()}"
+        for process, numbers in told.items():
+            right = dict(self.expected[process].facts)
+            right = {name: number for name, number in right.items() if name in numbers or number}
+            wrong = {name: (numbers.get(name), right.get(name)) for name in {*numbers, *right}}
+            wrong = {name: both for name, both in wrong.items() if both[0] != both[1]}
+            assert not wrong, f"process {process}, page and trace: {wrong}"
+
+    def the_peaks_are_those_that_the_library_counted_itself(self) -> None:
+        """The trace's counters are the library's own sums, not the command's."""
+        told = facts_of(self.page.read_text())
+        for process, each in self.expected.items():
+            peaks = {kind: told[process][f"peak.{kind}"] for kind in each.counters}
+            assert peaks == each.counters, f"page and library: {peaks}, {each.counters}"
+            assert any(peaks.values()), "nothing was held"
+
+    def the_page_shows_the_numbers_to_readers_too(self) -> None:
+        """What stands in a cell is the number behind it, in readable units."""
+        units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+        units |= {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9}
+        self.browser.open(self.page, WIDE)
+        cells = self.browser.value("[...document.querySelectorAll('[data-fact]')].map((e) => [e.dataset.v, e.innerText])")
+        assert len(cells) > 100, f"{len(cells)} numbers"
+        for number, shown in cells:
+            amount, _, unit = shown.replace(",", "").partition("\u00a0")
+            assert abs(float(amount) * units.get(unit, 1) - int(number)) <= int(number) * 0.006, f"{number} is shown as {shown}"
+
+    def the_advice_stands_on_top(self) -> None:
+        """What the story does wrong is found, and is the first thing to be read."""
+        self.browser.open(self.page, NARROW)
+        rules = self.browser.value("[...document.querySelectorAll('[data-rule]')].map((e) => e.dataset.rule)")
+        assert "ping-pong" in rules or not self.is_story, f"the rules that speak: {rules}"
+        heads = self.browser.value("[...document.querySelectorAll('.process')].map((e) => e.querySelector('h3').innerText)")
+        assert set(heads) == {"What could be better"}, f"{heads}"
+
+    def the_page_asks_for_nothing_and_the_browser_has_no_complaints(self) -> None:
+        """One file: no network. The script runs, so its hash is the one that the page names."""
+        self.browser.open(self.page, WIDE)
+        assert self.browser.value("document.querySelectorAll('thead button').length") > 20, "the script did not run"
+        assert self.browser.requests() == [self.page.resolve().as_uri()], f"{self.browser.requests()}"
+        assert not self.browser.complaints(), f"{self.browser.complaints()}"
+
+    def the_page_is_complete_without_its_script(self) -> None:
+        """Whoever forbids scripts sees the same numbers."""
+        self.browser.open(self.page, WIDE, scripts=False)
+        source = self.browser.source()
+        assert "<button" not in source, "a script ran"
+        assert facts_of(source) == facts_of(self.page.read_text())
+
+    def nothing_sticks_out_on_a_narrow_screen_a_wide_one_or_paper(self) -> None:
+        """Tables may scroll by themselves on a screen; on paper nothing can."""
+        self._nothing_wrong("sticksOut", {"width": NARROW}, {"width": WIDE}, {"width": PAPER, "paper": True})
+
+    def everything_can_be_read_in_light_and_in_dark(self) -> None:
+        """Contrasts as WCAG 2.2 asks for them."""
+        self._nothing_wrong("faint", {"width": WIDE}, {"width": WIDE, "dark": True}, {"width": PAPER, "paper": True, "dark": True})
+        self.browser.open(self.page, WIDE)
+        light = self.browser.value("getComputedStyle(document.body).backgroundColor")
+        self.browser.open(self.page, WIDE, dark=True)
+        assert self.browser.value("getComputedStyle(document.body).backgroundColor") != light, "dark is light"
+
+    def charts_and_tables_have_names_heads_and_a_text_to_read_instead(self) -> None:
+        """For those who hear the page."""
+        self._nothing_wrong("unnamed", {"width": WIDE})
+
+    def every_column_sorts_up_and_down(self) -> None:
+        """By a button in its head."""
+        self._nothing_wrong("unsorted", {"width": WIDE})
+
+    def the_page_is_small(self) -> None:
+        """However long the trace."""
+        size = self.page.stat().st_size
+        assert size < LARGEST_BYTES, f"{size} bytes"
+
+    def take_pictures(self) -> None:
+        """For eyes, not for this check."""
+        if self.pictures:
+            self.pictures.mkdir(parents=True, exist_ok=True)
+            for width in [WIDE, NARROW]:
+                for dark in [False, True]:
+                    self.browser.open(self.page, width, dark=dark)
+                    self.browser.screenshot(self.pictures / f"page-{width}-{'dark' if dark else 'light'}.png")
+            self.browser.open(self.page, PAPER, paper=True)
+            self.browser.screenshot(self.pictures / "page-paper.png")
+
+    def all(self) -> list[Callable[[], None]]:
+        """Each check."""
+        return [
+            self.the_numbers_on_the_page_are_those_in_the_trace,
+            self.the_peaks_are_those_that_the_library_counted_itself,
+            self.the_page_shows_the_numbers_to_readers_too,
+            self.the_advice_stands_on_top,
+            self.the_page_asks_for_nothing_and_the_browser_has_no_complaints,
+            self.the_page_is_complete_without_its_script,
+            self.nothing_sticks_out_on_a_narrow_screen_a_wide_one_or_paper,
+            self.everything_can_be_read_in_light_and_in_dark,
+            self.charts_and_tables_have_names_heads_and_a_text_to_read_instead,
+            self.every_column_sorts_up_and_down,
+            self.the_page_is_small,
+        ]
+
+
+def main() -> None:
+    """Runs every check, whatever becomes of the others."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--browser", required=True)
+    parser.add_argument("--profile", required=True, type=Path, help="an empty folder for the browser")
+    parser.add_argument("--trace", required=True, type=Path)
+    parser.add_argument("--page", required=True, type=Path)
+    parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--story", action="store_true", help="the trace is that of story.py, which does some things wrong")
+    options = parser.parse_args()
+    passed = failed = 0
+    with Browser(options.browser, options.profile) as browser:
+        checks = Checks(browser, options)
+        checks.take_pictures()
+        for check in checks.all():
+            sentence = check.__name__.replace("_", " ")
+            try:
+                check()
+                passed += 1
+                print(f"ok - {sentence}", flush=True)
+            except (AssertionError, BrowserError) as error:
+                failed += 1
+                print(f"not ok - {sentence}: {error}", flush=True)
+    print(f"page: {passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+main()

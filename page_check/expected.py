@@ -1,0 +1,121 @@
+"""What a page must say of a trace, worked out from the trace's records alone and by other means than the command's."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+KINDS = ["pageable", "pinned", "device"]
+SIDES = ["host", "device"]
+PATHS = ["pinned", "staged", "pageable"]
+
+
+def records(trace: Path) -> list[dict[str, Any]]:
+    """Every record of ours; the bracket that may be missing is put behind the last one."""
+    text = trace.read_text().rstrip().rstrip(",")
+    return [record for record in json.loads(text + "]") if record.get("cat") == "syncedmem"]
+
+
+def nanoseconds(microseconds: float) -> int:
+    """Exact, since a trace has three decimals."""
+    return round(microseconds * 1000)
+
+
+class Expected:
+    """The numbers of one process, by the names that the page gives them."""
+
+    def __init__(self, records_of_process: list[dict[str, Any]]) -> None:
+        self.facts: Counter[str] = Counter()
+        self.live: Counter[str] = Counter()
+        self.counters: dict[str, int] = dict.fromkeys(KINDS, 0)
+        self.events = 0
+        self._declare()
+        happened = []
+        for record in records_of_process:
+            arguments = record.get("args", {})
+            if record["ph"] == "C":
+                self.counters = {kind: max(self.counters[kind], arguments[kind]) for kind in KINDS}
+            elif record["ph"] in "Xi" and arguments["what"] not in ("site", "named"):
+                took = arguments.get("took", nanoseconds(record.get("dur", 0)))
+                happened.append((nanoseconds(record["ts"]) + took, took, arguments))
+        happened.sort(key=lambda event: event[0])
+        for _, took, arguments in happened:
+            self.events += 1
+            self._count(arguments, took)
+        self._add_up()
+
+    def _declare(self) -> None:
+        """Everything that the page tells, whether it happened or not."""
+        sums = [f"copies.{side}.{path}" for side in SIDES for path in PATHS] + [f"fills.{side}" for side in SIDES]
+        sums += [f"evicted.{side}.{which}" for side in SIDES for which in ["newest", "spare"]]
+        sums += ["waits", "synchronised", "registered", "turned-away.pinned", "failed.host", "failed.device"]
+        names = [f"{name}.{what}" for name in sums for what in ["count", "bytes", "time"]]
+        for kind in KINDS:
+            names += [f"{kind}.{what}" for what in ["peak", "live", "fresh.count", "fresh.bytes", "fresh.time"]]
+            names += [f"{kind}.pooled.count", f"{kind}.freed.count", f"{kind}.turned-away.bytes", f"peak.{kind}"]
+        names += [f"accesses.{side}.{access}" for side in SIDES for access in ["read", "write", "overwrite"]]
+        names += ["made", "made.unseen", "ended", "filled", "copied.host", "copied.device"]
+        names += [f"time.{what}" for what in ["allocation", "pinning", "copies", "waiting"]]
+        self.facts.update(dict.fromkeys(names, 0))
+
+    def _sum(self, name: str, size: int, took: int) -> None:
+        self.facts.update({f"{name}.count": 1, f"{name}.bytes": size, f"{name}.time": took})
+
+    def _count(self, what: dict[str, Any], took: int) -> None:
+        size = what.get("bytes", 0)
+        kind = what.get("kind")
+        match what["what"]:
+            case "made":
+                self.facts.update({"made": 1, "made.unseen": int(what["noticed"] == "first access")})
+            case "ended":
+                self.facts["ended"] += 1
+            case "accessed":
+                self.facts[f"accesses.{what['side']}.{what['access']}"] += 1
+            case "allocated":
+                if what["origin"] == "fresh":
+                    self._sum(f"{kind}.fresh", size, took)
+                else:
+                    self.facts[f"{kind}.pooled.count"] += 1
+                self.live[kind] += size
+                self.facts[f"{kind}.peak"] = max(self.facts[f"{kind}.peak"], self.live[kind])
+            case "freed":
+                self.facts[f"{kind}.freed.count"] += 1
+                self.live[kind] -= size
+            case "copied" | "started":
+                self._sum(f"copies.{what['to']}.{what['path']}", size, took)
+            case "filled":
+                self._sum(f"fills.{what['side']}", size, took)
+            case "completed":
+                self._sum("waits", 0, took)
+            case "evicted":
+                self._sum(f"evicted.{what['side']}.{'newest' if what['newest'] else 'spare'}", size, took)
+            case "turned away":
+                self.facts[f"{kind}.turned-away.bytes"] += size
+                if kind == "pinned":
+                    self._sum("turned-away.pinned", size, took)
+            case "failed":
+                self._sum(f"failed.{what['side']}", size, took)
+            case "registered" | "synchronised" as name:
+                self._sum(name, size, took)
+
+    def _add_up(self) -> None:
+        facts = self.facts
+        for kind in KINDS:
+            facts[f"{kind}.live"] = self.live[kind]
+            facts[f"peak.{kind}"] = facts[f"{kind}.peak"]
+        for side in SIDES:
+            facts[f"copied.{side}"] = sum(facts[f"copies.{side}.{path}.bytes"] for path in PATHS)
+        facts["filled"] = sum(facts[f"fills.{side}.bytes"] for side in SIDES)
+        facts["time.allocation"] = facts["pageable.fresh.time"] + facts["device.fresh.time"]
+        facts["time.pinning"] = facts["pinned.fresh.time"] + facts["registered.time"]
+        facts["time.copies"] = sum(facts[f"copies.{side}.{path}.time"] for side in SIDES for path in PATHS)
+        facts["time.waiting"] = facts["waits.time"] + facts["synchronised.time"]
+
+
+def processes(trace: Path) -> dict[int, Expected]:
+    """Each process that did something, by its number."""
+    by_process: dict[int, list[dict[str, Any]]] = {}
+    for record in records(trace):
+        by_process.setdefault(record["pid"], []).append(record)
+    expected = {process: Expected(of_process) for process, of_process in by_process.items()}
+    return {process: this for process, this in expected.items() if this.events > 0}

@@ -1,0 +1,164 @@
+//! From the events of a process to what a report tells of it, in one pass.
+
+use std::collections::HashMap;
+
+use syncedmem::head::Side;
+use syncedmem::kind::Kind;
+use syncedmem::observe::event::{Event, Origin, Site, What};
+use syncedmem::observe::ledger::Ledger;
+
+use super::facts::{Caller, Finding, Holder, Process};
+use super::timeline::Timeline;
+
+/// What is known of a process so far.
+pub struct Gathering {
+    ledger: Ledger,
+    timeline: Timeline,
+    callers: HashMap<Site, Caller>,
+    events: u64,
+    every_access: bool,
+    compared: bool,
+}
+
+impl Gathering {
+    /// Nothing was read yet.
+    pub fn new() -> Gathering {
+        Gathering {
+            ledger: Ledger::new(),
+            timeline: Timeline::default(),
+            callers: HashMap::new(),
+            events: 0,
+            every_access: false,
+            compared: false,
+        }
+    }
+
+    /// Takes the next event, in the order of their ends.
+    pub fn take(&mut self, event: &Event) {
+        self.events += 1;
+        self.ledger.take(event);
+        let account = self.ledger.account();
+        self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
+        self.every_access |= matches!(event.what, What::Accessed { ready: true, .. });
+        self.compared |= matches!(event.what, What::Compared { .. });
+        self.ask(event);
+    }
+
+    /// Counts what a place in the program brought about.
+    fn ask(&mut self, event: &Event) {
+        let duration = event.duration;
+        let caller = self.callers.entry(event.site).or_default();
+        match event.what {
+            What::Made { .. } => caller.made += 1,
+            What::Copied { to, bytes, .. } | What::Started { to, bytes, .. } => {
+                caller.copies[usize::from(to == Side::Device)].add(bytes, duration);
+            }
+            What::Filled { bytes, .. } => caller.fills.add(bytes, duration),
+            What::Allocated { bytes, origin: Origin::Fresh, .. } => caller.fresh.add(bytes, duration),
+            What::Completed { .. } => caller.waits.add(0, duration),
+            _ => {}
+        }
+    }
+
+    /// Gives an object a name.
+    pub fn name(&mut self, object: u64, name: &str) {
+        self.ledger.name(object, name);
+    }
+
+    /// What there is to tell, with places as `place` names them.
+    pub fn finish(self, id: u32, name: String, place: impl Fn(Site) -> String) -> Process {
+        Process {
+            id,
+            name,
+            events: self.events,
+            account: *self.ledger.account(),
+            holders: self.holders(&place),
+            callers: self.callers(&place),
+            findings: self.findings(&place),
+            unwatched: self.unwatched(),
+            timeline: self.timeline,
+        }
+    }
+
+    /// Who held the most first; places with the same name are one.
+    fn holders(&self, place: &impl Fn(Site) -> String) -> Vec<Holder> {
+        let mut holders: HashMap<String, Holder> = HashMap::new();
+        for (holder, share) in self.ledger.holders() {
+            let who = match holder {
+                syncedmem::observe::ledger::Holder::Site(site) => place(site),
+                named => self.ledger.name_of(named).unwrap_or_default().to_string(),
+            };
+            let this = Holder {
+                who: who.clone(),
+                live: share.live,
+                at_peak: share.at_peak,
+                blocks_at_peak: share.blocks_at_peak,
+            };
+            holders.entry(who.clone()).or_insert_with(|| Holder { who, ..Holder::default() }).join(&this);
+        }
+        let mut holders: Vec<_> = holders.into_values().collect();
+        holders.sort_by(|a, b| {
+            let most = |holder: &Holder| holder.at_peak.iter().max().copied();
+            most(b).cmp(&most(a)).then_with(|| a.who.cmp(&b.who))
+        });
+        holders
+    }
+
+    /// The most worthwhile first; what differs in nothing that is shown is one.
+    fn findings(&self, place: &impl Fn(Site) -> String) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        for advice in self.ledger.advice() {
+            let this = Finding {
+                rule: advice.rule.name(),
+                certainty: advice.certainty.name(),
+                seen: advice.rule.what_was_seen(),
+                to_do: advice.what_to_do(),
+                not_known: advice.not_known(),
+                made: place(advice.made),
+                at: if advice.at == Site::UNKNOWN { String::new() } else { place(advice.at) },
+                objects: advice.objects,
+                count: advice.count,
+                bytes: advice.bytes,
+                saved: advice.saved_nanoseconds,
+            };
+            match findings.iter_mut().find(|other| other.is_like(&this)) {
+                Some(other) => other.join(&this),
+                None => findings.push(this),
+            }
+        }
+        findings.sort_by(|a, b| (b.saved, b.bytes).cmp(&(a.saved, a.bytes)));
+        findings
+    }
+
+    /// Whose calls took the most time first; places with the same name are one.
+    fn callers(&self, place: &impl Fn(Site) -> String) -> Vec<Caller> {
+        let mut callers: HashMap<String, Caller> = HashMap::new();
+        for (&site, caller) in self.callers.iter().filter(|&(_, caller)| *caller != Caller::default()) {
+            let who = place(site);
+            callers.entry(who.clone()).or_insert_with(|| Caller { who, ..Caller::default() }).join(caller);
+        }
+        let mut callers: Vec<_> = callers.into_values().collect();
+        callers.sort_by(|a, b| b.nanoseconds().cmp(&a.nanoseconds()).then_with(|| a.who.cmp(&b.who)));
+        callers
+    }
+
+    fn unwatched(&self) -> Vec<&'static str> {
+        let mut sentences = Vec::new();
+        if !self.every_access {
+            sentences.push(
+                "Accesses that needed no work were not counted (SYNCEDMEM_ACCOUNT=accesses counts them), so nobody can say \
+                 that a side was not used any more.",
+            );
+        }
+        if !self.compared {
+            sentences.push(
+                "Contents were not compared (SYNCEDMEM_COMPARE=on compares them), so copies and fills that changed nothing \
+                 are not told.",
+            );
+        }
+        if self.ledger.dropped() > 0 {
+            sentences.push("There was too little memory to take everything down: some sums by place are too small.");
+        }
+        sentences
+    }
+}

@@ -1,0 +1,107 @@
+//! Text that becomes HTML. Markup is `'static`, so nothing that was read can ever be markup; all else is escaped.
+
+use std::fmt::{self, Display, Write};
+
+/// A page in the making.
+#[derive(Default)]
+pub struct Html(String);
+
+impl Html {
+    /// Markup.
+    pub fn markup(&mut self, markup: &'static str) -> &mut Self {
+        self.0.push_str(markup);
+        self
+    }
+
+    /// Text between tags, or in an attribute with quotes.
+    pub fn text(&mut self, text: impl Display) -> &mut Self {
+        // Writing to a string does not fail.
+        let _ = write!(Escaped(&mut self.0), "{text}");
+        self
+    }
+
+    /// A cell with a number: as people read it, and as it is for sorting.
+    pub fn number(&mut self, number: u64, shown: impl Display) -> &mut Self {
+        self.cell(number).markup(" data-v=\"").text(number).markup("\">").text(shown).markup("</td>")
+    }
+
+    /// A cell with a number that has a name of its own in this process.
+    pub fn fact(&mut self, name: impl Display, number: u64, shown: impl Display) -> &mut Self {
+        self.cell(number).markup(" data-fact=\"").text(name).markup("\" data-v=\"").text(number);
+        self.markup("\">").text(shown).markup("</td>")
+    }
+
+    /// The beginning of a cell with a number; nothing is shown as less important than something.
+    fn cell(&mut self, number: u64) -> &mut Self {
+        self.markup(if number == 0 { "<td class=\"n zero\"" } else { "<td class=\"n\"" })
+    }
+
+    /// A name or a place, with where its line may be broken.
+    pub fn place(&mut self, place: &str) -> &mut Self {
+        self.markup("<bdi>");
+        for (part, text) in place.split("::").enumerate() {
+            if part > 0 {
+                self.markup("::<wbr>");
+            }
+            self.text(text);
+        }
+        self.markup("</bdi>")
+    }
+
+    /// The head of a row with a name or a place.
+    pub fn who(&mut self, who: &str) -> &mut Self {
+        self.markup("<th scope=\"row\" class=\"who\">").place(who).markup("</th>")
+    }
+
+    /// The page.
+    pub fn finish(self) -> String {
+        self.0
+    }
+}
+
+struct Escaped<'a>(&'a mut String);
+
+impl Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for character in text.chars() {
+            match character {
+                '&' => self.0.push_str("&amp;"),
+                '<' => self.0.push_str("&lt;"),
+                '>' => self.0.push_str("&gt;"),
+                '"' => self.0.push_str("&quot;"),
+                '\'' => self.0.push_str("&#39;"),
+                // Neither of them may stand in a page.
+                c if c.is_control() && !matches!(c, '\n' | '\t') => self.0.push(char::REPLACEMENT_CHARACTER),
+                c => self.0.push(c),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_text_never_becomes_markup() {
+        let mut html = Html::default();
+        html.markup("<b title=\"").text("\"'><script>").markup("\">").text("a & b<c>\0\u{7f}").markup("</b>");
+        let expected = "<b title=\"&quot;&#39;&gt;&lt;script&gt;\">a &amp; b&lt;c&gt;\u{fffd}\u{fffd}</b>";
+        assert_eq!(html.finish(), expected);
+    }
+
+    #[test]
+    fn a_long_place_may_be_broken_between_its_parts() {
+        let mut html = Html::default();
+        html.place("a<b>::c");
+        assert_eq!(html.finish(), "<bdi>a&lt;b&gt;::<wbr>c</bdi>");
+    }
+
+    #[test]
+    fn a_number_is_there_to_be_read_and_to_be_sorted() {
+        let mut html = Html::default();
+        html.fact("peak", 2048, "2 KiB");
+        assert_eq!(html.finish(), "<td class=\"n\" data-fact=\"peak\" data-v=\"2048\">2 KiB</td>");
+    }
+}

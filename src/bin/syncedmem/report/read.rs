@@ -1,0 +1,184 @@
+//! Reads a trace into what there is to tell of each of its processes.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use syncedmem::observe::event::Site;
+
+use super::amount::Counted;
+use super::facts::{Process, Trace};
+use super::gather::Gathering;
+use crate::trace::{Item, Notes, Reader, Trouble};
+
+/// How a place is called that was not taken down.
+const NO_PLACE: &str = "an unknown place";
+/// Shorter traces are read before anybody could look.
+const SHOW_PROGRESS_BYTES: u64 = 32 << 20;
+const ITEMS_BETWEEN_SIGNS: u32 = 1 << 14;
+
+/// A process that is being read.
+struct Open {
+    id: u32,
+    name: String,
+    gathering: Gathering,
+    places: HashMap<Site, String>,
+}
+
+impl Open {
+    fn new(id: u32, name: String) -> Open {
+        Open { id, name, gathering: Gathering::new(), places: HashMap::new() }
+    }
+
+    fn finish(self) -> Process {
+        let Open { id, name, gathering, places } = self;
+        gathering.finish(id, name, |site| places.get(&site).map_or(NO_PLACE, String::as_str).to_string())
+    }
+}
+
+/// Reads a file; on a terminal, a long one with a sign of life.
+pub fn file(path: &Path) -> Result<Trace, Trouble> {
+    let bytes = std::fs::metadata(path).map_or(0, |about| about.len());
+    let bar = if bytes < SHOW_PROGRESS_BYTES { ProgressBar::hidden() } else { ProgressBar::new(bytes) };
+    // The template is ours; one that is wrong would leave the usual bar.
+    if let Ok(style) = ProgressStyle::with_template("reading {bar:30} {bytes} of {total_bytes}, {eta} left") {
+        bar.set_style(style);
+    }
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let trace = all(Reader::open(path)?, name, |position| bar.set_position(position));
+    bar.finish_and_clear();
+    trace
+}
+
+/// Reads everything; `sign` is told how far it is.
+fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> Result<Trace, Trouble> {
+    // Every process in the order of their beginnings; those that go on, by number.
+    let (mut all, mut going_on): (Vec<Open>, HashMap<u32, usize>) = (Vec::new(), HashMap::new());
+    let mut until_sign = ITEMS_BETWEEN_SIGNS;
+    while let Some(item) = reader.next() {
+        match item? {
+            Item::Process { process, name, .. } => {
+                going_on.insert(process, all.len());
+                all.push(Open::new(process, name));
+            }
+            Item::Site { process, site, place } => {
+                of(&mut all, &mut going_on, process).places.insert(site, place);
+            }
+            Item::Name { process, object, name } => of(&mut all, &mut going_on, process).gathering.name(object, &name),
+            Item::Event { process, event } => of(&mut all, &mut going_on, process).gathering.take(&event),
+            Item::Thread { .. } => {}
+        }
+        until_sign -= 1;
+        if until_sign == 0 {
+            until_sign = ITEMS_BETWEEN_SIGNS;
+            sign(reader.position());
+        }
+    }
+    let notes = sentences(&reader.notes());
+    // A process that only was there has nothing to tell.
+    let processes = all.into_iter().map(Open::finish).filter(|process| process.events > 0).collect();
+    Ok(Trace { name, processes, notes })
+}
+
+/// That process, which has no name if the trace does not say that it begins.
+fn of<'a>(all: &'a mut Vec<Open>, going_on: &mut HashMap<u32, usize>, process: u32) -> &'a mut Open {
+    let place = *going_on.entry(process).or_insert_with(|| {
+        all.push(Open::new(process, String::new()));
+        all.len() - 1
+    });
+    &mut all[place]
+}
+
+/// What was wrong with the trace.
+fn sentences(notes: &Notes) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if notes.incomplete {
+        sentences.push(
+            "The last record is incomplete: its process ended, or the disk was full, while it was written.".to_string(),
+        );
+    }
+    if notes.damaged > 0 {
+        let damaged = Counted(notes.damaged, "line is no record and was", "lines are no records and were");
+        sentences.push(format!("{damaged} passed over, line {} first.", notes.first_damaged));
+    }
+    if notes.late > 0 {
+        let late = Counted(notes.late, "event stands", "events stand");
+        sentences.push(format!("{late} too late in the trace: peaks and advice around there may be a little wrong."));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGIN: &str = "[\n";
+
+    fn process(id: u32, name: &str) -> String {
+        format!(
+            "{{\"ph\":\"M\",\"pid\":{id},\"tid\":{id},\"name\":\"process_name\",\"cat\":\"syncedmem\",\
+             \"args\":{{\"name\":\"{name}\",\"syncedmem\":\"0.1.0\",\"format\":1}}}},\n"
+        )
+    }
+
+    fn allocated(id: u32, object: u64, bytes: u64) -> String {
+        format!(
+            "{{\"ph\":\"X\",\"pid\":{id},\"tid\":{id},\"ts\":5.000,\"dur\":1.500,\"name\":\"allocate device\",\"cat\":\"syncedmem\",\
+             \"args\":{{\"what\":\"allocated\",\"object\":\"{object:#x}\",\"site\":7,\"kind\":\"device\",\"bytes\":{bytes},\
+             \"block\":\"0x10\",\"origin\":\"fresh\"}}}},\n"
+        )
+    }
+
+    fn place(id: u32, text: &str) -> String {
+        format!(
+            "{{\"ph\":\"i\",\"pid\":{id},\"tid\":{id},\"ts\":4.000,\"s\":\"t\",\"name\":\"call site\",\"cat\":\"syncedmem\",\
+             \"args\":{{\"what\":\"site\",\"site\":7,\"place\":\"{text}\"}}}},\n"
+        )
+    }
+
+    fn read(lines: &[String]) -> Trace {
+        let text = format!("{BEGIN}{}", lines.concat());
+        all(Reader::new(text.as_bytes()), "a".to_string(), |_| {}).expect("a trace")
+    }
+
+    #[test]
+    fn each_process_has_its_own_events_and_places() {
+        let lines = [
+            process(1, "one"),
+            process(2, "two"),
+            process(3, "idle"),
+            place(1, "here"),
+            allocated(1, 0x100, 64),
+            place(2, "there"),
+            allocated(2, 0x100, 128),
+        ];
+        let trace = read(&lines);
+        let told: Vec<_> = trace.processes.iter().map(|p| (p.id, &*p.name, p.events, &*p.callers[0].who)).collect();
+        assert_eq!(told, [(1, "one", 1, "here"), (2, "two", 1, "there")]);
+        assert_eq!(trace.processes[1].account.memory(syncedmem::kind::Kind::Device).peak, 128);
+        assert!(trace.notes.is_empty());
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_is_another_process() {
+        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64), process(1, "again"), allocated(1, 0x100, 32)]);
+        let told: Vec<_> = trace.processes.iter().map(|p| (p.id, &*p.name, p.events)).collect();
+        assert_eq!(told, [(1, "one", 1), (1, "again", 1)]);
+    }
+
+    #[test]
+    fn places_that_were_not_taken_down_are_called_so() {
+        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64)]);
+        assert_eq!(trace.processes[0].callers[0].who, NO_PLACE);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_trace_is_said() {
+        let cut = allocated(1, 0x100, 64)[..40].to_string();
+        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64), "{\"ph\":\n".to_string(), cut]);
+        assert_eq!(trace.notes.len(), 2);
+        assert!(trace.notes[0].contains("incomplete"), "{:?}", trace.notes);
+        assert!(trace.notes[1].contains("1 line is no record and was passed over, line 4 first"), "{:?}", trace.notes);
+    }
+}
