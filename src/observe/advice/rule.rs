@@ -100,34 +100,42 @@ impl Rule {
     pub const fn what_to_do(self, subject: Subject) -> &'static str {
         match (self, subject) {
             (Rule::UnreadCopy, Subject::CopyTo(Side::Device)) => {
-                "Leave out this async_gpu_push, or push only once the data will not be written again before the device reads it."
+                "Leave out this async_gpu_push, or push only once the data will not be written again \
+                 before the device reads it."
             }
             (Rule::UnreadCopy, Subject::EvictionTo(_)) => {
-                "Destroy the object, or call overwrite_* on it, before memory runs out: its data was saved for nobody."
+                "Destroy the object, or call overwrite_* on it, before memory runs out: its data was \
+                 saved for nobody."
             }
             (Rule::UnreadCopy, _) => "Leave out this async_cpu_pull, or pull only what cpu_data is then called for.",
             (Rule::UnchangedCopy, _) => "Call cpu_data instead of mutable_cpu_data where the data is only read.",
             (Rule::PingPong, _) => {
-                "Do the work between these copies on one side: give the step that asks for cpu_data a GPU implementation, or keep all of them on the CPU."
+                "Do the work between these copies on one side: give the step that asks for cpu_data a \
+                 GPU implementation, or keep all of them on the CPU."
             }
             (Rule::OverwrittenFill, Subject::Memory(Side::Device))
             | (Rule::OverwrittenCopy, Subject::CopyTo(Side::Device)) => {
-                "Call syncedmem_overwrite_gpu_data instead of mutable_gpu_data where all of the data is written before any of it is read."
+                "Call syncedmem_overwrite_gpu_data instead of mutable_gpu_data where all of the data \
+                 is written before any of it is read."
             }
             (Rule::OverwrittenFill | Rule::OverwrittenCopy, _) => {
-                "Call syncedmem_overwrite_cpu_data instead of mutable_cpu_data where all of the data is written before any of it is read."
+                "Call syncedmem_overwrite_cpu_data instead of mutable_cpu_data where all of the data \
+                 is written before any of it is read."
             }
             (Rule::PageableCopy, _) => {
-                "Have this memory page-locked: Caffe::set_mode(GPU) before its first use on the host, SYNCEDMEM_PIN=always, or syncedmem_pin for memory that is there already."
+                "Have this memory page-locked: Caffe::set_mode(GPU) before its first use on the host, \
+                 SYNCEDMEM_PIN=always, or syncedmem_pin for memory that is there already."
             }
             (Rule::UnusedSide, Subject::Memory(Side::Device)) => {
                 "Call syncedmem_release_gpu once the device is done with it: the host has the newest data."
             }
             (Rule::UnusedSide, _) => {
-                "Call syncedmem_release_cpu once the data is on the device: the host's copy of it is not used again."
+                "Call syncedmem_release_cpu once the data is on the device: the host's copy of it is \
+                 not used again."
             }
             (Rule::TurnedAway, Subject::Kind(Kind::Pageable)) => {
-                "Raise the budget of idle pageable memory: SYNCEDMEM_PAGEABLE_POOL, or syncedmem_set_pool_budget."
+                "Raise the budget of idle pageable memory: SYNCEDMEM_PAGEABLE_POOL, or \
+                 syncedmem_set_pool_budget."
             }
             (Rule::TurnedAway, Subject::Kind(Kind::Pinned)) => {
                 "Raise the budget of idle pinned memory: SYNCEDMEM_PINNED_POOL, or syncedmem_set_pool_budget."
@@ -147,19 +155,23 @@ impl Rule {
                 "Whether the work between the copies can be done on one side is the caller's to know."
             }
             (Rule::OverwrittenFill | Rule::OverwrittenCopy, Certainty::Compared) => {
-                "Everything has changed at the places that were looked at; whether it was read before it was written is not seen."
+                "Everything has changed at the places that were looked at; whether it was read before \
+                 it was written is not seen."
             }
             (Rule::OverwrittenFill, _) => {
                 "Whether the zeros were read through the address that was handed out is not seen."
             }
             (Rule::OverwrittenCopy, _) => {
-                "Whether all of it was written, and none of it read, is not seen; SYNCEDMEM_COMPARE=on looks at the host's contents."
+                "Whether all of it was written, and none of it read, is not seen; \
+                 SYNCEDMEM_COMPARE=on looks at the host's contents."
             }
             (Rule::PageableCopy, _) => {
-                "The time that pinning itself takes is not taken off; what would be saved is unknown where this run has made no pinned copy of 64 KiB or more."
+                "The time that pinning itself takes is not taken off; what would be saved is unknown \
+                 where this run has made no pinned copy of 64 KiB or more."
             }
             (Rule::UnusedSide, _) => {
-                "Use through an address that was asked for before is not seen; where not every access is counted, nor are readings of a side while it is up to date."
+                "Use through an address that was asked for before is not seen; where not every access \
+                 is counted, nor are readings of a side while it is up to date."
             }
             (Rule::TurnedAway, _) => "Whether the block would have been kept for so long is not known.",
         }
