@@ -85,8 +85,14 @@ pub fn completed(to: Side) -> Told {
     told(What::Completed { to, copy: 1 })
 }
 
+/// What the host holds was compared, before it is copied.
 pub fn compared(since: Since, changed: Changed) -> Told {
     told(What::Compared { side: Host, since, changed })
+}
+
+/// What came from the device was compared.
+pub fn came(changed: Changed) -> Told {
+    told(What::Compared { side: Device, since: Since::Copy, changed })
 }
 
 pub fn lent(side: Side) -> Told {
@@ -163,6 +169,6 @@ impl Advisor {
             history.at_report(*object, *who, &mut findings);
         }
         assert_eq!(findings.dropped(), 0);
-        findings.advice().collect()
+        findings.advice()
     }
 }

@@ -29,8 +29,7 @@ pub enum Rule {
 pub enum Certainty {
     /// It follows from what the library did and was asked.
     Certain,
-    /// The host's contents were compared: by a hash to find that nothing has changed, at samples to find that everything
-    /// has.
+    /// The contents were compared: by a hash to find that nothing has changed, at samples to find that everything has.
     Compared,
     /// Only the caller can know.
     Possible,
@@ -83,7 +82,7 @@ impl Rule {
         match self {
             Rule::UnreadCopy => "What a copy brought was made void before anybody asked for it.",
             Rule::UnchangedCopy => {
-                "Data was copied to the device although it had not changed since both sides were the same."
+                "Data was copied to the other side although it had not changed since both were the same."
             }
             Rule::PingPong => "One object was copied to and fro, four times or more in a row.",
             Rule::OverwrittenFill => "Memory was filled with zeros that were then overwritten.",
@@ -108,6 +107,9 @@ impl Rule {
                  saved for nobody."
             }
             (Rule::UnreadCopy, _) => "Leave out this async_cpu_pull, or pull only what cpu_data is then called for.",
+            (Rule::UnchangedCopy, Subject::CopyTo(Side::Host)) => {
+                "Call gpu_data instead of mutable_gpu_data where the data is only read."
+            }
             (Rule::UnchangedCopy, _) => "Call cpu_data instead of mutable_cpu_data where the data is only read.",
             (Rule::PingPong, _) => {
                 "Do the work between these copies on one side: give the step that asks for cpu_data a \
@@ -150,7 +152,9 @@ impl Rule {
     pub const fn not_known(self, certainty: Certainty) -> &'static str {
         match (self, certainty) {
             (Rule::UnreadCopy, _) => "Use through an address that was asked for before the copy is not seen.",
-            (Rule::UnchangedCopy, _) => "Contents are compared by a hash, and of the host alone.",
+            (Rule::UnchangedCopy, _) => {
+                "Contents are compared by a hash: that it is the same by chance is next to impossible."
+            }
             (Rule::PingPong, _) => {
                 "Whether the work between the copies can be done on one side is the caller's to know."
             }
@@ -163,7 +167,7 @@ impl Rule {
             }
             (Rule::OverwrittenCopy, _) => {
                 "Whether all of it was written, and none of it read, is not seen; \
-                 SYNCEDMEM_COMPARE=on looks at the host's contents."
+                 SYNCEDMEM_COMPARE=on looks at the contents."
             }
             (Rule::PageableCopy, _) => {
                 "The time that pinning itself takes is not taken off; what would be saved is unknown \

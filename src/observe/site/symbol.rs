@@ -58,7 +58,9 @@ pub fn text_of(frames: &[usize]) -> Place {
 fn is_glue(name: &str) -> bool {
     // A template's name begins with what it returns.
     let name = name.split_once(' ').filter(|(first, _)| !first.contains('<')).map_or(name, |(_, rest)| rest);
-    ["std::", "boost::", "__gnu_cxx::", "operator new", "__libc_start", "_start"].iter().any(|glue| name.starts_with(glue))
+    ["std::", "boost::", "__gnu_cxx::", "operator new", "__libc_start", "_start"]
+        .iter()
+        .any(|glue| name.starts_with(glue))
 }
 
 fn is_same(a: &Found, b: &Found) -> bool {

@@ -1,5 +1,6 @@
 //! The rules about copies.
 
+use syncedmem::kind::Kind;
 use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
 use syncedmem::observe::event::{Changed, Path::*, Since};
 
@@ -161,13 +162,26 @@ fn the_writer_whose_access_copied_it_to_the_host_is_to_blame_for_the_copy_back()
 }
 
 #[test]
+fn a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new() {
+    let copy = |changed| {
+        vec![
+            asked(Device, Write).at(2),
+            asked(Host, Read),
+            came(changed),
+            copied(Host, Read, SIZE, Pageable).taking(30),
+        ]
+    };
+    let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Host), 2).sums(1, SIZE, 30);
+    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(Changed::Nothing)].concat()), [expected]);
+    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(Changed::Part)].concat()), []);
+    let lost = vec![asked(Device, Write), released(Host), freed(Kind::Pageable, SIZE)];
+    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), lost, copy(Changed::Nothing)].concat()), [], "into new memory");
+}
+
+#[test]
 fn an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now() {
-    let lost: [&[Told]; 4] = [
-        &[released(Device)],
-        &[evicted(Device, SIZE, false)],
-        &[freed(syncedmem::kind::Kind::Device, SIZE)],
-        &[asked(Host, Overwrite)],
-    ];
+    let lost: [&[Told]; 4] =
+        [&[released(Device)], &[evicted(Device, SIZE, false)], &[freed(Kind::Device, SIZE)], &[asked(Host, Overwrite)]];
     let copy = vec![asked(Device, Read), compared(Since::Copy, Changed::Nothing), copied(Device, Read, SIZE, Pageable)];
     for lost in lost {
         let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], lost.to_vec(), copy.clone()].concat();
@@ -255,6 +269,19 @@ fn a_copy_to_the_host_is_overwritten_or_not_once_it_is_compared() {
         [on_device(SIZE), copy, look, vec![ended()]].concat()
     };
     let expected = advice(OverwrittenCopy, Compared, Subject::CopyTo(Host), 6).sums(1, SIZE, 25);
+    assert_eq!(both(OverwrittenCopy, &story(Changed::Everything)), [expected]);
+    assert_eq!(both(OverwrittenCopy, &story(Changed::Part)), []);
+    assert_eq!(both(OverwrittenCopy, &story(Changed::Nothing)), []);
+}
+
+#[test]
+fn a_copy_to_the_device_is_overwritten_or_not_once_it_has_come_back() {
+    let story = |changed| {
+        let copy = vec![asked(Device, Write), copied(Device, Write, SIZE, Pageable).at(6).taking(25)];
+        let back = vec![asked(Host, Read), came(changed), copied(Host, Read, SIZE, Pageable)];
+        [on_host(SIZE), copy, back, vec![ended()]].concat()
+    };
+    let expected = advice(OverwrittenCopy, Compared, Subject::CopyTo(Device), 6).sums(1, SIZE, 25);
     assert_eq!(both(OverwrittenCopy, &story(Changed::Everything)), [expected]);
     assert_eq!(both(OverwrittenCopy, &story(Changed::Part)), []);
     assert_eq!(both(OverwrittenCopy, &story(Changed::Nothing)), []);

@@ -64,7 +64,7 @@ fn a_report_does_not_change_what_a_later_report_says() {
     let first = advisor.report();
     assert_eq!(first.len(), 1, "it may be overwritten: nobody has compared it");
     assert_eq!(advisor.report(), first);
-    assert_eq!(advisor.findings.advice().count(), 0);
+    assert_eq!(advisor.findings.advice(), []);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn counting_begins_anew_with_the_objects_that_there_are() {
     let story = [vec![made(8)], copy(0x10, 1, 8, 5).to_vec()].concat();
     events(&story).iter().for_each(|event| advisor.take(event));
     advisor.findings.begin_anew();
-    assert_eq!(advisor.report(), []);
+    assert_eq!(advisor.report(), [], "what was about to be said is of before, too");
     events(&copy(0x10, 1, 8, 7)).iter().for_each(|event| advisor.take(event));
     let expected = advice(OverwrittenCopy, Possible, Subject::CopyTo(Device), 1).sums(1, 8, 7);
     assert_eq!(advisor.report(), [expected]);
