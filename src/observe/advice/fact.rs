@@ -33,8 +33,10 @@ pub enum Fact {
         /// What it cost.
         cost: Cost,
     },
-    /// The host's contents were compared.
+    /// What a side holds was compared.
     Compared {
+        /// The side.
+        side: Side,
         /// With what.
         since: Since,
         /// What has changed.

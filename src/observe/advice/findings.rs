@@ -1,7 +1,5 @@
 //! What was found, summed up by rule and by call site.
 
-use std::mem::take;
-
 use super::Who;
 use super::rates::{Cost, Rates, Times};
 use super::rule::{Certainty, Rule, Subject};
@@ -56,7 +54,7 @@ pub struct Findings {
     order: Vec<u32>,
     rates: Rates,
     turned_away: TurnedAway,
-    /// How often counting was begun anew: what an object remembers of before does not hold any more.
+    /// How often counting was begun anew.
     epoch: u32,
     dropped: u64,
 }
@@ -91,14 +89,13 @@ impl Key {
 /// Which findings an object is counted in already.
 #[derive(Debug, Default)]
 pub struct Seen {
-    epoch: u32,
     places: Vec<u32>,
 }
 
 impl Seen {
     /// A copy, if there is memory for it.
     pub fn copy(&self) -> Option<Seen> {
-        Some(Seen { epoch: self.epoch, places: copy_of(&self.places)? })
+        Some(Seen { places: copy_of(&self.places)? })
     }
 }
 
@@ -136,7 +133,7 @@ impl Findings {
         })
     }
 
-    /// Forgets what was found.
+    /// Forgets what was found, and with each object's next event what was about to be found in it.
     pub fn begin_anew(&mut self) {
         let epoch = self.epoch.wrapping_add(1);
         *self = Findings { epoch, ..Findings::new() };
@@ -196,6 +193,11 @@ impl Findings {
         origin == Origin::Fresh && self.turned_away.serve(kind, bytes)
     }
 
+    /// How often counting was begun anew.
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
     pub(super) fn drop_one(&mut self) {
         self.dropped = self.dropped.saturating_add(1);
     }
@@ -239,10 +241,6 @@ impl Scribe<'_> {
     }
 
     fn keep(&mut self, key: Key, cost: Cost) -> Option<()> {
-        if self.seen.epoch != self.findings.epoch {
-            take(&mut self.seen.places);
-            self.seen.epoch = self.findings.epoch;
-        }
         // Reserved before anything is changed.
         self.seen.places.try_reserve(1).ok()?;
         let place = self.findings.place(key, self.object)?;

@@ -29,8 +29,7 @@ pub enum Rule {
 pub enum Certainty {
     /// It follows from what the library did and was asked.
     Certain,
-    /// The host's contents were compared: by a hash to find that nothing has changed, at samples to find that everything
-    /// has.
+    /// The contents were compared: by a hash to find that nothing has changed, at samples to find that everything has.
     Compared,
     /// Only the caller can know.
     Possible,
@@ -83,7 +82,7 @@ impl Rule {
         match self {
             Rule::UnreadCopy => "What a copy brought was made void before anybody asked for it.",
             Rule::UnchangedCopy => {
-                "Data was copied to the device although it had not changed since both sides were the same."
+                "Data was copied to the other side although it had not changed since both were the same."
             }
             Rule::PingPong => "One object was copied to and fro, four times or more in a row.",
             Rule::OverwrittenFill => "Memory was filled with zeros that were then overwritten.",
@@ -100,34 +99,45 @@ impl Rule {
     pub const fn what_to_do(self, subject: Subject) -> &'static str {
         match (self, subject) {
             (Rule::UnreadCopy, Subject::CopyTo(Side::Device)) => {
-                "Leave out this async_gpu_push, or push only once the data will not be written again before the device reads it."
+                "Leave out this async_gpu_push, or push only once the data will not be written again \
+                 before the device reads it."
             }
             (Rule::UnreadCopy, Subject::EvictionTo(_)) => {
-                "Destroy the object, or call overwrite_* on it, before memory runs out: its data was saved for nobody."
+                "Destroy the object, or call overwrite_* on it, before memory runs out: its data was \
+                 saved for nobody."
             }
             (Rule::UnreadCopy, _) => "Leave out this async_cpu_pull, or pull only what cpu_data is then called for.",
+            (Rule::UnchangedCopy, Subject::CopyTo(Side::Host)) => {
+                "Call gpu_data instead of mutable_gpu_data where the data is only read."
+            }
             (Rule::UnchangedCopy, _) => "Call cpu_data instead of mutable_cpu_data where the data is only read.",
             (Rule::PingPong, _) => {
-                "Do the work between these copies on one side: give the step that asks for cpu_data a GPU implementation, or keep all of them on the CPU."
+                "Do the work between these copies on one side: give the step that asks for cpu_data a \
+                 GPU implementation, or keep all of them on the CPU."
             }
             (Rule::OverwrittenFill, Subject::Memory(Side::Device))
             | (Rule::OverwrittenCopy, Subject::CopyTo(Side::Device)) => {
-                "Call syncedmem_overwrite_gpu_data instead of mutable_gpu_data where all of the data is written before any of it is read."
+                "Call syncedmem_overwrite_gpu_data instead of mutable_gpu_data where all of the data \
+                 is written before any of it is read."
             }
             (Rule::OverwrittenFill | Rule::OverwrittenCopy, _) => {
-                "Call syncedmem_overwrite_cpu_data instead of mutable_cpu_data where all of the data is written before any of it is read."
+                "Call syncedmem_overwrite_cpu_data instead of mutable_cpu_data where all of the data \
+                 is written before any of it is read."
             }
             (Rule::PageableCopy, _) => {
-                "Have this memory page-locked: Caffe::set_mode(GPU) before its first use on the host, SYNCEDMEM_PIN=always, or syncedmem_pin for memory that is there already."
+                "Have this memory page-locked: Caffe::set_mode(GPU) before its first use on the host, \
+                 SYNCEDMEM_PIN=always, or syncedmem_pin for memory that is there already."
             }
             (Rule::UnusedSide, Subject::Memory(Side::Device)) => {
                 "Call syncedmem_release_gpu once the device is done with it: the host has the newest data."
             }
             (Rule::UnusedSide, _) => {
-                "Call syncedmem_release_cpu once the data is on the device: the host's copy of it is not used again."
+                "Call syncedmem_release_cpu once the data is on the device: the host's copy of it is \
+                 not used again."
             }
             (Rule::TurnedAway, Subject::Kind(Kind::Pageable)) => {
-                "Raise the budget of idle pageable memory: SYNCEDMEM_PAGEABLE_POOL, or syncedmem_set_pool_budget."
+                "Raise the budget of idle pageable memory: SYNCEDMEM_PAGEABLE_POOL, or \
+                 syncedmem_set_pool_budget."
             }
             (Rule::TurnedAway, Subject::Kind(Kind::Pinned)) => {
                 "Raise the budget of idle pinned memory: SYNCEDMEM_PINNED_POOL, or syncedmem_set_pool_budget."
@@ -142,24 +152,30 @@ impl Rule {
     pub const fn not_known(self, certainty: Certainty) -> &'static str {
         match (self, certainty) {
             (Rule::UnreadCopy, _) => "Use through an address that was asked for before the copy is not seen.",
-            (Rule::UnchangedCopy, _) => "Contents are compared by a hash, and of the host alone.",
+            (Rule::UnchangedCopy, _) => {
+                "Contents are compared by a hash: that it is the same by chance is next to impossible."
+            }
             (Rule::PingPong, _) => {
                 "Whether the work between the copies can be done on one side is the caller's to know."
             }
             (Rule::OverwrittenFill | Rule::OverwrittenCopy, Certainty::Compared) => {
-                "Everything has changed at the places that were looked at; whether it was read before it was written is not seen."
+                "Everything has changed at the places that were looked at; whether it was read before \
+                 it was written is not seen."
             }
             (Rule::OverwrittenFill, _) => {
                 "Whether the zeros were read through the address that was handed out is not seen."
             }
             (Rule::OverwrittenCopy, _) => {
-                "Whether all of it was written, and none of it read, is not seen; SYNCEDMEM_COMPARE=on looks at the host's contents."
+                "Whether all of it was written, and none of it read, is not seen; \
+                 SYNCEDMEM_COMPARE=on looks at the contents."
             }
             (Rule::PageableCopy, _) => {
-                "The time that pinning itself takes is not taken off; what would be saved is unknown where this run has made no pinned copy of 64 KiB or more."
+                "The time that pinning itself takes is not taken off; what would be saved is unknown \
+                 where this run has made no pinned copy of 64 KiB or more."
             }
             (Rule::UnusedSide, _) => {
-                "Use through an address that was asked for before is not seen; where not every access is counted, nor are readings of a side while it is up to date."
+                "Use through an address that was asked for before is not seen; where not every access \
+                 is counted, nor are readings of a side while it is up to date."
             }
             (Rule::TurnedAway, _) => "Whether the block would have been kept for so long is not known.",
         }

@@ -1,5 +1,5 @@
-//! `overwritten-copy`: a copy for a writing access whose caller may have overwritten everything. Of the host's data the
-//! comparison can tell, if there is one; of the device's nobody can.
+//! `overwritten-copy`: a copy for a writing access whose caller may have overwritten everything. Where contents are compared,
+//! that is seen when the data is next copied to the other side.
 
 use crate::head::{Access, Side};
 use crate::observe::advice::fact::{Aim, Copy, Fact};
@@ -8,43 +8,43 @@ use crate::observe::advice::rates::Cost;
 use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::{Changed, Since, Site};
 
-/// A copy to the host that may still be compared.
+/// The last copy, while it may still be compared.
 #[derive(Clone, Debug, Default)]
-pub struct OverwrittenCopy(Option<(Site, Cost)>);
+pub struct OverwrittenCopy(Option<ForWriting>);
+
+#[derive(Clone, Copy, Debug)]
+struct ForWriting {
+    to: Side,
+    site: Site,
+    cost: Cost,
+}
 
 impl OverwrittenCopy {
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
-        match *fact {
-            Fact::Compared { since: Since::Copy, changed } => {
-                if let Some(copy) = self.0.take().filter(|_| changed == Changed::Everything) {
-                    find(scribe, Certainty::Compared, Side::Host, copy);
-                }
+        let Some(last) = self.0 else {
+            self.begin(fact);
+            return;
+        };
+        let certainty = match *fact {
+            Fact::Compared { side, since: Since::Copy, changed } if side == last.to => {
+                Some(Certainty::Compared).filter(|_| changed == Changed::Everything)
             }
-            Fact::Copied(copy) => {
-                self.give_up(scribe);
-                match copy {
-                    Copy { to: Side::Host, aim: Aim::Access(Access::Write), site, cost, .. } => {
-                        self.0 = Some((site, cost));
-                    }
-                    Copy { to, aim: Aim::Access(Access::Write), site, cost, .. } => {
-                        find(scribe, Certainty::Possible, to, (site, cost));
-                    }
-                    _ => {}
-                }
-            }
-            Fact::Void { side: Side::Host, .. } | Fact::End => self.give_up(scribe),
-            _ => {}
+            // It will not be compared any more.
+            Fact::Void { side, .. } if side == last.to => Some(Certainty::Possible),
+            Fact::Copied(_) | Fact::End => Some(Certainty::Possible),
+            _ => return,
+        };
+        if let Some(certainty) = certainty {
+            let subject = Subject::CopyTo(last.to);
+            scribe.find(Rule::OverwrittenCopy, certainty, subject, last.site, last.cost);
         }
+        self.0 = None;
+        self.begin(fact);
     }
 
-    /// It will not be compared any more.
-    fn give_up(&mut self, scribe: &mut Scribe<'_>) {
-        if let Some(copy) = self.0.take() {
-            find(scribe, Certainty::Possible, Side::Host, copy);
+    fn begin(&mut self, fact: &Fact) {
+        if let Fact::Copied(Copy { to, aim: Aim::Access(Access::Write), site, cost, .. }) = *fact {
+            self.0 = Some(ForWriting { to, site, cost });
         }
     }
-}
-
-fn find(scribe: &mut Scribe<'_>, certainty: Certainty, to: Side, (site, cost): (Site, Cost)) {
-    scribe.find(Rule::OverwrittenCopy, certainty, Subject::CopyTo(to), site, cost);
 }

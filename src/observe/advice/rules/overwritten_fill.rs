@@ -34,7 +34,7 @@ impl OverwrittenFill {
                 fill.alone = false;
                 return;
             }
-            Fact::Compared { since: Since::Fill, changed } if fill.side == Side::Host => {
+            Fact::Compared { side, since: Since::Fill, changed } if side == fill.side => {
                 Some(Certainty::Compared).filter(|_| changed == Changed::Everything)
             }
             Fact::Void { side, why } if side == fill.side => {

@@ -1,5 +1,5 @@
-//! `unchanged-copy`: the host's data went to the device although it was what the device had: somebody asked to write it, and
-//! only read it.
+//! `unchanged-copy`: a copy brought what was there already: somebody asked to write the data, and only read it. Of the host's
+//! data that is known before it is copied, of the device's when it has come.
 
 use crate::head::{Access, Side};
 use crate::observe::advice::fact::{Aim, Fact, Why};
@@ -7,34 +7,36 @@ use crate::observe::advice::findings::Scribe;
 use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::{Changed, Since, Site};
 
-/// What became of the host's data since both sides were the same.
+/// What became of the data since both sides were the same.
 #[derive(Clone, Debug, Default)]
 pub struct Unchanged {
-    /// The first who asked to write it. `None`: the sides were not the same, or the device's block is not there any more.
+    /// The first who asked to write it. `None`: the sides were not the same, or the block of one is not there any more.
     writer: Option<Site>,
-    /// Whether it was compared, and nothing had changed.
-    nothing: bool,
+    /// The side that was compared, if nothing had changed.
+    nothing_at: Option<Side>,
 }
 
 impl Unchanged {
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         match *fact {
             Fact::Copied(copy) => {
-                if let (Side::Device, true, Some(at)) = (copy.to, self.nothing, self.writer) {
+                if let Some(at) = self.writer.filter(|_| self.nothing_at == Some(copy.to.other())) {
                     scribe.find(Rule::UnchangedCopy, Certainty::Compared, Subject::CopyTo(copy.to), at, copy.cost);
                 }
                 // Of a copy that makes room for something else, one side is given back.
                 let is_same = copy.aim != Aim::Eviction;
-                *self = Unchanged { writer: is_same.then_some(Site::UNKNOWN), nothing: false };
+                *self = Unchanged { writer: is_same.then_some(Site::UNKNOWN), nothing_at: None };
             }
-            Fact::Written { side: Side::Host, access: Access::Write, site } => {
-                self.writer = self.writer.map(|writer| if writer == Site::UNKNOWN { site } else { writer });
+            Fact::Written { access: Access::Write, site, .. } if self.writer == Some(Site::UNKNOWN) => {
+                self.writer = Some(site);
             }
             // Of an access that failed.
-            Fact::Asked { .. } => self.nothing = false,
-            Fact::Compared { since, changed } => self.nothing = since == Since::Copy && changed == Changed::Nothing,
-            Fact::Void { why: Why::Written, .. } | Fact::Void { side: Side::Host, why: Why::GivenBack } => {}
-            Fact::Void { .. } | Fact::Freed { side: Side::Device } => *self = Unchanged::default(),
+            Fact::Asked { .. } => self.nothing_at = None,
+            Fact::Compared { side, since, changed } => {
+                self.nothing_at = Some(side).filter(|_| since == Since::Copy && changed == Changed::Nothing);
+            }
+            Fact::Void { why: Why::Written, .. } => {}
+            Fact::Void { .. } | Fact::Freed { .. } => *self = Unchanged::default(),
             _ => {}
         }
     }

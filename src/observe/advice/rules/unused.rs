@@ -58,6 +58,7 @@ impl Unused {
             }
             Fact::Lent { side } => (self.half(side).bytes, self.half(side).used) = (0, true),
             Fact::Void { why: Why::Resized, .. } => *self = Unused::default(),
+            Fact::Void { why: Why::Ended, .. } => {}
             Fact::Void { side, why } => {
                 self.half(side).stale = true;
                 if why == Why::GivenBack {

@@ -1,0 +1,60 @@
+//! What is expected of the advice, compared whole.
+
+use syncedmem::observe::advice::{Advice, Certainty, Rule, Subject};
+use syncedmem::observe::event::Site;
+
+use super::story::{Advisor, MAKER, Told, events};
+
+/// A piece of advice about the one object, which `MAKER` made.
+pub fn advice(rule: Rule, certainty: Certainty, subject: Subject, at: u32) -> Advice {
+    Advice {
+        rule,
+        certainty,
+        subject,
+        made: MAKER,
+        at: Site(at),
+        object: Some(0x10),
+        objects: 1,
+        count: 1,
+        bytes: 0,
+        saved_nanoseconds: None,
+    }
+}
+
+pub trait Sums {
+    fn sums(self, count: u64, bytes: u64, saved: impl Into<Option<u64>>) -> Self;
+    fn objects(self, objects: u64) -> Self;
+}
+
+impl Sums for Advice {
+    fn sums(self, count: u64, bytes: u64, saved: impl Into<Option<u64>>) -> Advice {
+        Advice { count, bytes, saved_nanoseconds: saved.into(), ..self }
+    }
+
+    fn objects(self, objects: u64) -> Advice {
+        Advice { objects, object: None, ..self }
+    }
+}
+
+fn told_by(story: &[Told], every_access: bool) -> Vec<Advice> {
+    let mut advisor = Advisor::new(every_access);
+    events(story).iter().for_each(|event| advisor.take(event));
+    advisor.report()
+}
+
+/// The advice of one rule, where every access is told.
+pub fn with_every_access(rule: Rule, story: &[Told]) -> Vec<Advice> {
+    told_by(story, true).into_iter().filter(|advice| advice.rule == rule).collect()
+}
+
+/// The advice of one rule, where only those accesses are told that need something.
+pub fn without(rule: Rule, story: &[Told]) -> Vec<Advice> {
+    told_by(story, false).into_iter().filter(|advice| advice.rule == rule).collect()
+}
+
+/// The same in both.
+pub fn both(rule: Rule, story: &[Told]) -> Vec<Advice> {
+    let found = with_every_access(rule, story);
+    assert_eq!(found, without(rule, story));
+    found
+}
