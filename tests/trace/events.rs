@@ -1,0 +1,102 @@
+//! Events of every kind.
+
+use syncedmem::head::{Access, Side};
+use syncedmem::kind::Kind;
+use syncedmem::observe::event::*;
+
+const SIDES: [Side; 2] = [Side::Host, Side::Device];
+const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];
+const PATHS: [Path; 3] = [Path::Pinned, Path::Staged, Path::Pageable];
+const CAUSES: [Cause; 4] = [
+    Cause::Access(Access::Read),
+    Cause::Access(Access::Write),
+    Cause::Access(Access::Overwrite),
+    Cause::Eviction,
+];
+const NUMBERS: [u64; 3] = [0, 1 << 30, u64::MAX];
+
+/// Everything that can happen, with every value of each field that has few, and the extremes of the others.
+pub fn everything() -> Vec<What> {
+    let mut all = vec![What::Ended, What::Synchronised];
+    for bytes in NUMBERS {
+        for noticed in [Noticed::Construction, Noticed::FirstAccess] {
+            all.push(What::Made { bytes, noticed });
+        }
+        all.extend([What::Resized { bytes }, What::Registered { bytes }]);
+        for kind in Kind::ALL {
+            for origin in [Origin::Fresh, Origin::Pool] {
+                all.push(What::Allocated { kind, bytes, block: bytes, origin });
+            }
+            all.extend([What::Freed { kind, bytes, block: bytes }, What::TurnedAway { kind, bytes }]);
+        }
+        for side in SIDES {
+            all.extend([What::Filled { side, bytes }, What::Failed { side, bytes }]);
+            all.extend([true, false].map(|newest| What::Evicted { side, bytes, newest }));
+            for path in PATHS {
+                all.extend(CAUSES.map(|cause| What::Copied { to: side, bytes, path, cause }));
+                all.push(What::Started { to: side, bytes, path, copy: bytes });
+            }
+            all.push(What::Completed { to: side, copy: bytes });
+        }
+    }
+    for side in SIDES {
+        all.extend([What::Lent { side }, What::Released { side }]);
+        for access in ACCESSES {
+            all.extend([true, false].map(|ready| What::Accessed { side, access, ready }));
+        }
+        for since in [Since::Fill, Since::Copy] {
+            let changes = [Changed::Nothing, Changed::Part, Changed::Everything];
+            all.extend(changes.map(|changed| What::Compared { side, since, changed }));
+        }
+    }
+    all
+}
+
+/// An event of each of them, at extremes of what events have in common.
+pub fn all_events() -> Vec<Event> {
+    let mut events = Vec::new();
+    for what in everything() {
+        for (object, site, thread) in [(0, 0, 1), (u64::MAX, u32::MAX, u32::MAX)] {
+            for (start, duration) in [(0, 0), (1_234_567, 1), (u64::MAX - 999_999_999, 999_999_999)] {
+                events.push(Event { start, duration, thread, object, site: Site(site), what });
+            }
+        }
+    }
+    events
+}
+
+/// A plausible run: on each thread, objects that are allocated, filled, copied both ways, in flight too, and freed, with
+/// an eviction inside an allocation.
+pub fn a_run(threads: u32, rounds: u64) -> Vec<Event> {
+    let mut events = Vec::new();
+    for round in 0..rounds {
+        for thread in 0..threads {
+            let mut clock = 1_000_000 + round * 100_000 + u64::from(thread) * 37;
+            let object = 0x5000_0000 + u64::from(thread) * 0x1000;
+            let copy = 1 + round * u64::from(threads) + u64::from(thread);
+            let (bytes, block) = (4096 << (round % 8), object << 12);
+            let mut add = |duration, after, what| {
+                events.push(Event { start: clock, duration, thread: 100 + thread, object, site: Site(1), what });
+                clock += after;
+            };
+            let (host, device) = (Side::Host, Side::Device);
+            let read = Cause::Access(Access::Read);
+            add(0, 10, What::Made { bytes, noticed: Noticed::Construction });
+            add(0, 10, What::Accessed { side: host, access: Access::Write, ready: false });
+            add(900, 1000, What::Allocated { kind: Kind::Pinned, bytes, block, origin: Origin::Fresh });
+            add(500, 500, What::Filled { side: host, bytes });
+            // The allocation began first, and what is in it ends before it.
+            add(300, 0, What::Evicted { side: device, bytes, newest: true });
+            add(200, 400, What::Copied { to: host, bytes, path: Path::Pageable, cause: Cause::Eviction });
+            add(0, 10, What::Allocated { kind: Kind::Device, bytes, block: block + 1, origin: Origin::Pool });
+            add(800, 900, What::Copied { to: device, bytes, path: Path::Staged, cause: read });
+            add(0, 10, What::Started { to: host, bytes, path: Path::Pinned, copy });
+            add(70, 100, What::Completed { to: host, copy });
+            add(0, 10, What::Freed { kind: Kind::Device, bytes, block: block + 1 });
+            add(0, 10, What::Freed { kind: Kind::Pinned, bytes, block });
+            add(0, 10, What::Ended);
+        }
+    }
+    events.sort_by_key(|event| event.end());
+    events
+}
