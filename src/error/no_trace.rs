@@ -29,7 +29,7 @@ impl fmt::Display for Trouble {
             Trouble::NotAFile => "it is not a regular file",
             Trouble::Locked => "another program has it locked",
             Trouble::Busy => "another thread is starting or stopping a trace",
-            Trouble::Limit => "the process may make no longer file (ulimit -f)",
+            Trouble::Limit | Trouble::System(libc::EFBIG) => "the process may make no longer file (ulimit -f)",
             Trouble::Closed => "the program closed its descriptor",
             Trouble::System(libc::ENOENT) => "there is no such folder",
             Trouble::System(libc::EACCES | libc::EPERM) => "permission denied",

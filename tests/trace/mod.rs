@@ -1,5 +1,11 @@
 //! What tests of the trace share: its reader, events of every kind, and the rules of the format.
 #![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::undocumented_unsafe_blocks,
+    reason = "a test answers for what it passes"
+)]
 
 pub mod events;
 #[path = "../../src/bin/syncedmem/trace/mod.rs"]
@@ -32,8 +38,7 @@ impl Folder {
     /// The names of what is in it.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
