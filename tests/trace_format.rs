@@ -1,8 +1,8 @@
 //! What is traced can be read back to the last nanosecond, and satisfies the rules of the format.
 #![expect(
     clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
-    clippy::expect_used,
     reason = "a test answers for what it passes"
 )]
 

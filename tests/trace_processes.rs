@@ -3,7 +3,6 @@
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
-    clippy::expect_used,
     reason = "a test answers for what it passes"
 )]
 

@@ -1,5 +1,5 @@
 //! The reader of traces takes what is ours, passes over what is not, and says in which line a file is no trace.
-#![expect(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, reason = "a test answers for what it passes")]
+#![expect(clippy::unwrap_used, reason = "a test answers for what it passes")]
 
 mod trace;
 

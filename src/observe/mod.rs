@@ -8,6 +8,7 @@ pub mod contents;
 pub mod event;
 pub mod ledger;
 pub mod live;
+pub mod nvtx;
 pub mod site;
 pub mod summary;
 pub mod switch;

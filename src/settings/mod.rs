@@ -121,6 +121,8 @@ pub fn register_from() -> usize {
 pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses"]);
 /// Whether host contents are compared, to learn which copies and fills changed nothing: off, on.
 pub static COMPARE: Choice = Choice::new(c"SYNCEDMEM_COMPARE", &["off", "on"]);
+/// Ranges for a profiler: auto (where one is attached), off.
+pub static NVTX: Choice = Choice::new(c"SYNCEDMEM_NVTX", &["auto", "off"]);
 
 /// How long a block may lie idle.
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
