@@ -23,6 +23,7 @@
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "syncedmem.h"
@@ -243,6 +244,19 @@ class SyncedMemory {
     return how;
   }
 
+  /// Gives the object a name in reports and traces, where something is accounted for or traced. Throws
+  /// std::invalid_argument (empty, too long, not UTF-8).
+  void set_name(const std::string& name) { check(syncedmem_set_name(handle_, name.c_str())); }
+
+  /// The object's name; empty if it has none.
+  std::string name() const {
+    std::string text(SYNCEDMEM_NAME_BYTES + 1, '\0');
+    std::size_t length = 0;
+    check(syncedmem_get_name(handle_, &text[0], text.size(), &length));
+    text.resize(length);
+    return text;
+  }
+
   /// Ends an access: one address that was handed out is not used any more. Does nothing where set_evictable was not
   /// called. Throws error (INVALID_STATE: none is open).
   void end_access() const { check(syncedmem_end_access(handle_)); }
@@ -269,6 +283,28 @@ class SyncedMemory {
 };
 
 inline void swap(SyncedMemory& a, SyncedMemory& b) noexcept { a.swap(b); }
+
+/// What was accounted for so far.
+inline syncedmem_stats_t stats() {
+  syncedmem_stats_t stats = syncedmem_stats_t();
+  stats.size = sizeof stats;
+  check(syncedmem_stats(&stats));
+  return stats;
+}
+
+/// The report of this process: its memory, who holds it, what was copied, and what could be spared. Throws out_of_memory.
+inline std::string report() {
+  std::string text;
+  std::size_t length = 0;
+  check(syncedmem_report(nullptr, 0, &length));
+  // It may have grown since it was asked for its length.
+  do {
+    text.resize(length + 1);
+    check(syncedmem_report(&text[0], text.size(), &length));
+  } while (length >= text.size());
+  text.resize(length);
+  return text;
+}
 
 }  // namespace syncedmem
 

@@ -103,15 +103,6 @@ impl Account {
         }
     };
 
-    /// Nothing but what is live.
-    pub fn live_alone(&self) -> Account {
-        let mut account = Account::NEW;
-        for (new, old) in account.memory.iter_mut().zip(&self.memory) {
-            new.live = old.live;
-        }
-        account
-    }
-
     /// Makes what is live now the most that there was.
     pub fn reset_peaks(&mut self, now: u64) {
         for memory in &mut self.memory {

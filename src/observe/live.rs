@@ -77,7 +77,7 @@ impl Span {
 pub fn tell(subject: Subject, what: impl FnOnce() -> What) {
     if !switch::off() && switch::on() {
         let what = what();
-        tell_at(now(), 0, subject, what);
+        tell_at(moment(), 0, subject, what);
     }
 }
 
@@ -94,7 +94,7 @@ fn tell_freed(object: usize, side: Side) {
     let block = LEDGER.with(|ledger| ledger.object(object as u64).and_then(|object| object.block(side)));
     if let Some(block) = block {
         let what = What::Freed { kind: block.kind, bytes: block.bytes, block: block.address };
-        tell_at(now(), 0, Subject { object, bytes: 0 }, what);
+        tell_at(moment(), 0, Subject { object, bytes: 0 }, what);
     }
 }
 
@@ -102,7 +102,7 @@ fn tell_freed(object: usize, side: Side) {
 #[cold]
 pub fn made(subject: Subject) {
     if switch::on() {
-        tell_at(now(), 0, subject, What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
+        tell_at(moment(), 0, subject, What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
     }
 }
 
@@ -110,7 +110,7 @@ pub fn made(subject: Subject) {
 #[inline]
 pub fn ended(object: usize) {
     if !switch::off() && switch::on() && LEDGER.with(|ledger| ledger.knows(object as u64)) {
-        tell_at(now(), 0, Subject { object, bytes: 0 }, What::Ended);
+        tell_at(moment(), 0, Subject { object, bytes: 0 }, What::Ended);
     }
 }
 
@@ -123,16 +123,44 @@ fn tell_from(span: Span, subject: Subject, what: What) {
 #[cold]
 fn tell_at(start: u64, duration: u64, subject: Subject, what: What) {
     let object = subject.object as u64;
-    let thread = if switch::has(TRACE) { this_thread() } else { 0 };
-    let is_made = matches!(what, What::Made { .. });
-    let is_new = object != 0 && !is_made && !LEDGER.with(|ledger| ledger.knows(object));
-    let site = if is_new || wants_site(what) { here() } else { Site::UNKNOWN };
+    let is_traced = switch::has(TRACE);
+    let thread = if is_traced { this_thread() } else { 0 };
+    let site = if wants_site(what) { here() } else { Site::UNKNOWN };
     let event = Event { start, duration, thread, object, site, what };
-    if is_new {
-        let made = What::Made { bytes: subject.bytes as u64, noticed: Noticed::FirstAccess };
-        take(&Event { duration: 0, what: made, ..event });
+    let is_about_known = object == 0 || matches!(what, What::Made { .. });
+    let taken = LEDGER.with(|ledger| {
+        let known = is_about_known || ledger.knows(object);
+        known.then(|| take(ledger, &event))
+    });
+    let live = taken.unwrap_or_else(|| {
+        notice(Event { duration: 0, ..event }, subject.bytes);
+        LEDGER.with(|ledger| take(ledger, &event))
+    });
+    if is_traced {
+        trace::record(&event, &live);
     }
-    take(&event);
+}
+
+/// Tells of an object that is not known yet, whose first event that is.
+#[cold]
+fn notice(first: Event, bytes: usize) {
+    let site = if first.site == Site::UNKNOWN { here() } else { first.site };
+    let what = What::Made { bytes: bytes as u64, noticed: Noticed::FirstAccess };
+    let made = Event { site, what, ..first };
+    let live = LEDGER.with(|ledger| take(ledger, &made));
+    if switch::has(TRACE) {
+        trace::record(&made, &live);
+    }
+}
+
+fn take(ledger: &mut Ledger, event: &Event) -> Live {
+    ledger.take(event);
+    Live { bytes: Kind::ALL.map(|kind| ledger.account().memory(kind).live) }
+}
+
+/// The time for what takes none: asked for where it is told.
+fn moment() -> u64 {
+    if switch::has(TRACE) { now() } else { 0 }
 }
 
 /// What is worth to be asked who it is for: to look costs a microsecond.
@@ -156,16 +184,6 @@ fn here() -> Site {
 fn trace_site(site: Site) {
     let text = site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())));
     trace::site(site, text.as_ref());
-}
-
-fn take(event: &Event) {
-    let bytes = LEDGER.with(|ledger| {
-        ledger.take(event);
-        Kind::ALL.map(|kind| ledger.account().memory(kind).live)
-    });
-    if switch::has(TRACE) {
-        trace::record(event, &Live { bytes });
-    }
 }
 
 /// Opens the trace, for what is told from now on.
@@ -198,8 +216,9 @@ pub fn end_trace() {
 pub fn name(subject: Subject, name: &str) {
     let object = subject.object as u64;
     if !LEDGER.with(|ledger| ledger.knows(object)) {
-        let what = What::Made { bytes: subject.bytes as u64, noticed: Noticed::FirstAccess };
-        take(&Event { start: now(), duration: 0, thread: this_thread(), object, site: here(), what });
+        let nothing = What::Resized { bytes: subject.bytes as u64 };
+        let (start, thread) = (now(), this_thread());
+        notice(Event { start, duration: 0, thread, object, site: Site::UNKNOWN, what: nothing }, subject.bytes);
     }
     LEDGER.with(|ledger| ledger.name(object, name));
     if switch::has(TRACE) {
@@ -234,10 +253,10 @@ pub fn release() {
     contents::release();
 }
 
-/// In a forked child: what its parent did is the parent's to tell.
+/// In a forked child: what its parent did is the parent's to tell, and its objects are noticed when they are used.
 pub fn begin_anew() {
     trace::after_fork_in_child();
-    LEDGER.with(|ledger| ledger.begin_anew(now()));
+    LEDGER.with(Ledger::begin_anew);
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC.

@@ -18,7 +18,7 @@ use crate::spread::AddressMap;
 use crate::sync::Lock;
 
 /// So many frames tell a site from another.
-const FRAMES: usize = 6;
+const FRAMES: usize = 4;
 /// So many frames of the library's there are at most.
 const OWN_FRAMES: usize = 24;
 

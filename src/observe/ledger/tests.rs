@@ -117,6 +117,14 @@ fn peaks_can_be_begun_anew() {
     ledger.reset_peaks(9);
     assert_eq!(ledger.account().memory(Kind::Pageable).peak, 0);
     assert_eq!(share(&ledger, Holder::Site(Site(1))).at_peak[0], 0);
-    ledger.begin_anew(10);
-    assert_eq!(ledger.account().made, 0);
+}
+
+#[test]
+fn a_forked_child_begins_with_nothing() {
+    let mut ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100))]);
+    ledger.set_every_access(true);
+    ledger.begin_anew();
+    assert!(!ledger.knows(0x10));
+    assert_eq!((ledger.account().made, ledger.account().memory(Kind::Pageable).live), (0, 0));
+    assert!(ledger.has_every_access(), "what is watched stays");
 }
