@@ -106,6 +106,7 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
 }
 
 /// Does what walks the list by itself, such as to unwind the stack, unless it cannot be walked in this process any more.
+#[inline(always)]
 pub fn walk(walk: impl FnOnce()) {
     watch_forks();
     if may_walk() {
@@ -134,6 +135,7 @@ fn may_walk() -> bool {
 }
 
 /// Does `walk` while nobody forks.
+#[inline(always)]
 fn unforked(walk: impl FnOnce()) {
     // In other people's fork handlers it is this thread's own fork that keeps the others out.
     if is_forking() {

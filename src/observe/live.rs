@@ -99,7 +99,7 @@ fn tell_freed(object: usize, side: Side) {
 }
 
 /// Tells that an object was made.
-#[cold]
+#[inline]
 pub fn made(subject: Subject) {
     if switch::on() {
         tell_at(moment(), 0, subject, What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
@@ -173,6 +173,7 @@ fn wants_site(what: What) -> bool {
     }
 }
 
+#[inline(always)]
 fn here() -> Site {
     let (site, is_new) = site::here();
     if is_new && switch::has(TRACE) {
