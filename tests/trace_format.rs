@@ -108,6 +108,7 @@ fn names_places_and_threads_are_read_back_before_the_events_that_use_them() {
         let path = folder.path("t.json");
         let place = "caffe::Blob<float>::Reshape(std::vector<int> const&) \"quoted\\path\" (libcaffe.so.1)";
         writer::start(&c_path(&path)).unwrap();
+        writer::mode(true, false);
         writer::site(Site(7), place);
         writer::name(0x5000, "data äöü");
         let thread = unsafe { libc::gettid() } as u32;
@@ -127,7 +128,9 @@ fn names_places_and_threads_are_read_back_before_the_events_that_use_them() {
         assert_eq!(
             rest,
             [
+                // Places have no time: they come as soon as they are read.
                 Item::Site { process, site: Site(7), place: place.to_string() },
+                Item::Mode { process, accesses: true, compares: false },
                 Item::Name { process, object: 0x5000, name: "data äöü".to_string() },
                 Item::Event { process, event },
             ]

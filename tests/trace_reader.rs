@@ -54,6 +54,13 @@ fn named(process: u32, object: u64, name: &str) -> String {
     )
 }
 
+fn mode(process: u32, accesses: bool, compares: bool) -> String {
+    format!(
+        "{{\"ph\":\"i\",\"pid\":{process},\"tid\":1,\"ts\":1,\"s\":\"t\",\"name\":\"what is told\",\"cat\":\"syncedmem\",\
+         \"args\":{{\"what\":\"mode\",\"accesses\":{accesses},\"compares\":{compares}}}}},\n"
+    )
+}
+
 fn ended(process: u32, object: u64) -> String {
     format!(
         "{{\"ph\":\"i\",\"pid\":{process},\"tid\":1,\"ts\":2,\"s\":\"t\",\"name\":\"object destroyed\",\
@@ -144,9 +151,11 @@ fn damaged_lines_are_counted_and_the_first_is_told() {
 }
 
 #[test]
-fn a_forked_child_has_its_parents_places_and_names() {
+fn a_forked_child_begins_with_what_its_parent_knew() {
     let text = "[\n".to_string()
         + &process(1, "")
+        + &mode(1, false, true)
+        + &mode(1, true, false)
         + &site(1, 3, "main (program)")
         + &named(1, 0x10, "data")
         + &named(1, 0x20, "gone")
@@ -157,7 +166,10 @@ fn a_forked_child_has_its_parents_places_and_names() {
     let of_child: Vec<&Item> = items
         .iter()
         .filter(|item| match item {
-            Item::Process { process, .. } | Item::Site { process, .. } | Item::Name { process, .. } => *process == 2,
+            Item::Process { process, .. }
+            | Item::Mode { process, .. }
+            | Item::Site { process, .. }
+            | Item::Name { process, .. } => *process == 2,
             _ => false,
         })
         .collect();
@@ -166,6 +178,7 @@ fn a_forked_child_has_its_parents_places_and_names() {
         of_child,
         [
             &Item::Process { process: 2, name: "p2".to_string(), parent: Some(1) },
+            &Item::Mode { process: 2, accesses: true, compares: false },
             &place(3, "main (program)"),
             &Item::Name { process: 2, object: 0x10, name: "data".to_string() },
             &place(4, "child (program)"),

@@ -104,7 +104,7 @@ fn clear(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> bool
 fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
     // What is put down from now on is not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
-    let span = live::begin();
+    let span = live::begin(c"synchronise context", 0);
     // No other context: a collective operation in it may be waiting for what this thread is about to launch.
     // SAFETY: it asks for nothing.
     unsafe { driver.context_synchronize() }?;

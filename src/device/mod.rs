@@ -42,12 +42,12 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
     context::for_new_block(driver, |within| {
         let fills = contents == Contents::Zeros;
         let request = blocks::Request { side: Side::Device, bytes, holder, unsettled: fills };
-        let span = live::begin();
+        let span = live::begin(c"allocate device", bytes);
         let blocks::Block { address, device: ordinal, room, origin, .. } = blocks::allocate(driver, within, request)?;
         let (kind, block) = (Kind::Device, address.addr().get() as u64);
         span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
         if fills {
-            let span = live::begin();
+            let span = live::begin(c"fill device side", bytes);
             // SAFETY: the block is new and that large.
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
                 live::freed(holder, Side::Device);

@@ -95,7 +95,8 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
         return Ok(Block { address: NOTHING.address(), owned: false, pinned: false });
     }
     check_size(bytes, Side::Host)?;
-    let span = live::begin();
+    let title = if request.pinned { c"allocate pinned" } else { c"allocate pageable" };
+    let span = live::begin(title, bytes);
     stats::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
     if let (true, Some(limit)) = (request.pinned, settings::host_limit()) {
         // One of those that lie idle may serve.
@@ -132,7 +133,7 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
     let kind = if pinned { Kind::Pinned } else { Kind::Pageable };
     span.end(subject, || What::Allocated { kind, bytes: room as u64, block: address.addr().get() as u64, origin });
     if zeroed {
-        let span = live::begin();
+        let span = live::begin(c"fill host side", bytes);
         if !holds_zeros {
             // SAFETY: the caller guarantees it.
             unsafe { fill(address, bytes) };

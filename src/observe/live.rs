@@ -9,12 +9,14 @@ use std::ffi::CStr;
 use super::contents;
 use super::event::{Event, Noticed, Site, What};
 use super::ledger::Ledger;
+use super::nvtx::{self, Range};
 use super::site::{self, Place};
-use super::switch::{self, TRACE};
+use super::switch::{self, RANGES, TRACE};
 use super::trace::{self, Live, Trouble};
 use crate::head::Side;
 use crate::kind::Kind;
 use crate::sync::Lock;
+use crate::synced;
 use crate::text::Text;
 
 #[cfg(not(loom))]
@@ -41,17 +43,26 @@ pub struct Span {
     start: u64,
     /// When it ended; 0 if it did not yet.
     end: u64,
+    /// What a profiler shows of it.
+    range: Option<Range>,
 }
 
-/// Begins something that takes time.
+/// Begins something that takes time: so a profiler calls it, and so many bytes it is about.
 #[inline]
-pub fn begin() -> Span {
-    Span { start: if switch::off() { 0 } else { start() }, end: 0 }
+pub fn begin(title: &'static CStr, bytes: usize) -> Span {
+    if switch::off() { Span { start: 0, end: 0, range: None } } else { start(title, bytes) }
+}
+
+/// Begins to wait for a copy in flight.
+#[inline]
+pub fn begin_wait() -> Span {
+    begin(c"wait for copy", 0)
 }
 
 #[cold]
-fn start() -> u64 {
-    if switch::on() { now() } else { 0 }
+fn start(title: &'static CStr, bytes: usize) -> Span {
+    let range = switch::has(RANGES).then(|| nvtx::range(title, bytes as u64));
+    Span { start: if switch::on() { now() } else { 0 }, end: 0, range }
 }
 
 impl Span {
@@ -61,11 +72,13 @@ impl Span {
         if self.start != 0 {
             self.end = now();
         }
+        self.range = None;
     }
 
     /// It ended well, and was this.
     #[inline]
-    pub fn end(self, subject: Subject, what: impl FnOnce() -> What) {
+    pub fn end(mut self, subject: Subject, what: impl FnOnce() -> What) {
+        self.range = None;
         if self.start != 0 {
             tell_from(self, subject, what());
         }
@@ -188,8 +201,11 @@ fn trace_site(site: Site) {
 }
 
 /// Opens the trace, for what is told from now on.
-pub fn open_trace(file: &CStr) -> Result<(), Trouble> {
+pub fn open_trace(file: &CStr, observed: switch::What) -> Result<(), Trouble> {
     trace::start(file)?;
+    // A child has to say that it is another process. Where that cannot be had, its records bear its parent's number.
+    let _ = synced::watches_forks();
+    trace::mode(observed.has(switch::ACCESSES), observed.has(switch::COMPARE));
     site::all().for_each(trace_site);
     Ok(())
 }
@@ -197,7 +213,7 @@ pub fn open_trace(file: &CStr) -> Result<(), Trouble> {
 /// Begins to write a trace to that file.
 pub fn begin_trace(file: &CStr) -> Result<(), Trouble> {
     switch::settle();
-    open_trace(file)?;
+    open_trace(file, switch::all())?;
     switch::set(TRACE, true);
     Ok(())
 }

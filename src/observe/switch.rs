@@ -3,8 +3,8 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use super::live;
-use super::trace::Trouble;
+use super::trace::{self, Trouble};
+use super::{live, nvtx};
 use crate::settings;
 use crate::sync::nap;
 use crate::synced::fast_path;
@@ -27,6 +27,13 @@ pub const RANGES: What = What(16);
 /// Calls of the C++ entry points are counted.
 pub const CALLS: What = What(32);
 
+impl What {
+    /// Whether that is among it.
+    pub fn has(self, what: What) -> bool {
+        self.0 & what.0 != 0
+    }
+}
+
 /// It is not known yet: nobody has needed to know.
 const UNREAD: u8 = 128;
 /// A thread is finding out.
@@ -44,6 +51,11 @@ pub fn off() -> bool {
 #[inline]
 pub fn has(what: What) -> bool {
     STATE.load(Relaxed) & what.0 != 0
+}
+
+/// All that is observed.
+pub fn all() -> What {
+    What(STATE.load(Relaxed))
 }
 
 /// Whether events are told.
@@ -75,10 +87,12 @@ fn find_out() {
     add(ACCESSES, level > 1);
     add(COMPARE, settings::COMPARE.get() == 1);
     add(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some());
+    add(RANGES, nvtx::attach());
     live::watch_accesses(state & ACCESSES.0 != 0);
     // The trace is written to by what is told, so it is there before anything is.
-    let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
-        .is_some_and(|file| live::open_trace(file).inspect_err(|trouble| complain(file, *trouble)).is_ok());
+    let is_traced = settings::environment(c"SYNCEDMEM_TRACE").is_some_and(|file| {
+        live::open_trace(file, What(state)).inspect_err(|trouble| complain(file, *trouble)).is_ok()
+    });
     STATE.store(if is_traced { state | TRACE.0 } else { state }, Relaxed);
 }
 
@@ -97,6 +111,9 @@ pub fn set(what: What, wanted: bool) {
         STATE.fetch_and(!what.0, Relaxed);
     }
     live::watch_accesses(has(ACCESSES));
+    if has(TRACE) && (what == ACCESSES || what == COMPARE) {
+        trace::mode(has(ACCESSES), has(COMPARE));
+    }
     // Whatever is served at once is found out anew.
     fast_path::close();
 }

@@ -294,7 +294,11 @@ impl SyncedMemory {
             // SAFETY: it is about to be copied.
             unsafe { contents::before_copy_to_device(subject, host) };
         }
-        let mut span = live::begin();
+        let title = match to {
+            Side::Host => c"copy to host",
+            Side::Device => c"copy to device",
+        };
+        let mut span = live::begin(title, subject.bytes);
         // SAFETY: the caller guarantees it.
         let path = unsafe { device::copy(driver, self.ends(outcome, device, host, to), subject.bytes) }?;
         span.stop();

@@ -99,7 +99,7 @@ impl SyncedMemory {
     /// Sees to it that nothing is in flight, without waiting for it.
     fn settle(&self, claim: &mut Claim<'_>, round: &Round<'_>) -> Option<()> {
         let Some(copy) = claim.in_flight else { return Some(()) };
-        let span = live::begin();
+        let span = live::begin_wait();
         match copy.is_done(round.driver) {
             Ok(true) => {
                 self.tell_completed(span, copy);

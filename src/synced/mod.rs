@@ -153,7 +153,7 @@ impl SyncedMemory {
         if identity != self.identity() || word.is_untouched() {
             copy.abandon();
         } else if let Some(driver) = cuda::driver_in_use() {
-            let span = live::begin();
+            let span = live::begin_wait();
             copy.finish_at_last(driver);
             self.tell_completed(span, copy);
         }
@@ -369,6 +369,11 @@ impl Owned {
             live::freed(holder, Side::Device);
         }
     }
+}
+
+/// Sees to it that a forked child knows that it is one, and says whether that could be had.
+pub fn watches_forks() -> bool {
+    watch_forks::<()>().is_ok()
 }
 
 fn watch_forks<T>() -> Result<(), NoClaim<T>> {

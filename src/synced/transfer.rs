@@ -103,7 +103,11 @@ impl SyncedMemory {
                 Side::Host => contents::forget(self.address()),
             }
         }
-        let span = live::begin();
+        let title = match to {
+            Side::Host => c"start copy to host",
+            Side::Device => c"start copy to device",
+        };
+        let span = live::begin(title, subject.bytes);
         // SAFETY: the caller guarantees it.
         match unsafe { transfer::start(driver, ends, subject.bytes, stream) }? {
             Started::InFlight(copy) => {
@@ -161,7 +165,7 @@ impl SyncedMemory {
             Err(why) => return Err(refused(why)),
         };
         let Some(copy) = claim.in_flight else { return Ok(true) };
-        let span = live::begin();
+        let span = live::begin_wait();
         match copy.is_done(cuda::driver()?) {
             Ok(false) => Ok(false),
             Ok(true) => {
@@ -186,7 +190,7 @@ impl SyncedMemory {
             }
             answer => answer?,
         };
-        let span = live::begin();
+        let span = live::begin_wait();
         match copy.finish(driver) {
             Ok(()) => {
                 self.tell_completed(span, copy);

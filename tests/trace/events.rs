@@ -7,8 +7,13 @@ use syncedmem::observe::event::*;
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
 const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];
 const PATHS: [Path; 3] = [Path::Pinned, Path::Staged, Path::Pageable];
-const CAUSES: [Cause; 4] =
-    [Cause::Access(Access::Read), Cause::Access(Access::Write), Cause::Access(Access::Overwrite), Cause::Eviction];
+const CAUSES: [Cause; 5] = [
+    Cause::Access(Access::Read),
+    Cause::Access(Access::Write),
+    Cause::Access(Access::Overwrite),
+    Cause::Eviction,
+    Cause::Stream,
+];
 const NUMBERS: [u64; 3] = [0, 1 << 30, u64::MAX];
 
 /// Everything that can happen, with every value of each field that has few, and the extremes of the others.

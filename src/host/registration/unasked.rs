@@ -136,7 +136,7 @@ extern "C" fn work(_: *mut c_void) -> *mut c_void {
 }
 
 fn do_job(driver: &Driver, job: Job) {
-    let span = live::begin();
+    let span = live::begin(c"page-lock", job.bytes);
     let registered = register_for(driver, job);
     if let Ok(Some(_)) = registered {
         span.end(NOTHING, || What::Registered { bytes: job.bytes as u64 });

@@ -126,6 +126,12 @@ pub fn site(block: &mut Block, process: u32, thread: u32, now: u64, site: Site, 
     write!(block, ",\"args\":{{\"what\":\"site\",\"site\":{},\"place\":\"{}\"}}", site.0, Quoted(place, TEXT))
 }
 
+/// What is told from now on: whether accesses that need nothing are, and what comparisons find.
+pub fn mode(block: &mut Block, process: u32, thread: u32, now: u64, accesses: bool, compares: bool) -> fmt::Result {
+    note(block, process, thread, now, "what is told")?;
+    write!(block, ",\"args\":{{\"what\":\"mode\",\"accesses\":{accesses},\"compares\":{compares}}}")
+}
+
 fn note(block: &mut Block, process: u32, thread: u32, now: u64, title: &str) -> fmt::Result {
     begin(block, "i", process, thread)?;
     head(block.text(",\"ts\":")?.time(now)?.text(",\"s\":\"t\"")?, title).map(drop)

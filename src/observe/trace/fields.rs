@@ -42,66 +42,48 @@ pub trait Fields {
 }
 
 /// Something that has a word.
-pub trait Word: Copy + PartialEq + 'static {
-    /// Each and its word.
-    const WORDS: &'static [(Self, &'static str)];
-
+pub trait Word: Sized {
     /// Its word.
-    fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(value, _)| *value == self).map_or("", |(_, word)| word)
-    }
-
+    fn word(self) -> &'static str;
     /// What has that word.
-    fn of(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(_, known)| *known == word).map(|(value, _)| *value)
-    }
+    fn of(word: &str) -> Option<Self>;
 }
 
-impl Word for Side {
-    const WORDS: &'static [(Self, &'static str)] = &[(Side::Host, "host"), (Side::Device, "device")];
+/// Gives each value its word: a value that has none does not compile.
+macro_rules! words {
+    ($type:ty: $([$($value:tt)+] $word:literal)+) => {
+        impl Word for $type {
+            fn word(self) -> &'static str {
+                match self {
+                    $($($value)+ => $word,)+
+                }
+            }
+
+            fn of(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some($($value)+),)+
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-impl Word for Kind {
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(Kind::Pageable, "pageable"), (Kind::Pinned, "pinned"), (Kind::Device, "device")];
-}
-
-impl Word for Access {
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(Access::Read, "read"), (Access::Write, "write"), (Access::Overwrite, "overwrite")];
-}
-
-impl Word for Path {
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(Path::Pinned, "pinned"), (Path::Staged, "staged"), (Path::Pageable, "pageable")];
-}
-
-impl Word for Origin {
-    const WORDS: &'static [(Self, &'static str)] = &[(Origin::Fresh, "fresh"), (Origin::Pool, "pool")];
-}
-
-impl Word for Noticed {
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(Noticed::Construction, "construction"), (Noticed::FirstAccess, "first access")];
-}
-
-impl Word for Cause {
-    const WORDS: &'static [(Self, &'static str)] = &[
-        (Cause::Access(Access::Read), "read"),
-        (Cause::Access(Access::Write), "write"),
-        (Cause::Access(Access::Overwrite), "overwrite"),
-        (Cause::Eviction, "eviction"),
-    ];
-}
-
-impl Word for Since {
-    const WORDS: &'static [(Self, &'static str)] = &[(Since::Fill, "fill"), (Since::Copy, "copy")];
-}
-
-impl Word for Changed {
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(Changed::Nothing, "nothing"), (Changed::Part, "part"), (Changed::Everything, "everything")];
-}
+words!(Side: [Side::Host] "host" [Side::Device] "device");
+words!(Kind: [Kind::Pageable] "pageable" [Kind::Pinned] "pinned" [Kind::Device] "device");
+words!(Access: [Access::Read] "read" [Access::Write] "write" [Access::Overwrite] "overwrite");
+words!(Path: [Path::Pinned] "pinned" [Path::Staged] "staged" [Path::Pageable] "pageable");
+words!(Origin: [Origin::Fresh] "fresh" [Origin::Pool] "pool");
+words!(Noticed: [Noticed::Construction] "construction" [Noticed::FirstAccess] "first access");
+words!(Cause:
+    [Cause::Access(Access::Read)] "read"
+    [Cause::Access(Access::Write)] "write"
+    [Cause::Access(Access::Overwrite)] "overwrite"
+    [Cause::Eviction] "eviction"
+    [Cause::Stream] "stream"
+);
+words!(Since: [Since::Fill] "fill" [Since::Copy] "copy");
+words!(Changed: [Changed::Nothing] "nothing" [Changed::Part] "part" [Changed::Everything] "everything");
 
 fn word(key: &'static str, value: impl Word) -> Option<Field> {
     Some((key, Value::Word(value.word())))

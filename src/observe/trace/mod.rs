@@ -70,6 +70,11 @@ pub fn site(site: Site, place: &str) {
     note(|block, process, thread, now| chrome::site(block, process, thread, now, site, place));
 }
 
+/// Appends what is told from now on: whether accesses that need nothing are, and whether contents are compared.
+pub fn mode(accesses: bool, compares: bool) {
+    note(|block, process, thread, now| chrome::mode(block, process, thread, now, accesses, compares));
+}
+
 fn note(write: impl Fn(&mut Block, u32, u32, u64) -> std::fmt::Result) {
     let Some(entry) = sink::enter() else { return };
     if entry.is_csv() {

@@ -33,6 +33,13 @@ impl Gathering {
         }
     }
 
+    /// Learns what is told from now on.
+    pub fn watches(&mut self, every_access: bool, compared: bool) {
+        self.ledger.set_every_access(every_access);
+        self.every_access |= every_access;
+        self.compared |= compared;
+    }
+
     /// Takes the next event, in the order of their ends.
     pub fn take(&mut self, event: &Event) {
         self.events += 1;

@@ -67,6 +67,9 @@ fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> R
             }
             Item::Name { process, object, name } => of(&mut all, &mut going_on, process).gathering.name(object, &name),
             Item::Event { process, event } => of(&mut all, &mut going_on, process).gathering.take(&event),
+            Item::Mode { process, accesses, compares } => {
+                of(&mut all, &mut going_on, process).gathering.watches(accesses, compares);
+            }
             Item::Thread { .. } => {}
         }
         until_sign -= 1;

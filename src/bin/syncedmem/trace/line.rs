@@ -24,6 +24,8 @@ pub enum Record {
     Site { process: u32, site: Site, place: String },
     /// An object's name.
     Name { process: u32, time: u64, object: u64, name: String },
+    /// What is told from then on.
+    Mode { process: u32, time: u64, accesses: bool, compares: bool },
     /// An event.
     Event { process: u32, event: Event },
 }
@@ -85,6 +87,8 @@ struct Args<'l> {
     noticed: Option<Cow<'l, str>>,
     ready: Option<bool>,
     newest: Option<bool>,
+    accesses: Option<bool>,
+    compares: Option<bool>,
     #[serde(borrow)]
     name: Option<Cow<'l, str>>,
     #[serde(borrow)]
@@ -181,6 +185,10 @@ fn ours(line: &Line) -> Option<Record> {
     let site = Site(args.site);
     match &*args.what {
         "named" => return Some(Record::Name { process, time: start, object, name: name()? }),
+        "mode" => {
+            let (accesses, compares) = (args.accesses?, args.compares?);
+            return Some(Record::Mode { process, time: start, accesses, compares });
+        }
         "site" => return Some(Record::Site { process, site, place: args.place?.into_owned() }),
         _ => {}
     }

@@ -17,7 +17,7 @@ use order::Order;
 use syncedmem::observe::event::{Event, Site, What};
 pub use trouble::Trouble;
 
-/// What a trace tells, in the order of each process's own time.
+/// What a trace tells, in the order of each process's own time. A process that was forked begins with what its parent knew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A process begins. One that was forked has its parent's call sites and names from the start; they follow.
@@ -55,6 +55,15 @@ pub enum Item {
         object: u64,
         /// The name.
         name: String,
+    },
+    /// What is told from now on. Until the first of these nothing is known of that.
+    Mode {
+        /// Its process.
+        process: u32,
+        /// Whether accesses that need nothing are told.
+        accesses: bool,
+        /// Whether contents are compared.
+        compares: bool,
     },
     /// Something happened.
     Event {
@@ -103,6 +112,7 @@ struct Process {
     order: Order,
     sites: Vec<(Site, String)>,
     names: HashMap<u64, String>,
+    mode: Option<(bool, bool)>,
 }
 
 impl Reader<BufReader<File>> {
@@ -189,6 +199,9 @@ impl<R: BufRead> Reader<R> {
             Record::Name { process, time, object, name } => {
                 self.put(process, time, Item::Name { process, object, name });
             }
+            Record::Mode { process, time, accesses, compares } => {
+                self.put(process, time, Item::Mode { process, accesses, compares });
+            }
             Record::Event { process, event } => self.put(process, event.end(), Item::Event { process, event }),
         }
         Ok(())
@@ -204,6 +217,10 @@ impl<R: BufRead> Reader<R> {
         if let Some(parent) = parent.and_then(|parent| self.processes.get(&parent)) {
             begun.sites.clone_from(&parent.sites);
             begun.names.clone_from(&parent.names);
+            begun.mode = parent.mode;
+        }
+        if let Some((accesses, compares)) = begun.mode {
+            self.ready.push_back(Item::Mode { process, accesses, compares });
         }
         for (site, place) in &begun.sites {
             self.ready.push_back(Item::Site { process, site: *site, place: place.clone() });
@@ -216,11 +233,12 @@ impl<R: BufRead> Reader<R> {
 
     /// Gives an item its place in its process's time.
     fn put(&mut self, process: u32, end: u64, item: Item) {
-        let Process { order, names, .. } = self.processes.entry(process).or_default();
+        let Process { order, names, mode, .. } = self.processes.entry(process).or_default();
         match &item {
             Item::Name { object, name, .. } => {
                 names.insert(*object, name.clone());
             }
+            Item::Mode { accesses, compares, .. } => *mode = Some((*accesses, *compares)),
             Item::Event { event: Event { object, what: What::Made { .. } | What::Ended, .. }, .. } => {
                 names.remove(object);
             }
