@@ -3,5 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod found;
+mod naive;
+mod random;
 mod rules;
 mod story;
+mod world;

@@ -21,7 +21,7 @@ pub struct History {
     state: State,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct State {
     /// `None` where it is not known: the object was in use before anything was observed.
     head: Option<Head>,
@@ -29,6 +29,9 @@ struct State {
     pending: Option<Pending>,
     /// Whether a pull is not known to be done.
     pulls: bool,
+    /// The blocks of each side: none, one, or the old one, too, until it is told to be freed. Of an object that was in use
+    /// before, each may have one.
+    blocks: [u8; 2],
     rules: Rules,
 }
 
@@ -63,7 +66,14 @@ impl History {
         let mut state = self.state.clone();
         let mut scribe = Scribe { findings, seen: &mut seen, object, who };
         state.settle(&mut scribe);
+        state.rules.take(&Fact::GoesOn, &mut scribe);
         state.rules.take(&Fact::End, &mut scribe);
+    }
+}
+
+impl Default for State {
+    fn default() -> State {
+        State { head: None, pending: None, pulls: false, blocks: [1; 2], rules: Rules::default() }
     }
 }
 
@@ -77,7 +87,9 @@ impl State {
         }
         match event.what {
             What::Made { noticed, .. } => {
-                self.head = (noticed == Noticed::Construction).then_some(Head::Uninitialized);
+                if noticed == Noticed::Construction {
+                    (self.head, self.blocks) = (Some(Head::Uninitialized), [0; 2]);
+                }
             }
             What::Accessed { side, access, .. } => self.asked(Pending { side, access, site: event.site }, scribe),
             What::Allocated { kind, bytes, origin, .. } => {
@@ -85,9 +97,19 @@ impl State {
                     let cost = Cost { bytes, time: Time::measured(event.duration) };
                     scribe.find(Rule::TurnedAway, Certainty::Certain, Subject::Kind(kind), event.site, cost);
                 }
+                self.add_block(kind.side());
                 self.rules.take(&Fact::Held { side: kind.side(), bytes }, scribe);
+                // It was for that: nothing else follows.
+                let overwrites = |pending: &Pending| (pending.access, pending.side) == (Access::Overwrite, kind.side());
+                if let Some(pending) = self.pending.filter(overwrites) {
+                    self.write(pending, scribe);
+                }
             }
-            What::Freed { kind, .. } => self.rules.take(&Fact::Freed { side: kind.side() }, scribe),
+            What::Freed { kind, .. } => {
+                let blocks = &mut self.blocks[kind.side() as usize];
+                *blocks = blocks.saturating_sub(1);
+                self.rules.take(&Fact::Freed { side: kind.side() }, scribe);
+            }
             What::Filled { side, bytes } => {
                 let access = self.pending.take().map(|pending| pending.access);
                 let cost = Cost { bytes, time: Time::measured(event.duration) };
@@ -116,13 +138,15 @@ impl State {
                 self.head = Some(Head::only_at(side));
                 self.void([side, side.other()], Why::Replaced, scribe);
                 self.rules.take(&Fact::Lent { side }, scribe);
+                self.add_block(side);
             }
             What::Released { side } | What::Evicted { side, .. } => {
                 self.head = Some(Head::only_at(side.other()));
+                self.blocks[side as usize] = 0;
                 self.void([side], Why::GivenBack, scribe);
             }
             What::Resized { .. } => {
-                self.head = Some(Head::Uninitialized);
+                (self.head, self.blocks) = (Some(Head::Uninitialized), [0; 2]);
                 self.void([Side::Host, Side::Device], Why::Resized, scribe);
             }
             What::Ended => {
@@ -137,23 +161,29 @@ impl State {
     fn asked(&mut self, asked: Pending, scribe: &mut Scribe<'_>) {
         let Pending { side, access, .. } = asked;
         self.rules.take(&Fact::Asked { side, access }, scribe);
-        let is_current = self.head.is_some_and(|head| head.is_current(side));
+        let needs_nothing = match (access, self.head) {
+            (Access::Read, _) | (_, None) => false,
+            (Access::Write, Some(head)) => head.is_current(side),
+            (Access::Overwrite, Some(head)) => head.is_current(side) || self.blocks[side as usize] > 0,
+        };
         // What a pull in flight brings is waited for first.
-        if is_current && access != Access::Read && !self.pulls {
+        if needs_nothing && !self.pulls {
             self.write(asked, scribe);
         } else {
             self.pending = Some(asked);
         }
     }
 
-    /// Takes the access that was told last to be done.
+    /// Takes the access that was told last to be done, unless something would have been told then.
     fn settle(&mut self, scribe: &mut Scribe<'_>) {
         let Some(pending) = self.pending.take() else { return };
         let is_done = match pending.access {
+            _ if self.pulls => false,
             Access::Read => false,
-            // It would have needed zeros or a copy: it has failed, or there are no bytes.
+            // Otherwise it would have needed zeros or a copy.
             Access::Write => self.head.is_none_or(|head| head.is_current(pending.side)),
-            Access::Overwrite => true,
+            // Otherwise it would have needed a block.
+            Access::Overwrite => self.blocks[pending.side as usize] > 0,
         };
         if is_done {
             self.write(pending, scribe);
@@ -182,6 +212,11 @@ impl State {
         if let Some(writer) = writer {
             self.write(writer, scribe);
         }
+    }
+
+    fn add_block(&mut self, side: Side) {
+        let blocks = &mut self.blocks[side as usize];
+        *blocks = blocks.saturating_add(1);
     }
 
     fn void<const N: usize>(&mut self, sides: [Side; N], why: Why, scribe: &mut Scribe<'_>) {

@@ -12,12 +12,12 @@ const LARGE: u64 = 64 << 10;
 
 /// An object whose data is on the host, and was on the device never.
 fn on_host(bytes: u64) -> Vec<Told> {
-    vec![made(bytes), asked(Host, Overwrite)]
+    vec![made(bytes), asked(Host, Overwrite), fresh(Kind::Pageable, bytes)]
 }
 
 /// An object whose data is on the device alone.
 fn on_device(bytes: u64) -> Vec<Told> {
-    vec![made(bytes), asked(Device, Overwrite)]
+    vec![made(bytes), asked(Device, Overwrite), fresh(Kind::Device, bytes)]
 }
 
 /// An object that is the same on both sides: the device's access at site 1 copied it.
@@ -90,14 +90,16 @@ fn an_access_that_failed_makes_nothing_void() {
     let fails = vec![asked(Host, Overwrite), failed(Host, SIZE)];
     let read = vec![ready(Device, Read), ended()];
     assert_eq!(with_every_access(UnreadCopy, &[push.clone(), fails, read.clone()].concat()), []);
-    let succeeds = vec![asked(Host, Overwrite)];
+    let says_nothing = vec![asked(Host, Overwrite)];
+    assert_eq!(with_every_access(UnreadCopy, &[push.clone(), says_nothing, read.clone()].concat()), []);
+    let succeeds = vec![asked(Host, Overwrite), fresh(Kind::Pageable, SIZE)];
     assert_eq!(with_every_access(UnreadCopy, &[push, succeeds, read].concat()).len(), 1);
 }
 
 #[test]
 fn an_eviction_saved_for_nobody_what_is_overwritten_next() {
     let eviction = vec![saved(Host, SIZE).at(5).taking(70), evicted(Device, SIZE, true)];
-    let story = [on_device(SIZE), eviction.clone(), vec![asked(Device, Overwrite)]].concat();
+    let story = [on_device(SIZE), eviction.clone(), vec![asked(Device, Overwrite), fresh(Kind::Device, SIZE)]].concat();
     let expected = advice(UnreadCopy, Certain, Subject::EvictionTo(Host), 5).sums(1, SIZE, 70);
     assert_eq!(with_every_access(UnreadCopy, &story), [expected]);
     assert_eq!(without(UnreadCopy, &story), [], "the host may have been read unseen");

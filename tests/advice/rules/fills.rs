@@ -1,6 +1,7 @@
 //! The rule about fills.
 
 use syncedmem::head::{Access, Side};
+use syncedmem::kind::Kind;
 use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
 use syncedmem::observe::event::{Changed, Path::*, Since};
 
@@ -35,8 +36,15 @@ fn zeros_of_which_everything_has_changed_were_for_nothing() {
 fn zeros_that_a_writer_alone_has_seen_may_have_been_for_nothing_once_all_is_replaced() {
     for side in [Host, Device] {
         let expected = advice(OverwrittenFill, Possible, Subject::Memory(side), 2).sums(1, SIZE, 11);
-        for replaced in [ready(side, Overwrite), asked(side.other(), Overwrite), lent(side), lent(side.other())] {
-            let end = vec![replaced, ended()];
+        let kind = if side == Host { Kind::Device } else { Kind::Pinned };
+        let replaces: [&[Told]; 4] = [
+            &[ready(side, Overwrite)],
+            &[asked(side.other(), Overwrite), fresh(kind, SIZE)],
+            &[lent(side)],
+            &[lent(side.other())],
+        ];
+        for replaced in replaces {
+            let end = [replaced, &[ended()]].concat();
             assert_eq!(with_every_access(OverwrittenFill, &[first(side, Write), end.clone()].concat()), [expected]);
             assert_eq!(without(OverwrittenFill, &[first(side, Write), end.clone()].concat()), []);
             assert_eq!(with_every_access(OverwrittenFill, &[first(side, Read), end.clone()].concat()), []);

@@ -74,6 +74,15 @@ fn a_side_that_was_given_back_holds_no_memory() {
 }
 
 #[test]
+fn memory_of_a_call_that_failed_was_never_held() {
+    let fails = vec![fresh(Kind::Device, SIZE), freed(Kind::Device, SIZE)];
+    let released = [params(), vec![ready(Device, Read), released(Device), freed(Kind::Device, SIZE + 512)]].concat();
+    let end = vec![freed(Kind::Pageable, SIZE), ended()];
+    assert_eq!(with_every_access(UnusedSide, &[released.clone(), fails.clone()].concat()), []);
+    assert_eq!(with_every_access(UnusedSide, &[released, fails, end].concat()), []);
+}
+
+#[test]
 fn a_device_side_that_nobody_asks_for_is_unused_if_the_host_is_used() {
     let pushed = vec![
         made(SIZE),

@@ -20,12 +20,15 @@ impl Unchanged {
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         match *fact {
             Fact::Copied(copy) => {
-                if let Some(at) = self.writer.filter(|_| self.nothing_at == Some(copy.to.other())) {
+                // What a pull brings is not looked at: whatever was compared before is of an access that failed.
+                let is_compared = copy.aim != Aim::Later || copy.to == Side::Device;
+                let is_same = is_compared && self.nothing_at == Some(copy.to.other());
+                if let Some(at) = self.writer.filter(|_| is_same) {
                     scribe.find(Rule::UnchangedCopy, Certainty::Compared, Subject::CopyTo(copy.to), at, copy.cost);
                 }
                 // Of a copy that makes room for something else, one side is given back.
-                let is_same = copy.aim != Aim::Eviction;
-                *self = Unchanged { writer: is_same.then_some(Site::UNKNOWN), nothing_at: None };
+                let stays = copy.aim != Aim::Eviction;
+                *self = Unchanged { writer: stays.then_some(Site::UNKNOWN), nothing_at: None };
             }
             Fact::Written { access: Access::Write, site, .. } if self.writer == Some(Site::UNKNOWN) => {
                 self.writer = Some(site);

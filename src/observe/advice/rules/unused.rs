@@ -24,6 +24,8 @@ pub struct Unused {
 struct Half {
     /// Bytes of its block; 0: it has none.
     bytes: u64,
+    /// Whether nothing was done with the block yet.
+    unwritten: bool,
     /// Whether the block was given back just now: perhaps because the object ends.
     leaves: bool,
     /// Whether it was used since both were the same.
@@ -46,11 +48,23 @@ impl Unused {
                 } else {
                     self.sides.iter_mut().for_each(|half| half.used = true);
                 }
+                self.half(copy.to).unwritten = false;
                 self.half(copy.to).stale = copy.in_flight && copy.to == Side::Host;
             }
             Fact::Landed { .. } => self.half(Side::Host).stale = false,
-            Fact::Held { side, bytes } => (self.half(side).bytes, self.half(side).leaves) = (bytes, false),
-            Fact::Freed { side } => self.half(side).leaves = true,
+            Fact::Held { side, bytes } => {
+                let half = self.half(side);
+                (half.bytes, half.unwritten, half.leaves) = (bytes, true, false);
+            }
+            Fact::Freed { side } => {
+                let half = self.half(side);
+                half.leaves = true;
+                if half.unwritten {
+                    // Of a call that failed.
+                    half.bytes = 0;
+                }
+            }
+            Fact::Filled { side, .. } => self.half(side).unwritten = false,
             Fact::GoesOn => {
                 for half in self.sides.iter_mut().filter(|half| half.leaves) {
                     (half.bytes, half.leaves) = (0, false);
@@ -65,7 +79,7 @@ impl Unused {
                     self.half(side).bytes = 0;
                 }
             }
-            Fact::Written { side, .. } => self.half(side).stale = false,
+            Fact::Written { side, .. } => (self.half(side).stale, self.half(side).unwritten) = (false, false),
             Fact::End => self.end(scribe),
             _ => {}
         }
