@@ -104,6 +104,9 @@ pub fn callers(html: &mut Html, process: &Process) {
         count("#Objects made", |caller| caller.made),
     ];
     table(html, "Who asked for it", "Place in the program", &columns, &process.callers);
+    html.markup(
+        "<p class=\"none\">What was too small to look where its call came from counts as the object’s maker’s.</p>",
+    );
 }
 
 fn others(rows: usize) -> String {

@@ -105,12 +105,18 @@ pub fn memory(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Copies by direction and by the way that they took.
+/// Copies by direction and by the way that they took; a way that none took has no row.
 pub fn copies(html: &mut Html, process: &Process) {
+    if SIDES.iter().all(|(side, ..)| process.summary.account.copies_to(*side) == Sum::default()) {
+        return;
+    }
     begin(html, "Copies", &["Direction", "Through memory that is", "#Copies", "#Bytes", "#Time", "#Rate"]);
     for (side, key, name) in SIDES {
         for (path, path_name) in PATHS {
             let sum = process.summary.account.copies(side, path);
+            if sum == Sum::default() {
+                continue;
+            }
             html.markup("<tr><th scope=\"row\">").markup(name).markup("</th><td>").markup(path_name).markup("</td>");
             facts(html, format_args!("copies.{key}.{path_name}"), sum);
             let rate = Rate { bytes: sum.bytes, nanoseconds: sum.nanoseconds };
@@ -121,7 +127,7 @@ pub fn copies(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Whatever else was counted.
+/// Whatever else was counted; what did not happen has no row.
 pub fn other(html: &mut Html, process: &Process) {
     let account = &process.summary.account;
     begin(html, "Everything else", &["What", "#Count", "#Bytes", "#Time"]);
@@ -147,7 +153,7 @@ pub fn other(html: &mut Html, process: &Process) {
         ("Host allocations that failed", "failed.host", account.failures(Side::Host)),
         ("Device allocations that failed", "failed.device", account.failures(Side::Device)),
     ];
-    for (name, key, sum) in rows {
+    for (name, key, sum) in rows.into_iter().filter(|(.., sum)| *sum != Sum::default()) {
         html.markup("<tr><th scope=\"row\">").markup(name).markup("</th>");
         facts(html, key, sum);
         html.markup("</tr>");
@@ -164,7 +170,7 @@ pub fn other(html: &mut Html, process: &Process) {
         ("Accesses to write on the device", "accesses.device.write", accesses(Side::Device, Access::Write)),
         ("Accesses to overwrite on the device", "accesses.device.overwrite", accesses(Side::Device, Access::Overwrite)),
     ];
-    for (name, key, count) in counts {
+    for (name, key, count) in counts.into_iter().filter(|(.., count)| *count > 0) {
         html.markup("<tr><th scope=\"row\">").markup(name).markup("</th>").fact(key, count, Count(count));
         html.markup("<td></td><td></td></tr>");
     }
