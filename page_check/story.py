@@ -25,10 +25,6 @@ class Library:
             self._library.syncedmem_last_error.restype = ctypes.c_char_p
             sys.exit(f"syncedmem_{name}: {self._library.syncedmem_last_error().decode()}")
 
-    def has(self, name: str) -> bool:
-        """Whether there is such a function."""
-        return hasattr(self._library, f"syncedmem_{name}")
-
 
 class Memory:
     """An object."""
@@ -58,8 +54,7 @@ def train(library: Library) -> list[Memory]:
     """Data goes to the device, the loss comes back, now and then something large is there for a while."""
     layers = {name: Memory(library, size) for name, size in LAYERS.items()}
     for name, memory in layers.items():
-        if library.has("set_name"):
-            memory.do("set_name", name.encode())
+        memory.do("set_name", name.encode())
         memory.fill(1)
     stream = ctypes.c_void_p(0)
     for number in range(ROUNDS):

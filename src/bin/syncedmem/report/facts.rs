@@ -1,8 +1,15 @@
 //! What a report tells of one process: everything that the page shows is here, and nothing of how it looks.
 
-use syncedmem::observe::account::{Account, Sum};
+use std::collections::HashMap;
+
+use syncedmem::observe::account::Sum;
+use syncedmem::observe::event::Site;
+use syncedmem::observe::summary::Summary;
 
 use super::timeline::Timeline;
+
+/// How a place is called that was not taken down.
+pub const NO_PLACE: &str = "an unknown place";
 
 /// A trace.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +31,10 @@ pub struct Process {
     pub name: String,
     /// Events that were read.
     pub events: u64,
-    /// The sums.
-    pub account: Account,
+    /// The sums, holders and advice as the library itself tells them.
+    pub summary: Summary,
+    /// Its call sites.
+    pub places: HashMap<Site, String>,
     /// Memory and copies over time.
     pub timeline: Timeline,
     /// What could be better, the most worthwhile first.
@@ -36,6 +45,11 @@ pub struct Process {
     pub callers: Vec<Caller>,
     /// What was not watched, one sentence each.
     pub unwatched: Vec<&'static str>,
+}
+
+/// The text of a call site.
+pub fn place(places: &HashMap<Site, String>, site: Site) -> &str {
+    places.get(&site).map_or(NO_PLACE, String::as_str)
 }
 
 /// One piece of advice.

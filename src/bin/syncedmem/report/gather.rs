@@ -6,8 +6,9 @@ use syncedmem::head::Side;
 use syncedmem::kind::Kind;
 use syncedmem::observe::event::{Event, Origin, Site, What};
 use syncedmem::observe::ledger::Ledger;
+use syncedmem::observe::summary::{Entry, Label, Summary};
 
-use super::facts::{Caller, Finding, Holder, Process};
+use super::facts::{self, Caller, Finding, Holder, Process};
 use super::timeline::Timeline;
 
 /// What is known of a process so far.
@@ -51,10 +52,15 @@ impl Gathering {
         self.ask(event);
     }
 
-    /// Counts what a place in the program brought about.
+    /// Counts what a place in the program brought about; where none was taken down, whoever made the object did.
     fn ask(&mut self, event: &Event) {
         let duration = event.duration;
-        let caller = self.callers.entry(event.site).or_default();
+        // To look where a call comes from takes time, so the library does it for what takes longer.
+        let site = match self.ledger.object(event.object) {
+            Some(object) if event.site == Site::UNKNOWN => object.made,
+            _ => event.site,
+        };
+        let caller = self.callers.entry(site).or_default();
         match event.what {
             What::Made { .. } => caller.made += 1,
             What::Copied { to, bytes, .. } | What::Started { to, bytes, .. } => {
@@ -72,76 +78,29 @@ impl Gathering {
         self.ledger.name(object, name);
     }
 
-    /// What there is to tell, with places as `place` names them.
-    pub fn finish(self, id: u32, name: String, place: impl Fn(Site) -> String) -> Process {
+    /// What there is to tell of a process with that number and name, whose call sites are those places.
+    pub fn finish(self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
+        let summary = Summary::of(&self.ledger);
+        let place = |site| facts::place(&places, site);
         Process {
             id,
             name,
             events: self.events,
-            account: *self.ledger.account(),
-            holders: self.holders(&place),
-            callers: self.callers(&place),
-            findings: self.findings(&place),
+            holders: holders(&summary, place),
+            callers: self.callers(place),
+            findings: findings(&summary, place),
             unwatched: self.unwatched(),
             timeline: self.timeline,
+            summary,
+            places,
         }
-    }
-
-    /// Who held the most first; places with the same name are one.
-    fn holders(&self, place: &impl Fn(Site) -> String) -> Vec<Holder> {
-        let mut holders: HashMap<String, Holder> = HashMap::new();
-        for (holder, share) in self.ledger.holders() {
-            let who = match holder {
-                syncedmem::observe::ledger::Holder::Site(site) => place(site),
-                named => self.ledger.name_of(named).unwrap_or_default().to_string(),
-            };
-            let this = Holder {
-                who: who.clone(),
-                live: share.live,
-                at_peak: share.at_peak,
-                blocks_at_peak: share.blocks_at_peak,
-            };
-            holders.entry(who.clone()).or_insert_with(|| Holder { who, ..Holder::default() }).join(&this);
-        }
-        let mut holders: Vec<_> = holders.into_values().collect();
-        holders.sort_by(|a, b| {
-            let most = |holder: &Holder| holder.at_peak.iter().max().copied();
-            most(b).cmp(&most(a)).then_with(|| a.who.cmp(&b.who))
-        });
-        holders
-    }
-
-    /// The most worthwhile first; what differs in nothing that is shown is one.
-    fn findings(&self, place: &impl Fn(Site) -> String) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = Vec::new();
-        for advice in self.ledger.advice() {
-            let this = Finding {
-                rule: advice.rule.name(),
-                certainty: advice.certainty.name(),
-                seen: advice.rule.what_was_seen(),
-                to_do: advice.what_to_do(),
-                not_known: advice.not_known(),
-                made: place(advice.made),
-                at: if advice.at == Site::UNKNOWN { String::new() } else { place(advice.at) },
-                objects: advice.objects,
-                count: advice.count,
-                bytes: advice.bytes,
-                saved: advice.saved_nanoseconds,
-            };
-            match findings.iter_mut().find(|other| other.is_like(&this)) {
-                Some(other) => other.join(&this),
-                None => findings.push(this),
-            }
-        }
-        findings.sort_by(|a, b| (b.saved, b.bytes).cmp(&(a.saved, a.bytes)));
-        findings
     }
 
     /// Whose calls took the most time first; places with the same name are one.
-    fn callers(&self, place: &impl Fn(Site) -> String) -> Vec<Caller> {
+    fn callers<'p>(&self, place: impl Fn(Site) -> &'p str) -> Vec<Caller> {
         let mut callers: HashMap<String, Caller> = HashMap::new();
         for (&site, caller) in self.callers.iter().filter(|&(_, caller)| *caller != Caller::default()) {
-            let who = place(site);
+            let who = place(site).to_string();
             callers.entry(who.clone()).or_insert_with(|| Caller { who, ..Caller::default() }).join(caller);
         }
         let mut callers: Vec<_> = callers.into_values().collect();
@@ -168,4 +127,50 @@ impl Gathering {
         }
         sentences
     }
+}
+
+/// Who held the most first; places with the same name are one.
+fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder> {
+    let mut holders: HashMap<String, Holder> = HashMap::new();
+    for Entry { label, share } in &summary.holders {
+        let who = match label {
+            Label::Site(site) => place(*site).to_string(),
+            Label::Name(name) => name.clone(),
+        };
+        let this =
+            Holder { who: who.clone(), live: share.live, at_peak: share.at_peak, blocks_at_peak: share.blocks_at_peak };
+        holders.entry(who.clone()).or_insert_with(|| Holder { who, ..Holder::default() }).join(&this);
+    }
+    let mut holders: Vec<_> = holders.into_values().collect();
+    holders.sort_by(|a, b| {
+        let most = |holder: &Holder| holder.at_peak.iter().max().copied();
+        most(b).cmp(&most(a)).then_with(|| a.who.cmp(&b.who))
+    });
+    holders
+}
+
+/// The most worthwhile first; what differs in nothing that is shown is one.
+fn findings<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for advice in &summary.advice {
+        let this = Finding {
+            rule: advice.rule.name(),
+            certainty: advice.certainty.name(),
+            seen: advice.rule.what_was_seen(),
+            to_do: advice.what_to_do(),
+            not_known: advice.not_known(),
+            made: place(advice.made).to_string(),
+            at: if advice.at == Site::UNKNOWN { String::new() } else { place(advice.at).to_string() },
+            objects: advice.objects,
+            count: advice.count,
+            bytes: advice.bytes,
+            saved: advice.saved_nanoseconds,
+        };
+        match findings.iter_mut().find(|other| other.is_like(&this)) {
+            Some(other) => other.join(&this),
+            None => findings.push(this),
+        }
+    }
+    findings.sort_by(|a, b| (b.saved, b.bytes).cmp(&(a.saved, a.bytes)));
+    findings
 }

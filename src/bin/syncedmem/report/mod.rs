@@ -9,6 +9,7 @@ mod read;
 mod samples;
 #[cfg(test)]
 mod tests;
+mod text;
 mod timeline;
 
 use std::io::{self, Write};
@@ -16,15 +17,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use text::Text;
 
 use crate::say;
 
 /// Show what a trace tells: account, advice and timeline, as an HTML page or as text.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem report train.json                  writes train.html, for any browser: it is one file and fetches nothing
+  syncedmem report train.json --text           the account and the advice, for the terminal
+  syncedmem report train.json -o - > page.html")]
 pub struct Options {
     /// What `syncedmem run --trace` or SYNCEDMEM_TRACE wrote.
     trace: PathBuf,
-    /// Where the page goes; `-` is standard output.
+    /// Where the report goes; `-` is standard output. A page goes beside the trace otherwise, text to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Text for the terminal instead of a page.
@@ -39,32 +46,35 @@ pub fn run(options: &Options) -> ExitCode {
         Err(trouble) => return say::failed(format_args!("{}: {trouble}", trace.display())),
     };
     if *text {
-        return say::failed("not there yet");
+        return write(&Text(&read).to_string(), output.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), trace);
     }
     write(&page::of(&read), &output.clone().unwrap_or_else(|| trace.with_extension("html")), trace)
 }
 
-/// Writes the page, and says where to.
-fn write(page: &str, output: &Path, trace: &Path) -> ExitCode {
-    if output == Path::new("-") {
-        return match io::stdout().write_all(page.as_bytes()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => say::failed(format_args!("the page could not be written to standard output: {error}")),
+/// The name that stands for it.
+const STANDARD_OUTPUT: &str = "-";
+
+/// Writes the report, and says where to.
+fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
+    if output == Path::new(STANDARD_OUTPUT) {
+        return match io::stdout().write_all(report.as_bytes()).and_then(|()| io::stdout().flush()) {
+            // Whoever reads has read enough.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                say::failed(format_args!("the report could not be written to standard output: {error}"))
+            }
+            _ => ExitCode::SUCCESS,
         };
     }
     if is_same(output, trace) {
         return say::failed(format_args!("{} is the trace itself: name another file with --output", output.display()));
     }
-    match std::fs::write(output, page) {
-        Ok(()) => {
-            println!("{}", output.display());
-            ExitCode::SUCCESS
-        }
-        Err(error) => say::failed(format_args!(
-            "the page could not be written to {}: {error}; name a file that you may write with --output",
-            output.display()
-        )),
+    if let Err(error) = std::fs::write(output, report) {
+        let output = output.display();
+        return say::failed(format_args!("{output} cannot be written: {error}; name another file with --output"));
     }
+    // Where nobody listens, the report is there all the same.
+    let _ = writeln!(io::stdout(), "{}", output.display());
+    ExitCode::SUCCESS
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

@@ -12,8 +12,6 @@ use super::facts::{Process, Trace};
 use super::gather::Gathering;
 use crate::trace::{Item, Notes, Reader, Trouble};
 
-/// How a place is called that was not taken down.
-const NO_PLACE: &str = "an unknown place";
 /// Shorter traces are read before anybody could look.
 const SHOW_PROGRESS_BYTES: u64 = 32 << 20;
 const ITEMS_BETWEEN_SIGNS: u32 = 1 << 14;
@@ -33,7 +31,7 @@ impl Open {
 
     fn finish(self) -> Process {
         let Open { id, name, gathering, places } = self;
-        gathering.finish(id, name, |site| places.get(&site).map_or(NO_PLACE, String::as_str).to_string())
+        gathering.finish(id, name, places)
     }
 }
 
@@ -114,6 +112,7 @@ fn sentences(notes: &Notes) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::facts::NO_PLACE;
     use super::*;
 
     const BEGIN: &str = "[\n";
@@ -159,7 +158,7 @@ mod tests {
         let trace = read(&lines);
         let told: Vec<_> = trace.processes.iter().map(|p| (p.id, &*p.name, p.events, &*p.callers[0].who)).collect();
         assert_eq!(told, [(1, "one", 1, "here"), (2, "two", 1, "there")]);
-        assert_eq!(trace.processes[1].account.memory(syncedmem::kind::Kind::Device).peak, 128);
+        assert_eq!(trace.processes[1].summary.account.memory(syncedmem::kind::Kind::Device).peak, 128);
         assert!(trace.notes.is_empty());
     }
 

@@ -1,5 +1,6 @@
 //! The page against the account that it is about.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use syncedmem::head::{Access, Side};
@@ -10,11 +11,12 @@ use super::facts::{Finding, Process, Trace};
 use super::gather::Gathering;
 use super::page;
 use super::samples::{allocated, at, copied, freed};
+use super::text::Text;
 
 fn process(events: &[Event]) -> Process {
     let mut gathering = Gathering::new();
     events.iter().for_each(|event| gathering.take(event));
-    gathering.finish(77, "caffe train".to_string(), |site| format!("place {}", site.0))
+    gathering.finish(77, "caffe train".to_string(), [1, 2].map(|n| (Site(n), format!("place {n}"))).into())
 }
 
 fn page_of<const N: usize>(processes: [Process; N]) -> String {
@@ -73,7 +75,7 @@ fn life() -> Vec<Event> {
 #[test]
 fn the_numbers_in_the_page_are_those_of_the_account() {
     let process = process(&life());
-    let account = process.account;
+    let account = process.summary.account;
     let page = page_of([process]);
     is_well_formed(&page);
     assert_eq!(fact(&page, "events"), 11);
@@ -89,7 +91,6 @@ fn the_numbers_in_the_page_are_those_of_the_account() {
         ("copies.host.pageable.count", 1),
         ("copies.host.pageable.time", 80),
         ("copies.device.pinned.bytes", account.copies(Side::Device, Path::Pinned).bytes),
-        ("copies.device.pageable.count", 0),
         ("time.allocation", 40),
         ("time.pinning", 20 + 30),
         ("time.copies", 70 + 80),
@@ -99,7 +100,6 @@ fn the_numbers_in_the_page_are_those_of_the_account() {
         ("registered.bytes", 8192),
         ("made", 1),
         ("made.unseen", 1),
-        ("ended", 0),
     ] {
         assert_eq!(fact(&page, name), number, "{name}");
     }
@@ -111,7 +111,7 @@ fn places_and_names_with_markup_in_them_are_shown_as_they_are() {
     let mut gathering = Gathering::new();
     life().iter().for_each(|event| gathering.take(event));
     gathering.name(0x1000, "conv1 <script>alert(1)</script>");
-    let mut process = gathering.finish(1, evil.to_string(), |_| evil.to_string());
+    let mut process = gathering.finish(1, evil.to_string(), HashMap::from([(Site(1), evil.to_string())]));
     process.findings.push(Finding {
         rule: "unread-copy",
         certainty: "certain",
@@ -204,7 +204,11 @@ fn a_place_that_several_sites_resolve_to_is_one_row() {
     events.iter_mut().enumerate().for_each(|(n, event)| event.site = Site(n as u32));
     let mut gathering = Gathering::new();
     events.iter().for_each(|event| gathering.take(event));
-    let process = gathering.finish(1, String::new(), |_| "caffe::Blob<float>::Reshape".to_string());
+    let process = gathering.finish(
+        1,
+        String::new(),
+        (0..20).map(|n| (Site(n), "caffe::Blob<float>::Reshape".to_string())).collect(),
+    );
     assert_eq!(process.callers.len(), 1);
     let caller = &process.callers[0];
     assert_eq!((caller.copies[0].count, caller.copies[1].count, caller.made, caller.fresh.count), (1, 1, 1, 2));
@@ -227,12 +231,93 @@ fn a_million_events_give_a_small_page_in_little_time() {
             gathering.take(&Event { object, site, ..at(n * 4000 + 1000, 0, freed(kind, bytes)) });
         }
     }
-    let process = gathering.finish(1, "long".to_string(), |site| format!("caffe::Layer{}<float>::Forward", site.0));
+    let process = gathering.finish(
+        1,
+        "long".to_string(),
+        (1..=500).map(|n| (Site(n), format!("caffe::Layer{n}<float>::Forward"))).collect(),
+    );
     assert_eq!(process.events, 950_000);
-    let copied = process.account.copies_to(Side::Device).bytes;
+    let copied = process.summary.account.copies_to(Side::Device).bytes;
     let page = page_of([process]);
     is_well_formed(&page);
     assert_eq!(fact(&page, "copied.device"), copied);
     assert!(page.len() < 1_000_000, "{}", page.len());
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
+    let mut gathering = Gathering::new();
+    for n in 0..70u64 {
+        let (object, site) = (0x1000 + n * 64, Site(n as u32 + 1));
+        gathering.take(&Event { object, site, ..at(n, 0, What::Made { bytes: n, noticed: Noticed::Construction }) });
+        gathering.take(&Event { object, site, ..at(n, 1, allocated(Kind::Device, n + 1)) });
+    }
+    let process = gathering.finish(1, String::new(), (1..=70).map(|n| (Site(n), format!("place {n}"))).collect());
+    let page = page_of([process]);
+    is_well_formed(&page);
+    let (_, holders) = page.split_once("<h3>Who held it</h3>").expect("the table");
+    let (holders, _) = holders.split_once("</table>").expect("its end");
+    assert!(holders.contains("Device at its peak") && !holders.contains("Pinned") && !holders.contains("Pageable"));
+    // The smallest ten hold 1 to 10 bytes.
+    assert!(holders.contains("<bdi>10 others</bdi></th><td class=\"n\" data-v=\"55\">55\u{a0}B</td>"), "{holders}");
+    assert_eq!(holders.matches("<tr>").count(), 1 + 60 + 1);
+}
+
+#[test]
+fn the_text_is_the_librarys_own_with_the_places_of_the_trace() {
+    let other = Process { id: 78, name: String::new(), ..process(&[at(5, 0, allocated(Kind::Device, 100))]) };
+    let trace = Trace { name: "a.json".into(), processes: vec![process(&life()), other], notes: vec!["Cut.".into()] };
+    let text = Text(&trace).to_string();
+    for line in [
+        "libsyncedmem: memory of caffe train (process 77)",
+        "libsyncedmem: memory of an unnamed program (process 78)",
+        "a.json: Cut.",
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line} is missing in {text}");
+    }
+    assert!(text.contains("4.5 KiB in     1 block   place 1"), "{text}");
+    let nothing = Text(&Trace { name: "a.json".into(), ..Trace::default() }).to_string();
+    assert_eq!(nothing, "a.json: the trace holds no events of libsyncedmem.\n");
+}
+
+#[test]
+fn a_page_about_many_processes_shows_the_busiest_and_lists_all() {
+    let mut processes: Vec<_> =
+        (0..200).map(|id| Process { id, ..process(&[at(5, 0, allocated(Kind::Device, 9))]) }).collect();
+    processes[150] = Process { id: 150, ..process(&life()) };
+    let page = page::of(&Trace { processes, ..Trace::default() });
+    is_well_formed(&page);
+    assert_eq!(page.matches("data-process=").count(), 30);
+    assert!(
+        page.contains("data-process=\"150\"") && page.contains("href=\"#p150\"") && !page.contains("href=\"#p151\"")
+    );
+    assert!(page.contains("170 processes have fewer events"));
+    assert!(page.contains("data-v=\"199\""));
+    assert!(page.len() < 1_000_000, "{}", page.len());
+}
+
+#[test]
+fn what_has_no_place_of_its_own_counts_as_its_objects_makers() {
+    let made = What::Made { bytes: 64, noticed: Noticed::Construction };
+    let unknown = |event: Event| Event { site: Site::UNKNOWN, ..event };
+    let events = [
+        at(10, 0, made),
+        unknown(at(11, 5, allocated(Kind::Pageable, 64))),
+        Event { site: Site(2), ..at(16, 7, copied(Side::Host, 64)) },
+        unknown(Event { object: 0x2000, ..at(30, 3, allocated(Kind::Pageable, 64)) }),
+        unknown(Event { object: 0, ..at(40, 1, What::Registered { bytes: 64 }) }),
+    ];
+    let told: Vec<_> = process(&events).callers.iter().map(|c| (c.who.clone(), c.nanoseconds())).collect();
+    assert_eq!(told, [("place 2".to_string(), 7), ("place 1".to_string(), 5), ("an unknown place".to_string(), 3)]);
+}
+
+#[test]
+fn what_did_not_happen_has_no_row() {
+    let page = page_of([process(&[at(5, 0, allocated(Kind::Device, 100))])]);
+    for (what, name) in [("Copies", "copies.host.pinned.count"), ("", "fills.host.count"), ("", "made")] {
+        assert!(!page.contains(&format!("data-fact=\"{name}\"")), "{name}");
+        assert!(what.is_empty() || !page.contains(&format!("<h3>{what}</h3>")), "{what}");
+    }
+    assert_eq!(fact(&page_of([process(&life())]), "made"), 1);
 }

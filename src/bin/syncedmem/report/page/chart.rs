@@ -107,12 +107,12 @@ pub fn axis(html: &mut Html, span: u64) {
     html.markup("</div>");
 }
 
-/// The distance of marks: 1, 2 or 5 of something, so that there are at most six of them.
+/// The distance of marks: 1, 2 or 5 of something, so that there are at most eight of them.
 fn tick(span: u64) -> u64 {
     let mut power: u64 = 1;
     loop {
         for step in [1, 2, 5].map(|n| power.saturating_mul(n)) {
-            if span / step < 6 {
+            if span / step < 8 {
                 return step;
             }
         }
@@ -150,7 +150,7 @@ mod tests {
     fn marks_are_at_round_times() {
         assert_eq!(
             [1, 6, 59, 61_000, 1 << 40, u64::MAX].map(tick),
-            [1, 2, 10, 20_000, 200_000_000_000, 5_000_000_000_000_000_000]
+            [1, 1, 10, 10_000, 200_000_000_000, 5_000_000_000_000_000_000]
         );
     }
 }

@@ -36,7 +36,7 @@ impl Shown<'_> {
         );
         let mut none = Vec::new();
         for (kind, key, name) in KINDS {
-            let memory = process.account.memory(kind);
+            let memory = process.summary.account.memory(kind);
             if memory.peak == 0 {
                 none.push(name.to_lowercase());
                 continue;

@@ -5,11 +5,15 @@ mod chart;
 mod figures;
 mod html;
 mod numbers;
+mod places;
 mod tables;
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use html::Html;
 
-use super::amount::{Bytes, Count, Time};
+use super::amount::{Bytes, Count, Counted, Time};
 use super::facts::{Process, Trace};
 use syncedmem::head::Side;
 use syncedmem::kind::Kind;
@@ -17,6 +21,9 @@ use syncedmem::kind::Kind;
 const STYLE: &str = include_str!("style.css");
 /// Sorts tables where a browser lets it; the page is complete without. The page names its hash below, and no other script runs.
 const SCRIPT: &str = include_str!("sort.js");
+
+/// So many processes have a section of their own.
+const SECTIONS: usize = 30;
 
 const KINDS: [(Kind, &str, &str); 3] =
     [(Kind::Pageable, "pageable", "Pageable"), (Kind::Pinned, "pinned", "Pinned"), (Kind::Device, "device", "Device")];
@@ -26,12 +33,19 @@ const SIDES: [(Side, &str, &str); 2] = [(Side::Host, "host", "To the host"), (Si
 pub fn of(trace: &Trace) -> String {
     let mut html = Html::default();
     let processes = &trace.processes;
+    let shown = shown(processes);
     begin(&mut html, trace);
     if processes.len() > 1 {
-        tables::processes(&mut html, processes);
+        tables::processes(&mut html, processes, &shown);
     }
-    for (place, process) in processes.iter().enumerate() {
-        section(&mut html, process, place, processes.len());
+    for (place, process) in processes.iter().enumerate().filter(|(place, _)| shown.contains(place)) {
+        section(&mut html, process, place, shown.len());
+    }
+    if processes.len() > shown.len() {
+        let more = Counted((processes.len() - shown.len()) as u64, "process has", "processes have");
+        html.markup("<p class=\"none\">")
+            .text(more)
+            .markup(" fewer events and no section here; --text tells of all.</p>");
     }
     if processes.is_empty() {
         html.markup("<p class=\"none\">The trace holds no events of libsyncedmem.</p>");
@@ -39,6 +53,13 @@ pub fn of(trace: &Trace) -> String {
     caveats(&mut html);
     html.markup("</main><script>").markup(SCRIPT).markup("</script></body></html>\n");
     html.finish()
+}
+
+/// The places of those that have a section: the ones with the most events.
+fn shown(processes: &[Process]) -> HashSet<usize> {
+    let mut places: Vec<_> = (0..processes.len()).collect();
+    places.sort_by_key(|&place| (Reverse(processes[place].events), place));
+    places.into_iter().take(SECTIONS).collect()
 }
 
 fn begin(html: &mut Html, trace: &Trace) {
@@ -80,8 +101,8 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize) {
     advice::write(html, process);
     numbers::write(html, process);
     figures::write(html, process, of);
-    tables::holders(html, process);
-    tables::callers(html, process);
+    places::holders(html, process);
+    places::callers(html, process);
     tables::memory(html, process);
     tables::copies(html, process);
     tables::other(html, process);
@@ -122,7 +143,7 @@ fn caveats(html: &mut Html) {
 }
 
 fn peaks(process: &Process) -> [u64; 3] {
-    KINDS.map(|(kind, ..)| process.account.memory(kind).peak)
+    KINDS.map(|(kind, ..)| process.summary.account.memory(kind).peak)
 }
 
 fn bytes(html: &mut Html, bytes: u64) {

@@ -11,7 +11,7 @@ use syncedmem::kind::Kind;
 
 /// Writes them.
 pub fn write(html: &mut Html, process: &Process) {
-    let account = &process.account;
+    let account = &process.summary.account;
     html.markup("<section class=\"numbers\"><h3>In numbers</h3><dl>");
     for ((kind, key, _), peak) in KINDS.into_iter().zip(peaks(process)) {
         let name = match kind {

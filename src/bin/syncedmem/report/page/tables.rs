@@ -1,23 +1,21 @@
 //! The tables, each with everything that there is to say about one thing.
 
+use std::collections::HashSet;
 use std::fmt::Display;
 
 use super::html::Html;
 use super::{KINDS, SIDES, bytes, peaks, title};
 use crate::report::amount::{Bytes, Count, Rate, Time};
-use crate::report::facts::{Caller, Holder, Process};
+use crate::report::facts::Process;
 use syncedmem::head::{Access, Side};
 use syncedmem::kind::Kind;
 use syncedmem::observe::account::Sum;
 use syncedmem::observe::event::Path;
 
-/// So many rows are shown; the others are added up in one.
-const SHOWN: usize = 60;
-
 const PATHS: [(Path, &str); 3] = [(Path::Pinned, "pinned"), (Path::Staged, "staged"), (Path::Pageable, "pageable")];
 
 /// Begins a table of a process: what it is called, and the names of its columns. A name that begins with `#` is of numbers.
-fn begin(html: &mut Html, name: &'static str, columns: &[&'static str]) {
+pub fn begin(html: &mut Html, name: &'static str, columns: &[&'static str]) {
     html.markup("<section class=\"table\"><h3>").markup(name).markup("</h3>");
     heads(html, name, columns);
 }
@@ -34,12 +32,13 @@ fn heads(html: &mut Html, name: &'static str, columns: &[&'static str]) {
     html.markup("</tr></thead><tbody>");
 }
 
-fn end(html: &mut Html) {
+/// Ends it.
+pub fn end(html: &mut Html) {
     html.markup("</tbody></table></div></section>");
 }
 
 /// Every process in a line, where there are several.
-pub fn processes(html: &mut Html, processes: &[Process]) {
+pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>) {
     html.markup("<section class=\"table\"><h2>Processes</h2>");
     heads(
         html,
@@ -47,15 +46,18 @@ pub fn processes(html: &mut Html, processes: &[Process]) {
         &["Process", "#Number", "#Events", "#Pageable, peak", "#Pinned, peak", "#Device, peak", "#Copied", "#Advice"],
     );
     for (place, process) in processes.iter().enumerate() {
-        html.markup("<tr><th scope=\"row\" class=\"who\"><a href=\"#p")
-            .text(place)
-            .markup("\"><bdi>")
-            .text(title(process));
-        html.markup("</bdi></a></th>")
-            .number(process.id.into(), process.id)
-            .number(process.events, Count(process.events));
+        html.markup("<tr><th scope=\"row\" class=\"who\">");
+        if shown.contains(&place) {
+            html.markup("<a href=\"#p").text(place).markup("\">").place(title(process)).markup("</a></th>");
+        } else {
+            html.place(title(process)).markup("</th>");
+        }
+        html.number(process.id.into(), process.id).number(process.events, Count(process.events));
         peaks(process).into_iter().for_each(|peak| bytes(html, peak));
-        bytes(html, process.account.copies_to(Side::Host).plus(process.account.copies_to(Side::Device)).bytes);
+        bytes(
+            html,
+            process.summary.account.copies_to(Side::Host).plus(process.summary.account.copies_to(Side::Device)).bytes,
+        );
         html.number(process.findings.len() as u64, process.findings.len()).markup("</tr>");
     }
     end(html);
@@ -81,7 +83,7 @@ pub fn memory(html: &mut Html, process: &Process) {
         ],
     );
     for (kind, key, name) in KINDS {
-        let memory = process.account.memory(kind);
+        let memory = process.summary.account.memory(kind);
         let when = process.timeline.since_begin(memory.peak_time);
         let all = memory.fresh.count + memory.pooled.count;
         html.markup("<tr><th scope=\"row\">").markup(name).markup("</th>");
@@ -103,52 +105,18 @@ pub fn memory(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Who held what, when it was the most and at the end.
-pub fn holders(html: &mut Html, process: &Process) {
-    if process.holders.is_empty() {
+/// Copies by direction and by the way that they took; a way that none took has no row.
+pub fn copies(html: &mut Html, process: &Process) {
+    if SIDES.iter().all(|(side, ..)| process.summary.account.copies_to(*side) == Sum::default()) {
         return;
     }
-    begin(
-        html,
-        "Who held it",
-        &[
-            "Name, or who made it",
-            "#Pageable at its peak",
-            "#Blocks",
-            "#Pinned at its peak",
-            "#Blocks",
-            "#Device at its peak",
-            "#Blocks",
-            "#Pageable at the end",
-            "#Pinned at the end",
-            "#Device at the end",
-        ],
-    );
-    let row = |html: &mut Html, holder: &Holder| {
-        html.markup("<tr>").who(&holder.who);
-        for (held, blocks) in holder.at_peak.into_iter().zip(holder.blocks_at_peak) {
-            bytes(html, held);
-            html.number(blocks, Count(blocks));
-        }
-        holder.live.into_iter().for_each(|held| bytes(html, held));
-        html.markup("</tr>");
-    };
-    process.holders.iter().take(SHOWN).for_each(|holder| row(html, holder));
-    let others = process.holders.get(SHOWN..).unwrap_or_default();
-    if !others.is_empty() {
-        let mut rest = Holder { who: format!("{} others", others.len()), ..Holder::default() };
-        others.iter().for_each(|other| rest.join(other));
-        row(html, &rest);
-    }
-    end(html);
-}
-
-/// Copies by direction and by the way that they took.
-pub fn copies(html: &mut Html, process: &Process) {
     begin(html, "Copies", &["Direction", "Through memory that is", "#Copies", "#Bytes", "#Time", "#Rate"]);
     for (side, key, name) in SIDES {
         for (path, path_name) in PATHS {
-            let sum = process.account.copies(side, path);
+            let sum = process.summary.account.copies(side, path);
+            if sum == Sum::default() {
+                continue;
+            }
             html.markup("<tr><th scope=\"row\">").markup(name).markup("</th><td>").markup(path_name).markup("</td>");
             facts(html, format_args!("copies.{key}.{path_name}"), sum);
             let rate = Rate { bytes: sum.bytes, nanoseconds: sum.nanoseconds };
@@ -159,59 +127,9 @@ pub fn copies(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Who asked for what took time.
-pub fn callers(html: &mut Html, process: &Process) {
-    if process.callers.is_empty() {
-        return;
-    }
-    begin(
-        html,
-        "Who asked for it",
-        &[
-            "Place in the program",
-            "#Time in all",
-            "#Copies to the host",
-            "#Bytes",
-            "#Time",
-            "#Copies to the device",
-            "#Bytes",
-            "#Time",
-            "#Fills",
-            "#Time",
-            "#Fresh blocks",
-            "#Bytes",
-            "#Time",
-            "#Waits",
-            "#Objects made",
-        ],
-    );
-    let row = |html: &mut Html, caller: &Caller| {
-        html.markup("<tr>").who(&caller.who).number(caller.nanoseconds(), Time(caller.nanoseconds()));
-        for sum in caller.copies {
-            html.number(sum.count, Count(sum.count)).number(sum.bytes, Bytes(sum.bytes));
-            html.number(sum.nanoseconds, Time(sum.nanoseconds));
-        }
-        html.number(caller.fills.count, Count(caller.fills.count));
-        html.number(caller.fills.nanoseconds, Time(caller.fills.nanoseconds));
-        html.number(caller.fresh.count, Count(caller.fresh.count))
-            .number(caller.fresh.bytes, Bytes(caller.fresh.bytes));
-        html.number(caller.fresh.nanoseconds, Time(caller.fresh.nanoseconds));
-        html.number(caller.waits.nanoseconds, Time(caller.waits.nanoseconds));
-        html.number(caller.made, Count(caller.made)).markup("</tr>");
-    };
-    process.callers.iter().take(SHOWN).for_each(|caller| row(html, caller));
-    let others = process.callers.get(SHOWN..).unwrap_or_default();
-    if !others.is_empty() {
-        let mut rest = Caller { who: format!("{} others", others.len()), ..Caller::default() };
-        others.iter().for_each(|other| rest.join(other));
-        row(html, &rest);
-    }
-    end(html);
-}
-
-/// Whatever else was counted.
+/// Whatever else was counted; what did not happen has no row.
 pub fn other(html: &mut Html, process: &Process) {
-    let account = &process.account;
+    let account = &process.summary.account;
     begin(html, "Everything else", &["What", "#Count", "#Bytes", "#Time"]);
     let rows: [(&'static str, &'static str, Sum); 12] = [
         ("Host filled with zeros", "fills.host", account.fills(Side::Host)),
@@ -235,7 +153,7 @@ pub fn other(html: &mut Html, process: &Process) {
         ("Host allocations that failed", "failed.host", account.failures(Side::Host)),
         ("Device allocations that failed", "failed.device", account.failures(Side::Device)),
     ];
-    for (name, key, sum) in rows {
+    for (name, key, sum) in rows.into_iter().filter(|(.., sum)| *sum != Sum::default()) {
         html.markup("<tr><th scope=\"row\">").markup(name).markup("</th>");
         facts(html, key, sum);
         html.markup("</tr>");
@@ -252,7 +170,7 @@ pub fn other(html: &mut Html, process: &Process) {
         ("Accesses to write on the device", "accesses.device.write", accesses(Side::Device, Access::Write)),
         ("Accesses to overwrite on the device", "accesses.device.overwrite", accesses(Side::Device, Access::Overwrite)),
     ];
-    for (name, key, count) in counts {
+    for (name, key, count) in counts.into_iter().filter(|(.., count)| *count > 0) {
         html.markup("<tr><th scope=\"row\">").markup(name).markup("</th>").fact(key, count, Count(count));
         html.markup("<td></td><td></td></tr>");
     }

@@ -1,0 +1,38 @@
+//! A trace as text for terminals: what the library itself prints at exit, of each process.
+
+use std::fmt::{self, Display};
+
+use syncedmem::observe::site::Place;
+use syncedmem::observe::summary::{About, Told};
+
+use super::facts::{Process, Trace, place};
+
+/// The text about a trace.
+pub struct Text<'a>(pub &'a Trace);
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Trace { name, processes, notes } = self.0;
+        if processes.is_empty() {
+            writeln!(f, "{name}: the trace holds no events of libsyncedmem.")?;
+        }
+        for (number, process) in processes.iter().enumerate() {
+            if number > 0 {
+                writeln!(f)?;
+            }
+            one(f, process)?;
+        }
+        notes.iter().try_for_each(|note| writeln!(f, "\n{name}: {note}"))
+    }
+}
+
+fn one(f: &mut fmt::Formatter<'_>, process: &Process) -> fmt::Result {
+    let program = if process.name.is_empty() { "an unnamed program" } else { &process.name };
+    let about = About { program, process: process.id, idle: None, not_ours: &[] };
+    let told = Told {
+        summary: &process.summary,
+        about: &about,
+        place: |site| Place::of(format_args!("{}", place(&process.places, site))),
+    };
+    write!(f, "{told}")
+}
