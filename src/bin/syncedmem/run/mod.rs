@@ -47,7 +47,7 @@ pub struct Options {
     #[command(flatten)]
     settings: Settings,
     /// The program, and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", num_args = 1..)]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", num_args = 1..)]
     #[arg(value_hint = ValueHint::CommandWithArguments)]
     program: Vec<OsString>,
 }
