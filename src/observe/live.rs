@@ -223,6 +223,11 @@ pub fn watch_accesses(every_access: bool) {
     LEDGER.with(|ledger| ledger.set_every_access(every_access));
 }
 
+/// Forgets every object: what becomes of them is not told from now on, or was not.
+pub fn forget_objects() {
+    LEDGER.with(Ledger::forget_objects);
+}
+
 /// Ends the trace.
 pub fn end_trace() {
     switch::set(TRACE, false);

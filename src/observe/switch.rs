@@ -105,6 +105,10 @@ fn complain(file: &CStr, trouble: Trouble) {
 /// Observes it from now on, or no more.
 pub fn set(what: What, wanted: bool) {
     settle();
+    if wanted && !on() {
+        // Nobody told of what ended meanwhile.
+        live::forget_objects();
+    }
     if wanted {
         STATE.fetch_or(what.0, Relaxed);
     } else {

@@ -3,6 +3,7 @@
 
 pub mod crossing;
 pub mod driver;
+pub mod figures;
 pub mod gpu;
 pub mod model;
 pub mod object;

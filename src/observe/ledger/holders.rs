@@ -85,6 +85,29 @@ impl Holders {
         (*live, *blocks) = (live.saturating_sub(block.bytes), blocks.saturating_sub(1));
     }
 
+    /// Counts a block as another holder's, at the last peak too if it was there; `false` if there is no memory for that.
+    pub fn pass_on(&mut self, before: Holder, after: Holder, block: Block) -> bool {
+        self.subtract(before, block);
+        let is_counted = self.add(after, block);
+        let kind = block.kind as usize;
+        if is_counted && block.peaks_before < self.peaks[kind] {
+            if let Some(share) = self.shares.get_mut(&before) {
+                share.at_peak[kind] = share.at_peak[kind].saturating_sub(block.bytes);
+                share.blocks_at_peak[kind] = share.blocks_at_peak[kind].saturating_sub(1);
+            }
+            if let Some(share) = self.shares.get_mut(&after) {
+                share.at_peak[kind] += block.bytes;
+                share.blocks_at_peak[kind] += 1;
+            }
+        }
+        is_counted
+    }
+
+    /// How many peaks of a kind there were so far.
+    pub fn peaks(&self, kind: Kind) -> u64 {
+        self.peaks[kind as usize]
+    }
+
     /// There is more of a kind in the process now than ever before.
     pub fn note_peak(&mut self, kind: Kind) {
         self.peaks[kind as usize] += 1;

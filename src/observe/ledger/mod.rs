@@ -25,6 +25,8 @@ pub struct Block {
     pub bytes: u64,
     /// Its address.
     pub address: u64,
+    /// How many peaks of its kind there had been when it was allocated.
+    peaks_before: u64,
 }
 
 /// What is known of an object.
@@ -106,7 +108,10 @@ impl Ledger {
             self.know(object, 0, Site::UNKNOWN, Noticed::FirstAccess);
         }
         match event.what {
-            What::Allocated { kind, bytes, block, .. } => self.hold(object, Block { kind, bytes, address: block }),
+            What::Allocated { kind, bytes, block, .. } => {
+                let peaks_before = self.holders.peaks(kind);
+                self.hold(object, Block { kind, bytes, address: block, peaks_before });
+            }
             // A block from before: it was never counted as live.
             What::Freed { kind, .. } if !self.let_go(object, kind) => return,
             What::Resized { bytes } => {
@@ -177,6 +182,17 @@ impl Ledger {
         }
     }
 
+    /// Forgets every object, and with it its memory.
+    pub fn forget_objects(&mut self) {
+        let Ledger { objects, account, holders, .. } = self;
+        for (_, gone) in objects.drain() {
+            for block in gone.blocks.into_iter().flatten() {
+                account.lose(block.kind, block.bytes);
+                holders.subtract(gone.holder, block);
+            }
+        }
+    }
+
     fn hold(&mut self, object: usize, block: Block) {
         let Some(object) = self.objects.get_mut(&object) else { return };
         let place = &mut object.blocks[block.kind.side() as usize];
@@ -198,7 +214,7 @@ impl Ledger {
         true
     }
 
-    /// Gives an object a name, under which its memory is counted from now on.
+    /// Gives an object a name, under which the memory that it holds is counted: what it has, and had at the peaks since.
     pub fn name(&mut self, object: u64, name: &str) {
         let Some(object) = self.objects.get_mut(&(object as usize)) else { return };
         let Some(name) = self.names.number(name) else {
@@ -208,8 +224,7 @@ impl Ledger {
         let (before, after) = (object.holder, Holder::Name(name));
         object.holder = after;
         for block in object.blocks.into_iter().flatten() {
-            self.holders.subtract(before, block);
-            if !self.holders.add(after, block) {
+            if !self.holders.pass_on(before, after, block) {
                 self.dropped += 1;
             }
         }

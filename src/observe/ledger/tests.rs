@@ -82,6 +82,41 @@ fn a_name_takes_the_objects_memory_along() {
 }
 
 #[test]
+fn a_name_takes_what_the_object_held_at_the_peak_along_and_no_more() {
+    let kind = Kind::Pageable;
+    let mut ledger = ledger_of(&[
+        (0x10, 1, made(100)),
+        (0x20, 1, made(50)),
+        (0x10, 0, allocated(kind, 100)),
+        (0x20, 0, allocated(kind, 50)),
+        (0x20, 0, freed(kind, 50)),
+        (0x20, 0, allocated(kind, 40)),
+    ]);
+    let at_peak = |ledger: &Ledger, holder| {
+        let share = share(ledger, holder);
+        (share.at_peak[0], share.blocks_at_peak[0])
+    };
+    assert_eq!(at_peak(&ledger, Holder::Site(Site(1))), (150, 2));
+    // Its block is a later one: what it held at the peak was freed.
+    ledger.name(0x20, "late");
+    ledger.name(0x10, "conv1");
+    let holder = |address| ledger.object(address).expect("it is known").holder;
+    assert_eq!(at_peak(&ledger, holder(0x20)), (0, 0));
+    assert_eq!(at_peak(&ledger, holder(0x10)), (100, 1));
+    assert_eq!(at_peak(&ledger, Holder::Site(Site(1))), (50, 1));
+}
+
+#[test]
+fn what_is_forgotten_holds_nothing_and_what_was_counted_stays() {
+    let mut ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100))]);
+    ledger.forget_objects();
+    let memory = ledger.account().memory(Kind::Pageable);
+    assert_eq!((memory.live, memory.peak, memory.fresh.count, ledger.objects().count()), (0, 100, 1, 0));
+    let share = share(&ledger, Holder::Site(Site(1)));
+    assert_eq!((share.live[0], share.at_peak[0]), (0, 100));
+}
+
+#[test]
 fn another_object_at_the_same_address_ends_the_first() {
     let ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100)), (0x10, 2, made(7))]);
     assert_eq!(share(&ledger, Holder::Site(Site(1))).live[0], 0);

@@ -1,0 +1,103 @@
+//! The account in figures, as the C API gives it, without what differs from run to run.
+
+use std::ffi::CString;
+
+use syncedmem::ffi::c::account::*;
+use syncedmem::ffi::c::object::syncedmem_t;
+pub use syncedmem::ffi::c::stats::*;
+use syncedmem::ffi::status::syncedmem_status_t;
+
+use super::SYNCEDMEM_SUCCESS;
+
+/// Accounting from the first call on.
+pub const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");
+/// And of every access.
+pub const ACCESSES: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "accesses");
+
+/// The figures now.
+pub fn figures() -> syncedmem_stats_t {
+    let mut stats = syncedmem_stats_t { size: size_of::<syncedmem_stats_t>(), ..Default::default() };
+    assert_eq!(unsafe { syncedmem_stats(&mut stats) }, SYNCEDMEM_SUCCESS);
+    assert_eq!((stats.size, stats.dropped), (size_of::<syncedmem_stats_t>(), 0));
+    stats
+}
+
+/// The figures now but for times, and for what lies idle, which others tell.
+pub fn counts() -> syncedmem_stats_t {
+    let mut stats = syncedmem_stats_t { size: 0, ..figures() };
+    sums(&mut stats).into_iter().for_each(|sum| sum.nanoseconds = 0);
+    for memory in [&mut stats.pageable, &mut stats.pinned, &mut stats.device] {
+        (memory.idle, memory.budget) = (0, 0);
+    }
+    stats
+}
+
+/// So many, of so many bytes in all.
+pub fn sum(count: u64, bytes: usize) -> syncedmem_sum_t {
+    syncedmem_sum_t { count, bytes: bytes as u64, nanoseconds: 0 }
+}
+
+/// Every sum among the figures.
+pub fn sums(stats: &mut syncedmem_stats_t) -> Vec<&mut syncedmem_sum_t> {
+    let mut all = Vec::new();
+    for memory in [&mut stats.pageable, &mut stats.pinned, &mut stats.device] {
+        all.extend([&mut memory.allocations, &mut memory.pool_hits, &mut memory.frees, &mut memory.turned_away]);
+    }
+    all.extend([
+        &mut stats.to_device_pinned,
+        &mut stats.to_device_staged,
+        &mut stats.to_device_pageable,
+        &mut stats.to_host_pinned,
+        &mut stats.to_host_staged,
+        &mut stats.to_host_pageable,
+        &mut stats.host_fills,
+        &mut stats.device_fills,
+        &mut stats.waits,
+        &mut stats.synchronises,
+        &mut stats.registrations,
+        &mut stats.host_evictions,
+        &mut stats.device_evictions,
+        &mut stats.host_failures,
+        &mut stats.device_failures,
+    ]);
+    all
+}
+
+/// The whole report.
+pub fn report() -> String {
+    let mut length = usize::MAX;
+    assert_eq!(unsafe { syncedmem_report(std::ptr::null_mut(), 0, &mut length) }, SYNCEDMEM_SUCCESS);
+    // A little more: times may have become longer meanwhile.
+    let mut text = vec![0u8; length + 200];
+    assert_eq!(unsafe { syncedmem_report(text.as_mut_ptr().cast(), text.len(), &mut length) }, SYNCEDMEM_SUCCESS);
+    text.truncate(length);
+    String::from_utf8(text).unwrap()
+}
+
+/// Who held memory of a kind at its peak, as the report says it: bytes, blocks and who.
+pub fn at_peak(report: &str, kind: &str) -> Vec<(String, u64, String)> {
+    let title = format!("who held the {kind} memory at its peak of ");
+    let lines = report.lines().skip_while(|line| !line.starts_with(&title)).skip(1);
+    let holder = |line: &str| {
+        let (bytes, rest) = line.split_once(" in ")?;
+        let (blocks, rest) = rest.trim_start().split_once(' ')?;
+        let who = rest.strip_prefix("blocks").or(rest.strip_prefix("block"))?.trim().to_string();
+        Some((bytes.trim().to_string(), blocks.parse().ok()?, who))
+    };
+    lines.map_while(holder).collect()
+}
+
+/// Gives an object a name.
+pub fn set_name(mem: *mut syncedmem_t, name: &str) -> syncedmem_status_t {
+    let name = CString::new(name).unwrap();
+    unsafe { syncedmem_set_name(mem, name.as_ptr()) }
+}
+
+/// The name of an object.
+pub fn name(mem: *mut syncedmem_t) -> String {
+    let (mut text, mut length) = ([0u8; SYNCEDMEM_NAME_BYTES + 1], usize::MAX);
+    let status = unsafe { syncedmem_get_name(mem, text.as_mut_ptr().cast(), text.len(), &mut length) };
+    assert_eq!(status, SYNCEDMEM_SUCCESS);
+    assert_eq!(text[length], 0);
+    String::from_utf8(text[..length].to_vec()).unwrap()
+}
