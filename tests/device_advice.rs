@@ -264,7 +264,7 @@ fn whether_a_copy_was_overwritten_is_known_where_contents_are_compared() {
 fn copies_from_pageable_memory_are_slow_from_the_second_on() {
     observed(&[ON], |gpu| {
         let mut object = on_host(LARGE);
-        let mut copy = |object: &mut Object| {
+        let copy = |object: &mut Object| {
             object.overwrite_cpu_data().unwrap();
             object.gpu_data().unwrap();
         };

@@ -50,7 +50,7 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
             let span = live::begin(c"fill device side", bytes);
             // SAFETY: the block is new and that large.
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
-                live::freed(holder, Side::Device);
+                live::freed(holder, Side::Device, address);
                 // SAFETY: nobody knows it yet.
                 unsafe { blocks::free(address, holder) };
                 return Err(failure.into());

@@ -131,11 +131,7 @@ impl Account {
                     (memory.peak, memory.peak_time) = (memory.live, event.end());
                 }
             }
-            What::Freed { kind, bytes, .. } => {
-                let memory = &mut self.memory[kind as usize];
-                memory.freed.add(bytes, nanoseconds);
-                memory.live = memory.live.saturating_sub(bytes);
-            }
+            What::Freed { kind, bytes, .. } => self.give_back(kind, bytes),
             What::Filled { side, bytes } => self.fills[side as usize].add(bytes, nanoseconds),
             What::Copied { to, bytes, path, .. } => self.copies[to as usize][path as usize].add(bytes, nanoseconds),
             // How long it took on its stream is not known here.
@@ -150,6 +146,13 @@ impl Account {
             What::Failed { side, bytes } => self.failures[side as usize].add(bytes, nanoseconds),
             What::Resized { .. } | What::Compared { .. } | What::Lent { .. } | What::Released { .. } => {}
         }
+    }
+
+    /// Counts a block that its object gave back.
+    pub fn give_back(&mut self, kind: Kind, bytes: u64) {
+        let memory = &mut self.memory[kind as usize];
+        memory.freed.add(bytes, 0);
+        memory.live = memory.live.saturating_sub(bytes);
     }
 
     /// Takes a block off what is live that nobody gave back through this library.

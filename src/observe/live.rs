@@ -4,7 +4,8 @@
 //! claim on an object may be held.
 #![expect(unsafe_code, reason = "the clock is read, and the thread's number")]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
 
 use super::contents;
 use super::event::{Event, Noticed, Site, What};
@@ -94,18 +95,19 @@ pub fn tell(subject: Subject, what: impl FnOnce() -> What) {
     }
 }
 
-/// Tells that an object gave back its block on a side, if it is known to have one.
+/// Tells that an object gave back the block at `address`, if that is known. Where another thread has had another block
+/// made for the object meanwhile, the ledger knows already.
 #[inline]
-pub fn freed(object: usize, side: Side) {
+pub fn freed(object: usize, side: Side, address: NonNull<c_void>) {
     if !switch::off() && switch::on() {
-        tell_freed(object, side);
+        tell_freed(object, side, address);
     }
 }
 
 #[cold]
-fn tell_freed(object: usize, side: Side) {
+fn tell_freed(object: usize, side: Side, address: NonNull<c_void>) {
     let block = LEDGER.with(|ledger| ledger.object(object as u64).and_then(|object| object.block(side)));
-    if let Some(block) = block {
+    if let Some(block) = block.filter(|block| block.address == address.addr().get() as u64) {
         let what = What::Freed { kind: block.kind, bytes: block.bytes, block: block.address };
         tell_at(moment(), 0, Subject { object, bytes: 0 }, what);
     }

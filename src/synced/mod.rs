@@ -363,10 +363,10 @@ impl Owned {
     #[cold]
     fn tell(&self) {
         if let Some(block) = &self.host {
-            live::freed(block.holder, Side::Host);
+            live::freed(block.holder, Side::Host, block.address);
         }
-        if let Some((_, holder)) = self.device {
-            live::freed(holder, Side::Device);
+        if let Some((address, holder)) = self.device {
+            live::freed(holder, Side::Device, address);
         }
     }
 }

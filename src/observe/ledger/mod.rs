@@ -197,9 +197,10 @@ impl Ledger {
         let Some(object) = self.objects.get_mut(&object) else { return };
         let place = &mut object.blocks[block.kind.side() as usize];
         let holder = object.holder;
-        if let Some(lost) = place.replace(block) {
-            self.account.lose(lost.kind, lost.bytes);
-            self.holders.subtract(holder, lost);
+        if let Some(left) = place.replace(block) {
+            // Who gave it back is about to tell: another thread was quicker to use the object.
+            self.account.give_back(left.kind, left.bytes);
+            self.holders.subtract(holder, left);
         }
         if !self.holders.add(holder, block) {
             self.dropped += 1;

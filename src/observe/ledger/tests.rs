@@ -163,3 +163,16 @@ fn a_forked_child_begins_with_nothing() {
     assert_eq!((ledger.account().made, ledger.account().memory(Kind::Pageable).live), (0, 0));
     assert!(ledger.has_every_access(), "what is watched stays");
 }
+
+#[test]
+fn a_block_that_was_replaced_before_its_end_was_told_is_counted_once() {
+    let other = |kind, bytes| Allocated { kind, bytes, block: 0x2000, origin: Origin::Fresh };
+    let ledger = ledger_of(&[
+        (0x10, 1, made(100)),
+        (0x10, 0, allocated(Kind::Device, 100)),
+        (0x10, 0, other(Kind::Device, 100)),
+    ]);
+    let memory = ledger.account().memory(Kind::Device);
+    assert_eq!((memory.live, memory.peak, memory.freed.count), (100, 100, 1));
+    assert_eq!(share(&ledger, Holder::Site(Site(1))).live[2], 100);
+}
