@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Callable
 
+import command
 import traps
 from training import ITERATIONS, Trained, prepare, train
 from tree import Caffe, Finished, Missing
@@ -25,9 +26,10 @@ ENORMOUS_BYTES = 4 * 32768 * 65535  # pycaffe_out_of_memory.py's blob
 class Checks:
     """The checks, and what several of them share: a prepared folder and the trainings."""
 
-    def __init__(self, library: Path, folder: Path) -> None:
+    def __init__(self, library: Path, program: Path, folder: Path) -> None:
         self.caffe = Caffe()
         self.library = library
+        self.command = program
         self.folder = folder
         self.prepared = folder / "training"
         self.prepared.mkdir()
@@ -206,6 +208,7 @@ ALL: list[Callable[[Checks], str]] = [
     out_of_address_space_is_a_memory_error,
     the_librarys_limit_is_a_memory_error,
     otherwise_it_dies_with_caffes_words,
+    *command.ALL,
     every_test_of_caffes_own_suite_passes,
 ]
 
@@ -214,10 +217,12 @@ def main() -> int:
     """Runs all checks and returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--library", type=Path, required=True, help="the libsyncedmem.so to preload")
-    library = parser.parse_args().library.resolve()
+    parser.add_argument("--command", type=Path, required=True, help="the syncedmem command")
+    options = parser.parse_args()
+    library, program = options.library.resolve(), options.command.resolve()
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="real-caffe-") as folder:
-        checks = Checks(library, Path(folder))
+        checks = Checks(library, program, Path(folder))
         for check in ALL:
             start = time.monotonic()
             try:

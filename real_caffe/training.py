@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Callable, Optional
 
 import images
 from tree import Caffe, Finished
@@ -48,17 +48,26 @@ def train(
     library_path: str = "",
 ) -> Trained:
     """Trains in a fresh folder over the prepared one; AssertionError if Caffe does not finish."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        for item in prepared.iterdir():
-            (folder / item.name).symlink_to(item)
-        run = caffe.run(
+
+    def run(folder: Path) -> Finished:
+        return caffe.run(
             [caffe.part("program"), "train", "--solver=solver.prototxt"],
             folder,
             preload=preload,
             count_calls=count_calls,
             library_path=library_path,
         )
+
+    return read_trained(prepared, run)
+
+
+def read_trained(prepared: Path, start: Callable[[Path], Finished]) -> Trained:
+    """What a training leaves in a fresh folder, where `start` runs it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for item in prepared.iterdir():
+            (folder / item.name).symlink_to(item)
+        run = start(folder)
         assert run.status == 0, f"caffe train {run.ending()}"
         saved = sorted(folder.glob("model_iter_*"))
         assert len(saved) == 2, f"caffe train saved {len(saved)} files, not a model and a solver state"

@@ -1,0 +1,143 @@
+"""Checks of the `syncedmem` command on a real, prebuilt Caffe: what it says, against what is counted otherwise."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Optional, Protocol
+
+from training import read_trained, Trained
+from tree import Caffe, Finished
+
+HERE = Path(__file__).resolve().parent
+
+
+class Checks(Protocol):
+    """What these checks need of checks.py."""
+
+    caffe: Caffe
+    library: Path
+    command: Path
+    folder: Path
+    prepared: Path
+
+    def trained(self, ours: bool) -> Trained: ...
+
+
+def run(checks: Checks, *arguments: str, folder: Optional[Path] = None, settings: Optional[dict[str, str]] = None) -> Finished:
+    """Runs the command, on the library that is tested."""
+    name, *others = arguments
+    library = [f"--library={checks.library}"]
+    return checks.caffe.run(
+        [str(checks.command), name, *library, *others], folder or checks.folder, settings=settings
+    )
+
+
+def training(checks: Checks, *options: str, settings: Optional[dict[str, str]] = None, shell: str = "") -> Trained:
+    """A training under `syncedmem run`; `shell` stands for the program, to start it another way."""
+    program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
+    if shell:
+        program = ["sh", "-c", shell + ' exec "$@"', "sh", *program]
+    return read_trained(
+        checks.prepared, lambda folder: run(checks, "run", *options, "--", *program, folder=folder, settings=settings)
+    )
+
+
+def report(trained: Trained) -> str:
+    """What the command printed behind what Caffe wrote."""
+    _, begin, text = trained.run.err.partition("libsyncedmem: memory of caffe")
+    assert begin, f"there is no report: {trained.run.err[-400:]}"
+    return text
+
+
+def numbers(pattern: str, text: str) -> list[int]:
+    """The numbers in the line that fits."""
+    found = re.search(pattern, text, re.M)
+    assert found, f"no line fits {pattern}: {text[:400]}"
+    return [int(number) for number in found.groups()]
+
+
+def the_doctor_knows_this_caffe(checks: Checks) -> str:
+    """syncedmem doctor says of caffe, libcaffe and pycaffe that they work, and what they are"""
+    for part in ("program", "libcaffe", "python"):
+        said = run(checks, "doctor", checks.caffe.part(part))
+        assert said.status == 0, f"doctor {part} {said.ending()}"
+        for words in ("verdict      works:", "a CPU_ONLY build", "BVLC rc4 to master"):
+            assert words in said.out, f"doctor {part} does not say {words!r}: {said.out[-600:]}"
+    return ""
+
+
+def a_training_under_run_is_the_same_and_is_accounted_for(checks: Checks) -> str:
+    """syncedmem run trains the same model, and says how much memory was used at the peak and who held it"""
+    ours = training(checks)
+    assert ours.files == checks.trained(False).files, "the models differ"
+    text = report(ours)
+    made, ended = numbers(r"^objects made: (\d+), ended: (\d+), alive: 0$", text)
+    calls = checks.trained(True).run.calls
+    assert made == ended == calls["construct"], f"made {made}, ended {ended}, and {calls['construct']} were constructed"
+    assert re.search(r"^who held the pageable memory at its peak of [1-9]", text, re.M), text[:600]
+    holders = re.findall(r"^ +[\d.]+ [KM]iB in +\d+ blocks? +(.*)$", text, re.M)
+    assert any("caffe::Blob<float>::Reshape" in holder for holder in holders), f"the holders are {holders}"
+    return f"{made} objects, {len(holders)} holders"
+
+
+def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
+    """with every access told, the account and the trace agree with a count that is taken in front of the library"""
+    counts = checks.folder / "counts.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", counts, HERE / "counts.c", "-ldl"], check=True)
+    counted, trace = checks.folder / "counts", checks.folder / "trace.json"
+    ours = training(
+        checks,
+        "--accesses",
+        "--report",
+        f"--trace={trace}",
+        settings={"COUNTS": str(counted)},
+        shell=f"export LD_PRELOAD={counts}:$LD_PRELOAD;",
+    )
+    assert ours.files == checks.trained(False).files, "the models differ"
+    made, ended, read, written, lent = numbers(
+        r"^constructed=(\d+) destroyed=(\d+) read=(\d+) written=(\d+) lent=(\d+)$", counted.read_text()
+    )
+    assert made == ended > 100 and read > 10000, f"{made} objects, {read} reads: that is no training"
+    told = report(ours)
+    assert [made, ended] == numbers(r"^objects made: (\d+), ended: (\d+)", told)
+    assert [read, written] == numbers(r"^accesses to the host: (\d+) to read, (\d+) to write", told)
+    seen = dict.fromkeys(("made", "ended", "read", "write", "lent"), 0)
+    kinds = re.compile(r'"what":"(made|ended|lent|accessed)"(?:.*?"access":"(read|write)")?')
+    with trace.open() as lines:
+        for line in lines:
+            found = kinds.search(line)
+            if found:
+                seen[found[2] or found[1]] += 1
+    trace.unlink()  # hundreds of megabytes
+    assert list(seen.values()) == [made, ended, read, written, lent], f"the trace has {seen}, counted were {counted.read_text()}"
+    return f"{made} objects, {read} reads, {written} writes, {lent} buffers lent"
+
+
+def a_program_that_is_not_called_is_told_why(checks: Checks) -> str:
+    """syncedmem run says why, where Caffe ends before it makes an object"""
+    said = run(checks, "run", "--", checks.caffe.part("program"), "--version")
+    assert said.status == 0, f"caffe --version {said.ending()}"
+    assert "caffe version" in said.out, said.out
+    assert "never called the library: its Caffe can use the library, so either it ended before" in said.err, said.err
+    return ""
+
+
+def pycaffe_is_accounted_for(checks: Checks) -> str:
+    """syncedmem run accounts for pycaffe too, which loads Caffe as a module"""
+    program = [checks.caffe.part("python"), str(HERE / "pycaffe_compute.py")]
+    said = run(checks, "run", "--", *program)
+    assert said.status == 0, f"pycaffe {said.ending()}"
+    _, begin, text = said.err.partition("libsyncedmem: memory of python")
+    assert begin, f"there is no report: {said.err[-400:]}"
+    (made,) = numbers(r"^objects made: (\d+)", text)
+    assert made > 10, f"{made} objects"
+    return f"{made} objects"
+
+
+ALL = [
+    the_doctor_knows_this_caffe,
+    a_training_under_run_is_the_same_and_is_accounted_for,
+    what_is_told_of_a_training_is_what_is_counted,
+    a_program_that_is_not_called_is_told_why,
+    pycaffe_is_accounted_for,
+]
