@@ -7,9 +7,10 @@
 //!
 //! # How it is laid out
 //! ```text
-//! ffi::{c, caffe}  →  synced, pools, host (for CaffeMallocHost), cuda (whether there is one), caffe_mode, calls, report
+//! ffi::{c, caffe}  →  synced, pools, host (for CaffeMallocHost), cuda (whether there is one), caffe_mode, calls, report, observe
 //! synced           →  head, host, device, cuda (the driver, or why there is none), pools (when memory runs out), sync
-//! report           →  what host, cuda and stats know about memory, and what synced gave back of it
+//! report           →  what host, cuda, stats and observe know about memory, and what synced gave back of it
+//! synced, host, device, cuda  →  observe::live (what happens is told there), which calls none of them
 //! pools            →  host, cuda, device: what lies idle of every kind, as one
 //! device           →  cuda
 //! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
@@ -20,7 +21,8 @@
 //! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate, copy or
 //! evict. `host` and `device` know where memory comes from and how it is given back, `host::pool` and `cuda::pool` keep
 //! what was given back for the next object, `cuda` is the driver, which is looked for at run time, and `caffe_mode` finds
-//! out what `Caffe::mode()` says.
+//! out what `Caffe::mode()` says. [`observe`] makes an account, a trace and advice of what the others tell it; the `syncedmem`
+//! command (`src/bin/syncedmem`) makes the same of a trace.
 #![deny(unsafe_code)]
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 
