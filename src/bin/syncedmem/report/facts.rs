@@ -82,8 +82,13 @@ pub struct Finding {
 impl Finding {
     /// Whether nothing but the numbers differs.
     pub fn is_like(&self, other: &Finding) -> bool {
+        self.says_like(other) && self.made == other.made && self.at == other.at
+    }
+
+    /// Whether nothing but the places and the numbers differs.
+    pub fn says_like(&self, other: &Finding) -> bool {
         let words = |finding: &Finding| (finding.rule, finding.certainty, finding.to_do, finding.not_known);
-        words(self) == words(other) && self.made == other.made && self.at == other.at
+        words(self) == words(other)
     }
 
     /// Counts what another one has.

@@ -321,3 +321,29 @@ fn what_did_not_happen_has_no_row() {
     }
     assert_eq!(fact(&page_of([process(&life())]), "made"), 1);
 }
+
+#[test]
+fn what_is_to_be_changed_in_several_places_is_said_once() {
+    let finding = |made: &str, count, saved| Finding {
+        rule: "overwritten-fill",
+        certainty: "possible",
+        to_do: "Overwrite it.",
+        made: made.to_string(),
+        at: "there".to_string(),
+        count,
+        bytes: count * 10,
+        saved,
+        objects: 1,
+        ..Finding::default()
+    };
+    let findings = vec![finding("one", 3, Some(50)), finding("two", 4, Some(60)), finding("three", 5, None)];
+    let page = page_of([Process { findings, ..process(&life()) }]);
+    is_well_formed(&page);
+    assert_eq!(page.matches("Overwrite it.").count(), 1);
+    for (field, number) in [("count", 12), ("bytes", 120), ("saved", 110), ("objects", 3)] {
+        assert!(page.contains(&format!("data-field=\"{field}\" data-v=\"{number}\"")), "{field}");
+    }
+    for row in ["<bdi>one</bdi>", "<bdi>two</bdi>", "<bdi>three</bdi>", "used by <bdi>there</bdi>", "not known"] {
+        assert!(page.contains(row), "{row}");
+    }
+}

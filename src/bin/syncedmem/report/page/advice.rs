@@ -1,11 +1,13 @@
-//! The advice, which stands on top.
+//! The advice, which stands on top: a card for each thing to change, with the places where.
+
+use std::cmp::Reverse;
 
 use super::html::Html;
 use crate::report::amount::{Bytes, Count, Time};
 use crate::report::facts::{Finding, Process};
 
-/// So many pieces are shown; the others are counted.
-const SHOWN: usize = 60;
+/// So many places are shown of each; the others are counted.
+const PLACES: usize = 12;
 
 /// Writes what could be better.
 pub fn write(html: &mut Html, process: &Process) {
@@ -14,54 +16,89 @@ pub fn write(html: &mut Html, process: &Process) {
         html.markup("<p class=\"none\">None of the rules found anything.</p></section>");
         return;
     }
+    if process.findings.len() > 1 {
+        html.markup("<p class=\"none\">One copy may be in several of them: their times do not add up.</p>");
+    }
     html.markup("<ol>");
-    for finding in process.findings.iter().take(SHOWN) {
-        one(html, finding);
-    }
-    html.markup("</ol>");
-    let more = process.findings.len().saturating_sub(SHOWN);
-    if more > 0 {
-        html.markup("<p>").text(Count(more as u64)).markup(" more, each of them worth less.</p>");
-    }
-    html.markup("</section>");
+    groups(&process.findings).iter().for_each(|group| card(html, group));
+    html.markup("</ol></section>");
 }
 
-fn one(html: &mut Html, finding: &Finding) {
-    html.markup("<li data-rule=\"")
-        .text(finding.rule)
-        .markup("\"><h4>")
-        .text(finding.rule)
-        .markup(" <span class=\"badge ");
-    html.markup(finding.certainty).markup("\">").markup(finding.certainty).markup("</span></h4><p>");
-    html.text(finding.seen).markup("</p><p class=\"todo\">").text(finding.to_do).markup("</p><dl>");
-    pair(html, "Times", "count", finding.count, Count(finding.count));
-    pair(html, "Bytes", "bytes", finding.bytes, Bytes(finding.bytes));
-    match finding.saved {
+/// Findings that say the same of different places, and all of them as one; the most worthwhile first.
+fn groups(findings: &[Finding]) -> Vec<(Finding, Vec<&Finding>)> {
+    let mut groups: Vec<(Finding, Vec<&Finding>)> = Vec::new();
+    for finding in findings {
+        match groups.iter_mut().find(|(all, _)| all.says_like(finding)) {
+            Some((all, group)) => {
+                all.join(finding);
+                group.push(finding);
+            }
+            None => groups.push((finding.clone(), vec![finding])),
+        }
+    }
+    groups.sort_by_key(|(all, _)| Reverse((all.saved, all.bytes)));
+    groups
+}
+
+fn card(html: &mut Html, (all, places): &(Finding, Vec<&Finding>)) {
+    html.markup("<li data-rule=\"").text(all.rule).markup("\"><h4>").text(all.rule);
+    html.markup(" <span class=\"badge ")
+        .markup(all.certainty)
+        .markup("\">")
+        .markup(all.certainty)
+        .markup("</span></h4><p>");
+    html.text(all.seen).markup("</p><p class=\"todo\">").text(all.to_do).markup("</p><dl>");
+    pair(html, "Times", "count", all.count, Count(all.count));
+    pair(html, "Bytes", "bytes", all.bytes, Bytes(all.bytes));
+    match all.saved {
         Some(saved) => pair(html, "Time saved, about", "saved", saved, Time(saved)),
         None => drop(html.markup("<div><dt>Time saved</dt><dd>not known</dd></div>")),
     }
-    pair(html, "Objects", "objects", finding.objects, Count(finding.objects));
-    if finding.made == finding.at {
-        place(html, "Made and used by", &finding.made);
-    } else {
-        place(html, "Made by", &finding.made);
-        place(html, "Used by", &finding.at);
+    pair(html, "Objects", "objects", all.objects, Count(all.objects));
+    html.markup("</dl>");
+    match &places[..] {
+        [only] => {
+            html.markup("<dl>");
+            place(html, "Made by", &only.made);
+            place(html, "Used by", if only.made == only.at { "" } else { &only.at });
+            html.markup("</dl>");
+        }
+        places => table(html, places),
     }
-    html.markup("</dl><p class=\"unknown\">").text(finding.not_known).markup("</p></li>");
+    html.markup("<p class=\"unknown\">").text(all.not_known).markup("</p></li>");
 }
 
 fn pair(html: &mut Html, name: &'static str, field: &'static str, number: u64, shown: impl std::fmt::Display) {
-    html.markup("<div><dt>")
-        .markup(name)
-        .markup("</dt><dd data-field=\"")
-        .markup(field)
-        .markup("\" data-v=\"")
-        .text(number);
-    html.markup("\">").text(shown).markup("</dd></div>");
+    html.markup("<div><dt>").markup(name).markup("</dt><dd data-field=\"").markup(field);
+    html.markup("\" data-v=\"").text(number).markup("\">").text(shown).markup("</dd></div>");
 }
 
 fn place(html: &mut Html, name: &'static str, place: &str) {
     if !place.is_empty() {
         html.markup("<div class=\"place\"><dt>").markup(name).markup("</dt><dd>").place(place).markup("</dd></div>");
+    }
+}
+
+fn table(html: &mut Html, places: &[&Finding]) {
+    html.markup("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Where\"><table class=\"sortable\"><thead><tr>");
+    html.markup("<th scope=\"col\">Made by</th><th scope=\"col\" class=\"n\">Times</th>");
+    html.markup("<th scope=\"col\" class=\"n\">Bytes</th><th scope=\"col\" class=\"n\">Time saved</th>");
+    html.markup("<th scope=\"col\" class=\"n\">Objects</th></tr></thead><tbody>");
+    for finding in places.iter().take(PLACES) {
+        html.markup("<tr><th scope=\"row\" class=\"who\">").place(&finding.made);
+        if !finding.at.is_empty() && finding.at != finding.made {
+            html.markup("<small>used by ").place(&finding.at).markup("</small>");
+        }
+        html.markup("</th>").number(finding.count, Count(finding.count)).number(finding.bytes, Bytes(finding.bytes));
+        match finding.saved {
+            Some(saved) => html.number(saved, Time(saved)),
+            None => html.number(0, "not known"),
+        };
+        html.number(finding.objects, Count(finding.objects)).markup("</tr>");
+    }
+    html.markup("</tbody></table></div>");
+    let more = places.len().saturating_sub(PLACES);
+    if more > 0 {
+        html.markup("<p class=\"none\">").text(Count(more as u64)).markup(" more places, each of them worth less.</p>");
     }
 }

@@ -79,13 +79,12 @@ fn card(
     shown: impl Display,
     more: impl FnOnce(&mut Html),
 ) {
-    html.markup("<div><dt>")
-        .markup(name)
-        .markup("</dt><dd><b data-fact=\"")
-        .text(fact)
-        .markup("\" data-v=\"")
-        .text(number);
-    html.markup("\">").text(shown).markup("</b><small>");
+    html.markup("<div")
+        .markup(if name.ends_with("peak") { " class=\"peak\"" } else { "" })
+        .markup("><dt>")
+        .markup(name);
+    html.markup("</dt><dd><b data-fact=\"").text(fact).markup("\" data-v=\"").text(number).markup("\">").text(shown);
+    html.markup("</b><small>");
     more(html);
     html.markup("</small></dd></div>");
 }
