@@ -246,6 +246,23 @@ fn a_trace_has_all_programs_that_ran_one_after_the_other() {
 }
 
 #[test]
+fn a_program_that_is_killed_is_told_of_from_its_trace() {
+    let workshop = Workshop::new("killed-traced");
+    workshop.caffe(&[]);
+    workshop.source(
+        "program.c",
+        "int _ZN5caffe4BlobIfE3sumEv(long); int main(void) { _ZN5caffe4BlobIfE3sumEv(1000); return raise(9); }",
+    );
+    let program = workshop.compile("dies", &["program.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"]);
+    let output = run(&workshop, &["--trace=t.json", "--report"], &[program.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.signal(), Some(libc::SIGKILL));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("objects made: 1") && error.contains("3.9 KiB"), "{error}");
+    assert!(error.contains("the trace is in /") && !error.contains("before it could report"), "{error}");
+    leaves_nothing(&workshop);
+}
+
+#[test]
 fn a_trace_that_cannot_be_written_is_said_before_the_program_starts() {
     let workshop = Workshop::new("no-trace");
     let told = shell(&workshop, &["--trace", "/no/such/folder/t.json"], "echo ran");

@@ -51,6 +51,11 @@ pub fn run(options: &Options) -> ExitCode {
     write(&page::of(&read), &output.clone().unwrap_or_else(|| trace.with_extension("html")), trace)
 }
 
+/// A trace as text, or what is wrong with it.
+pub fn text_of(trace: &Path) -> Result<String, String> {
+    read::file(trace).map(|read| Text(&read).to_string()).map_err(|trouble| trouble.to_string())
+}
+
 /// The name that stands for it.
 const STANDARD_OUTPUT: &str = "-";
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::child::Ended;
 use crate::doctor::examine::{Examined, Verdict};
 use crate::doctor::object::{Object, Unreadable};
-use crate::{doctor, say};
+use crate::{doctor, report, say};
 
 /// The report that the library is to write.
 #[derive(Debug)]
@@ -35,8 +35,16 @@ pub struct Trace {
 impl Trace {
     /// Whether something was written; with %p there are several files, which only their writers know.
     fn is_there(&self) -> bool {
-        let several = self.file.to_string_lossy().contains("%p");
-        several || fs::metadata(&self.file).is_ok_and(|file| file.len() > self.begins)
+        self.has_several_files() || fs::metadata(&self.file).is_ok_and(|file| file.len() > self.begins)
+    }
+
+    /// Whether this command can read it.
+    fn is_readable(&self) -> bool {
+        !self.has_several_files() && self.file.extension().is_none_or(|extension| extension != "csv")
+    }
+
+    fn has_several_files(&self) -> bool {
+        self.file.to_string_lossy().contains("%p")
     }
 }
 
@@ -87,7 +95,12 @@ impl Report {
             self.tell_of_trace();
             return;
         }
-        if self.tell_of_trace() {
+        if self.trace.as_ref().is_some_and(Trace::is_there) {
+            // The program ended before it could report, and what happened up to then is in the trace.
+            if self.shown {
+                self.show_trace();
+            }
+            self.tell_of_trace();
             return;
         }
         match ended {
@@ -100,15 +113,23 @@ impl Report {
         }
     }
 
-    /// Says where the trace is, if there is one with something in it.
-    fn tell_of_trace(&self) -> bool {
-        let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_there()) else { return false };
-        let file = trace.file.display();
-        match trace.file.extension().is_some_and(|extension| extension == "csv") {
-            true => say::error(format_args!("the trace is in {file}")),
-            false => say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}")),
+    /// Shows what the trace tells, where it can be read.
+    fn show_trace(&self) {
+        let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_readable()) else { return };
+        match report::text_of(&trace.file) {
+            Ok(text) => eprintln!("\n{}", text.trim_end()),
+            Err(why) => say::error(format_args!("{}: {why}", trace.file.display())),
         }
-        true
+    }
+
+    /// Says where the trace is, if there is one with something in it.
+    fn tell_of_trace(&self) {
+        let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_there()) else { return };
+        let file = trace.file.display();
+        match trace.is_readable() {
+            true => say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}")),
+            false => say::error(format_args!("the trace is in {file}")),
+        }
     }
 }
 
