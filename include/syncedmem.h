@@ -428,7 +428,8 @@ typedef struct syncedmem_sum_t {
  */
 typedef struct syncedmem_memory_stats_t {
   /**
-   * Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then.
+   * Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then. The
+   * page-locked slots for staged copies, which no object holds, are not among them.
    */
   uint64_t live;
   /**

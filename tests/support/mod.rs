@@ -1,6 +1,7 @@
 //! What several tests need: an object in storage of the test's own, watched from outside through its bytes.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub mod bookkeeper;
 pub mod crossing;
 pub mod driver;
 pub mod figures;

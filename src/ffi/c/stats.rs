@@ -4,6 +4,7 @@
 use std::mem::offset_of;
 
 use super::call;
+use crate::device::ring;
 use crate::error::Error;
 use crate::ffi::status::syncedmem_status_t;
 use crate::head::{Access, Side};
@@ -29,7 +30,8 @@ pub struct syncedmem_sum_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_memory_stats_t {
-    /// Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then.
+    /// Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then. The
+    /// page-locked slots for staged copies, which no object holds, are not among them.
     pub live: u64,
     /// The most that was since accounting began, or since `syncedmem_reset_peaks`.
     pub peak: u64,
@@ -187,7 +189,8 @@ fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
     // What was there before accounting began is known to those who gave it out.
     let held = match kind {
         Kind::Pageable => stats::held(),
-        Kind::Pinned | Kind::Device => cuda::blocks::held(kind.side()).bytes,
+        Kind::Pinned => cuda::blocks::held(Side::Host).bytes.saturating_sub(ring::held()),
+        Kind::Device => cuda::blocks::held(Side::Device).bytes,
     };
     syncedmem_memory_stats_t {
         live: memory.live.max(held),
