@@ -15,6 +15,7 @@ use crate::synced::SyncedMemory;
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
+#[inline(always)]
 unsafe fn data(
     name: &str,
     mem: *mut syncedmem_t,
@@ -36,6 +37,7 @@ unsafe fn data(
 ///
 /// # Safety
 /// `mem` is NULL or a handle.
+#[inline(always)]
 pub unsafe fn with(
     name: &str,
     mem: *mut syncedmem_t,

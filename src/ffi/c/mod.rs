@@ -25,6 +25,8 @@ use crate::error::Error;
 use crate::report::Circumstances;
 
 /// Does the work of the C function `name`: its result becomes a status, its error this thread's last sentence.
+// Inlined, so that the C function's own frame is on the stack meanwhile: call sites are told by it.
+#[inline(always)]
 fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
     match guard(work) {
         Ok(()) => syncedmem_status_t::SYNCEDMEM_SUCCESS,
