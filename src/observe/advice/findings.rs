@@ -54,8 +54,6 @@ pub struct Findings {
     order: Vec<u32>,
     rates: Rates,
     turned_away: TurnedAway,
-    /// How often counting was begun anew.
-    epoch: u32,
     dropped: u64,
 }
 
@@ -86,16 +84,14 @@ impl Key {
     }
 }
 
-/// Which findings an object is counted in already.
+/// Which findings an object is counted in already: their places.
 #[derive(Debug, Default)]
-pub struct Seen {
-    places: Vec<u32>,
-}
+pub struct Seen(Vec<u32>);
 
 impl Seen {
     /// A copy, if there is memory for it.
     pub fn copy(&self) -> Option<Seen> {
-        Some(Seen { places: copy_of(&self.places)? })
+        copy_of(&self.0).map(Seen)
     }
 }
 
@@ -110,14 +106,7 @@ impl Findings {
     /// Nothing was found yet.
     #[expect(clippy::new_without_default, reason = "there is one, and it is in a static")]
     pub const fn new() -> Findings {
-        Findings {
-            found: Vec::new(),
-            order: Vec::new(),
-            rates: Rates::NEW,
-            turned_away: TurnedAway::NEW,
-            epoch: 0,
-            dropped: 0,
-        }
+        Findings { found: Vec::new(), order: Vec::new(), rates: Rates::NEW, turned_away: TurnedAway::NEW, dropped: 0 }
     }
 
     /// A copy, to which what can only be said at a report is added; `None` if there is no memory for it.
@@ -128,15 +117,8 @@ impl Findings {
             // No allocation is judged by the copy.
             turned_away: TurnedAway::NEW,
             rates: self.rates,
-            epoch: self.epoch,
             dropped: self.dropped,
         })
-    }
-
-    /// Forgets what was found, and with each object's next event what was about to be found in it.
-    pub fn begin_anew(&mut self) {
-        let epoch = self.epoch.wrapping_add(1);
-        *self = Findings { epoch, ..Findings::new() };
     }
 
     /// How many findings could not be kept for want of memory.
@@ -193,11 +175,6 @@ impl Findings {
         origin == Origin::Fresh && self.turned_away.serve(kind, bytes)
     }
 
-    /// How often counting was begun anew.
-    pub(super) fn epoch(&self) -> u32 {
-        self.epoch
-    }
-
     pub(super) fn drop_one(&mut self) {
         self.dropped = self.dropped.saturating_add(1);
     }
@@ -242,11 +219,11 @@ impl Scribe<'_> {
 
     fn keep(&mut self, key: Key, cost: Cost) -> Option<()> {
         // Reserved before anything is changed.
-        self.seen.places.try_reserve(1).ok()?;
+        self.seen.0.try_reserve(1).ok()?;
         let place = self.findings.place(key, self.object)?;
         let found = &mut self.findings.found[place];
-        if !self.seen.places.contains(&(place as u32)) {
-            self.seen.places.push(place as u32);
+        if !self.seen.0.contains(&(place as u32)) {
+            self.seen.0.push(place as u32);
             found.objects += 1;
         }
         found.count += 1;

@@ -15,8 +15,6 @@ use crate::observe::event::{Cause, Event, Noticed, Site, What};
 /// What advice remembers of one object. A new object has a new one.
 #[derive(Debug, Default)]
 pub struct History {
-    /// The findings' epoch that the rest is about.
-    epoch: u32,
     seen: Seen,
     state: State,
 }
@@ -45,20 +43,12 @@ struct Pending {
 impl History {
     /// Takes down an event of the object. `Ended` is the last.
     pub fn take(&mut self, event: &Event, who: Who, findings: &mut Findings) {
-        if self.epoch != findings.epoch() {
-            self.epoch = findings.epoch();
-            self.seen = Seen::default();
-            self.state.rules = Rules::default();
-        }
         let mut scribe = Scribe { findings, seen: &mut self.seen, object: event.object, who };
         self.state.take(event, &mut scribe);
     }
 
     /// Adds what can only be said at the object's end, or now that a report is asked for, to a copy of the findings.
     pub fn at_report(&self, object: u64, who: Who, findings: &mut Findings) {
-        if self.epoch != findings.epoch() {
-            return;
-        }
         let Some(mut seen) = self.seen.copy() else {
             findings.drop_one();
             return;

@@ -191,8 +191,11 @@ fn an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now() {
     }
     let fails = vec![asked(Device, Read), compared(Since::Copy, Changed::Nothing)];
     let later = vec![asked(Device, Read), compared(Since::Copy, Changed::Part), copied(Device, Read, SIZE, Pageable)];
-    let story = [on_both(SIZE), vec![asked(Host, Write)], fails, later].concat();
+    let story = [on_both(SIZE), vec![asked(Host, Write)], fails.clone(), later].concat();
     assert_eq!(both(UnchangedCopy, &story), [], "the first of the two accesses failed");
+    let unseen = vec![asked(Device, Read), copied(Device, Read, SIZE, Pageable)];
+    let story = [on_both(SIZE), vec![asked(Host, Write)], fails, unseen].concat();
+    assert_eq!(both(UnchangedCopy, &story), [], "the second was not compared");
 }
 
 #[test]

@@ -68,18 +68,6 @@ fn a_report_does_not_change_what_a_later_report_says() {
 }
 
 #[test]
-fn counting_begins_anew_with_the_objects_that_there_are() {
-    let mut advisor = Advisor::new(true);
-    let story = [vec![made(8)], copy(0x10, 1, 8, 5).to_vec()].concat();
-    events(&story).iter().for_each(|event| advisor.take(event));
-    advisor.findings.begin_anew();
-    assert_eq!(advisor.report(), [], "what was about to be said is of before, too");
-    events(&copy(0x10, 1, 8, 7)).iter().for_each(|event| advisor.take(event));
-    let expected = advice(OverwrittenCopy, Possible, Subject::CopyTo(Device), 1).sums(1, 8, 7);
-    assert_eq!(advisor.report(), [expected]);
-}
-
-#[test]
 fn objects_that_were_in_use_before_anything_was_observed_are_judged_by_what_is_seen_alone() {
     use syncedmem::observe::event::{Noticed, What};
     let met = Told { what: What::Made { bytes: 8, noticed: Noticed::FirstAccess }, ..made(8) };

@@ -26,9 +26,7 @@ impl Unchanged {
                 if let Some(at) = self.writer.filter(|_| is_same) {
                     scribe.find(Rule::UnchangedCopy, Certainty::Compared, Subject::CopyTo(copy.to), at, copy.cost);
                 }
-                // Of a copy that makes room for something else, one side is given back.
-                let stays = copy.aim != Aim::Eviction;
-                *self = Unchanged { writer: stays.then_some(Site::UNKNOWN), nothing_at: None };
+                *self = Unchanged { writer: Some(Site::UNKNOWN), nothing_at: None };
             }
             Fact::Written { access: Access::Write, site, .. } if self.writer == Some(Site::UNKNOWN) => {
                 self.writer = Some(site);
