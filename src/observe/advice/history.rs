@@ -56,7 +56,6 @@ impl History {
         let mut state = self.state.clone();
         let mut scribe = Scribe { findings, seen: &mut seen, object, who };
         state.settle(&mut scribe);
-        state.rules.take(&Fact::GoesOn, &mut scribe);
         state.rules.take(&Fact::End, &mut scribe);
     }
 }

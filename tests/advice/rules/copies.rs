@@ -97,6 +97,13 @@ fn an_access_that_failed_makes_nothing_void() {
 }
 
 #[test]
+fn a_writer_that_could_not_wait_for_a_pull_makes_nothing_void() {
+    let waits = vec![started(Host, SIZE, Pinned), asked(Device, Write)];
+    let reads = vec![asked(Host, Read), completed(Host), ended()];
+    assert_eq!(both(UnreadCopy, &[on_device(SIZE), waits, reads].concat()), []);
+}
+
+#[test]
 fn an_eviction_saved_for_nobody_what_is_overwritten_next() {
     let eviction = vec![saved(Host, SIZE).at(5).taking(70), evicted(Device, SIZE, true)];
     let story = [on_device(SIZE), eviction.clone(), vec![asked(Device, Overwrite), fresh(Kind::Device, SIZE)]].concat();
