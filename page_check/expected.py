@@ -7,6 +7,8 @@ from typing import Any
 
 KINDS = ["pageable", "pinned", "device"]
 SIDES = ["host", "device"]
+# Records that only say what others mean.
+NOT_EVENTS = ["site", "named", "mode"]
 PATHS = ["pinned", "staged", "pageable"]
 
 
@@ -35,7 +37,7 @@ class Expected:
             arguments = record.get("args", {})
             if record["ph"] == "C":
                 self.counters = {kind: max(self.counters[kind], arguments[kind]) for kind in KINDS}
-            elif record["ph"] in "Xi" and arguments["what"] not in ("site", "named"):
+            elif record["ph"] in "Xi" and arguments["what"] not in NOT_EVENTS:
                 took = arguments.get("took", nanoseconds(record.get("dur", 0)))
                 happened.append((nanoseconds(record["ts"]) + took, took, arguments))
         happened.sort(key=lambda event: event[0])

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::event::{Changed, Since, What};
-use super::live::{self, Subject};
+use super::live::{self, Span, Subject};
 use super::switch::{self, COMPARE};
 use crate::head::Side;
 use crate::spread::AddressMap;
@@ -60,18 +60,20 @@ pub fn forget(object: usize) {
 pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
     // SAFETY: the caller guarantees it.
     let now = unsafe { Print::of(subject, host) };
-    judge(subject, Side::Host, now);
+    tell(subject, judged(subject, Side::Host, now));
     keep(subject, now);
 }
 
-/// After a copy to the host: tells what had changed on the device.
+/// After a copy to the host: tells what had changed on the device before.
 ///
 /// # Safety
 /// As for `before_copy_to_device`.
-pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>) {
+pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: &Span) {
     // SAFETY: the caller guarantees it.
     let now = unsafe { Print::of(subject, host) };
-    judge(subject, Side::Device, now);
+    if let Some(what) = judged(subject, Side::Device, now) {
+        copy.found(subject, what);
+    }
     keep(subject, now);
 }
 
@@ -84,20 +86,23 @@ pub unsafe fn at_end(subject: Subject, host: NonNull<c_void>) {
     if before.is_some_and(|before| before.since == Since::Fill) {
         // SAFETY: the caller guarantees it.
         let now = unsafe { Print::of(subject, host) };
-        tell(subject, Side::Host, before, now);
+        tell(subject, compared(Side::Host, before, now));
     }
 }
 
-fn judge(subject: Subject, side: Side, now: Print) {
+fn judged(subject: Subject, side: Side, now: Print) -> Option<What> {
     let before = PRINTS.with(|prints| prints.get(&subject.object).copied());
-    tell(subject, side, before, now);
+    compared(side, before, now)
 }
 
-fn tell(subject: Subject, side: Side, before: Option<Print>, now: Print) {
-    let same_place = |before: &Print| before.host == now.host && before.bytes == now.bytes;
-    if let Some(before) = before.filter(same_place) {
-        let (since, changed) = (before.since, now.changed_since(&before));
-        live::tell(subject, || What::Compared { side, since, changed });
+fn compared(side: Side, before: Option<Print>, now: Print) -> Option<What> {
+    let before = before.filter(|before| before.host == now.host && before.bytes == now.bytes)?;
+    Some(What::Compared { side, since: before.since, changed: now.changed_since(&before) })
+}
+
+fn tell(subject: Subject, what: Option<What>) {
+    if let Some(what) = what {
+        live::tell(subject, || what);
     }
 }
 

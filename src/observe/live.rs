@@ -76,6 +76,14 @@ impl Span {
         self.range = None;
     }
 
+    /// Tells of what was found out by it, as of its beginning: events are told in the order of their ends, and this comes first.
+    #[inline]
+    pub fn found(&self, subject: Subject, what: What) {
+        if self.start != 0 {
+            tell_at(self.start, 0, subject, what);
+        }
+    }
+
     /// It ended well, and was this.
     #[inline]
     pub fn end(mut self, subject: Subject, what: impl FnOnce() -> What) {

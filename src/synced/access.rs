@@ -304,7 +304,7 @@ impl SyncedMemory {
         span.stop();
         if compares && to == Side::Host {
             // SAFETY: it was just copied to.
-            unsafe { contents::after_copy_to_host(subject, host) };
+            unsafe { contents::after_copy_to_host(subject, host, &span) };
         }
         span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
         Ok(())

@@ -47,8 +47,6 @@ impl Gathering {
         self.ledger.take(event);
         let account = self.ledger.account();
         self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
-        self.every_access |= matches!(event.what, What::Accessed { ready: true, .. });
-        self.compared |= matches!(event.what, What::Compared { .. });
         self.ask(event);
     }
 
@@ -112,8 +110,8 @@ impl Gathering {
         let mut sentences = Vec::new();
         if !self.every_access {
             sentences.push(
-                "Accesses that needed no work were not counted (SYNCEDMEM_ACCOUNT=accesses counts them), so nobody can say \
-                 that a side was not used any more.",
+                "Accesses that needed no work were not counted (SYNCEDMEM_ACCOUNT=accesses counts them): unread copies and \
+                 unused sides are told only where that is certain without them.",
             );
         }
         if !self.compared {

@@ -192,10 +192,16 @@ fn advice_stands_on_top_with_its_numbers() {
 
 #[test]
 fn what_was_not_watched_is_said() {
-    let quiet = process(&life());
-    assert_eq!(quiet.unwatched.len(), 2);
-    let ready = What::Accessed { side: Side::Host, access: Access::Read, ready: true };
-    assert_eq!(process(&[at(1, 0, ready)]).unwatched.len(), 1);
+    let told = |every_access, compared| {
+        let mut gathering = Gathering::new();
+        gathering.watches(every_access, compared);
+        life().iter().for_each(|event| gathering.take(event));
+        let sentences = gathering.finish(1, String::new(), HashMap::new()).unwatched;
+        ["SYNCEDMEM_ACCOUNT=accesses", "SYNCEDMEM_COMPARE=on"].map(|how| sentences.iter().any(|s| s.contains(how)))
+    };
+    assert_eq!(told(false, false), [true, true]);
+    assert_eq!(told(true, false), [false, true]);
+    assert_eq!(told(true, true), [false, false]);
 }
 
 #[test]
