@@ -2,7 +2,6 @@
 #![cfg(feature = "command")]
 
 #[path = "support/caffe_like.rs"]
-#[allow(dead_code, reason = "each test takes what it needs")]
 mod caffe_like;
 
 use std::os::unix::fs::PermissionsExt;

@@ -24,7 +24,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Run(run::Options),
+    Run(Box<run::Options>),
     Doctor(doctor::Options),
     Report(report::Options),
     Bench(bench::Options),

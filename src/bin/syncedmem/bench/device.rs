@@ -34,7 +34,7 @@ fn copy(way: Way, to_device: bool) -> Once {
             choose(way);
             let mut object = Object::of(BYTES)?;
             object.write();
-            object.to_device()?;
+            object.copy_to_device()?;
             kept = Some(object);
         }
         let object = kept.as_mut()?;
@@ -45,7 +45,7 @@ fn copy(way: Way, to_device: bool) -> Once {
         }
         let begun = Instant::now();
         if to_device {
-            object.to_device()?;
+            object.copy_to_device()?;
         } else {
             object.host_is_newest()?;
         }

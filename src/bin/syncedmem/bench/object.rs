@@ -17,16 +17,20 @@ const PAGE: usize = 4096;
 pub trait Block: Sized {
     /// It, with so many zeros.
     fn of(bytes: usize) -> Option<Self>;
-    /// Where its memory is, and how much of it.
-    fn memory(&self) -> (NonNull<u8>, usize);
-
     /// Writes one byte of each page.
-    fn write(&mut self) {
-        let (begin, bytes) = self.memory();
-        for at in (0..bytes).step_by(PAGE) {
-            // SAFETY: whoever implements this guarantees that the memory is there, is writable and is nobody else's.
-            unsafe { begin.add(at).write_volatile(1) };
-        }
+    fn write(&mut self);
+}
+
+/// Writes one byte of each page of so many bytes.
+///
+/// # Safety
+/// They are there, are writable, and are nobody else's.
+unsafe fn write(begin: NonNull<u8>, bytes: usize) {
+    for at in (0..bytes).step_by(PAGE) {
+        // SAFETY: within the bytes that the caller guarantees.
+        let byte = unsafe { begin.add(at) };
+        // SAFETY: the caller guarantees it.
+        unsafe { byte.write_volatile(1) };
     }
 }
 
@@ -43,8 +47,9 @@ impl Block for Original {
         Some(Original { block: NonNull::new(block.cast())?, bytes })
     }
 
-    fn memory(&self) -> (NonNull<u8>, usize) {
-        (self.block, self.bytes)
+    fn write(&mut self) {
+        // SAFETY: it is calloc's, so large, and this object's alone.
+        unsafe { write(self.block, self.bytes) };
     }
 }
 
@@ -79,14 +84,15 @@ impl Block for Object {
         Some(Object { handle, block, bytes })
     }
 
-    fn memory(&self) -> (NonNull<u8>, usize) {
-        (self.block, self.bytes)
+    fn write(&mut self) {
+        // SAFETY: the library gave it out, so large, and nothing was asked of the object since that would move it.
+        unsafe { write(self.block, self.bytes) };
     }
 }
 
 impl Object {
-    /// Makes the device's side the newest, or the host's: copies.
-    pub fn to_device(&mut self) -> Option<()> {
+    /// Asks for the device's side: copies, if the host's is newer.
+    pub fn copy_to_device(&mut self) -> Option<()> {
         let mut data = std::ptr::null();
         // SAFETY: the handle is this object's, and `data` is writable.
         succeeded(unsafe { access::syncedmem_gpu_data(self.handle, &mut data) })

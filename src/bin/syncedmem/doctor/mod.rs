@@ -62,7 +62,7 @@ pub fn run(options: &Options) -> ExitCode {
     match Examined::read(&path) {
         Ok(examined) => show::subject(&examined, name, needs),
         Err(Unreadable::Script(interpreter)) => show::script(&path, &interpreter),
-        Err(error) => return say::failed(format_args!("{}: {error}", path.display())),
+        Err(error) => say::failed(format_args!("{}: {error}", path.display())),
     }
 }
 

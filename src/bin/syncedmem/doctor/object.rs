@@ -173,7 +173,7 @@ impl Object {
         if !name.starts_with(names::CAFFE) {
             return None;
         }
-        let name = str::from_utf8(name).ok()?;
+        let name = std::str::from_utf8(name).ok()?;
         self.has_caffe |= name.starts_with(names::BLOB) || name.starts_with(names::NET);
         names::tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
     }
@@ -258,7 +258,7 @@ fn folders(list: &[u8]) -> Vec<OsString> {
 /// `GLIBC_2.17` gives 17.
 fn glibc_version(name: &[u8]) -> Option<u32> {
     let minor = name.strip_prefix(b"GLIBC_2.")?;
-    str::from_utf8(minor.split(|&byte| byte == b'.').next()?).ok()?.parse().ok()
+    std::str::from_utf8(minor.split(|&byte| byte == b'.').next()?).ok()?.parse().ok()
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
