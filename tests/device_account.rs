@@ -363,7 +363,7 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
 #[test]
 fn what_threads_take_from_each_other_is_counted_once() {
     const THREADS: usize = 4;
-    const TURNS: usize = 150;
+    const TURNS: usize = 500;
     alone_with_pools(&[ACCESSES, UNREGISTERED], |gpu| {
         // Every object that is wanted on the device drives another's out.
         gpu.control().simcuda_set_memory(0, 3 * MIB);
