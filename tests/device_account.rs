@@ -15,8 +15,10 @@ use support::gpu::*;
 use support::object::*;
 use support::pools::*;
 use support::*;
+use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
 
 const UNREGISTERED: (&str, &str) = ("SYNCEDMEM_REGISTER_FROM", "0");
+const LARGE: usize = 4 << 20;
 const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
 /// Of malloc's cache, of the pool, staged, and large enough for a mapping; one piece each where it is staged.
 const SIZES: [usize; 6] = [0, 100, 5_000, 60_000, 300_000, 3 << 20];
@@ -125,4 +127,285 @@ fn every_figure_agrees_with_the_drivers_log_after_every_one_of_thousands_of_rand
 #[test]
 fn every_figure_agrees_where_the_drivers_calls_fail_now_and_then() {
     alone_with_pools(&[ACCESSES, UNREGISTERED, STAGED], |gpu| at_random(gpu, 2, 4000, true));
+}
+
+/// In a process of its own, without pools: every block comes from the driver.
+fn alone_without_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
+    in_a_process_with_a_driver(&test_of::<F>(), environment, || {
+        let Some(gpu) = simulated_gpu() else { return };
+        body(&gpu);
+    })
+}
+
+#[test]
+fn a_copy_in_many_pieces_is_one_copy_of_all_its_bytes() {
+    const BYTES: usize = (9 << 22) + 100_003;
+    alone_without_pools(&[ON, UNREGISTERED, STAGED], |_gpu| {
+        let mut object = Object::new(BYTES);
+        object.overwrite_cpu_data().unwrap();
+        object.mutable_gpu_data().unwrap();
+        object.cpu_data().unwrap();
+        let stats = counts();
+        assert_eq!((stats.to_device_staged, stats.to_host_staged), (sum(1, BYTES), sum(1, BYTES)));
+        let others = [stats.to_device_pinned, stats.to_device_pageable, stats.to_host_pinned, stats.to_host_pageable];
+        assert_eq!(others, [sum(0, 0); 4]);
+        // Its slots are nobody's memory.
+        assert_eq!((stats.pinned.live, stats.pinned.peak, stats.pinned.allocations), (0, 0, sum(0, 0)));
+    });
+}
+
+#[test]
+fn memory_that_its_owner_has_page_locked_is_copied_as_pinned() {
+    alone_without_pools(&[ON, UNREGISTERED, STAGED], |gpu| {
+        let own = gpu.pinned(MIB);
+        let mut object = Object::new(MIB);
+        assert_eq!(object.set_cpu_data(own.pointer()), SYNCEDMEM_SUCCESS);
+        object.mutable_gpu_data().unwrap();
+        object.mutable_cpu_data().unwrap();
+        let stats = counts();
+        assert_eq!((stats.to_device_pinned, stats.to_host_pinned), (sum(1, MIB), sum(1, MIB)));
+        assert_eq!((stats.pinned.live, stats.pinned.allocations), (0, sum(0, 0)), "it is not ours");
+    });
+}
+
+#[test]
+fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned() {
+    alone_without_pools(&[ON, STAGED], |gpu| {
+        let mut object = Object::new(LARGE);
+        object.overwrite_cpu_data().unwrap();
+        let ((), calls) = gpu.watch(|| assert_eq!(object.pin(), SYNCEDMEM_SUCCESS));
+        let registered = calls.iter().find(|call| call.function == "cuMemHostRegister_v2").unwrap();
+        assert_eq!(registered.field("bytes"), Some(&*LARGE.to_string()));
+        object.gpu_data().unwrap();
+        let stats = counts();
+        assert_eq!((stats.registrations, stats.to_device_pinned), (sum(1, LARGE), sum(1, LARGE)));
+        assert_eq!(stats.pageable.live, LARGE as u64, "it is what it was made of");
+        assert_eq!((stats.pinned.live, stats.pinned.allocations), (0, sum(0, 0)));
+        // It is asked for no second time, and what is undone does not count as anything.
+        assert_eq!(
+            (object.pin(), object.unpin(), object.unpin()),
+            (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS)
+        );
+        assert_eq!(counts().registrations, sum(1, LARGE));
+    });
+}
+
+#[test]
+fn a_large_block_that_keeps_crossing_is_registered_once() {
+    alone_with_pools(&[ON, ("SYNCEDMEM_STAGE_FROM", "0")], |gpu| {
+        let mut object = Object::new(LARGE);
+        object.overwrite_cpu_data().unwrap();
+        for _ in 0..3 {
+            object.mutable_gpu_data().unwrap();
+            object.mutable_cpu_data().unwrap();
+        }
+        until(|| object.is_pinned() && counts().registrations.count > 0);
+        assert_eq!(counts().registrations, sum(1, LARGE));
+        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 1);
+        let pageable = counts().to_device_pageable;
+        object.mutable_gpu_data().unwrap();
+        assert_eq!((counts().to_device_pageable, counts().to_device_pinned.count > 0), (pageable, true));
+    });
+}
+
+#[test]
+fn what_is_evicted_is_told_by_side_and_its_copies_too() {
+    const ROOM: usize = 4;
+    alone_with_pools(&[ACCESSES, UNREGISTERED], |gpu| {
+        gpu.control().simcuda_set_memory(0, ROOM * MIB);
+        let mut objects: Vec<Object> = (0..ROOM).map(|_| Object::new(MIB)).collect();
+        for (at, object) in objects.iter_mut().enumerate() {
+            // Half of them are on both sides, half on the device alone.
+            object.mutable_cpu_data().unwrap();
+            object.end_access();
+            let _ = if at % 2 == 0 { object.gpu_data() } else { object.mutable_gpu_data() }.unwrap();
+            object.end_access();
+            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        }
+        let before = counts();
+        assert_eq!(before.device.live, (ROOM * MIB) as u64);
+        let mut large = Object::new(ROOM * MIB);
+        large.overwrite_gpu_data().unwrap();
+        let stats = counts();
+        assert_eq!(stats.device_evictions, sum(ROOM as u64, ROOM * MIB));
+        assert_eq!((stats.host_evictions, stats.device_failures), (sum(0, 0), sum(0, 0)));
+        assert_eq!(stats.device.frees, sum(ROOM as u64, ROOM * MIB));
+        assert_eq!((stats.device.live, stats.device.peak), ((ROOM * MIB) as u64, (ROOM * MIB) as u64));
+        let copied = stats.to_host_pageable.count - before.to_host_pageable.count;
+        assert_eq!(copied, ROOM as u64 / 2, "those whose newest data was on the device");
+        assert_eq!(gpu.alive().device_bytes, ROOM * MIB);
+        // Nothing is left that could go, and nothing is told twice.
+        let mut no_room = Object::new(MIB);
+        assert_eq!(no_room.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert_eq!(counts().device_failures, sum(1, MIB));
+        assert_eq!(counts().device_evictions, stats.device_evictions);
+        drop((objects, large, no_room));
+        assert_eq!(counts().device.live, 0);
+        trim(ALL);
+        gpu.control().simcuda_set_memory(0, 256 * MIB);
+    });
+}
+
+#[test]
+fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_told() {
+    alone_with_pools(&[ON], |gpu| {
+        for _ in 0..3 {
+            Object::new(MIB).overwrite_gpu_data().unwrap();
+        }
+        let stats = counts();
+        assert_eq!((stats.device.allocations, stats.device.pool_hits), (sum(1, MIB), sum(2, 2 * MIB)));
+        assert_eq!(stats.device.frees, sum(3, 3 * MIB));
+        assert_eq!(stats.synchronises.count, gpu.calls_of(c"cuCtxSynchronize") as u64);
+        assert_eq!((stats.synchronises.count, gpu.calls_of(c"cuMemAlloc_v2")), (2, 1));
+    });
+}
+
+#[test]
+fn blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away() {
+    alone_with_pools(&[ON, UNREGISTERED], |gpu| {
+        set_budget(DEVICE, MIB);
+        set_budget(PINNED, MIB);
+        let _pinning = Pinning::always();
+        let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
+        for object in &mut objects {
+            object.overwrite_cpu_data().unwrap();
+            object.gpu_data().unwrap();
+        }
+        let ((), calls) = gpu.watch(|| drop(objects));
+        let freed = |function| calls.iter().filter(|call| call.function == function).count() as u64;
+        let stats = counts();
+        assert_eq!((freed("cuMemFree_v2"), freed("cuMemFreeHost")), (2, 2));
+        assert_eq!((stats.device.turned_away, stats.pinned.turned_away), (sum(2, 2 * MIB), sum(2, 2 * MIB)));
+        assert_eq!((idle(DEVICE), idle(PINNED)), (MIB, MIB));
+        // What is given back because somebody asks for it was not turned away.
+        trim(ALL);
+        assert_eq!(counts(), stats);
+    });
+}
+
+#[test]
+fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
+    alone_without_pools(&[ON], |gpu| {
+        let mut objects = [MIB, 2 * MIB].map(Object::new);
+        objects.iter_mut().for_each(|object| _ = object.mutable_gpu_data().unwrap());
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        assert_eq!(gpu.alive().device_blocks, 0);
+        let mut new = Object::new(MIB);
+        new.mutable_gpu_data().unwrap();
+        drop(objects);
+        let stats = counts();
+        assert_eq!((stats.device.live, gpu.alive().device_bytes), (MIB as u64, MIB));
+        assert_eq!((stats.device.allocations, stats.device.frees), (sum(3, 4 * MIB), sum(2, 3 * MIB)));
+        drop(new);
+        assert_eq!(counts().device.live, 0);
+    });
+}
+
+#[test]
+fn what_others_use_of_the_device_is_not_ours() {
+    alone_with_pools(&[ON], |gpu| {
+        let not_ours = || {
+            let report = report();
+            let line = report.lines().find(|line| line.contains("are in use that are not ours")).unwrap();
+            line.trim().trim_start_matches("device 0: ").split(" are in use").next().unwrap().to_string()
+        };
+        let used = || {
+            let (mut free, mut total) = (0, 0);
+            gpu.within(0, || assert_eq!(gpu.cuMemGetInfo_v2(&mut free, &mut total), 0));
+            total - free
+        };
+        let mut ours = Object::new(3 * MIB);
+        ours.mutable_gpu_data().unwrap();
+        let mut idle_one = Object::new(2 * MIB);
+        idle_one.overwrite_gpu_data().unwrap();
+        drop(idle_one);
+        assert_eq!(used() - 5 * MIB, 0, "the simulated driver needs nothing for itself");
+        assert_eq!(not_ours(), "0 B");
+        let _theirs = gpu.block(7 * MIB);
+        assert_eq!(not_ours(), "7.0 MiB");
+        drop(ours);
+        assert_eq!(idle(DEVICE), 5 * MIB);
+    });
+}
+
+#[test]
+fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done() {
+    alone_without_pools(&[ON, UNREGISTERED], |gpu| {
+        let stream = gpu.stream();
+        let mut object = {
+            let _pinning = Pinning::always();
+            Object::new(MIB)
+        };
+        let _pinning = Pinning::always();
+        object.overwrite_cpu_data().unwrap();
+        gpu.control().simcuda_hold_streams();
+        assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
+        assert_eq!((counts().to_device_pinned, counts().waits.count), (sum(1, MIB), 0));
+        assert_eq!(object.is_ready(), Ok(false));
+        assert_eq!(counts().waits.count, 0, "it goes on");
+        gpu.control().simcuda_release_streams();
+        assert_eq!((object.wait(), object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+        assert_eq!(counts().waits.count, 1);
+        object.mutable_gpu_data().unwrap();
+        assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
+        // A second one has nothing to do.
+        assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
+        object.cpu_data().unwrap();
+        assert_eq!((counts().to_host_pinned, counts().waits.count), (sum(1, MIB), 2));
+        // An object's end waits for what is in flight, too.
+        object.mutable_cpu_data().unwrap();
+        assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
+        drop(object);
+        assert_eq!((counts().to_device_pinned, counts().waits.count), (sum(2, 2 * MIB), 3));
+    });
+}
+
+#[test]
+fn what_threads_take_from_each_other_is_counted_once() {
+    const THREADS: usize = 4;
+    const TURNS: usize = 500;
+    alone_with_pools(&[ACCESSES, UNREGISTERED], |gpu| {
+        // Every object that is wanted on the device drives another's out.
+        gpu.control().simcuda_set_memory(0, 3 * MIB);
+        std::thread::scope(|threads| {
+            for thread in 0..THREADS {
+                threads.spawn(move || {
+                    let mut dice = Dice(thread as u64 + 1);
+                    let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
+                    for object in &mut objects {
+                        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+                    }
+                    for _ in 0..TURNS {
+                        let object = &mut objects[dice.below(3)];
+                        // Where all that could go is in use just now, it is refused.
+                        let outcome = match dice.below(3) {
+                            0 => object.gpu_data(),
+                            1 => object.mutable_gpu_data(),
+                            _ => object.mutable_cpu_data(),
+                        };
+                        if outcome.is_ok() {
+                            object.end_access();
+                        }
+                    }
+                });
+            }
+        });
+        let stats = counts();
+        assert!(stats.device_evictions.count > 10, "{:?}", stats.device_evictions);
+        for memory in [stats.pageable, stats.device] {
+            let (came, went) = (memory.allocations.count + memory.pool_hits.count, memory.frees);
+            assert_eq!((memory.live, went.count), (0, came), "{memory:?}");
+            assert_eq!(went.bytes, memory.allocations.bytes + memory.pool_hits.bytes);
+        }
+        let copies = [stats.to_device_pageable.count, stats.to_host_pageable.count].map(|count| count as usize);
+        assert_eq!(gpu.copies(), copies);
+        assert_eq!(
+            stats.device.allocations.count,
+            gpu.log().iter().filter(|call| { call.function == "cuMemAlloc_v2" && call.status == 0 }).count() as u64
+        );
+        let accesses = stats.device_reads + stats.device_writes + stats.host_writes;
+        assert_eq!(accesses as usize, THREADS * TURNS);
+        trim(ALL);
+        gpu.control().simcuda_set_memory(0, 256 * MIB);
+    });
 }

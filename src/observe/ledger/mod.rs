@@ -113,7 +113,7 @@ impl Ledger {
                 self.hold(object, Block { kind, bytes, address: block, peaks_before });
             }
             // A block from before: it was never counted as live.
-            What::Freed { kind, .. } if !self.let_go(object, kind) => return,
+            What::Freed { kind, block, .. } if !self.let_go(object, kind, block) => return,
             What::Resized { bytes } => {
                 if let Some(object) = self.objects.get_mut(&object) {
                     object.bytes = bytes;
@@ -207,10 +207,12 @@ impl Ledger {
         }
     }
 
-    fn let_go(&mut self, object: usize, kind: Kind) -> bool {
+    /// Takes a block off what its object holds; `false` if it does not hold that one: another thread's came in between.
+    fn let_go(&mut self, object: usize, kind: Kind, address: u64) -> bool {
         let Some(object) = self.objects.get_mut(&object) else { return false };
         let holder = object.holder;
-        let Some(block) = object.blocks[kind.side() as usize].take() else { return false };
+        let place = &mut object.blocks[kind.side() as usize];
+        let Some(block) = place.take_if(|block| block.address == address) else { return false };
         self.holders.subtract(holder, block);
         true
     }
