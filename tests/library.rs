@@ -90,3 +90,47 @@ fn preloaded_into_a_program_that_never_calls_it_it_does_nothing() {
     assert_eq!(more, ["libgcc_s.so.1".to_string(), name], "nothing is opened at load");
     assert!(loaded.contains("Threads:\t1\n"), "no thread is started at load");
 }
+
+/// A release build may end an entry by a jump, and leave no frame of its own on the stack.
+#[test]
+fn the_report_of_the_library_as_users_get_it_names_who_made_an_object() {
+    const PROGRAM: &str = r#"
+        #include <stddef.h>
+        void construct(void*, size_t) __asm__("_ZN5caffe12SyncedMemoryC1Em");
+        void* mutable_cpu_data(void*) __asm__("_ZN5caffe12SyncedMemory16mutable_cpu_dataEv");
+        int syncedmem_create(size_t, void**);
+        int syncedmem_mutable_cpu_data(void*, void**);
+        __attribute__((noinline)) void made_by_cpp(void* storage) { construct(storage, 100000); __asm__(""); }
+        __attribute__((noinline)) void made_by_c(void** mem) { syncedmem_create(200000, mem); __asm__(""); }
+        __attribute__((noinline)) void touched_first(void* storage) { mutable_cpu_data(storage); __asm__(""); }
+        int main(void) {
+            _Alignas(8) char outlined[64], inlined[64] = {0};
+            void *mem, *data;
+            made_by_cpp(outlined);
+            mutable_cpu_data(outlined);
+            made_by_c(&mem);
+            syncedmem_mutable_cpu_data(mem, &data);
+            *(size_t*)(inlined + 16) = 300000;
+            touched_first(inlined);
+            return 0;
+        }"#;
+    let folder = std::env::temp_dir().join(format!("syncedmem-library-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, program) = (folder.join("program.c"), folder.join("program"));
+    std::fs::write(&source, PROGRAM).unwrap();
+    let built = Command::new("cc").args(["-O2", "-rdynamic", "-w", "-o"]).args([&program, &source, library()]).status();
+    assert!(built.is_ok_and(|status| status.success()), "the program does not build");
+    // Its name in the program is the soname, which is looked for beside the file that was linked.
+    std::fs::copy(library(), folder.join("libsyncedmem.so.0")).unwrap();
+    let run =
+        Command::new(&program).env("LD_LIBRARY_PATH", &folder).env("SYNCEDMEM_REPORT", "stderr").output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(run.status.success());
+    let report = String::from_utf8_lossy(&run.stderr).into_owned();
+    let holder = |size: &str| {
+        report.lines().find(|line| line.contains(size) && line.contains("block")).unwrap_or("").to_string()
+    };
+    assert!(holder("97.6 KiB").contains("made_by_cpp, from main"), "{report}");
+    assert!(holder("195.3 KiB").contains("made_by_c, from main"), "{report}");
+    assert!(holder("292.9 KiB").contains("touched_first, from main"), "{report}");
+}
