@@ -519,7 +519,7 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t waits;
   /**
-   * Contexts that were waited for before a block was handed out again.
+   * Contexts that were waited for before a block was handed out again, evicted, or unlocked.
    */
   struct syncedmem_sum_t synchronises;
   /**

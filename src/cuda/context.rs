@@ -9,6 +9,8 @@ use cudarc::driver::sys::{CUcontext, CUctx_st, CUstream};
 use super::driver::Driver;
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
+use crate::observe::event::What;
+use crate::observe::live::{self, NOTHING};
 
 /// A context, by the driver's handle. It may be gone: whoever uses it hears so from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,19 +118,26 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
     Ok(Context::of(context))
 }
 
+/// Waits for everything in the current context.
+pub fn synchronise(driver: &Driver) -> Result<(), DriverFailure> {
+    let span = live::begin(c"synchronise context", 0);
+    // SAFETY: it asks for nothing.
+    unsafe { driver.context_synchronize() }?;
+    span.end(NOTHING, || What::Synchronised);
+    Ok(())
+}
+
 /// Waits for everything in the current context and in the primary context of every device that has one: wherever
 /// page-locked memory may be in use.
 pub fn synchronise_all(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
-    // SAFETY: it asks for nothing.
-    unsafe { driver.context_synchronize() }?;
+    synchronise(driver)?;
     for ordinal in 0..driver.count()? {
         driver.with_active_primary(ordinal, |context| {
             if context == within.handle() {
                 return Ok(());
             }
             let _other = Within::enter(driver, Context::of(context).unwrap_or(Context::NONE))?;
-            // SAFETY: it asks for nothing.
-            unsafe { driver.context_synchronize() }
+            synchronise(driver)
         })?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::{self, Record};
-use super::context::Within;
+use super::context::{self, Within};
 use super::driver::Driver;
 use super::driver_in_use;
 use super::events::Event;
@@ -104,11 +104,8 @@ fn clear(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> bool
 fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
     // What is put down from now on is not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
-    let span = live::begin(c"synchronise context", 0);
     // No other context: a collective operation in it may be waiting for what this thread is about to launch.
-    // SAFETY: it asks for nothing.
-    unsafe { driver.context_synchronize() }?;
-    span.end(NOTHING, || What::Synchronised);
+    context::synchronise(driver)?;
     for shelf in Shelf::all() {
         shelf.for_each(|kept| {
             if kept.record.context == within.context && kept.waits.is_some_and(|number| number < covered) {

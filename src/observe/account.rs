@@ -69,7 +69,7 @@ pub struct Account {
     failures: [Sum; 2],
     /// Time that callers waited for copies in flight.
     pub waits: Sum,
-    /// Contexts that were waited for before a block was handed out again.
+    /// Contexts that were waited for before a block was handed out again, evicted, or unlocked.
     pub synchronised: Sum,
     /// Pageable memory that was page-locked where it is.
     pub registered: Sum,

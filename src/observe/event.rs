@@ -153,7 +153,7 @@ pub enum What {
         /// How many bytes.
         bytes: u64,
     },
-    /// A context was waited for before a block that was given back could be handed out again.
+    /// A context was waited for, before a block in it could be handed out again, evicted, or unlocked.
     Synchronised,
     /// A block was not kept for the next object, or one was not page-locked, because a budget was used up.
     TurnedAway {

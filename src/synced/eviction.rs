@@ -12,7 +12,7 @@ use super::evictable::{Eviction, Taken, Use};
 use super::table::Patience;
 use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::cuda::blocks::{self, Record};
-use crate::cuda::context::{Context, Within};
+use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::Driver;
 use crate::device::transfer::Trouble;
 use crate::head::{Contents, Head, Side};
@@ -48,8 +48,7 @@ impl<'d> Round<'d> {
         }
         if self.quiet != Some(record.context) {
             let _within = Within::enter(self.driver, record.context).ok()?;
-            // SAFETY: it asks for nothing.
-            unsafe { self.driver.context_synchronize() }.ok()?;
+            context::synchronise(self.driver).ok()?;
             self.quiet = Some(record.context);
         }
         Some(())

@@ -151,8 +151,6 @@ impl Bookkeeper {
                     assert!(self.pinned.remove(&number(call, "ptr")).is_some(), "{}", call.line);
                 }
                 "cuMemsetD8_v2" => add(&mut expected.device_fills, number(call, "bytes")),
-                // Before memory is page-locked no more, every context is waited for: no block is handed out again for that.
-                "cuCtxSynchronize" if calls.get(at + 1).is_some_and(|next| next.function == "cuDeviceGetCount") => {}
                 "cuCtxSynchronize" => expected.synchronises.count += 1,
                 "cuEventRecord" if number(call, "stream") != 0 => self.started += 1,
                 "cuMemcpy" | "cuMemcpyAsync" => self.copied(call, worked),

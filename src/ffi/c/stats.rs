@@ -79,7 +79,7 @@ pub struct syncedmem_stats_t {
     pub device_fills: syncedmem_sum_t,
     /// Waits for copies in flight.
     pub waits: syncedmem_sum_t,
-    /// Contexts that were waited for before a block was handed out again.
+    /// Contexts that were waited for before a block was handed out again, evicted, or unlocked.
     pub synchronises: syncedmem_sum_t,
     /// Pageable memory that was page-locked where it is.
     pub registrations: syncedmem_sum_t,

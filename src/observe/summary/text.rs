@@ -151,7 +151,7 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
             }
         }
         line(f, format_args!("wait for a copy in flight"), account.waits)?;
-        line(f, format_args!("wait for a context before a block was reused"), account.synchronised)?;
+        line(f, format_args!("wait for all work of a context"), account.synchronised)?;
         line(f, format_args!("memory page-locked where it was"), account.registered)?;
         for side in [Side::Host, Side::Device] {
             for (newest, what) in [(false, "redundant"), (true, "newest")] {
