@@ -34,11 +34,20 @@ fn starts(items: &[Item], process: u32) -> Vec<u64> {
     events_of(items, process).iter().map(|event| event.start).collect()
 }
 
+/// The processes that begin, in the order in which they do.
+fn processes(items: &[Item]) -> Vec<u32> {
+    let begun =
+        items.iter().filter_map(|item| if let Item::Process { process, .. } = item { Some(*process) } else { None });
+    begun.collect()
+}
+
 /// Forks: the child does `work` and ends at once.
 fn forked(work: impl FnOnce()) -> u32 {
     let child = unsafe { libc::fork() };
     if child == 0 {
         writer::after_fork_in_child();
+        // One that waits for ever is ended, and its status says so.
+        unsafe { libc::alarm(60) };
         work();
         unsafe { libc::_exit(0) };
     }
@@ -269,16 +278,13 @@ fn two_processes_share_a_file_that_the_next_one_begins_anew() {
     one.wait().unwrap();
     let (items, notes) = read(&path);
     assert_eq!((notes.damaged, notes.incomplete), (0, false));
+    assert_eq!(processes(&items), [one.id(), two.id()], "the second one left what it found");
     assert!(events_of(&items, one.id()).len() > 100 && events_of(&items, two.id()).len() > 100);
     let mut three = busy_process(&path);
     three.kill().unwrap();
     three.wait().unwrap();
     let (items, _) = read(&path);
-    let begun: Vec<u32> = items
-        .iter()
-        .filter_map(|item| if let Item::Process { process, .. } = item { Some(*process) } else { None })
-        .collect();
-    assert_eq!(begun, [three.id()]);
+    assert_eq!(processes(&items), [three.id()]);
 }
 
 #[test]
