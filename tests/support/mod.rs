@@ -13,6 +13,7 @@ pub mod refusals;
 pub mod sides;
 pub mod staging;
 pub mod states;
+pub mod traced;
 pub mod world;
 
 use std::ffi::c_void;
