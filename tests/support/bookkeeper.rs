@@ -129,7 +129,7 @@ impl Bookkeeper {
     /// Takes the driver's log down, and returns the blocks that were given out: address and bytes.
     pub fn read(&mut self, calls: Vec<Call>, worked: bool) -> Vec<(usize, usize)> {
         let mut given = Vec::new();
-        for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.status == 0) {
+        for call in calls.iter().filter(|call| call.status == 0) {
             let expected = &mut self.expected;
             match call.function.as_str() {
                 "cuMemAlloc_v2" => {
