@@ -11,9 +11,9 @@ use crate::observe::event::{Path, Site};
 use crate::observe::site::Place;
 use crate::text::{Duration, Size, Text};
 
-/// So many holders of each kind are named, and so many pieces of advice given; how many more there are is said.
+/// So many holders of each kind are named, and so many places of each piece of advice; how many more there are is said.
 const HOLDERS: usize = 8;
-const ADVICE: usize = 12;
+const PLACES: usize = 5;
 
 /// What lies idle of a kind of memory, and how much may.
 #[derive(Clone, Copy, Debug)]
@@ -170,29 +170,41 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
             return self.unwatched(f);
         }
         writeln!(f, "\nadvice, what saves most first (one copy may be in several: the times do not add up)")?;
-        for (number, advice) in advice.iter().take(ADVICE).enumerate() {
-            self.piece(f, number + 1, advice)?;
-        }
-        if advice.len() > ADVICE {
-            writeln!(f, "  and {} more", advice.len() - ADVICE)?;
+        let is_first = |&(at, one): &(usize, &Advice)| !advice[..at].iter().any(|earlier| says_alike(one, earlier));
+        for (number, (_, first)) in advice.iter().enumerate().filter(is_first).enumerate() {
+            self.piece(f, number + 1, first)?;
         }
         self.unwatched(f)
     }
 
-    fn piece(&self, f: &mut fmt::Formatter<'_>, number: usize, advice: &Advice) -> fmt::Result {
-        let Advice { rule, certainty, count, bytes, objects, made, at, .. } = *advice;
-        let plural = if objects == 1 { "object" } else { "objects" };
-        write!(f, "\n{number:>3}. {}, {}: {count} times, {}", rule.name(), certainty.name(), size(bytes))?;
-        match advice.saved_nanoseconds {
+    /// All advice that says the same of several places.
+    fn piece(&self, f: &mut fmt::Formatter<'_>, number: usize, first: &Advice) -> fmt::Result {
+        let alike = || self.summary.advice.iter().filter(|advice| says_alike(first, advice));
+        let (count, bytes) = alike().fold((0, 0), |(count, bytes), one| (count + one.count, bytes + one.bytes));
+        let (rule, certainty) = (first.rule.name(), first.certainty.name());
+        let times = if count == 1 { "time" } else { "times" };
+        write!(f, "\n{number:>3}. {rule}, {certainty}: {count} {times}, {}", size(bytes))?;
+        match alike().filter_map(|one| one.saved_nanoseconds).reduce(|sum, time| sum.saturating_add(time)) {
             Some(time) => writeln!(f, ", about {} to save", duration(time))?,
             None => writeln!(f)?,
         }
-        writeln!(f, "     {objects} {plural} made by {}", self.site(made))?;
-        if at != Site::UNKNOWN && at != made {
-            writeln!(f, "     at {}", self.site(at))?;
+        writeln!(f, "     {}", first.what_to_do())?;
+        writeln!(f, "     {}", first.not_known())?;
+        for one in alike().take(PLACES) {
+            self.place_of(f, one)?;
         }
-        writeln!(f, "     {}", advice.what_to_do())?;
-        writeln!(f, "     {}", advice.not_known())
+        match alike().count().saturating_sub(PLACES) {
+            0 => Ok(()),
+            more => writeln!(f, "       and {more} more places"),
+        }
+    }
+
+    fn place_of(&self, f: &mut fmt::Formatter<'_>, advice: &Advice) -> fmt::Result {
+        let Advice { count, bytes, objects, made, at, .. } = *advice;
+        let plural = if objects == 1 { "object" } else { "objects" };
+        let (made, at) = (self.site(made), Some(at).filter(|&at| at != Site::UNKNOWN && at != made));
+        writeln!(f, "     - {count} x, {}: {objects} {plural} made by {made}", size(bytes))?;
+        at.map_or(Ok(()), |at| writeln!(f, "       at {}", self.site(at)))
     }
 
     /// What would have to be asked for to see more.
@@ -217,6 +229,11 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
     fn site(&self, site: Site) -> Place {
         if site == Site::UNKNOWN { Place::of(format_args!("an unknown place")) } else { (self.place)(site) }
     }
+}
+
+/// Whether nothing but the places and the numbers differs.
+fn says_alike(one: &Advice, other: &Advice) -> bool {
+    (one.rule, one.certainty, one.subject) == (other.rule, other.certainty, other.subject)
 }
 
 fn line(f: &mut fmt::Formatter<'_>, what: fmt::Arguments<'_>, sum: Sum) -> fmt::Result {
