@@ -47,7 +47,7 @@ fn forked(work: impl FnOnce()) -> u32 {
     if child == 0 {
         writer::after_fork_in_child();
         // One that waits for ever is ended, and its status says so.
-        unsafe { libc::alarm(60) };
+        unsafe { libc::alarm(30) };
         work();
         unsafe { libc::_exit(0) };
     }
@@ -242,8 +242,10 @@ fn forks_under_threads_that_record_leave_a_whole_file() {
             }
             for _ in 0..100 {
                 let child = forked(|| (1..=20).for_each(record));
-                assert_eq!(wait(child), 0);
-                children.push(child);
+                children.push((child, wait(child)));
+                if children.last().is_some_and(|(_, status)| *status != 0) {
+                    break;
+                }
             }
             stop.store(true, relaxed);
         });
@@ -251,7 +253,8 @@ fn forks_under_threads_that_record_leave_a_whole_file() {
         rules::check_lines(&std::fs::read_to_string(&path).unwrap());
         let (items, notes) = read(&path);
         assert_eq!((notes.damaged, notes.incomplete), (0, false));
-        for child in children {
+        for (child, status) in children {
+            assert_eq!(status, 0);
             assert_eq!(starts(&items, child), (1..=20).collect::<Vec<u64>>());
         }
     });
