@@ -31,6 +31,17 @@ fn findings_are_summed_up_by_the_site_that_made_and_the_site_that_asked() {
 }
 
 #[test]
+fn what_saves_the_same_is_in_the_order_of_its_sites() {
+    let story = |sites: [u32; 2]| {
+        let copies = sites.map(|at| copy(0x10, at, 8, 5).to_vec());
+        [vec![made(8)], copies.concat()].concat()
+    };
+    let sites = |told: &[Told]| both(OverwrittenCopy, told).iter().map(|advice| advice.at.0).collect::<Vec<_>>();
+    assert_eq!(sites(&story([1, 2])), [1, 2]);
+    assert_eq!(sites(&story([2, 1])), [1, 2]);
+}
+
+#[test]
 fn another_object_at_the_same_address_is_another_object() {
     let life = [vec![made(8)], copy(0x10, 1, 8, 5).to_vec(), vec![ended()]].concat();
     let found = both(OverwrittenCopy, &[life.clone(), life].concat());
