@@ -79,6 +79,23 @@ fn a_report_does_not_change_what_a_later_report_says() {
 }
 
 #[test]
+fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
+    use syncedmem::observe::ledger::Ledger;
+    let push = [made(8), asked(Host, Overwrite), fresh(Kind::Pinned, 8), started(Device, 8, Pinned)];
+    let found = |breaks: &[bool]| {
+        let mut ledger = Ledger::new();
+        ledger.set_every_access(true);
+        events(&push).iter().for_each(|event| ledger.take(event));
+        breaks.iter().for_each(|&every_access| ledger.set_every_access(every_access));
+        events(&[asked(Host, Write)]).iter().for_each(|event| ledger.take(event));
+        ledger.advice().iter().filter(|advice| advice.rule == UnreadCopy).count()
+    };
+    assert_eq!(found(&[]), 1);
+    assert_eq!(found(&[true]), 1);
+    assert_eq!(found(&[false, true]), 0, "the device may have been read meanwhile");
+}
+
+#[test]
 fn objects_that_were_in_use_before_anything_was_observed_are_judged_by_what_is_seen_alone() {
     use syncedmem::observe::event::{Noticed, What};
     let met = Told { what: What::Made { bytes: 8, noticed: Noticed::FirstAccess }, ..made(8) };
