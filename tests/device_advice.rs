@@ -17,6 +17,7 @@ use syncedmem::ffi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
 use syncedmem::head::Side::{self, Device, Host};
 use syncedmem::kind::Kind;
 use syncedmem::observe::advice::{Advice, Certainty, Rule, Subject};
+use syncedmem::observe::event::Site;
 use syncedmem::observe::live;
 
 const BYTES: usize = 4096;
@@ -158,6 +159,7 @@ fn a_copy_of_what_nobody_changed_is_unchanged_on_either_side() {
         let (_, calls) = gpu.watch(|| object.mutable_gpu_data().unwrap());
         let unchanged = one(Rule::UnchangedCopy);
         assert_counts(unchanged, &calls, Device);
+        assert_ne!(unchanged.at, Site::UNKNOWN, "who asked to write");
         assert_eq!((unchanged.certainty, unchanged.subject), (Certainty::Compared, Subject::CopyTo(Device)));
         let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
         let to_host = advice(Rule::UnchangedCopy).into_iter().find(|found| found.subject == Subject::CopyTo(Host));

@@ -12,9 +12,9 @@ use super::event::{Event, Noticed, Site, What};
 use super::ledger::Ledger;
 use super::nvtx::{self, Range};
 use super::site::{self, Place};
-use super::switch::{self, RANGES, TRACE};
+use super::switch::{self, COMPARE, RANGES, TRACE};
 use super::trace::{self, Live, Trouble};
-use crate::head::Side;
+use crate::head::{Access, Side};
 use crate::kind::Kind;
 use crate::sync::Lock;
 use crate::synced;
@@ -192,6 +192,8 @@ fn wants_site(what: What) -> bool {
     match what {
         What::Made { .. } | What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
         What::Filled { bytes, .. } => bytes >= FROM,
+        // Whoever asks to write and only reads is found where contents are compared, which costs more.
+        What::Accessed { access: Access::Write, ready: false, .. } => switch::has(COMPARE),
         _ => false,
     }
 }

@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use syncedmem::head::{Access, Side};
+use syncedmem::head::Access::{self, Overwrite, Read, Write};
+use syncedmem::head::Side::{self, Device, Host};
 use syncedmem::kind::Kind;
-use syncedmem::observe::advice::{Advice, Certainty, Rule, Subject};
+use syncedmem::observe::advice::{Certainty, Rule, Subject};
 use syncedmem::observe::event::{Cause, Changed, Event, Origin, Path, Since, Site, What};
-
-use crate::story::{Device, Host, Overwrite, Read, Write};
 
 /// What really happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,12 +65,6 @@ type Key = (&'static str, &'static str, String, Site, Site);
 
 /// A piece of advice, as the two are compared.
 pub type Line = (Key, u64, u64, u64, Option<u64>);
-
-pub fn line(advice: &Advice) -> Line {
-    let Advice { rule, certainty, subject, made, at, .. } = *advice;
-    let key = (rule.name(), certainty.name(), format!("{subject:?}"), made, at);
-    (key, advice.objects, advice.count, advice.bytes, advice.saved_nanoseconds)
-}
 
 /// All advice on these lives, of which these events were told.
 pub fn advice(lives: &[Life], events: &[Event], every_access: bool) -> Vec<Line> {

@@ -1,8 +1,17 @@
 //! Random lives of objects, told as the library tells them, against the naive rules.
 
-use crate::naive::{self, Line, line};
+use syncedmem::observe::advice::Advice;
+
+use crate::naive::{self, Line};
 use crate::story::{Advisor, events};
 use crate::world::World;
+
+/// A piece of advice in the terms of the naive rules.
+fn line(advice: &Advice) -> Line {
+    let Advice { rule, certainty, subject, made, at, .. } = *advice;
+    let key = (rule.name(), certainty.name(), format!("{subject:?}"), made, at);
+    (key, advice.objects, advice.count, advice.bytes, advice.saved_nanoseconds)
+}
 
 fn check(seed: u64, every_access: bool, steps: usize) -> Vec<Line> {
     let mut world = World::new(seed, every_access);

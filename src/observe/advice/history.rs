@@ -47,6 +47,14 @@ impl History {
         self.state.take(event, &mut scribe);
     }
 
+    /// From now on not every access is told, and perhaps no more events of this object until they are again: what was to
+    /// follow from there being none does not follow.
+    pub fn lose_sight(&mut self, who: Who, findings: &mut Findings) {
+        let who = Who { every_access: false, ..who };
+        let mut scribe = Scribe { findings, seen: &mut self.seen, object: 0, who };
+        self.state.rules.take(&Fact::GoesOn, &mut scribe);
+    }
+
     /// Adds what can only be said at the object's end, or now that a report is asked for, to a copy of the findings.
     pub fn at_report(&self, object: u64, who: Who, findings: &mut Findings) {
         let Some(mut seen) = self.seen.copy() else {

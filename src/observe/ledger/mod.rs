@@ -155,6 +155,12 @@ impl Ledger {
 
     /// Says whether every access is told from now on.
     pub fn set_every_access(&mut self, every_access: bool) {
+        if self.every_access && !every_access {
+            for object in self.objects.values_mut() {
+                let who = object.who(false);
+                object.history.lose_sight(who, &mut self.findings);
+            }
+        }
         self.every_access = every_access;
     }
 

@@ -31,6 +31,17 @@ fn findings_are_summed_up_by_the_site_that_made_and_the_site_that_asked() {
 }
 
 #[test]
+fn what_saves_the_same_is_in_the_order_of_its_sites() {
+    let story = |sites: [u32; 2]| {
+        let copies = sites.map(|at| copy(0x10, at, 8, 5).to_vec());
+        [vec![made(8)], copies.concat()].concat()
+    };
+    let sites = |told: &[Told]| both(OverwrittenCopy, told).iter().map(|advice| advice.at.0).collect::<Vec<_>>();
+    assert_eq!(sites(&story([1, 2])), [1, 2]);
+    assert_eq!(sites(&story([2, 1])), [1, 2]);
+}
+
+#[test]
 fn another_object_at_the_same_address_is_another_object() {
     let life = [vec![made(8)], copy(0x10, 1, 8, 5).to_vec(), vec![ended()]].concat();
     let found = both(OverwrittenCopy, &[life.clone(), life].concat());
@@ -65,6 +76,23 @@ fn a_report_does_not_change_what_a_later_report_says() {
     assert_eq!(first.len(), 1, "it may be overwritten: nobody has compared it");
     assert_eq!(advisor.report(), first);
     assert_eq!(advisor.findings.advice(), []);
+}
+
+#[test]
+fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
+    use syncedmem::observe::ledger::Ledger;
+    let push = [made(8), asked(Host, Overwrite), fresh(Kind::Pinned, 8), started(Device, 8, Pinned)];
+    let found = |breaks: &[bool]| {
+        let mut ledger = Ledger::new();
+        ledger.set_every_access(true);
+        events(&push).iter().for_each(|event| ledger.take(event));
+        breaks.iter().for_each(|&every_access| ledger.set_every_access(every_access));
+        events(&[asked(Host, Write)]).iter().for_each(|event| ledger.take(event));
+        ledger.advice().iter().filter(|advice| advice.rule == UnreadCopy).count()
+    };
+    assert_eq!(found(&[]), 1);
+    assert_eq!(found(&[true]), 1);
+    assert_eq!(found(&[false, true]), 0, "the device may have been read meanwhile");
 }
 
 #[test]

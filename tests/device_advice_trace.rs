@@ -1,0 +1,83 @@
+//! The advice that the command gives from a trace is what the process itself gave.
+#![cfg(feature = "command")]
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod support;
+
+use std::process::Command;
+
+use support::gpu::*;
+use support::object::*;
+use support::*;
+
+const BYTES: usize = 64 << 10;
+
+/// A little of everything that is advised against.
+fn work(gpu: &Gpu) {
+    let stream = gpu.stream();
+    let mut objects = [Object::new(BYTES), Object::new(BYTES), Object::new(BYTES)];
+    for object in &mut objects {
+        object.fill_host(&pattern(3, BYTES));
+        for _ in 0..3 {
+            object.mutable_gpu_data().unwrap();
+            object.mutable_cpu_data().unwrap();
+        }
+        assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
+        object.overwrite_cpu_data().unwrap();
+    }
+    let _pinning = Pinning::always();
+    let mut pinned = Object::new(BYTES);
+    pinned.mutable_gpu_data().unwrap();
+    assert_eq!(pinned.pull(stream.handle()), SYNCEDMEM_SUCCESS);
+    pinned.mutable_gpu_data().unwrap();
+}
+
+/// A report from its advice on.
+fn advice_in(report: &str) -> &str {
+    let at = report.find("\nadvice").unwrap_or_else(|| panic!("no advice in {report}"));
+    &report[at..]
+}
+
+#[test]
+fn the_advice_from_a_trace_is_that_of_the_process() {
+    let name = "the_advice_from_a_trace_is_that_of_the_process";
+    let certain = ["ping-pong", "unread-copy"];
+    let ways = [("on", "off", ["overwritten-copy"; 2]), ("accesses", "on", ["unchanged-copy", "overwritten-fill"])];
+    for (account, compare, rules) in ways {
+        let folder = std::env::temp_dir().join(format!("syncedmem-advice-{}-{account}", std::process::id()));
+        if !inside() {
+            std::fs::create_dir(&folder).unwrap();
+        }
+        let (trace, report) = (folder.join("trace.json"), folder.join("report.txt"));
+        let environment = [
+            ("SYNCEDMEM_ACCOUNT", account),
+            ("SYNCEDMEM_COMPARE", compare),
+            ("SYNCEDMEM_TRACE", trace.to_str().unwrap()),
+            ("SYNCEDMEM_REPORT", report.to_str().unwrap()),
+        ];
+        in_a_process_with_a_driver(name, &environment, || {
+            if let Some(gpu) = simulated_gpu() {
+                work(&gpu);
+            }
+        });
+        if inside() {
+            // It was all that this process is for.
+            return;
+        }
+        let of_process = std::fs::read_to_string(&report).unwrap();
+        let command = Command::new(env!("CARGO_BIN_EXE_syncedmem"));
+        let output = { command }.args(["report", "--text", "-o", "-"]).arg(&trace).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let of_trace = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(advice_in(&of_trace), advice_in(&of_process));
+        for rule in certain.into_iter().chain(rules) {
+            assert!(advice_in(&of_process).contains(rule), "{rule}: {of_process}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
