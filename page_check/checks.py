@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from browser import Browser, BrowserError
-from expected import Expected, processes
+from expected import KINDS, Expected, processes
 
 LOOKS = Path(__file__).with_name("looks.js").read_text()
 # As the page's style has it: a wide screen, a narrow one, the width of A4 paper.
@@ -59,7 +59,8 @@ class Checks:
         self.page: Path = options.page
         self.expected: dict[int, Expected] = processes(options.trace)
         self.pictures: Path | None = options.pictures
-        self.is_story: bool = options.story
+        self.rule: str | None = options.rule
+        self.holder: str | None = options.holder
         self.own_report: Path | None = options.own_report
         self.text: Path | None = options.text
 
@@ -105,11 +106,36 @@ class Checks:
             amount, _, unit = shown.replace(",", "").partition("\u00a0")
             assert abs(float(amount) * units.get(unit, 1) - int(number)) <= int(number) * 0.006, f"{number} is shown as {shown}"
 
+    def what_the_charts_show_adds_up(self) -> None:
+        """Their tables: as many bytes as were copied, and no more and no less than the peaks."""
+        self.browser.open(self.page, WIDE)
+        rows = """[...document.querySelectorAll('.process')].map((process) => [Number(process.dataset.process),
+            [...process.querySelectorAll('figure')].map((figure) => [...figure.querySelectorAll('tbody tr')].map(
+                (row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.v))))])"""
+        for process, figures in self.browser.value(rows):
+            facts = self.expected[process].facts
+            columns = [list(zip(*figure)) for figure in figures]
+            least, most = columns[0][0::2], columns[0][1::2]
+            assert [max(column) for column in most] == [facts[f"peak.{kind}"] for kind in KINDS], f"{process}: {most}"
+            assert all(low <= high for pair in zip(least, most) for low, high in zip(*pair)), f"{process}: least above most"
+            copied = [facts["copied.host"], facts["copied.device"]]
+            assert len(columns) == (2 if any(copied) else 1), f"{process}: {len(columns)} charts"
+            for figure in columns[1:]:
+                assert [sum(column) for column in figure] == copied, f"{process}: {figure}"
+
+    def the_holders_are_named(self) -> None:
+        """By the names and places that this program has, markup or not."""
+        self.browser.open(self.page, NARROW)
+        names = "[...document.querySelectorAll('.table .who')].map((e) => e.innerText)"
+        held = self.browser.value(names)
+        assert held, "nobody held anything"
+        assert not self.holder or any(self.holder in name for name in held), f"they are {held}"
+
     def the_advice_stands_on_top(self) -> None:
-        """What the story does wrong is found, and is the first thing to be read."""
+        """What the program does wrong is found, and is the first thing to be read."""
         self.browser.open(self.page, NARROW)
         rules = self.browser.value("[...document.querySelectorAll('[data-rule]')].map((e) => e.dataset.rule)")
-        assert "ping-pong" in rules or not self.is_story, f"the rules that speak: {rules}"
+        assert not self.rule or self.rule in rules, f"the rules that speak: {rules}"
         heads = self.browser.value("[...document.querySelectorAll('.process')].map((e) => e.querySelector('h3').innerText)")
         assert set(heads) == {"What could be better"}, f"{heads}"
 
@@ -178,6 +204,8 @@ class Checks:
             self.the_numbers_on_the_page_are_those_in_the_trace,
             self.the_peaks_are_those_that_the_library_counted_itself,
             self.the_page_shows_the_numbers_to_readers_too,
+            self.what_the_charts_show_adds_up,
+            self.the_holders_are_named,
             self.the_advice_stands_on_top,
             self.the_page_asks_for_nothing_and_the_browser_has_no_complaints,
             self.the_page_is_complete_without_its_script,
@@ -199,7 +227,8 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path)
     parser.add_argument("--own-report", type=Path, help="what the first process of the trace reported itself")
     parser.add_argument("--text", type=Path, help="the trace as text")
-    parser.add_argument("--story", action="store_true", help="the trace is that of story.py, which does some things wrong")
+    parser.add_argument("--rule", help="the name of a rule that must have found something")
+    parser.add_argument("--holder", help="a part of what a holder of memory is called")
     options = parser.parse_args()
     passed = failed = 0
     with Browser(options.browser, options.profile) as browser:
