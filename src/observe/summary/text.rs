@@ -146,8 +146,7 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
         }
         for to in [Side::Device, Side::Host] {
             for path in [Path::Pinned, Path::Staged, Path::Pageable] {
-                let what = format_args!("copy to the {}, {}", to.name(), path.name());
-                line(f, what, account.copies(to, path))?;
+                line(f, format_args!("copy to the {}, {}", to.name(), path.name()), account.copies(to, path))?;
             }
         }
         line(f, format_args!("wait for a copy in flight"), account.waits)?;
@@ -155,8 +154,8 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
         line(f, format_args!("memory page-locked where it was"), account.registered)?;
         for side in [Side::Host, Side::Device] {
             for (newest, what) in [(false, "redundant"), (true, "newest")] {
-                let what = format_args!("{} side given back for room, {what}", side.name());
-                line(f, what, account.evictions(side, newest))?;
+                let sum = account.evictions(side, newest);
+                line(f, format_args!("{} side given back for room, {what}", side.name()), sum)?;
             }
             line(f, format_args!("allocation for the {} that failed", side.name()), account.failures(side))?;
         }

@@ -204,3 +204,43 @@ fn has_capabilities(path: &Path) -> bool {
     // SAFETY: both strings are NUL-terminated, and with a size of 0 nothing is written.
     unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::object::Function;
+
+    /// A program on a libcaffe whose calls can be replaced, and on a C library of this version.
+    fn caffe_on(glibc: u32) -> Examined {
+        let program = Object { interpreter: Some("/lib/ld.so".into()), is_program: true, ..Object::default() };
+        let function = Function { defined: true, dynamic: true, relocated: true };
+        let functions = crate::doctor::names::ACCESSORS.map(|name| (name.to_owned(), function)).into();
+        let caffe = Object { path: "libcaffe.so".into(), functions, ..Object::default() };
+        let libc = Object { path: "/lib/libc.so.6".into(), glibc: Some(glibc), ..Object::default() };
+        Examined { objects: vec![program, caffe, libc], missing: Vec::new(), privileged: None }
+    }
+
+    #[test]
+    fn a_library_that_needs_a_newer_c_library_is_told() {
+        assert_eq!(caffe_on(31).verdict(Some(34)), Verdict::OldGlibc { has: 31, needs: 34 });
+        assert_eq!(caffe_on(31).verdict(Some(31)), Verdict::Preload);
+        assert_eq!(caffe_on(31).verdict(Some(17)), Verdict::Preload);
+        assert_eq!(caffe_on(31).verdict(None), Verdict::Preload);
+    }
+
+    #[test]
+    fn a_program_with_other_rights_is_told_before_its_c_library() {
+        let examined = Examined { privileged: Some("it is set-user-ID"), ..caffe_on(31) };
+        assert_eq!(examined.verdict(Some(34)), Verdict::Privileged("it is set-user-ID"));
+    }
+
+    #[test]
+    fn a_function_that_is_defined_and_not_called_through_the_linker_is_bound_inside() {
+        let mut examined = caffe_on(36);
+        for function in examined.objects[1].functions.values_mut() {
+            function.relocated = false;
+        }
+        let verdict = examined.verdict(None);
+        assert!(matches!(verdict, Verdict::Bound { how: Bound::Symbolic, mixed: None, .. }), "{verdict:?}");
+    }
+}
