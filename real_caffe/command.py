@@ -103,14 +103,49 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     assert [read, written] == numbers(r"^accesses to the host: (\d+) to read, (\d+) to write", told)
     seen = dict.fromkeys(("made", "ended", "read", "write", "lent"), 0)
     kinds = re.compile(r'"what":"(made|ended|lent|accessed)"(?:.*?"access":"(read|write)")?')
+    moved = re.compile(r'"what":"(allocated|freed)","object":.*?"bytes":(\d+)')
+    bytes_of: dict[str, list[int]] = {"allocated": [], "freed": []}
+    most = 0
     with trace.open() as lines:
         for line in lines:
             found = kinds.search(line)
             if found:
                 seen[found[2] or found[1]] += 1
-    trace.unlink()  # hundreds of megabytes
+            elif move := moved.search(line):
+                bytes_of[move[1]].append(int(move[2]))
+            elif now := re.search(r'"args":\{"pageable":(\d+),', line):
+                most = max(most, int(now[1]))
     assert list(seen.values()) == [made, ended, read, written, lent], f"the trace has {seen}, counted were {counted.read_text()}"
-    return f"{made} objects, {read} reads, {written} writes, {lent} buffers lent"
+    blocks, allocated, live, peak = numbers(
+        r"^blocks=(\d+) allocated=(\d+) live=(\d+) peak=(\d+)$", counted.read_text()
+    )
+    traced = [len(bytes_of["allocated"]), sum(bytes_of["allocated"]), sum(bytes_of["freed"]), most]
+    assert traced == [blocks, allocated, allocated - live, peak], f"the trace has {traced}, counted were {counted.read_text()}"
+    from_where = re.findall(r"^  pageable memory from the (?:system|pool) +(\d+) ", told, re.M)
+    assert sum(map(int, from_where)) == blocks, f"blocks: {from_where}, counted were {blocks}"
+    assert f"who held the pageable memory at its peak of {in_units(peak)}\n" in told, f"the peak was {peak}: {told[:600]}"
+    again = checks.caffe.run([str(checks.command), "report", str(trace), "--text"], checks.folder)
+    assert again.status == 0, f"report --text {again.ending()}"
+    assert figures(again.out) == figures(told), f"the trace's report differs: {again.out[:2000]}\n{told[:2000]}"
+    trace.unlink()  # hundreds of megabytes
+    return f"{made} objects, {read} reads, {written} writes, {lent} buffers lent, {peak} bytes at the peak"
+
+
+def in_units(size: int) -> str:
+    """A number of bytes as the report writes it."""
+    power = max(power for power in range(4) if size >> (10 * power) or power == 0)
+    tenths = (size * 10) >> (10 * power)
+    return f"{tenths // 10}.{tenths % 10} {('B', 'KiB', 'MiB', 'GiB')[power]}"
+
+
+def figures(text: str) -> list[str]:
+    """The lines of a report but for the heading, and for what lies idle, of which a trace knows nothing."""
+    lines = text.splitlines()
+    table = next(number for number, line in enumerate(lines) if line.startswith("memory "))
+    for number in range(table, table + 4):
+        lines[number] = " ".join(re.split(r"  +", lines[number].strip())[:3])
+    first = next(number for number, line in enumerate(lines) if line.startswith("objects made"))
+    return [line.rstrip() for line in lines[first:]]
 
 
 def a_program_that_is_not_called_is_told_why(checks: Checks) -> str:
