@@ -14,6 +14,7 @@ use support::figures::*;
 use support::object::Object;
 use support::pools::{KIB, MIB, PAGEABLE, budget, idle};
 use support::*;
+use syncedmem::ffi::c::access::syncedmem_set_cpu_data;
 use syncedmem::ffi::c::account::syncedmem_accounting_t::*;
 use syncedmem::ffi::c::account::*;
 use syncedmem::ffi::c::policy::syncedmem_set_error_policy;
@@ -520,5 +521,39 @@ fn a_forked_child_counts_its_own() {
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert_eq!(status, 0, "the child's figures");
         assert_eq!(counts(), before, "the parent's are its own");
+    });
+}
+
+#[test]
+fn a_child_that_is_forked_before_the_first_access_counts_its_own() {
+    alone(&[ON], || {
+        let _object = Object::new(SMALL);
+        assert_eq!(counts().objects_made, 1);
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            unsafe { libc::_exit(i32::from(counts().objects_made != 0)) };
+        }
+        let mut status = -1;
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0, "the child made none");
+    });
+}
+
+#[test]
+fn memory_that_was_lent_while_nothing_was_compared_is_not_looked_at() {
+    alone(&[ON, ("SYNCEDMEM_COMPARE", "on")], || {
+        let mut object = Object::new(MIB);
+        object.cpu_data().unwrap();
+        let any = std::ptr::null_mut();
+        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let lent = unsafe { libc::mmap(any, MIB, prot, flags, -1, 0) };
+        assert_ne!(lent, libc::MAP_FAILED);
+        assert_eq!(syncedmem_set_compare(false), SYNCEDMEM_SUCCESS);
+        assert_eq!(unsafe { syncedmem_set_cpu_data(object.mem(), lent) }, SYNCEDMEM_SUCCESS);
+        assert_eq!(syncedmem_set_compare(true), SYNCEDMEM_SUCCESS);
+        // The object is not used again but to be ended: its owner may take it away.
+        assert_eq!(unsafe { libc::munmap(lent, MIB) }, 0);
+        drop(object);
+        assert_eq!(counts().objects_ended, 1);
     });
 }

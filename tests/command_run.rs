@@ -363,3 +363,12 @@ fn a_library_that_is_named_wrongly_is_an_error_and_another_one_is_used_where_it_
     assert_eq!(told.status, Some(125));
     assert!(told.error.contains("has a space or a colon in its path"), "{}", told.error);
 }
+
+#[test]
+fn a_standard_error_that_takes_nothing_changes_no_exit_status() {
+    let (workshop, program) = caffe("full");
+    let script = format!("{}; exit 7", program.to_str().unwrap());
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = run(&workshop, &[], &["sh", "-c", &script]).stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(7));
+}

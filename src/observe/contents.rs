@@ -53,6 +53,11 @@ pub fn forget(object: usize) {
     }
 }
 
+/// Nothing was kept while nothing was compared, and objects have come and gone.
+pub fn forget_all() {
+    PRINTS.with(|prints| prints.clear());
+}
+
 /// Before a copy to the device: tells what has changed on the host.
 ///
 /// # Safety
@@ -83,7 +88,9 @@ pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: 
 /// As for `before_copy_to_device`.
 pub unsafe fn at_end(subject: Subject, host: NonNull<c_void>) {
     let before = PRINTS.with(|prints| prints.remove(&subject.object));
-    if before.is_some_and(|before| before.since == Since::Fill) {
+    // Another memory than the one that was filled may not be there any more, as the caller's own.
+    let was_filled = |before: Print| before.since == Since::Fill && before.host == host.addr().get();
+    if before.is_some_and(was_filled) {
         // SAFETY: the caller guarantees it.
         let now = unsafe { Print::of(subject, host) };
         tell(subject, compared(Side::Host, before, now));

@@ -237,6 +237,7 @@ pub fn watch_accesses(every_access: bool) {
 
 /// Forgets every object: what becomes of them is not told from now on, or was not.
 pub fn forget_objects() {
+    contents::forget_all();
     LEDGER.with(Ledger::forget_objects);
 }
 
@@ -289,6 +290,7 @@ pub fn release() {
 
 /// In a forked child: what its parent did is the parent's to tell, and its objects are noticed when they are used.
 pub fn begin_anew() {
+    switch::after_fork_in_child();
     trace::after_fork_in_child();
     LEDGER.with(Ledger::begin_anew);
 }

@@ -4,9 +4,10 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::trace::{self, Trouble};
-use super::{live, nvtx};
+use super::{contents, live, nvtx};
 use crate::settings;
 use crate::sync::nap;
+use crate::synced;
 use crate::synced::fast_path;
 use crate::text::{Text, to_stderr};
 
@@ -80,6 +81,8 @@ fn find_out() {
         }
         return;
     }
+    // Objects and calls are told of before the first claim, and a child is told of as another process.
+    let _ = synced::watches_forks();
     let mut state = 0;
     let mut add = |what: What, wanted: bool| state |= if wanted { what.0 } else { 0 };
     let level = settings::ACCOUNT.get();
@@ -96,6 +99,13 @@ fn find_out() {
     STATE.store(if is_traced { state | TRACE.0 } else { state }, Relaxed);
 }
 
+/// In a forked child: a thread that was finding out is not here, and somebody else has to.
+pub fn after_fork_in_child() {
+    if STATE.load(Relaxed) & READING != 0 {
+        STATE.store(UNREAD, Relaxed);
+    }
+}
+
 #[cold]
 fn complain(file: &CStr, trouble: Trouble) {
     let file = file.to_str().unwrap_or("(not text)");
@@ -108,6 +118,9 @@ pub fn set(what: What, wanted: bool) {
     if wanted && !on() {
         // Nobody told of what ended meanwhile.
         live::forget_objects();
+    }
+    if wanted && what == COMPARE && !has(COMPARE) {
+        contents::forget_all();
     }
     if wanted {
         STATE.fetch_or(what.0, Relaxed);

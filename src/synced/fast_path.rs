@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
 use super::word::Word;
 use crate::head::{Access, Side};
+use crate::observe::switch;
 use crate::settings;
 
 /// By side, and whether data is written.
@@ -26,14 +27,15 @@ pub fn deciding(access: Access, side: Side) -> u64 {
 /// Lets them decide from now on, unless something stands against it.
 pub fn open(access: Access, side: Side) {
     let (slot, bits) = (slot(access, side), Word::deciding(access, side));
+    let is_barred = || switch::sees_every_call() || is_watched(side);
     // Every first touch comes here: it is open already, as a rule.
-    if slot.load(Relaxed) == bits || is_watched(side) {
+    if slot.load(Relaxed) == bits || is_barred() {
         return;
     }
     slot.store(bits, Relaxed);
     // Another thread may have begun to watch in between, and closed it before it was opened.
     fence(SeqCst);
-    if is_watched(side) {
+    if is_barred() {
         slot.store(0, Relaxed);
     }
 }

@@ -1,6 +1,7 @@
-//! How the command speaks when something is wrong.
+//! How the command speaks: that nobody listens is no reason to fail, nor to end with another status than the program's.
 
 use std::fmt::Display;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// It could not be done, or the answer is no.
@@ -8,7 +9,17 @@ pub const FAILED: u8 = 1;
 
 /// Says on standard error what is wrong, after the command's name, and what to do about it.
 pub fn error(what: impl Display) {
-    eprintln!("syncedmem: {what}");
+    beside(format_args!("syncedmem: {what}"));
+}
+
+/// Says a line on standard error.
+pub fn beside(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Says a line on standard output.
+pub fn line(line: impl Display) {
+    let _ = writeln!(io::stdout(), "{line}");
 }
 
 /// Says what is wrong, and gives the exit status for it.

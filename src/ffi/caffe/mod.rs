@@ -62,9 +62,7 @@ macro_rules! accessor {
                     if $side == Side::Device {
                         refuse_if_cpu_only()?;
                     }
-                    if !switch::sees_every_call() {
-                        fast_path::open($access, $side);
-                    }
+                    fast_path::open($access, $side);
                     address = this.data($access, $side)?;
                     Ok(())
                 });

@@ -36,7 +36,7 @@ impl File {
         // By `syscall`, since `open` and `write` are cancellation points: see `text::to_stderr`.
         // SAFETY: the path is NUL-terminated.
         let opened = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o666 as c_int) };
-        let descriptor = result(opened)? as c_int;
+        let descriptor = above_standard(result(opened)? as c_int)?;
         let begun = File::begin(descriptor, opening);
         if begun.is_err() {
             close(descriptor);
@@ -134,6 +134,19 @@ impl File {
     pub fn of_parts([descriptor, device, inode, limit]: [u64; 4]) -> File {
         File { descriptor: descriptor as c_int, identity: (device, inode), limit }
     }
+}
+
+/// The same file under a number that is none of standard input, output and error: what a program that has closed one of
+/// them prints is not for the trace.
+fn above_standard(descriptor: c_int) -> Result<c_int, Trouble> {
+    if descriptor > libc::STDERR_FILENO {
+        return Ok(descriptor);
+    }
+    let above = libc::STDERR_FILENO + 1;
+    // SAFETY: it takes plain numbers.
+    let moved = result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_DUPFD_CLOEXEC, above) });
+    close(descriptor);
+    Ok(moved? as c_int)
 }
 
 fn close(descriptor: c_int) {

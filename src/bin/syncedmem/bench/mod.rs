@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::say;
 use measure::{Effort, Row};
 
 /// Measure on this machine what the library does, beside what Caffe's own syncedmem.cpp does. Takes about ten seconds.
@@ -51,26 +52,26 @@ pub fn run(options: &Options) -> ExitCode {
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
         progress.set_style(style);
     }
-    println!("{:<58}{:>12}{:>12}", "", "original", "library");
+    say::line(format_args!("{:<58}{:>12}{:>12}", "", "original", "library"));
     for section in sections {
-        progress.suspend(|| println!("\n{}", section.title));
+        progress.suspend(|| say::line(format_args!("\n{}", section.title)));
         for row in section.rows {
             progress.set_message(row.name.clone());
             let line = row.measure(effort);
             progress.inc(1);
-            progress.suspend(|| println!("  {line}"));
+            progress.suspend(|| say::line(format_args!("  {line}")));
         }
     }
     progress.finish_and_clear();
-    println!();
+    say::line("");
     if let Some(why) = no_copies {
-        println!("Copies were not measured: {why}.");
+        say::line(format_args!("Copies were not measured: {why}."));
     }
-    println!(
-        "Original: calloc and free, as compilers make of Caffe's malloc and memset; one byte of each page is written."
+    say::line(
+        "Original: calloc and free, as compilers make of Caffe's malloc and memset; one byte of each page is written.",
     );
-    println!(
-        "Every figure is a median. A process of your own may differ: syncedmem run -- PROGRAM shows what it does."
+    say::line(
+        "Every figure is a median. A process of your own may differ: syncedmem run -- PROGRAM shows what it does.",
     );
     ExitCode::SUCCESS
 }

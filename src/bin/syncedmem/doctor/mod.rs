@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> ExitCode {
         }
     }
     let Some(name) = &options.subject else { return ExitCode::SUCCESS };
-    println!();
+    say::line("");
     let Some(path) = locate(name) else {
         return say::failed(format_args!(
             "{} is neither a program on PATH, nor a file, nor a library that the dynamic linker finds; give its path",

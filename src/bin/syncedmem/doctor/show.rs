@@ -14,7 +14,7 @@ use crate::say;
 /// Prints a line, or several, behind a name of at most 12 letters.
 fn line(name: &str, text: &str) {
     for (index, text) in text.lines().enumerate() {
-        println!("{:<13}{text}", if index == 0 { name } else { "" });
+        say::line(format_args!("{:<13}{text}", if index == 0 { name } else { "" }));
     }
 }
 

@@ -88,7 +88,7 @@ impl Report {
         }
         if !text.trim().is_empty() {
             if self.shown {
-                eprintln!("\n{}", text.trim_end());
+                say::beside(format_args!("\n{}", text.trim_end()));
             } else if !self.private {
                 say::error(format_args!("the report is in {}", self.file.display()));
             }
@@ -117,7 +117,7 @@ impl Report {
     fn show_trace(&self) {
         let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_readable()) else { return };
         match report::text_of(&trace.file) {
-            Ok(text) => eprintln!("\n{}", text.trim_end()),
+            Ok(text) => say::beside(format_args!("\n{}", text.trim_end())),
             Err(why) => say::error(format_args!("{}: {why}", trace.file.display())),
         }
     }
