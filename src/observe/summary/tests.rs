@@ -100,6 +100,7 @@ fn advice_that_says_the_same_of_several_places_says_it_once() {
     assert_eq!(summary.advice.iter().filter(|advice| advice.rule.name() == "ping-pong").count(), 3);
     let text = text_of(&summary);
     assert_eq!(text.matches(". ping-pong, certain: ").count(), 1, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
     for object in [0x40, 0x50, 0x60] {
         assert!(text.contains(&format!("1 object made by place {object}")), "{text}");
     }

@@ -187,8 +187,8 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
             Some(time) => writeln!(f, ", about {} to save", duration(time))?,
             None => writeln!(f)?,
         }
-        writeln!(f, "     {}", first.what_to_do())?;
-        writeln!(f, "     {}", first.not_known())?;
+        wrapped(f, first.what_to_do())?;
+        wrapped(f, first.not_known())?;
         for one in alike().take(PLACES) {
             self.place_of(f, one)?;
         }
@@ -213,8 +213,9 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
         }
         writeln!(
             f,
-            "\nAccesses to data that was there already were not watched: SYNCEDMEM_ACCOUNT=accesses does. Whether a pointer that \
-             was\nhanded out was really read or written cannot be seen; SYNCEDMEM_COMPARE=on compares the host's contents."
+            "\nAccesses to data that was there already were not watched: SYNCEDMEM_ACCOUNT=accesses does. Whether\n\
+             a pointer that was handed out was really read or written cannot be seen; SYNCEDMEM_COMPARE=on compares\n\
+             the host's contents."
         )
     }
 
@@ -228,6 +229,21 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
     fn site(&self, site: Site) -> Place {
         if site == Site::UNKNOWN { Place::of(format_args!("an unknown place")) } else { (self.place)(site) }
     }
+}
+
+/// A sentence in lines of at most 110 columns, indented as what is said of advice is.
+fn wrapped(f: &mut fmt::Formatter<'_>, sentence: &str) -> fmt::Result {
+    let mut column = 0;
+    for word in sentence.split(' ') {
+        if column > 0 && column + 1 + word.len() <= 110 {
+            write!(f, " {word}")?;
+            column += 1 + word.len();
+        } else {
+            write!(f, "{}     {word}", if column > 0 { "\n" } else { "" })?;
+            column = 5 + word.len();
+        }
+    }
+    writeln!(f)
 }
 
 /// Whether nothing but the places and the numbers differs.

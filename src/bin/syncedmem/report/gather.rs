@@ -1,5 +1,6 @@
 //! From the events of a process to what a report tells of it, in one pass.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use syncedmem::head::Side;
@@ -169,6 +170,6 @@ fn findings<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Findi
             None => findings.push(this),
         }
     }
-    findings.sort_by(|a, b| (b.saved, b.bytes).cmp(&(a.saved, a.bytes)));
+    findings.sort_by_key(|finding| Reverse((finding.saved, finding.bytes)));
     findings
 }
