@@ -100,6 +100,17 @@ fn caffe_inside_the_program_cannot_be_replaced_exported_or_not() {
 }
 
 #[test]
+fn a_caffe_that_is_linked_with_the_static_library_needs_no_preload() {
+    // What the static library brings along by name.
+    let ours = "const char *syncedmem_version(void) { return \"libsyncedmem: \"; }";
+    for options in [&["ours.c"][..], &["ours.c", "-s"], &["ours.c", "-static"], &["ours.c", "-static", "-s"]] {
+        let workshop = Workshop::new("ours-inside");
+        workshop.source("ours.c", ours);
+        verdict(&workshop.program_with_caffe_inside(options), "it is linked with libsyncedmem", 0);
+    }
+}
+
+#[test]
 fn a_static_program_has_no_dynamic_linker() {
     let workshop = Workshop::new("static");
     verdict(&workshop.program_with_caffe_inside(&["-static"]), "the program is linked statically", 1);

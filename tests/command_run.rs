@@ -230,6 +230,14 @@ fn the_report_can_go_to_a_file_to_which_it_is_added() {
 }
 
 #[test]
+fn a_report_from_before_is_not_taken_for_one_of_this_run() {
+    let workshop = Workshop::new("old-file");
+    workshop.source("memory.txt", "from before\n");
+    let told = said(&mut run(&workshop, &["--report=memory.txt"], &["true"]));
+    assert!(told.error.contains("never called the library"), "{}", told.error);
+}
+
+#[test]
 fn a_trace_has_all_programs_that_ran_one_after_the_other() {
     let (workshop, program) = caffe("trace");
     let program = program.display();

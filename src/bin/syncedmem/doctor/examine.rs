@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::generation;
-use super::object::{Object, Unreadable};
+use super::object::{CAFFES_WORDS, OUR_WORDS, Object, Unreadable};
 use super::search::Search;
 
 /// A program or library, and what the dynamic linker loads with it, in its order: the subject first.
@@ -107,7 +107,7 @@ impl Examined {
 
     /// Who has the code of `SyncedMemory`, but for this library itself.
     pub fn definers(&self) -> impl Iterator<Item = &Object> {
-        self.objects.iter().filter(|object| object.defines() && !object.is_ours)
+        self.objects.iter().filter(|object| object.defines() && !object.has_ours)
     }
 
     /// Who calls it in another object.
@@ -117,7 +117,7 @@ impl Examined {
 
     /// This library, where the subject is linked with it.
     pub fn ours(&self) -> Option<&Object> {
-        self.objects.iter().find(|object| object.is_ours)
+        self.objects.iter().find(|object| object.has_ours)
     }
 
     /// The newest version that its C library has.
@@ -129,10 +129,11 @@ impl Examined {
     /// What can be said about preloading a library that needs this version of glibc.
     pub fn verdict(&self, needs: Option<u32>) -> Verdict {
         let subject = self.subject();
-        if subject.is_program && !subject.is_ours && subject.interpreter.is_none() {
-            return Verdict::Static;
+        if subject.is_program && subject.interpreter.is_none() {
+            let linked = subject.has_ours || subject.says(OUR_WORDS);
+            return if linked { Verdict::Linked } else { Verdict::Static };
         }
-        let other = self.objects.iter().filter(|object| !object.is_ours).find_map(|object| {
+        let other = self.objects.iter().filter(|object| !object.has_ours).find_map(|object| {
             let generation = generation::of(object).filter(|generation| !generation.is_served)?;
             Some(Verdict::OtherLayout { object: object.path.clone(), of: generation.of })
         });
@@ -165,8 +166,11 @@ impl Examined {
         if self.ours().is_some() {
             return Some(Verdict::Linked);
         }
-        // Without names, but with Caffe's text.
-        if let Some(object) = self.objects.iter().find(|object| object.mentions_syncedmem()) {
+        // Without names, but with what is printed when something fails.
+        if let Some(object) = self.objects.iter().find(|object| object.says(CAFFES_WORDS)) {
+            if object.says(OUR_WORDS) {
+                return Some(Verdict::Linked);
+            }
             let how = if object.is_program { Bound::InProgram } else { Bound::Hidden };
             return Some(Verdict::Bound { object: object.path.clone(), how, mixed: None });
         }

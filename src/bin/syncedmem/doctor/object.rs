@@ -75,14 +75,18 @@ pub struct Object {
     pub has_caffe: bool,
     /// It exports the C API of this library.
     pub is_ours: bool,
+    /// This library is in it, exported or not: it is this library, or is linked with the static one.
+    pub has_ours: bool,
     /// The newest `GLIBC_2.x` among its names: of the C library, what it offers; of any other file, what it needs.
     pub glibc: Option<u32>,
     /// It can open libraries while it runs.
     pub opens_libraries: bool,
 }
 
-/// What tells that a file's text has Caffe's own `syncedmem.cpp` in it: what its checks print.
-const TEXT: &[u8] = b"syncedmem.cpp";
+/// What tells that Caffe's own `syncedmem.cpp` is in a file, where its functions have no names: what its checks print.
+pub const CAFFES_WORDS: &[u8] = b"syncedmem.cpp";
+/// What tells that this library is in a file, which has Caffe's words as well.
+pub const OUR_WORDS: &[u8] = b"libsyncedmem: ";
 
 impl Object {
     /// Reads a file.
@@ -134,12 +138,15 @@ impl Object {
     fn read_symbols<'d>(&mut self, elf: &ElfFile64<'d, Endianness, &'d ReadCache<File>>) {
         for symbol in elf.symbols() {
             // The names of the full table, which strip removes: what the dynamic linker does not know stands here alone.
-            if let Some(function) = self.function(symbol.name_bytes().unwrap_or_default()) {
+            let name = symbol.name_bytes().unwrap_or_default();
+            self.has_ours |= name.starts_with(b"syncedmem_") && symbol.is_definition();
+            if let Some(function) = self.function(name) {
                 function.defined |= symbol.is_definition();
             }
         }
         for symbol in elf.dynamic_symbols() {
             let name = symbol.name_bytes().unwrap_or_default();
+            self.has_ours |= name.starts_with(b"syncedmem_") && symbol.is_definition();
             self.is_ours |= name == b"syncedmem_version" && symbol.is_definition();
             self.opens_libraries |= name == b"dlopen" && !symbol.is_definition();
             if let Some(function) = self.function(name) {
@@ -178,14 +185,14 @@ impl Object {
         names::tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
     }
 
-    /// Whether the text of Caffe's own checks is in the file: so it is where its functions have no names.
-    pub fn mentions_syncedmem(&self) -> bool {
+    /// Whether these words are in the file, to be printed by it.
+    pub fn says(&self, words: &[u8]) -> bool {
         let Ok(file) = File::open(&self.path) else { return false };
         let cache = ReadCache::new(file);
         let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else { return false };
         let is_text = |kind| matches!(kind, SectionKind::ReadOnlyString | SectionKind::ReadOnlyData);
         let sections = elf.sections().filter(|section| is_text(section.kind()));
-        sections.filter_map(|section| section.data().ok()).any(|data| contains(data, TEXT))
+        sections.filter_map(|section| section.data().ok()).any(|data| contains(data, words))
     }
 
     /// Whether the file has the code of `SyncedMemory`, rather than only calls to it.

@@ -90,9 +90,13 @@ pub fn script(path: &Path, interpreter: &Path) -> ExitCode {
 
 /// One object with a part in Caffe's memory.
 fn caffe(object: &Object) {
-    line(if object.defines() && !object.is_ours { "Caffe" } else { "" }, &object.path.display().to_string());
+    line(if object.defines() && !object.has_ours { "Caffe" } else { "" }, &object.path.display().to_string());
     if object.is_ours {
         line("", "  libsyncedmem itself");
+        return;
+    }
+    if object.has_ours {
+        line("", "  libsyncedmem is linked into it");
         return;
     }
     let functions: Vec<_> = object.memory().map(|(_, function)| function).collect();
