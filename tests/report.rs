@@ -1,6 +1,6 @@
 //! The report that `SYNCEDMEM_REPORT` asks for, of C++ programs that are built here with the class as Caffe declares it:
 //! linked with the library and with it in the program, ending in every way that a program can.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
