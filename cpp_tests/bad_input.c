@@ -6,6 +6,7 @@
  *
  * Prints a line for each check that fails, and how many were made.
  */
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,8 @@ static void null_handles(void) {
   INVALID(syncedmem_release_gpu(NULL), "mem is NULL");
   INVALID(syncedmem_head(NULL, &head), "mem is NULL");
   INVALID(syncedmem_size(NULL, &size), "mem is NULL");
+  INVALID(syncedmem_set_name(NULL, "name"), "mem is NULL");
+  INVALID(syncedmem_get_name(NULL, mine, sizeof mine, &size), "mem is NULL");
   INVALID(syncedmem_destruct(NULL), "mem is NULL");
   WORKS(syncedmem_destroy(NULL));
   CHECK(read == sentinel && data == sentinel && size == 77 && head == SYNCEDMEM_SYNCED);
@@ -121,6 +124,11 @@ static void null_results(syncedmem_t *mem) {
   INVALID(syncedmem_is_ready(mem, NULL), part);
   INVALID(syncedmem_device_ordinal(mem, NULL), part);
   INVALID(syncedmem_is_pinned(mem, NULL), part);
+  INVALID(syncedmem_get_accounting(NULL), part);
+  INVALID(syncedmem_get_compare(NULL), part);
+  INVALID(syncedmem_report(NULL, 0, NULL), part);
+  INVALID(syncedmem_get_name(mem, NULL, 0, NULL), part);
+  INVALID(syncedmem_stats(NULL), "stats is NULL");
   INVALID(syncedmem_owns_cpu(mem, NULL), part);
   INVALID(syncedmem_owns_gpu(mem, NULL), part);
   INVALID(CaffeMallocHost(NULL, 8, &pinned), part);
@@ -165,6 +173,7 @@ static void unknown_numbers(void) {
     INVALID(syncedmem_set_mode(unknown[i]), "mode");
     INVALID(syncedmem_set_pinning(unknown[i]), "pinning");
     INVALID(syncedmem_set_error_policy(unknown[i]), "policy");
+    INVALID(syncedmem_set_accounting(unknown[i]), "accounting");
     CHECK(strcmp(syncedmem_status_name(unknown[i] == 3 ? 1000 : unknown[i]), "unknown status") == 0);
   }
   INVALID(syncedmem_set_error_policy(2), "policy");
@@ -173,6 +182,41 @@ static void unknown_numbers(void) {
   WORKS(syncedmem_get_error_policy(&policy));
   CHECK(mode == SYNCEDMEM_MODE_AUTO && pinning == SYNCEDMEM_PIN_AUTO && policy == SYNCEDMEM_ON_ERROR_ABORT);
   CHECK(strcmp(syncedmem_status_name(SYNCEDMEM_ERROR_NO_GPU), "SYNCEDMEM_ERROR_NO_GPU") == 0);
+}
+
+static void accounts_and_names(syncedmem_t *mem) {
+  syncedmem_stats_t stats;
+  syncedmem_accounting_t accounting = SYNCEDMEM_ACCOUNTING_ACCESSES;
+  char name[SYNCEDMEM_NAME_BYTES + 2];
+  char text[4] = "abc";
+  size_t length = 77;
+
+  memset(&stats, 0xA5, sizeof stats);
+  stats.size = offsetof(syncedmem_stats_t, pinned) - 1;
+  INVALID(syncedmem_stats(&stats), "size is too small");
+  CHECK(stats.size == offsetof(syncedmem_stats_t, pinned) - 1 && stats.pageable.live == 0xA5A5A5A5A5A5A5A5u);
+  /* As a program says it that was built with a smaller one: no byte more is written. */
+  stats.size = offsetof(syncedmem_stats_t, pinned);
+  WORKS(syncedmem_stats(&stats));
+  CHECK(stats.size == offsetof(syncedmem_stats_t, pinned) && stats.pageable.peak == 0);
+  CHECK(stats.pinned.live == 0xA5A5A5A5A5A5A5A5u && stats.dropped == 0xA5A5A5A5A5A5A5A5u);
+
+  memset(name, 'x', sizeof name);
+  name[sizeof name - 1] = 0;
+  INVALID(syncedmem_set_name(mem, NULL), "name is NULL");
+  INVALID(syncedmem_set_name(mem, ""), "empty");
+  INVALID(syncedmem_set_name(mem, name), "longer");
+  INVALID(syncedmem_set_name(mem, "\xFF"), "UTF-8");
+  INVALID(syncedmem_get_name(mem, NULL, 4, &length), "NULL");
+  INVALID(syncedmem_report(NULL, 4, &length), "NULL");
+  CHECK(length == 77);
+  WORKS(syncedmem_get_name(mem, text, sizeof text, &length));
+  CHECK(length == 0 && text[0] == 0);
+  WORKS(syncedmem_get_accounting(&accounting));
+  CHECK(accounting == SYNCEDMEM_ACCOUNTING_OFF);
+  INVALID(syncedmem_trace_start(NULL), "NULL");
+  REFUSED(syncedmem_trace_start("/no/such/folder/trace.json"), SYNCEDMEM_ERROR_FILE, "no such folder");
+  WORKS(syncedmem_trace_stop());
 }
 
 static void size_zero(void) {
@@ -314,6 +358,8 @@ static void every_use_is_refused(syncedmem_t *mem) {
   DEAD(syncedmem_release_gpu(mem));
   DEAD(syncedmem_head(mem, &head));
   DEAD(syncedmem_size(mem, &size));
+  DEAD(syncedmem_set_name(mem, "name"));
+  DEAD(syncedmem_get_name(mem, mine, sizeof mine, &size));
   CHECK(read == sentinel && data == sentinel && size == 77 && head == SYNCEDMEM_SYNCED && mine[0] == 1);
   CHECK(ordinal == 77 && answer);
 }
@@ -370,6 +416,7 @@ int main(int arguments, char **argument) {
   null_results(mem);
   misaligned_results(mem);
   null_data(mem);
+  accounts_and_names(mem);
   unknown_numbers();
   size_zero();
   sizes_that_cannot_exist();

@@ -139,13 +139,15 @@ def in_units(size: int) -> str:
 
 
 def figures(text: str) -> list[str]:
-    """The lines of a report but for the heading, and for what lies idle, of which a trace knows nothing."""
+    """The lines of a report but for its heading, and for what lies idle, of which a trace knows nothing."""
     lines = text.splitlines()
     table = next(number for number, line in enumerate(lines) if line.startswith("memory "))
     for number in range(table, table + 4):
         lines[number] = " ".join(re.split(r"  +", lines[number].strip())[:3])
     first = next(number for number, line in enumerate(lines) if line.startswith("objects made"))
-    return [line.rstrip() for line in lines[first:]]
+    # What the command says behind it, of itself.
+    told = [line.rstrip() for line in lines[first:] if not line.startswith("syncedmem: ")]
+    return "\n".join(told).rstrip().splitlines()
 
 
 def a_program_that_is_not_called_is_told_why(checks: Checks) -> str:
