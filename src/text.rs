@@ -70,6 +70,16 @@ impl<const N: usize> AsRef<str> for Text<N> {
     }
 }
 
+/// Somebody else's text, with a question mark for each control character: it steers no terminal, and begins no line.
+#[derive(Clone, Copy)]
+pub struct Plain<'t>(pub &'t str);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| f.write_char(if c.is_control() { '?' } else { c }))
+    }
+}
+
 /// A number of bytes as people read it: `158297088 bytes (151.0 MiB)`.
 #[derive(Clone, Copy)]
 pub struct Bytes(pub u64);
@@ -179,6 +189,12 @@ mod tests {
         let mut text = Text::<8>::of(format_args!("1234567"));
         assert!(text.write_str("8").is_err());
         assert_eq!(text.as_ref(), "1234...");
+    }
+
+    #[test]
+    fn somebody_elses_text_begins_no_line_and_steers_no_terminal() {
+        let plain = |text| Text::<64>::of(format_args!("{}", Plain(text))).as_ref().to_string();
+        assert_eq!(plain("conv1\n\u{1b}[2J\u{9b}é"), "conv1??[2J?é");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::observe::account::Sum;
 use crate::observe::advice::Advice;
 use crate::observe::event::{Path, Site};
 use crate::observe::site::Place;
-use crate::text::{Duration, Size, Text};
+use crate::text::{Duration, Plain, Size, Text};
 
 /// So many holders of each kind are named, and so many places of each piece of advice; how many more there are is said.
 const HOLDERS: usize = 8;
@@ -48,7 +48,8 @@ pub struct Told<'a, P: Fn(Site) -> Place> {
 
 impl<P: Fn(Site) -> Place> fmt::Display for Told<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let About { program, process, .. } = self.about;
+        let About { program, process, .. } = *self.about;
+        let program = Plain(program);
         writeln!(f, "libsyncedmem: memory of {program} (process {process})")?;
         self.objects(f)?;
         self.memory(f)?;
@@ -221,13 +222,16 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
 
     fn label(&self, label: &Label) -> Place {
         match label {
-            Label::Name(name) => Place::of(format_args!("{name}")),
+            Label::Name(name) => Place::of(format_args!("{}", Plain(name))),
             Label::Site(site) => self.site(*site),
         }
     }
 
     fn site(&self, site: Site) -> Place {
-        if site == Site::UNKNOWN { Place::of(format_args!("an unknown place")) } else { (self.place)(site) }
+        if site == Site::UNKNOWN {
+            return Place::of(format_args!("an unknown place"));
+        }
+        Place::of(format_args!("{}", Plain((self.place)(site).as_ref())))
     }
 }
 
