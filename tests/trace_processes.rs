@@ -47,7 +47,7 @@ fn forked(work: impl FnOnce()) -> u32 {
     if child == 0 {
         writer::after_fork_in_child();
         // One that waits for ever is ended, and its status says so.
-        unsafe { libc::alarm(30) };
+        unsafe { libc::alarm(10) };
         work();
         unsafe { libc::_exit(0) };
     }
@@ -60,10 +60,10 @@ fn wait(child: u32) -> i32 {
     status
 }
 
-/// A process of four threads that record without end, once it has said on its standard output that they do.
+/// A process of four threads that record until it is ended, once it has said on its standard output that they do.
 fn busy_process(path: &Path) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["four_threads_record_for_ever", "--exact", "--ignored", "--nocapture"])
+        .args(["four_threads_record_until_they_are_ended", "--exact", "--ignored", "--nocapture"])
         .env("TRACE_TO", path)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -76,7 +76,7 @@ fn busy_process(path: &Path) -> Child {
 
 #[test]
 #[ignore = "the other end of the tests that kill it"]
-fn four_threads_record_for_ever() {
+fn four_threads_record_until_they_are_ended() {
     let Some(path) = std::env::var_os("TRACE_TO") else { return };
     writer::start(&c_path(Path::new(&path))).unwrap();
     let run = events::a_run(4, 64);
@@ -85,7 +85,8 @@ fn four_threads_record_for_ever() {
             let run = &run;
             scope.spawn(move || {
                 let me = unsafe { libc::gettid() } as u32;
-                for round in 0u64.. {
+                // Not for ever, should nobody be there to end it.
+                for round in 0u64..300 {
                     for event in run.iter().filter(|event| event.thread == 100 + thread) {
                         let bytes = [round * 1000, u64::from(thread), 77];
                         // Each thread its own numbers, so that what is missing would be noticed.
@@ -238,7 +239,7 @@ fn forks_under_threads_that_record_leave_a_whole_file() {
         let mut children = Vec::new();
         std::thread::scope(|scope| {
             for _ in 0..3 {
-                scope.spawn(|| (1..).take_while(|_| !stop.load(relaxed)).for_each(record));
+                scope.spawn(|| (1..100_000).take_while(|_| !stop.load(relaxed)).for_each(record));
             }
             for _ in 0..100 {
                 let child = forked(|| (1..=20).for_each(record));
