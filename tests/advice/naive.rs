@@ -200,9 +200,25 @@ impl Life {
             });
             if end.is_some_and(|(.., act)| act.voids(copy.to)) {
                 let subject = if copy.is_eviction() { Subject::EvictionTo(copy.to) } else { Subject::CopyTo(copy.to) };
-                find(Rule::UnreadCopy, Certainty::Certain, subject, copy.site, copy.cost(size));
+                let known = copy.is_eviction() || !self.is_handed_out(index, copy.to, every_access);
+                let certainty = if known { Certainty::Certain } else { Certainty::Possible };
+                find(Rule::UnreadCopy, certainty, subject, copy.site, copy.cost(size));
             }
         }
+    }
+
+    /// Whether anybody could have the address of a side's memory before that act.
+    fn is_handed_out(&self, index: usize, side: Side, every_access: bool) -> bool {
+        let acts = &self.acts[..index];
+        let is_lost = |act: &Act| *act == Act::Resized || *act == Act::GivenBack(side);
+        let begin = acts.iter().rposition(|(.., act)| is_lost(act)).unwrap_or(0);
+        acts[begin..].iter().any(|(.., act)| match *act {
+            Act::Asked(asked, _) => asked == side,
+            Act::Lent(lent) => lent == side,
+            Act::Landed => !every_access && side == Host,
+            Act::Copied(copy) => !every_access && copy.to == side && (copy.took.is_some() || side == Device),
+            _ => false,
+        })
     }
 
     fn unchanged(&self, find: &mut impl FnMut(Rule, Certainty, Subject, Site, Cost)) {
@@ -280,8 +296,10 @@ impl Life {
             let used = self.acts[index + 1..end]
                 .iter()
                 .any(|(.., act)| matches!(act, Act::Asked(_, Read | Write) | Act::Copied(_)));
+            let written = self.acts[index + 1..end].iter().any(|(.., act)| *act == Act::Asked(side, Write));
             let certainty = match self.acts[end].2 {
-                Act::Compared(.., Changed::Everything) => Certainty::Compared,
+                Act::Compared(.., Changed::Everything) if every_access && !written => Certainty::Compared,
+                Act::Compared(.., Changed::Everything) => Certainty::Possible,
                 Act::Wrote(_, Overwrite, _) | Act::Lent(_) if every_access && !used => Certainty::Possible,
                 _ => continue,
             };

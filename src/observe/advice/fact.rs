@@ -8,6 +8,8 @@ use crate::observe::event::{Cause, Changed, Event, Path, Since, Site};
 /// Something that happened to an object's data.
 #[derive(Clone, Copy, Debug)]
 pub enum Fact {
+    /// The object is new.
+    New,
     /// A caller asked for a side's address.
     Asked {
         /// The side.
@@ -75,6 +77,8 @@ pub enum Fact {
         /// The side.
         side: Side,
     },
+    /// From now on not every access is told.
+    OutOfSight,
     /// Something happens that does not belong to the object's end.
     GoesOn,
     /// That was all: the object has ended, or a report is asked for.

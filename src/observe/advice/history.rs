@@ -52,7 +52,7 @@ impl History {
     pub fn lose_sight(&mut self, who: Who, findings: &mut Findings) {
         let who = Who { every_access: false, ..who };
         let mut scribe = Scribe { findings, seen: &mut self.seen, object: 0, who };
-        self.state.rules.take(&Fact::GoesOn, &mut scribe);
+        self.state.rules.take(&Fact::OutOfSight, &mut scribe);
     }
 
     /// Adds what can only be said at the object's end, or now that a report is asked for, to a copy of the findings.
@@ -86,6 +86,7 @@ impl State {
             What::Made { noticed, .. } => {
                 if noticed == Noticed::Construction {
                     (self.head, self.blocks) = (Some(Head::Uninitialized), [0; 2]);
+                    self.rules.take(&Fact::New, scribe);
                 }
             }
             What::Accessed { side, access, .. } => self.asked(Pending { side, access, site: event.site }, scribe),

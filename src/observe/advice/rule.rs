@@ -151,20 +151,26 @@ impl Rule {
     /// What cannot be known from inside the library, in one sentence: each finding is to be read with it.
     pub const fn not_known(self, certainty: Certainty) -> &'static str {
         match (self, certainty) {
-            (Rule::UnreadCopy, _) => "Use through an address that was asked for before the copy is not seen.",
+            (Rule::UnreadCopy, Certainty::Certain) => {
+                "By the calls that were made, nobody had an address to read it through."
+            }
+            (Rule::UnreadCopy, _) => {
+                "Somebody may use an address that was asked for before the copy: that is not seen."
+            }
             (Rule::UnchangedCopy, _) => {
                 "Contents are compared by a hash: that it is the same by chance is next to impossible."
             }
             (Rule::PingPong, _) => {
                 "Whether the work between the copies can be done on one side is the caller's to know."
             }
+            (Rule::OverwrittenFill, Certainty::Possible) => {
+                "Whether the zeros were read, as code that adds to them does, is not seen."
+            }
             (Rule::OverwrittenFill | Rule::OverwrittenCopy, Certainty::Compared) => {
                 "Everything has changed at the places that were looked at; whether it was read before \
                  it was written is not seen."
             }
-            (Rule::OverwrittenFill, _) => {
-                "Whether the zeros were read through the address that was handed out is not seen."
-            }
+            (Rule::OverwrittenFill, _) => "Whether the zeros were read is not seen.",
             (Rule::OverwrittenCopy, _) => {
                 "Whether all of it was written, and none of it read, is not seen; \
                  SYNCEDMEM_COMPARE=on looks at the contents."

@@ -47,6 +47,38 @@ fn a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for() {
 }
 
 #[test]
+fn a_copy_may_be_read_through_an_address_that_was_asked_for_before() {
+    let push = vec![started(Device, SIZE, Pinned).at(3), ready(Host, Write)];
+    let certainty = |before: &[Told]| {
+        let story = [on_host(SIZE), before.to_vec(), push.clone()].concat();
+        with_every_access(UnreadCopy, &story)[0].certainty
+    };
+    let asked_for = [asked(Device, Read), copied(Device, Read, SIZE, Pageable), ready(Host, Write)];
+    assert_eq!(certainty(&asked_for), Possible);
+    assert_eq!(certainty(&[lent(Device), asked(Host, Overwrite)]), Possible, "it is the caller's own");
+    assert_eq!(certainty(&[&asked_for[..], &[released(Device)]].concat()), Certain, "that memory is gone");
+    let early = Told { what: first_seen(SIZE), ..made(SIZE) };
+    let story = [vec![early, asked(Host, Write)], push].concat();
+    assert_eq!(with_every_access(UnreadCopy, &story)[0].certainty, Possible, "it was in use before");
+}
+
+fn first_seen(bytes: u64) -> syncedmem::observe::event::What {
+    use syncedmem::observe::event::{Noticed, What};
+    What::Made { bytes, noticed: Noticed::FirstAccess }
+}
+
+#[test]
+fn a_pull_may_be_read_through_an_address_that_was_handed_out_unseen() {
+    let pull = |site| vec![started(Host, SIZE, Pinned).at(site), asked(Device, Write), completed(Host)];
+    let landed = vec![started(Host, SIZE, Pinned).at(1), completed(Host), asked(Device, Write)];
+    let story = [on_device(SIZE), landed, pull(2)].concat();
+    let expected = advice(UnreadCopy, Possible, Subject::CopyTo(Host), 2).sums(1, SIZE, None);
+    assert_eq!(without(UnreadCopy, &story), [expected], "the host was up to date once");
+    let found = with_every_access(UnreadCopy, &story);
+    assert!(found.iter().all(|advice| advice.certainty == Certain) && found.len() == 2, "{found:?}");
+}
+
+#[test]
 fn a_push_is_read_by_whoever_asks_for_the_device_first() {
     let reads: [&[Told]; 5] = [
         &[ready(Device, Read)],

@@ -1,5 +1,7 @@
 //! `overwritten-fill`: zeros for a writing access, all of which were changed, or made void with whatever was written before
 //! anybody asked again.
+//!
+//! Who asks to write later may add to what is there. So it tells something that everything has changed only where nobody did.
 
 use crate::head::{Access, Side};
 use crate::observe::advice::fact::{Fact, Why};
@@ -19,23 +21,32 @@ struct Fill {
     cost: Cost,
     /// Whether every access was told since, and there was none.
     alone: bool,
+    /// Whether every access was told since, and none of this side was for writing.
+    one_writer: bool,
 }
 
 impl OverwrittenFill {
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         if let Fact::Filled { side, access, site, cost } = *fact {
-            let fill = Fill { side, site, cost, alone: true };
+            let fill = Fill { side, site, cost, alone: true, one_writer: true };
             self.0 = Some(fill).filter(|_| access == Some(Access::Write));
         }
         let Some(fill) = &mut self.0 else { return };
         fill.alone &= scribe.who.every_access;
+        fill.one_writer &= scribe.who.every_access;
         let certainty = match *fact {
-            Fact::Asked { access: Access::Read | Access::Write, .. } | Fact::Copied(_) => {
+            Fact::Asked { side, access: access @ (Access::Read | Access::Write) } => {
+                fill.alone = false;
+                fill.one_writer &= access == Access::Read || side != fill.side;
+                return;
+            }
+            Fact::Copied(_) => {
                 fill.alone = false;
                 return;
             }
             Fact::Compared { side, since: Since::Fill, changed } if side == fill.side => {
-                Some(Certainty::Compared).filter(|_| changed == Changed::Everything)
+                let certainty = if fill.one_writer { Certainty::Compared } else { Certainty::Possible };
+                Some(certainty).filter(|_| changed == Changed::Everything)
             }
             Fact::Void { side, why } if side == fill.side => {
                 Some(Certainty::Possible).filter(|_| why == Why::Replaced && fill.alone)
