@@ -25,7 +25,7 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem report train.json                  writes train.html, for any browser: it is one file and fetches nothing
+  syncedmem report train.json                  writes train.html: one file, for any browser
   syncedmem report train.json --text           the account and the advice, for the terminal
   syncedmem report train.json -o - > page.html")]
 pub struct Options {

@@ -6,6 +6,7 @@ use super::{KINDS, SIDES, bytes};
 use crate::report::amount::{Bytes, Rate, Time};
 use crate::report::facts::Process;
 use crate::report::timeline::Column;
+use syncedmem::head::Side;
 
 /// Rows of the table that says what a figure shows.
 const ROWS: usize = 24;
@@ -92,11 +93,10 @@ impl Shown<'_> {
         }
         html.markup("<figure><figcaption><h3>Copies over time</h3><p>Bytes copied in each ").text(Time(self.width));
         html.markup(", as a rate; both directions have the same scale.</p></figcaption>");
-        for (side, key, name) in SIDES.into_iter().rev() {
-            let to = usize::from(key == "device");
+        for (side, _, name) in SIDES.into_iter().rev() {
+            let to = usize::from(side == Side::Device);
             let values: Vec<_> = self.columns.iter().map(|column| (column.copied[to], column.copied[to])).collect();
             let all: u64 = values.iter().map(|value| value.0).sum();
-            debug_assert_eq!(to, usize::from(side == syncedmem::head::Side::Device));
             let strip = Strip {
                 title: name,
                 class: if to == 1 { "to-device" } else { "to-host" },
