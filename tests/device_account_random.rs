@@ -95,7 +95,10 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
                 let operation = dice.one_of(&OPERATIONS);
                 let host = if pinning.is_some() { pinned[at].pointer() } else { pageable[at].as_mut_ptr() };
                 let with = With { host, device: device[at].pointer(), stream: stream.handle() };
-                let outcome = books.step(gpu, &mut objects, at, operation, |object| object.run(operation, &with));
+                // New blocks are where their thread is; copies on streams stay on the stream's device.
+                let device = if matches!(operation, Operation::Push | Operation::Pull) { 0 } else { dice.below(2) as i32 };
+                let work = |object: &mut Object| gpu.within(device, || object.run(operation, &with));
+                let outcome = books.step(gpu, &mut objects, at, operation, work);
                 gpu.control().simcuda_clear_faults();
                 let is_refused = outcome == Err(SYNCEDMEM_ERROR_INVALID_STATE);
                 assert!(
