@@ -8,6 +8,7 @@ pub mod figures;
 pub mod gpu;
 pub mod model;
 pub mod object;
+pub mod plain;
 pub mod pools;
 pub mod refusals;
 pub mod sides;
