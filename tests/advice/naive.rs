@@ -200,9 +200,26 @@ impl Life {
             });
             if end.is_some_and(|(.., act)| act.voids(copy.to)) {
                 let subject = if copy.is_eviction() { Subject::EvictionTo(copy.to) } else { Subject::CopyTo(copy.to) };
-                find(Rule::UnreadCopy, Certainty::Certain, subject, copy.site, copy.cost(size));
+                let is_certain = copy.is_eviction() || !self.is_address_known(index, copy.to, every_access);
+                let certainty = if is_certain { Certainty::Certain } else { Certainty::Possible };
+                find(Rule::UnreadCopy, certainty, subject, copy.site, copy.cost(size));
             }
         }
+    }
+
+    /// Whether somebody may have had the address of a side's block at that time.
+    fn is_address_known(&self, at: usize, side: Side, every_access: bool) -> bool {
+        let before = &self.acts[..at];
+        let is_other_block = |act: &Act| *act == Act::GivenBack(side) || *act == Act::Resized;
+        let since = before.iter().rposition(|(.., act)| is_other_block(act)).map_or(0, |last| last + 1);
+        let writes_in = |call| self.acts.iter().any(|act| act.0 == call && matches!(act.2, Act::Wrote(..)));
+        before[since..].iter().any(|&(call, _, act)| match act {
+            Act::Asked(of, _) | Act::Lent(of) => of == side,
+            // It may have been asked for unseen.
+            Act::Copied(copy) => !every_access && copy.to == side && (side == Device || copy.cause.is_some()),
+            Act::Landed => !every_access && side == Host && !writes_in(call),
+            _ => false,
+        })
     }
 
     fn unchanged(&self, find: &mut impl FnMut(Rule, Certainty, Subject, Site, Cost)) {

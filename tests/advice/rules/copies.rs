@@ -47,6 +47,27 @@ fn a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for() {
 }
 
 #[test]
+fn what_a_push_brings_may_be_used_through_an_address_from_before() {
+    let push = vec![started(Device, SIZE, Pinned).at(3), asked(Host, Write)];
+    let has_address = vec![asked(Device, Read), copied(Device, Read, SIZE, Pinned), asked(Host, Write)];
+    let expected = |certainty| [advice(UnreadCopy, certainty, Subject::CopyTo(Device), 3).sums(1, SIZE, Some(0))];
+    let story = [on_host(SIZE), has_address.clone(), push.clone()].concat();
+    assert_eq!(with_every_access(UnreadCopy, &story), expected(Possible));
+    // That block is not there any more.
+    let story = [on_host(SIZE), has_address, vec![released(Device)], push].concat();
+    assert_eq!(with_every_access(UnreadCopy, &story), expected(Certain));
+}
+
+#[test]
+fn what_a_pull_brings_may_be_used_through_an_address_from_before() {
+    let pull = vec![started(Host, SIZE, Pinned).at(4), asked(Device, Write), completed(Host)];
+    let again =
+        [on_device(SIZE), vec![asked(Host, Read), copied(Host, Read, SIZE, Pinned), asked(Device, Write)], pull];
+    let found = both(UnreadCopy, &again.concat());
+    assert_eq!(found.iter().map(|advice| advice.certainty).collect::<Vec<_>>(), [Possible]);
+}
+
+#[test]
 fn a_push_is_read_by_whoever_asks_for_the_device_first() {
     let reads: [&[Told]; 5] = [
         &[ready(Device, Read)],
