@@ -96,7 +96,8 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
                 let host = if pinning.is_some() { pinned[at].pointer() } else { pageable[at].as_mut_ptr() };
                 let with = With { host, device: device[at].pointer(), stream: stream.handle() };
                 // New blocks are where their thread is; copies on streams stay on the stream's device.
-                let device = if matches!(operation, Operation::Push | Operation::Pull) { 0 } else { dice.below(2) as i32 };
+                let device =
+                    if matches!(operation, Operation::Push | Operation::Pull) { 0 } else { dice.below(2) as i32 };
                 let work = |object: &mut Object| gpu.within(device, || object.run(operation, &with));
                 let outcome = books.step(gpu, &mut objects, at, operation, work);
                 gpu.control().simcuda_clear_faults();

@@ -31,7 +31,7 @@ pub fn text_of(frames: &[usize]) -> Place {
         let Some(found) = find(address) else { continue };
         let telling = found.function.as_ref().is_some_and(|name| !is_glue(name.as_ref()));
         match &first {
-            None if telling || found.function.is_none() => {
+            None if telling || (found.function.is_none() && !found.is_in_glue()) => {
                 match &found.function {
                     Some(name) => _ = write!(text, "{}", name.as_ref()),
                     None => _ = write!(text, "{}+{:#x}", found.object.as_ref(), found.offset),
@@ -52,6 +52,15 @@ pub fn text_of(frames: &[usize]) -> Place {
         None => _ = text.write_str("code that no loaded file has"),
     }
     text
+}
+
+impl Found {
+    /// Whether it is a library that only passes calls on: many of its functions have no name that is exported.
+    fn is_in_glue(&self) -> bool {
+        ["libstdc++.", "libboost_python", "libpython", "libffi."]
+            .iter()
+            .any(|glue| self.object.as_ref().starts_with(glue))
+    }
 }
 
 /// Functions of the standard libraries, which only pass a call on.
@@ -167,6 +176,13 @@ mod tests {
         let address = (libc::getenv as *const ()).addr() + 4;
         let text = text_of(&[address]);
         assert!(text.as_ref().starts_with("getenv (libc."), "{}", text.as_ref());
+    }
+
+    #[test]
+    fn a_function_without_a_name_is_told_by_its_place_unless_its_library_only_passes_calls_on() {
+        let found = |object| Found { function: None, object: Text::of(format_args!("{object}")), offset: 1 };
+        assert!(found("libboost_python311.so.1.74.0").is_in_glue());
+        assert!(!found("libcaffe.so.1.0.0").is_in_glue());
     }
 
     #[test]
