@@ -25,41 +25,31 @@ struct Found {
 /// The caller's function and, where that says more, the one that called it: `caffe::Blob<float>::Reshape, from
 /// caffe::Layer<float>::SetUp (libcaffe.so.1)`.
 pub fn text_of(frames: &[usize]) -> Place {
-    let mut text = Place::new();
-    let mut first: Option<Found> = None;
-    for &address in frames {
-        let Some(found) = find(address) else { continue };
-        let telling = found.function.as_ref().is_some_and(|name| !is_glue(name.as_ref()));
-        match &first {
-            None if telling || (found.function.is_none() && !found.is_in_glue()) => {
-                match &found.function {
-                    Some(name) => _ = write!(text, "{}", name.as_ref()),
-                    None => _ = write!(text, "{}+{:#x}", found.object.as_ref(), found.offset),
-                }
-                first = Some(found);
-            }
-            Some(before) if telling && before.function.is_some() && !is_same(before, &found) => {
-                let name = found.function.as_ref().map_or("", |name| name.as_ref());
-                let _ = write!(text, ", from {name}");
-                break;
-            }
-            _ => {}
-        }
+    let mut found = frames.iter().filter_map(|&address| find(address));
+    let Some(innermost) = found.next() else { return Place::of(format_args!("code that no loaded file has")) };
+    let mut rest = found;
+    let caller = if innermost.is_glue() { rest.find(|found| !found.is_glue()) } else { None };
+    // Where there is nothing but glue, some of it is better than nothing.
+    let caller = caller.unwrap_or(innermost);
+    let Some(name) = &caller.function else {
+        return Place::of(format_args!("{}+{:#x}", caller.object, caller.offset));
+    };
+    let outer = rest.filter(|found| !found.is_glue()).filter_map(|found| found.function);
+    match outer.into_iter().find(|outer| outer.as_ref() != name.as_ref()) {
+        Some(outer) => Place::of(format_args!("{name}, from {outer} ({})", caller.object)),
+        None => Place::of(format_args!("{name} ({})", caller.object)),
     }
-    match first {
-        Some(Found { function: Some(_), object, .. }) => _ = write!(text, " ({})", object.as_ref()),
-        Some(_) => {}
-        None => _ = text.write_str("code that no loaded file has"),
-    }
-    text
 }
 
 impl Found {
-    /// Whether it is a library that only passes calls on: many of its functions have no name that is exported.
-    fn is_in_glue(&self) -> bool {
-        ["libstdc++.", "libboost_python", "libpython", "libffi."]
-            .iter()
-            .any(|glue| self.object.as_ref().starts_with(glue))
+    /// Whether it only passes a call on: a function of the standard libraries, or one whose name is not exported in a
+    /// library that does nothing else.
+    fn is_glue(&self) -> bool {
+        const FILES: [&str; 4] = ["libstdc++.", "libboost_python", "libpython", "libffi."];
+        match &self.function {
+            Some(name) => is_glue(name.as_ref()),
+            None => FILES.iter().any(|file| self.object.as_ref().starts_with(file)),
+        }
     }
 }
 
@@ -70,10 +60,6 @@ fn is_glue(name: &str) -> bool {
     ["std::", "boost::", "__gnu_cxx::", "operator new", "__libc_start", "_start"]
         .iter()
         .any(|glue| name.starts_with(glue))
-}
-
-fn is_same(a: &Found, b: &Found) -> bool {
-    a.function.as_ref().map(|name| name.as_ref()) == b.function.as_ref().map(|name| name.as_ref())
 }
 
 fn find(address: usize) -> Option<Found> {
@@ -181,8 +167,8 @@ mod tests {
     #[test]
     fn a_function_without_a_name_is_told_by_its_place_unless_its_library_only_passes_calls_on() {
         let found = |object| Found { function: None, object: Text::of(format_args!("{object}")), offset: 1 };
-        assert!(found("libboost_python311.so.1.74.0").is_in_glue());
-        assert!(!found("libcaffe.so.1.0.0").is_in_glue());
+        assert!(found("libboost_python311.so.1.74.0").is_glue());
+        assert!(!found("libcaffe.so.1.0.0").is_glue());
     }
 
     #[test]
