@@ -79,10 +79,11 @@ impl Unread {
             Fact::Asked { side, .. } | Fact::Lent { side } => self.handed_out[side as usize] = true,
             // A side that is up to date is handed out without being told.
             Fact::OutOfSight => self.handed_out = [true; 2],
-            Fact::Copied(copy) if !every_access && !(copy.in_flight && copy.to == Side::Host) => {
-                self.handed_out[copy.to as usize] = true;
-            }
-            Fact::Landed { .. } if !every_access => self.handed_out[Side::Host as usize] = true,
+            _ if every_access => {}
+            Fact::Landed { .. } => self.handed_out[Side::Host as usize] = true,
+            // Not up to date yet: that comes when it lands.
+            Fact::Copied(Copy { to: Side::Host, in_flight: true, .. }) => {}
+            Fact::Copied(copy) => self.handed_out[copy.to as usize] = true,
             _ => {}
         }
     }
