@@ -133,7 +133,13 @@ impl Frames {
 }
 
 // Of this library alone: a program that has it linked in has a section of its own.
-std::arch::global_asm!(".hidden __start_syncedmem_entry", ".hidden __stop_syncedmem_entry");
+// Weak, so that a program without any of these functions has an empty section.
+std::arch::global_asm!(
+    ".hidden __start_syncedmem_entry",
+    ".hidden __stop_syncedmem_entry",
+    ".weak __start_syncedmem_entry",
+    ".weak __stop_syncedmem_entry"
+);
 
 /// Whether an address is in one of the functions by which a program enters the library.
 fn is_entry(address: usize) -> bool {
