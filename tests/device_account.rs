@@ -16,6 +16,8 @@ use support::*;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
 
 const UNREGISTERED: (&str, &str) = ("SYNCEDMEM_REGISTER_FROM", "0");
+/// Where newest data of a host goes that no device has held yet.
+const ONE_DEVICE: (&str, &str) = ("SIMCUDA_DEVICES", "1");
 const LARGE: usize = 4 << 20;
 const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
 /// In a process of its own, without pools: every block comes from the driver.
@@ -55,6 +57,25 @@ fn memory_that_its_owner_has_page_locked_is_copied_as_pinned() {
         assert_eq!((stats.to_device_pinned, stats.to_host_pinned), (sum(1, MIB), sum(1, MIB)));
         assert_eq!((stats.pinned.live, stats.pinned.allocations), (0, sum(0, 0)), "it is not ours");
     });
+}
+
+#[test]
+fn under_a_limit_for_all_host_memory_each_kind_is_told_by_itself() {
+    for accounting in ["on", "off"] {
+        alone_without_pools(&[("SYNCEDMEM_ACCOUNT", accounting), ("SYNCEDMEM_HOST_LIMIT", "8M")], |_gpu| {
+            let mut pageable = Object::new(2 * MIB);
+            pageable.overwrite_cpu_data().unwrap();
+            let _pinning = Pinning::always();
+            let mut pinned = Object::new(MIB);
+            pinned.overwrite_cpu_data().unwrap();
+            assert_eq!((figures().pageable.live, figures().pinned.live), (2 * MIB as u64, MIB as u64));
+            drop(pinned);
+            assert_eq!((figures().pageable.live, figures().pinned.live), (2 * MIB as u64, 0));
+        });
+        if inside() {
+            return;
+        }
+    }
 }
 
 #[test]
@@ -132,6 +153,35 @@ fn what_is_evicted_is_told_by_side_and_its_copies_too() {
         assert_eq!(counts().device.live, 0);
         trim(ALL);
         gpu.control().simcuda_set_memory(0, 256 * MIB);
+    });
+}
+
+#[test]
+fn host_sides_that_are_evicted_are_told_likewise() {
+    alone_with_pools(&[ACCESSES, UNREGISTERED, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")], |_gpu| {
+        let mut objects: Vec<Object> = (0..4).map(|_| Object::new(MIB)).collect();
+        for (at, object) in objects.iter_mut().enumerate() {
+            object.mutable_cpu_data().unwrap();
+            object.end_access();
+            // Half of them are on both sides, half on the host alone.
+            if at % 2 == 0 {
+                object.gpu_data().unwrap();
+                object.end_access();
+            }
+            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        }
+        assert_eq!(counts().to_device_pageable, sum(2, 2 * MIB));
+        let mut large = Object::new(4 * MIB);
+        large.overwrite_cpu_data().unwrap();
+        let stats = counts();
+        assert_eq!((stats.host_evictions, stats.device_evictions), (sum(4, 4 * MIB), sum(0, 0)));
+        assert_eq!(stats.pageable.frees, sum(4, 4 * MIB));
+        assert_eq!((stats.pageable.live, stats.pageable.peak), (4 * MIB as u64, 4 * MIB as u64));
+        // Those whose newest data was on the host were copied.
+        assert_eq!((stats.to_device_pageable, stats.device.live), (sum(4, 4 * MIB), 4 * MIB as u64));
+        let mut no_room = Object::new(MIB);
+        assert_eq!(no_room.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert_eq!((counts().host_failures, counts().host_evictions), (sum(1, MIB), stats.host_evictions));
     });
 }
 

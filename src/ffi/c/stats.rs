@@ -12,7 +12,7 @@ use crate::kind::Kind;
 use crate::observe::account::{Account, Sum};
 use crate::observe::event::Path;
 use crate::observe::live;
-use crate::{cuda, pools, stats};
+use crate::{cuda, pools, settings, stats};
 
 /// A number of like things, their bytes, and the time that they took. It never grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,9 +187,12 @@ fn now() -> syncedmem_stats_t {
 fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
     let memory = account.memory(kind);
     // What was there before accounting began is known to those who gave it out.
+    let pinned = || cuda::blocks::held(Side::Host).bytes.saturating_sub(ring::held());
     let held = match kind {
+        // A limit is one for both kinds of host memory, and so is what is counted under it.
+        Kind::Pageable if settings::host_limit().is_some() => stats::held().saturating_sub(pinned()),
         Kind::Pageable => stats::held(),
-        Kind::Pinned => cuda::blocks::held(Side::Host).bytes.saturating_sub(ring::held()),
+        Kind::Pinned => pinned(),
         Kind::Device => cuda::blocks::held(Side::Device).bytes,
     };
     syncedmem_memory_stats_t {
