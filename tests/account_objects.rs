@@ -13,9 +13,11 @@ use support::object::Object;
 use support::plain::Plain;
 use support::pools::{KIB, MIB};
 use support::*;
+use syncedmem::ffi::c::account::syncedmem_accounting_t::*;
 use syncedmem::ffi::c::account::*;
 use syncedmem::ffi::caffe;
-use syncedmem::synced::SyncedMemory;
+use syncedmem::head::{Access, Side};
+use syncedmem::synced::{SyncedMemory, fast_path};
 
 /// Small enough for malloc's cache, large enough for the pool, and a mapping of its own.
 const SMALL: usize = 100;
@@ -176,37 +178,29 @@ fn many_readers_of_one_object_are_counted_each() {
     });
 }
 
-#[test]
-fn accesses_that_need_nothing_are_served_at_once_unless_they_are_counted() {
-    // Taken from the object's own word: the library does not see them.
-    let seen = |accounting: (&str, &str)| {
-        let name = test_of_this();
-        in_a_process_of_its_own(&name, &[accounting], || {
-            let plain = Plain::new(SMALL);
-            plain.mutable_cpu_data();
-            (0..10).for_each(|_| plain.cpu_data());
-            let reads = counts().host_reads;
-            assert_eq!(reads, if std::env::var("SYNCEDMEM_ACCOUNT").unwrap() == "on" { 0 } else { 10 });
-            // Whether the accessor hands out what the object says without a look at anything else.
-            let mut forged = Plain::unseen(SMALL);
-            let own = [0u8; SMALL];
-            forged.0.put(0, &own.as_ptr().expose_provenance().to_le_bytes());
-            forged.0.put(24, &[1]);
-            forged.cpu_data();
-            let is_seen = counts().objects_unseen == 1;
-            assert_eq!(is_seen, reads == 10);
-            forged.0.put(24, &[0]);
-        });
-    };
-    if inside() {
-        seen(ON);
-    } else {
-        [ON, ACCESSES].into_iter().for_each(seen);
-    }
+/// Whether an accessor of C++ hands out what the object says, and the library never learns of it.
+fn are_served_at_once(access: Access) -> bool {
+    fast_path::deciding(access, Side::Host) != 0
 }
 
-fn test_of_this() -> String {
-    "accesses_that_need_nothing_are_served_at_once_unless_they_are_counted".to_string()
+#[test]
+fn accesses_that_need_nothing_are_served_at_once_unless_they_are_counted() {
+    alone(&[ON], || {
+        let plain = Plain::new(SMALL);
+        let access = || {
+            plain.mutable_cpu_data();
+            plain.cpu_data();
+            let open = [Access::Read, Access::Write].map(are_served_at_once);
+            (open, counts().host_reads)
+        };
+        assert_eq!(access(), ([true; 2], 0));
+        assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ACCESSES as i32), SYNCEDMEM_SUCCESS);
+        assert_eq!(access(), ([false; 2], 1));
+        assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON as i32), SYNCEDMEM_SUCCESS);
+        assert_eq!(access(), ([true; 2], 1));
+        assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_OFF as i32), SYNCEDMEM_SUCCESS);
+        assert_eq!(access(), ([true; 2], 1));
+    });
 }
 
 #[test]

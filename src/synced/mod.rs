@@ -11,7 +11,7 @@
 mod access;
 pub mod evictable;
 mod eviction;
-pub(crate) mod fast_path;
+pub mod fast_path;
 pub(crate) mod fork;
 mod marks;
 mod pinning;
