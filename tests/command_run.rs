@@ -254,6 +254,23 @@ fn a_trace_has_all_programs_that_ran_one_after_the_other() {
 }
 
 #[test]
+fn a_trace_is_where_it_is_asked_for_even_in_a_folder_with_percent_signs() {
+    let (workshop, program) = caffe("percent");
+    let folder = workshop.path("50%p %%");
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = run(&workshop, &["--trace=t.json"], &[program.to_str().unwrap()]);
+    let told = said(command.current_dir(&folder));
+    assert!(told.error.contains("50%p %%/t.json; look at it with"), "{}", told.error);
+    assert!(std::fs::read_to_string(folder.join("t.json")).unwrap().contains("process_name"));
+    // In the name itself they mean something.
+    let mut command = run(&workshop, &["--trace=t-%p.json"], &[program.to_str().unwrap()]);
+    assert_eq!(said(command.current_dir(&folder)).status, Some(0));
+    let names = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let others: Vec<_> = names.filter(|name| name != "t.json").collect();
+    assert!(matches!(&others[..], [name] if name.starts_with("t-") && !name.contains('%')), "{others:?}");
+}
+
+#[test]
 fn a_program_that_is_killed_is_told_of_from_its_trace() {
     let workshop = Workshop::new("killed-traced");
     workshop.caffe(&[]);

@@ -12,9 +12,9 @@ const BYTES: usize = 64 << 20;
 pub fn copies() -> Result<Vec<Row>, String> {
     machine::gpu()?;
     let ways = [
-        (Way::Pageable, "pageable memory, as the driver copies it"),
-        (Way::Staged, "pageable memory, through page-locked slots"),
-        (Way::Pinned, "page-locked memory"),
+        (Way::Pageable, "pageable, as the driver does it"),
+        (Way::Staged, "pageable, through locked slots"),
+        (Way::Pinned, "page-locked"),
     ];
     let mut rows = Vec::new();
     for (way, name) in ways {

@@ -3,9 +3,9 @@
 mod child;
 mod outcome;
 mod settings;
+mod trace;
 
-use std::ffi::{CString, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,15 +13,16 @@ use clap::{Args, ValueHint};
 
 use crate::{library, say};
 use child::Ended;
-use outcome::{Report, Trace};
+use outcome::Report;
 use settings::Settings;
-use syncedmem::observe::trace;
+use trace::Trace;
 
 /// Run a program with the library preloaded, and say at its end what its memory did.
 ///
 /// The account and the advice go to standard error, behind everything that the program wrote. The program gets its
 /// arguments, input, output and signals as if it had been started directly, and its exit status becomes that of this
-/// command. What it starts itself runs on the library, too.
+/// command. What it starts itself runs on the library, too. (A signal that somebody sends to the whole process group
+/// reaches the program twice, as from timeout(1) without --foreground.)
 #[derive(Debug, Args)]
 #[command(override_usage = "syncedmem run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
 #[command(after_help = "\
@@ -97,21 +98,11 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     }
     let mut environment = options.settings.environment();
     environment.push(("LD_PRELOAD", preload(&library)?));
-    let trace = options.trace.as_deref().map(hold).transpose()?;
-    environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.file.clone().into())));
+    let trace = options.trace.as_deref().map(Trace::begin).transpose()?;
+    environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.name.clone())));
     let report = Report::begin(options.report.as_ref(), trace)?;
     environment.extend(report.environment());
     Ok(Prepared { library, environment, report })
-}
-
-/// Begins the trace's file and keeps it begun: programs that run one after the other would each begin it anew.
-fn hold(trace: &Path) -> Result<Trace, String> {
-    // The program may change its folder, or start another one elsewhere.
-    let file = std::path::absolute(trace).unwrap_or_else(|_| trace.to_path_buf());
-    let path = CString::new(file.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
-    trace::hold(&path).map_err(|trouble| format!("{} cannot be written: {trouble}", file.display()))?;
-    let begins = std::fs::metadata(&file).map_or(0, |file| file.len());
-    Ok(Trace { file, begins })
 }
 
 /// The value of LD_PRELOAD: the library, then what was there already.

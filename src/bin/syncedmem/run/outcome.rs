@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::child::Ended;
+use super::trace::Trace;
 use crate::doctor::examine::{Examined, Verdict};
 use crate::doctor::object::{Object, Unreadable};
 use crate::{doctor, report, say};
@@ -22,30 +23,6 @@ pub struct Report {
     /// How much was in the file before.
     before: u64,
     trace: Option<Trace>,
-}
-
-/// The trace that the library writes.
-#[derive(Debug)]
-pub struct Trace {
-    pub file: PathBuf,
-    /// How long the file is before anything happened.
-    pub begins: u64,
-}
-
-impl Trace {
-    /// Whether something was written; with %p there are several files, which only their writers know.
-    fn is_there(&self) -> bool {
-        self.has_several_files() || fs::metadata(&self.file).is_ok_and(|file| file.len() > self.begins)
-    }
-
-    /// Whether this command can read it.
-    fn is_readable(&self) -> bool {
-        !self.has_several_files() && self.file.extension().is_none_or(|extension| extension != "csv")
-    }
-
-    fn has_several_files(&self) -> bool {
-        self.file.to_string_lossy().contains("%p")
-    }
 }
 
 impl Report {
@@ -115,20 +92,19 @@ impl Report {
 
     /// Shows what the trace tells, where it can be read.
     fn show_trace(&self) {
-        let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_readable()) else { return };
-        match report::text_of(&trace.file) {
+        let Some(file) = self.trace.as_ref().and_then(Trace::readable) else { return };
+        match report::text_of(file) {
             Ok(text) => say::beside(format_args!("\n{}", text.trim_end())),
-            Err(why) => say::error(format_args!("{}: {why}", trace.file.display())),
+            Err(why) => say::error(format_args!("{}: {why}", file.display())),
         }
     }
 
     /// Says where the trace is, if there is one with something in it.
     fn tell_of_trace(&self) {
         let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_there()) else { return };
-        let file = trace.file.display();
-        match trace.is_readable() {
-            true => say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}")),
-            false => say::error(format_args!("the trace is in {file}")),
+        match trace.readable().map(Path::display) {
+            Some(file) => say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}")),
+            None => say::error(format_args!("the trace is in {}", trace.name.to_string_lossy())),
         }
     }
 }

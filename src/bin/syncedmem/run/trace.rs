@@ -1,0 +1,84 @@
+//! The trace that the library writes: where it is, and whether something is in it.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use syncedmem::observe::trace;
+
+/// A trace that is begun.
+#[derive(Debug)]
+pub struct Trace {
+    /// Its name as the library takes it: `%p` stands for a process's number, and `%%` for a percent sign.
+    pub name: OsString,
+    /// The file; with `%p` in its name there are several, which only their writers know.
+    file: Option<PathBuf>,
+    /// How long the file is before anything happened.
+    begins: u64,
+}
+
+impl Trace {
+    /// Begins the file and keeps it begun: programs that run one after the other would each begin it anew.
+    pub fn begin(name: &Path) -> Result<Trace, String> {
+        let name = absolute(name);
+        let path = CString::new(name.as_bytes()).map_err(|error| error.to_string())?;
+        trace::hold(&path).map_err(|trouble| format!("{} cannot be written: {trouble}", name.to_string_lossy()))?;
+        let file = file_of(&name);
+        let begins = file.as_ref().and_then(|file| fs::metadata(file).ok()).map_or(0, |file| file.len());
+        Ok(Trace { name, file, begins })
+    }
+
+    /// Whether something was written.
+    pub fn is_there(&self) -> bool {
+        let longer = |file: &PathBuf| fs::metadata(file).is_ok_and(|file| file.len() > self.begins);
+        self.file.as_ref().is_none_or(longer)
+    }
+
+    /// The file, where there is one and this command can read it.
+    pub fn readable(&self) -> Option<&Path> {
+        self.file.as_deref().filter(|file| file.extension().is_none_or(|extension| extension != "csv"))
+    }
+}
+
+/// The name from the root: the program may change its folder, or start another one elsewhere. A percent sign of the folder
+/// is doubled: only those of the name itself mean something.
+fn absolute(name: &Path) -> OsString {
+    let folder = if name.is_absolute() { None } else { std::env::current_dir().ok() };
+    let Some(folder) = folder else { return name.as_os_str().to_owned() };
+    let mut whole = Vec::new();
+    for &byte in folder.as_os_str().as_bytes() {
+        whole.extend(std::iter::repeat_n(byte, if byte == b'%' { 2 } else { 1 }));
+    }
+    whole.push(b'/');
+    whole.extend(name.as_os_str().as_bytes());
+    OsString::from_vec(whole)
+}
+
+/// The file that a name means, unless it means one for each process.
+fn file_of(name: &OsStr) -> Option<PathBuf> {
+    let mut file = Vec::new();
+    let mut bytes = name.as_bytes().iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match if byte == b'%' { bytes.next_if(|next| matches!(next, b'p' | b'%')) } else { None } {
+            Some(b'p') => return None,
+            _ => file.push(byte),
+        }
+    }
+    Some(OsString::from_vec(file).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_signs_mean_what_the_library_takes_them_for() {
+        let file = |name: &str| file_of(OsStr::new(name)).map(|file| file.to_string_lossy().into_owned());
+        assert_eq!(file("/a/t.json").as_deref(), Some("/a/t.json"));
+        assert_eq!(file("/a/t-%p.json"), None);
+        assert_eq!(file("/a/100%%.json").as_deref(), Some("/a/100%.json"));
+        assert_eq!(file("/a/%%p.json").as_deref(), Some("/a/%p.json"));
+        assert_eq!(file("/a/50%").as_deref(), Some("/a/50%"));
+    }
+}
