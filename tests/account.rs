@@ -298,3 +298,15 @@ fn memory_that_was_lent_while_nothing_was_compared_is_not_looked_at() {
         assert_eq!(counts().objects_ended, 1);
     });
 }
+
+#[test]
+fn what_was_given_back_while_nothing_was_accounted_for_lives_no_more() {
+    alone(&[ON], || {
+        let mut object = Object::new(MIB);
+        object.cpu_data().unwrap();
+        assert_eq!(syncedmem_set_accounting(0), SYNCEDMEM_SUCCESS);
+        assert_eq!(counts().pageable.live, MIB as u64);
+        drop(object);
+        assert_eq!(counts().pageable.live, 0);
+    });
+}

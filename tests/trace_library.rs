@@ -22,6 +22,7 @@ use syncedmem::head::Side;
 use syncedmem::kind::Kind;
 use syncedmem::observe::event::{Event, What};
 use syncedmem::observe::ledger::Ledger;
+use syncedmem::observe::switch;
 use trace::reader::Item;
 use trace::*;
 
@@ -147,6 +148,18 @@ fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
         for kind in Kind::ALL {
             assert_eq!(account.memory(kind).live, 0, "{kind:?}");
         }
+    });
+}
+
+#[test]
+fn a_trace_that_cannot_begin_leaves_nothing_traced() {
+    alone(&[], || {
+        let folder = Folder::new();
+        let [path, no_path] = ["t.json", "no/t.json"].map(|name| c_path(&folder.path(name)));
+        assert_eq!(unsafe { syncedmem_trace_start(path.as_ptr()) }, SYNCEDMEM_SUCCESS);
+        assert!(switch::has(switch::TRACE));
+        assert_eq!(unsafe { syncedmem_trace_start(no_path.as_ptr()) }, SYNCEDMEM_ERROR_FILE);
+        assert!(switch::off(), "nothing is told to nobody");
     });
 }
 

@@ -225,9 +225,12 @@ pub fn open_trace(file: &CStr, observed: switch::What) -> Result<(), Trouble> {
 /// Begins to write a trace to that file.
 pub fn begin_trace(file: &CStr) -> Result<(), Trouble> {
     switch::settle();
-    open_trace(file, switch::all())?;
-    switch::set(TRACE, true);
-    Ok(())
+    let begun = open_trace(file, switch::all());
+    // One that there was before has ended in any case. But what another thread begins is for that thread to tell.
+    if begun != Err(Trouble::Busy) {
+        switch::set(TRACE, begun.is_ok());
+    }
+    begun
 }
 
 /// Says whether every access is told from now on.

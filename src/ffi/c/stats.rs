@@ -11,7 +11,7 @@ use crate::head::{Access, Side};
 use crate::kind::Kind;
 use crate::observe::account::{Account, Sum};
 use crate::observe::event::Path;
-use crate::observe::live;
+use crate::observe::{live, switch};
 use crate::{cuda, pools, settings, stats};
 
 /// A number of like things, their bytes, and the time that they took. It never grows.
@@ -195,8 +195,10 @@ fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
         Kind::Pinned => pinned(),
         Kind::Device => cuda::blocks::held(Side::Device).bytes,
     };
+    // Of what was given back since nothing is observed, nobody told.
+    let told = if switch::on() { memory.live } else { 0 };
     syncedmem_memory_stats_t {
-        live: memory.live.max(held),
+        live: told.max(held),
         peak: memory.peak.max(memory.live),
         idle: pools::idle(kind),
         budget: pools::budget(kind),
