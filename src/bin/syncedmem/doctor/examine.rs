@@ -140,7 +140,13 @@ impl Examined {
         if let Some(other) = other {
             return other;
         }
-        self.caffe().unwrap_or_else(|| {
+        let verdict = self.caffe();
+        if subject.is_program && matches!(verdict, None | Some(Verdict::Linked)) {
+            if let Some(incomplete) = self.incomplete() {
+                return incomplete;
+            }
+        }
+        verdict.unwrap_or_else(|| {
             let (has, needs) = (self.glibc(), needs);
             match (self.privileged, has.zip(needs)) {
                 (Some(how), _) => Verdict::Privileged(how),
@@ -159,10 +165,6 @@ impl Examined {
         if self.definers().next().is_some() {
             return None;
         }
-        let incomplete = || {
-            let (missing, wanted_by) = self.missing.first()?.clone();
-            Some(Verdict::Incomplete { missing, wanted_by })
-        };
         if self.ours().is_some() {
             return Some(Verdict::Linked);
         }
@@ -174,11 +176,17 @@ impl Examined {
             let how = if object.is_program { Bound::InProgram } else { Bound::Hidden };
             return Some(Verdict::Bound { object: object.path.clone(), how, mixed: None });
         }
-        incomplete().or_else(|| {
+        self.incomplete().or_else(|| {
             // Somebody calls it, and nobody has it: a plugin that is loaded into a Caffe.
             let later = self.importers().next().is_some() || self.objects[0].opens_libraries || self.is_python();
             Some(if later { Verdict::Later } else { Verdict::NoCaffe })
         })
+    }
+
+    /// What it lacks to be started.
+    fn incomplete(&self) -> Option<Verdict> {
+        let (missing, wanted_by) = self.missing.first()?.clone();
+        Some(Verdict::Incomplete { missing, wanted_by })
     }
 
     /// Python, which loads Caffe as a module; its own library may be the one that opens it.
@@ -236,6 +244,15 @@ mod tests {
     fn a_program_with_other_rights_is_told_before_its_c_library() {
         let examined = Examined { privileged: Some("it is set-user-ID"), ..caffe_on(31) };
         assert_eq!(examined.verdict(Some(34)), Verdict::Privileged("it is set-user-ID"));
+    }
+
+    #[test]
+    fn a_program_that_lacks_another_library_does_not_start_and_a_libcaffe_that_does_may_find_it_elsewhere() {
+        let missing = || vec![("libopencv_core.so.4".to_owned(), PathBuf::from("libcaffe.so"))];
+        let mut examined = Examined { missing: missing(), ..caffe_on(36) };
+        assert!(matches!(examined.verdict(None), Verdict::Incomplete { .. }));
+        examined.objects.remove(0);
+        assert_eq!(examined.verdict(None), Verdict::Preload);
     }
 
     #[test]
