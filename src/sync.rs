@@ -77,6 +77,20 @@ mod lock {
             }
         }
 
+        /// Waits until the lock is free, for so many naps at most, and says whether it is: for whoever may have
+        /// interrupted the holder itself.
+        pub(crate) fn is_free_within(&self, naps: u32) -> bool {
+            // Relaxed: nothing is read of what it guards.
+            let is_free = || self.state.load(Ordering::Relaxed) == 0;
+            for _ in 0..naps {
+                if is_free() {
+                    return true;
+                }
+                nap();
+            }
+            is_free()
+        }
+
         #[inline]
         pub(crate) fn release(&self) {
             // Release: what was done under the lock is seen by the next holder.
@@ -224,5 +238,20 @@ mod cell {
         pub(crate) fn with_mut<R>(&self, work: impl FnOnce(*mut T) -> R) -> R {
             work(self.0.get())
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_cannot_have_a_lock_in_time_is_told_so() {
+        let lock = Lock::new(());
+        assert!(lock.is_free_within(0));
+        assert!(lock.acquire());
+        assert!(!lock.is_free_within(3));
+        lock.release();
+        assert!(lock.is_free_within(3));
     }
 }

@@ -272,6 +272,12 @@ pub fn name_of(object: usize) -> Text<256> {
     })
 }
 
+/// Whether the ledger can be had, now or within a second or two: not where a signal handler, in the middle of an entry, ends
+/// the process.
+pub fn can_be_had() -> bool {
+    LEDGER.is_free_within(20_000)
+}
+
 /// Does `work` with the ledger, which nobody else can use meanwhile.
 pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
     LEDGER.with(work)

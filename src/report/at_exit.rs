@@ -28,6 +28,10 @@ pub fn write() {
         return;
     }
     let Some(file) = settings::environment(c"SYNCEDMEM_REPORT") else { return };
+    if !live::can_be_had() {
+        to_stderr(b"libsyncedmem: SYNCEDMEM_REPORT: no report, since the process ends in the middle of an entry\n");
+        return;
+    }
     let has_happened = live::with_ledger(|ledger| ledger.account().made > 0);
     if !has_happened || WRITTEN.swap(std::process::id(), Ordering::Relaxed) == std::process::id() {
         return;

@@ -7,7 +7,7 @@ use crate::kind::Kind;
 use crate::observe::event::Site;
 use crate::observe::site::Place;
 use crate::observe::summary::{About, Idle, Summary, Told};
-use crate::observe::{live, site};
+use crate::observe::{live, site, switch};
 use crate::{calls, pools};
 
 /// As many devices are told of.
@@ -27,6 +27,10 @@ pub fn text() -> Option<String> {
     };
     let mut paper = Paper(String::new());
     write!(paper, "{}", Told { summary: &summary, about: &about, place }).ok()?;
+    if !switch::on() {
+        let how = "syncedmem_set_accounting or SYNCEDMEM_ACCOUNT=on keeps it";
+        writeln!(paper, "\nThe account is not being kept: {how}.").ok()?;
+    }
     Some(paper.0)
 }
 

@@ -79,6 +79,16 @@ fn the_text_has_the_account_s_figures_and_nothing_that_did_not_happen() {
 }
 
 #[test]
+fn who_holds_less_than_at_the_peak_is_told_too() {
+    let mut events = three_objects();
+    assert!(!text_of(&summary_of(&events)).contains("of it now"), "all of it was just told");
+    events.push((0x10, 0, 0, What::Freed { kind: Kind::Pageable, bytes: 2 << 20, block: 0x1000 }));
+    let text = text_of(&summary_of(&events));
+    let now = text.split("who holds 1.0 MiB of it now\n").nth(1).unwrap_or_default();
+    assert!(now.starts_with("     1.0 MiB in     1 block   place 2\n\n"), "{text}");
+}
+
+#[test]
 fn objects_that_were_first_seen_at_an_access_are_told_as_such() {
     let unseen = What::Made { bytes: 8, noticed: Noticed::FirstAccess };
     let text = text_of(&summary_of(&[(0x10, 1, 0, unseen)]));

@@ -8,6 +8,7 @@ use crate::kind::Kind;
 use crate::observe::account::Sum;
 use crate::observe::advice::Advice;
 use crate::observe::event::{Path, Site};
+use crate::observe::ledger::Share;
 use crate::observe::site::Place;
 use crate::text::{Duration, Plain, Size, Text};
 
@@ -113,21 +114,30 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
     }
 
     fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
-        let holders = self.summary.at_peak(kind);
-        if holders.is_empty() {
-            return Ok(());
+        let memory = self.summary.account.memory(kind);
+        let place = kind as usize;
+        if memory.peak > 0 {
+            writeln!(f, "\nwho held the {} memory at its peak of {}", kind.name(), size(memory.peak))?;
+            let held = |share: &Share| (share.at_peak[place], share.blocks_at_peak[place]);
+            self.list(f, &self.summary.at_peak(kind), held)?;
         }
-        let peak = size(self.summary.account.memory(kind).peak);
-        writeln!(f, "\nwho held the {} memory at its peak of {}", kind.name(), peak)?;
-        for entry in holders.iter().take(HOLDERS) {
-            let Entry { label, share } = entry;
-            let (bytes, blocks) = (share.at_peak[kind as usize], share.blocks_at_peak[kind as usize]);
+        if memory.live > 0 && memory.live < memory.peak {
+            writeln!(f, "\nwho holds {} of it now", size(memory.live))?;
+            self.list(f, &self.summary.now(kind), |share| (share.live[place], share.blocks[place]))?;
+        }
+        Ok(())
+    }
+
+    /// The largest of some holders, and how much the others have: bytes and blocks are what `held` says.
+    fn list(&self, f: &mut fmt::Formatter<'_>, holders: &[&Entry], held: impl Fn(&Share) -> (u64, u64)) -> fmt::Result {
+        for Entry { label, share } in holders.iter().take(HOLDERS) {
+            let (bytes, blocks) = held(share);
             let plural = if blocks == 1 { "block" } else { "blocks" };
             writeln!(f, "  {:>10} in {blocks:>5} {plural:<6}  {}", size(bytes), self.label(label))?;
         }
         let more = &holders[holders.len().min(HOLDERS)..];
         if !more.is_empty() {
-            let bytes: u64 = more.iter().map(|entry| entry.share.at_peak[kind as usize]).sum();
+            let bytes: u64 = more.iter().map(|entry| held(&entry.share).0).sum();
             writeln!(f, "  {:>10} of {} others", size(bytes), more.len())?;
         }
         Ok(())
