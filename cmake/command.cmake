@@ -19,10 +19,12 @@ else()
 endif()
 
 # A folder of its own: with other features, cargo would build the library again and again in the first one. Relocatable:
-# what is installed finds its library from where it lies, and names no folder of this machine.
+# what is installed finds its library from where it lies, and names no folder of this machine. Without optimisation at link
+# time, which takes minutes and serves the library alone: nobody waits for the command.
 file(MAKE_DIRECTORY "${share_dir}")
 add_custom_target(syncedmem_command ALL
-  COMMAND "${CMAKE_COMMAND}" -E env SYNCEDMEM_RELOCATABLE=1 "${SYNCEDMEM_CARGO}" rustc --locked --bin syncedmem
+  COMMAND "${CMAKE_COMMAND}" -E env SYNCEDMEM_RELOCATABLE=1 CARGO_PROFILE_RELEASE_LTO=off
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 "${SYNCEDMEM_CARGO}" rustc --locked --bin syncedmem
     --profile "${SYNCEDMEM_PROFILE}" --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml"
     --target-dir "${command_dir}" ${command_target}
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_CURRENT_BINARY_DIR}/bin"
