@@ -18,7 +18,10 @@ use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::ffi::c::object::syncedmem_t;
 
 const THREADS: usize = 8;
-const FORKS: usize = 1000;
+/// How many forks; `SYNCEDMEM_TEST_FORKS` takes fewer, where the suite runs once more under other settings.
+fn forks() -> usize {
+    std::env::var("SYNCEDMEM_TEST_FORKS").map_or(1000, |number| number.parse().unwrap())
+}
 /// Large enough for a mapping and its record, small enough to be filled often.
 const LARGE: usize = 2 << 20;
 
@@ -94,7 +97,7 @@ fn a_thousand_forks_under_eight_allocating_threads_leave_every_object_usable() {
             });
         }
         let result =
-            (0..FORKS).try_for_each(|number| fork_once(&mut old).map_err(|why| format!("fork {number}: {why}")));
+            (0..forks()).try_for_each(|number| fork_once(&mut old).map_err(|why| format!("fork {number}: {why}")));
         stop.store(true, Ordering::Relaxed);
         result.unwrap();
     });
