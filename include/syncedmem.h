@@ -340,7 +340,7 @@ enum syncedmem_accounting_t
    */
   SYNCEDMEM_ACCOUNTING_ON = 1,
   /**
-   * Every access, too, also where nothing is to be done: each costs as much as an allocation then.
+   * Every access, too, also where nothing is to be done: each costs some tens of nanoseconds then.
    */
   SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 };

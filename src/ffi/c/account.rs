@@ -24,7 +24,7 @@ pub enum syncedmem_accounting_t {
     SYNCEDMEM_ACCOUNTING_OFF = 0,
     /// Objects, blocks, fills and copies.
     SYNCEDMEM_ACCOUNTING_ON = 1,
-    /// Every access, too, also where nothing is to be done: each costs as much as an allocation then.
+    /// Every access, too, also where nothing is to be done: each costs some tens of nanoseconds then.
     SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 }
 
