@@ -142,6 +142,10 @@ enum syncedmem_status_t
    * A file cannot be written.
    */
   SYNCEDMEM_ERROR_FILE = 11,
+  /**
+   * Tensors of the object's memory are in use, which the call would take away.
+   */
+  SYNCEDMEM_ERROR_EXPORTED = 12,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -382,6 +386,60 @@ enum syncedmem_memory_t
 typedef enum syncedmem_memory_t syncedmem_memory_t;
 #else
 typedef int32_t syncedmem_memory_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * One of the two sides of an object.
+ */
+enum syncedmem_side_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Memory of the CPU.
+   */
+  SYNCEDMEM_HOST = 0,
+  /**
+   * Memory of the GPU.
+   */
+  SYNCEDMEM_DEVICE = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_side_t syncedmem_side_t;
+#else
+typedef int32_t syncedmem_side_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What is done with the data of a side.
+ */
+enum syncedmem_access_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * It is read: as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
+   */
+  SYNCEDMEM_READ = 0,
+  /**
+   * It is read and written: as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
+   */
+  SYNCEDMEM_WRITE = 1,
+  /**
+   * All of it is written, none of it read: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
+   */
+  SYNCEDMEM_OVERWRITE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_access_t syncedmem_access_t;
+#else
+typedef int32_t syncedmem_access_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -666,12 +724,13 @@ syncedmem_status_t syncedmem_create(size_t bytes,
                                     struct syncedmem_t **mem);
 
 /**
- * Ends an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing.
+ * Ends an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. While tensors of
+ * it (`syncedmem_to_dlpack`) are in use, its memory stays, and the last of them ends it.
  *
  * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
  *
  * # Safety
- * `mem` is NULL or came from `syncedmem_create`; nobody uses it or its pointers any more.
+ * `mem` is NULL or came from `syncedmem_create`; nobody uses it any more, nor its pointers but through its tensors.
  */
 syncedmem_status_t syncedmem_destroy(struct syncedmem_t *mem);
 
@@ -695,7 +754,8 @@ syncedmem_status_t syncedmem_construct(void *storage,
 /**
  * Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object: nothing is done), `EXPORTED`
+ * (tensors of it are in use: nothing is done).
  *
  * # Safety
  * `mem` is NULL or a handle whose storage is still there; nobody uses it or its pointers any more.
@@ -900,6 +960,21 @@ syncedmem_status_t syncedmem_record_stream(struct syncedmem_t *mem,
                                            struct CUstream_st *stream);
 
 /**
+ * Makes what `stream` is given from now on wait for what the library has started on the object's device side: fills and
+ * copies are ordered on the legacy default stream, which streams that do not block (`cudaStreamNonBlocking`) do not wait
+ * for by themselves. The calling thread waits for nothing but a copy that the object has in flight. `stream` is not used
+ * after this call returns.
+ *
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: there is nothing to do), one of CUDA's two special
+ * handles, or a stream.
+ */
+syncedmem_status_t syncedmem_stream_wait(struct syncedmem_t *mem,
+                                         struct CUstream_st *stream);
+
+/**
  * Waits until the object has nothing in flight. After a pull both sides hold the same data.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
@@ -976,6 +1051,75 @@ syncedmem_status_t syncedmem_get_evictable(const struct syncedmem_t *mem, synced
  * `mem` is NULL or a handle; of the addresses that were handed out, one is not used any more.
  */
 syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
+
+/**
+ * Makes a side of the object ready for an access, and writes a tensor of its memory to `*tensor`, for a library that knows
+ * DLPack: a new `DLManagedTensorVersioned *` (of version 1.0), or, where `versioned` is false, a `DLManagedTensor *`, as
+ * consumers from before DLPack 1.0 want it. Nothing is copied but what the access itself needs.
+ *
+ * `side` is a `syncedmem_side_t`, `access` a `syncedmem_access_t`; the head moves as that access moves it, now, whatever
+ * is done with the tensor later. The elements have DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float,
+ * 4: bfloat16, 5: complex, 6: bool, 7 to 14: floats of 8 bits) and `type_bits` bits, and lie in C's order, `shape[0]` to
+ * `shape[ndim - 1]`; together they take no more bytes than the object has. A tensor for reading is marked as read-only,
+ * which one without a version cannot be.
+ *
+ * The consumer calls the tensor's deleter, once: on any thread, at any time, beside any other call on the object. Until
+ * then the address is valid: what would void it (setting or releasing that side, `syncedmem_destruct`, a first mark by
+ * `syncedmem_set_evictable`) is refused with `EXPORTED`, and an object that `syncedmem_destroy` was called for ends with its
+ * last tensor. An object that neither function ends (one that C++ made) must outlive its tensors. To an evictable
+ * object a tensor is an open access, which its deleter ends.
+ *
+ * For whoever reads a device tensor on another stream than the legacy default one there is `syncedmem_stream_wait`.
+ *
+ * Errors: as the access, and `INVALID_ARGUMENT` (NULL, another number, a type or shape that cannot be, more bytes than the
+ * object has, reading without a version): then nothing has changed.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `shape` is readable for `ndim` numbers; `tensor` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_to_dlpack(struct syncedmem_t *mem,
+                                       int32_t side,
+                                       int32_t access,
+                                       uint8_t type_code,
+                                       uint8_t type_bits,
+                                       int32_t ndim,
+                                       const int64_t *shape,
+                                       bool versioned,
+                                       void **tensor);
+
+/**
+ * Lends a tensor's memory to the object, whose side of it is the newest afterwards: as `syncedmem_set_cpu_data` where it is on
+ * the CPU, as `syncedmem_set_gpu_data` where it is on a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, where
+ * `versioned` is false, a `DLManagedTensor *`.
+ *
+ * On success the tensor is the library's: its deleter is called once the object does not refer to that memory any more
+ * (that side was set or released, or the object ended), on the thread that did so. On an error it stays the caller's.
+ *
+ * The memory must be contiguous in C's order, writable, since a copy from the other side writes to it, and of the object's
+ * size.
+ *
+ * Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, and `INVALID_ARGUMENT` (NULL, and what was just said),
+ * `EXPORTED` (tensors of that side are in use).
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `tensor` is NULL or a tensor of that kind whose memory is as it says. The object is ended by
+ * this library before its own memory goes. The pointer to an owned block of that side is not used any more.
+ */
+syncedmem_status_t syncedmem_set_dlpack(struct syncedmem_t *mem,
+                                        void *tensor,
+                                        bool versioned);
+
+/**
+ * Writes how many tensors of the object's host side and of its device side (`syncedmem_to_dlpack`) are in use.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle; `host` and `device` are NULL or writable.
+ */
+syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem,
+                                     size_t *host,
+                                     size_t *device);
 
 /**
  * Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 if it has none, or the

@@ -8,7 +8,7 @@
 //! # How it is laid out
 //! ```text
 //! ffi::{c, caffe}  →  synced, pools, host (for CaffeMallocHost), cuda (whether there is one), caffe_mode, calls, report, observe
-//! synced           →  head, host, device, cuda (the driver, or why there is none), pools (when memory runs out), sync
+//! synced           →  head, host, device, dlpack (tensors as others know them), cuda (the driver, or why there is none), pools (when memory runs out), sync
 //! report           →  what host, cuda, stats and observe know about memory, and what synced gave back of it
 //! synced, host, device, cuda  →  observe::live (what happens is told there), which calls none of them
 //! pools            →  host, cuda, device: what lies idle of every kind, as one
@@ -32,6 +32,7 @@ mod caffe_mode;
 mod calls;
 mod cuda;
 mod device;
+mod dlpack;
 pub mod error;
 pub mod ffi;
 mod given_back;

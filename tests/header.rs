@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The files that the header is made from, in its order.
-const SOURCES: [&str; 17] = [
+const SOURCES: [&str; 18] = [
     "ffi/status.rs",
     "ffi/c/errors.rs",
     "ffi/c/cuda.rs",
@@ -11,6 +11,7 @@ const SOURCES: [&str; 17] = [
     "ffi/c/access.rs",
     "ffi/c/transfer.rs",
     "ffi/c/eviction.rs",
+    "ffi/c/dlpack.rs",
     "ffi/c/query.rs",
     "ffi/c/pinning.rs",
     "ffi/c/pools.rs",

@@ -131,6 +131,8 @@ entry_points! {
     cuEventSynchronize as event_synchronize(event: CUevent);
     /// Ends an event.
     cuEventDestroy_v2 as event_destroy(event: CUevent);
+    /// Makes what a stream is given from now on wait for an event.
+    cuStreamWaitEvent as stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint);
     /// Waits for the work of a stream.
     cuStreamSynchronize as stream_synchronize(stream: CUstream);
     /// The name of a status.

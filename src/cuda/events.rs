@@ -52,6 +52,15 @@ impl Event {
         unsafe { driver.event_record(self.handle(), stream) }
     }
 
+    /// Makes what `stream`, of any context, is given from now on wait for it.
+    ///
+    /// # Safety
+    /// `stream` is a stream.
+    pub unsafe fn precede(&self, driver: &Driver, stream: CUstream) -> Result<(), DriverFailure> {
+        // SAFETY: as for `record`.
+        unsafe { driver.stream_wait_event(stream, self.handle(), 0) }
+    }
+
     /// Whether it has come to pass.
     pub fn has_come(&self, driver: &Driver) -> Result<bool, DriverFailure> {
         let _within = self.enter(driver)?;

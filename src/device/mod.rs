@@ -166,32 +166,37 @@ pub struct Ends {
     pub pinned: bool,
 }
 
-impl Ends {
-    /// Makes the context of the device block current, and says whether the legacy default stream may still be writing
-    /// it. A caller's own block is where the driver says, and if it does not know, where a new block would be.
-    fn enter(self, driver: &Driver) -> Result<(Within<'_>, bool), Error> {
-        let Some(record) = blocks::find(self.device) else {
-            return Ok((enter_unknown(driver, self.device)?, false));
-        };
-        if let Some(owner) = self.owner {
-            if owner != record.holder {
-                return Err(Error::DeviceReset);
-            }
-            if !record.is_alive(driver, self.device)? {
-                return self.enter_another(driver);
-            }
-        }
-        Ok((Within::enter(driver, record.context)?, record.unsettled))
-    }
-
-    /// The same, where the block that was recorded is gone. Another that begins at the very address came from another
-    /// implementation, which had destroyed the first one's object behind our back; anything else is not this object's.
-    fn enter_another(self, driver: &Driver) -> Result<(Within<'_>, bool), Error> {
-        if begins_at(driver, self.device) != Ok(true) {
+/// Makes the context of a device block current, and says whether the legacy default stream may still be writing it. A
+/// caller's own block is where the driver says, and if it does not know, where a new block would be.
+fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Result<(Within<'_>, bool), Error> {
+    let Some(record) = blocks::find(address) else {
+        return Ok((enter_unknown(driver, address)?, false));
+    };
+    if let Some(owner) = owner {
+        if owner != record.holder {
             return Err(Error::DeviceReset);
         }
-        blocks::forget(self.device);
-        Ok((enter_unknown(driver, self.device)?, false))
+        if !record.is_alive(driver, address)? {
+            return enter_another(driver, address);
+        }
+    }
+    Ok((Within::enter(driver, record.context)?, record.unsettled))
+}
+
+/// The same, where the block that was recorded is gone. Another that begins at the very address came from another
+/// implementation, which had destroyed the first one's object behind our back; anything else is not this object's.
+fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<(Within<'_>, bool), Error> {
+    if begins_at(driver, address) != Ok(true) {
+        return Err(Error::DeviceReset);
+    }
+    blocks::forget(address);
+    Ok((enter_unknown(driver, address)?, false))
+}
+
+impl Ends {
+    /// Makes the context of the device block current: see [`enter`].
+    fn enter(self, driver: &Driver) -> Result<(Within<'_>, bool), Error> {
+        enter(driver, self.device, self.owner)
     }
 
     /// The way that a copy takes which is left to the driver. Where nothing is observed nobody wants to know, and the driver

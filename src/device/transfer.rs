@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::sys::CUstream;
@@ -79,6 +80,32 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
     // Relaxed: it is a number and nothing else.
     let number = COPIES.fetch_add(1, Relaxed) + 1;
     Ok(Started::InFlight(InFlight { to: ends.to, event, block, id, path: ends.path(driver), number }))
+}
+
+/// Makes what `stream` is given from now on wait for what the legacy default stream has where the block at `address` is, which
+/// is `owner`'s if it has one.
+///
+/// # Safety
+/// `stream` is NULL, one of CUDA's two special handles, or a stream.
+pub unsafe fn follow_default_stream(
+    driver: &Driver,
+    address: NonNull<c_void>,
+    owner: Option<usize>,
+    stream: *mut c_void,
+) -> Result<(), Error> {
+    // NULL and CU_STREAM_LEGACY are that stream.
+    if stream.addr() <= 1 {
+        return Ok(());
+    }
+    let (within, _) = super::enter(driver, address, owner)?;
+    let event = Event::new(driver, &within)?;
+    // SAFETY: NULL is the legacy default stream.
+    let recorded = unsafe { event.record(driver, std::ptr::null_mut()) };
+    // SAFETY: the caller guarantees it.
+    let ordered = recorded.and_then(|()| unsafe { event.precede(driver, stream.cast()) });
+    // The driver keeps what it needs of it.
+    event.end(driver);
+    Ok(ordered?)
 }
 
 /// How many copies were started.

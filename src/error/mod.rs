@@ -72,6 +72,13 @@ pub enum Error {
     NothingToPin,
     /// Another object has a shorter range from the same address page-locked.
     PinnedInPart,
+    /// Tensors of an object's memory are in use, which what was asked would take away.
+    Exported {
+        /// How many of the host's.
+        host: usize,
+        /// How many of the device's.
+        device: usize,
+    },
     /// A trace cannot be written.
     NoTrace {
         /// The reason.
@@ -168,6 +175,11 @@ impl fmt::Display for Error {
             Error::PinnedInPart => f.write_str(
                 "another object has a shorter part of this memory page-locked; unpin that one first, or pin the longer \
                  one before it",
+            ),
+            Error::Exported { host, device } => write!(
+                f,
+                "tensors of the object's memory are in use ({host} of the host's, {device} of the device's), which this would \
+                 take away; delete them first, each by its deleter"
             ),
             Error::Reentered => f.write_str(
                 "this thread is already inside an operation on the same object; let that operation return first",

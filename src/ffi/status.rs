@@ -31,12 +31,14 @@ pub enum syncedmem_status_t {
     SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
     /// A file cannot be written.
     SYNCEDMEM_ERROR_FILE = 11,
+    /// Tensors of the object's memory are in use, which the call would take away.
+    SYNCEDMEM_ERROR_EXPORTED = 12,
 }
 
 use syncedmem_status_t::*;
 
 /// Every status and its name.
-pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 12] = [
+pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 13] = [
     (SYNCEDMEM_SUCCESS, c"SYNCEDMEM_SUCCESS"),
     (SYNCEDMEM_ERROR_INVALID_ARGUMENT, c"SYNCEDMEM_ERROR_INVALID_ARGUMENT"),
     (SYNCEDMEM_ERROR_INVALID_HANDLE, c"SYNCEDMEM_ERROR_INVALID_HANDLE"),
@@ -49,6 +51,7 @@ pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 12] = [
     (SYNCEDMEM_ERROR_PENDING, c"SYNCEDMEM_ERROR_PENDING"),
     (SYNCEDMEM_ERROR_WRONG_DEVICE, c"SYNCEDMEM_ERROR_WRONG_DEVICE"),
     (SYNCEDMEM_ERROR_FILE, c"SYNCEDMEM_ERROR_FILE"),
+    (SYNCEDMEM_ERROR_EXPORTED, c"SYNCEDMEM_ERROR_EXPORTED"),
 ];
 
 impl From<Error> for syncedmem_status_t {
@@ -68,6 +71,7 @@ impl From<Error> for syncedmem_status_t {
             Error::Pending(_) => SYNCEDMEM_ERROR_PENDING,
             Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,
             Error::NoTrace { .. } => SYNCEDMEM_ERROR_FILE,
+            Error::Exported { .. } => SYNCEDMEM_ERROR_EXPORTED,
             Error::Reentered => SYNCEDMEM_ERROR_REENTERED,
             Error::Internal => SYNCEDMEM_ERROR_INTERNAL,
         }

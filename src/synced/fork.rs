@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::table::NoClaim;
-use super::{MARKED, TABLE, fast_path};
+use super::{EXPORTS, MARKED, TABLE, fast_path};
 use crate::device::ring;
 use crate::observe::live;
 use crate::sync::forking;
@@ -28,7 +28,8 @@ pub fn watch<T>() -> Result<(), NoClaim<T>> {
     Ok(())
 }
 
-/// Takes every lock, in this order: the table's shards, the marks of what may be evicted, what was given back, what is
+/// Takes every lock, in this order: the table's shards, the marks of what may be evicted, what was
+/// exported and lent, what was given back, what is
 /// known of host blocks, the rings of copies, what is kept of the driver's, who keeps idle blocks, and the ledger.
 ///
 /// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
@@ -36,6 +37,7 @@ extern "C" fn prepare() {
     if !forking::is_this_thread() {
         TABLE.acquire();
         MARKED.acquire();
+        EXPORTS.acquire();
         given_back::acquire();
         host::acquire();
         ring::acquire();
@@ -75,6 +77,7 @@ fn release() -> bool {
         ring::release();
         host::release();
         given_back::release();
+        EXPORTS.release();
         MARKED.release();
         TABLE.release();
     }

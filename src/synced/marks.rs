@@ -2,7 +2,7 @@
 
 use super::evictable::{Eviction, Use};
 use super::table::Identity;
-use super::{MARKED, Outcome, SyncedMemory, TABLE};
+use super::{EXPORTS, MARKED, Outcome, SyncedMemory, TABLE};
 use crate::error::{Cause, Error};
 use crate::head::Side;
 use crate::sync::Ordering;
@@ -18,6 +18,9 @@ impl SyncedMemory {
         let now = self.now()?;
         // What is here may be an earlier object's. Whom it waits for may want the table's lock.
         if how == Eviction::Never || !MARKED.is_marked(self.marked_identity()) {
+            if how != Eviction::Never {
+                EXPORTS.refuse(self.address(), None)?;
+            }
             MARKED.purge(self.address());
         }
         if how != Eviction::Never && !claim.under_lock(|| MARKED.mark(self.marked_identity(), how)) {

@@ -6,11 +6,16 @@
 //! The object's life and what it looks like are here; `access` is how its data is made ready, `replace` how its
 //! blocks are exchanged and given back, `transfer` how copies go on in the background, `query` what can be asked,
 //! `marks` and `evictable` which objects may be evicted, `reclaim` and `eviction` how they are when memory runs out.
+//! `exchange` and `exports` are the tensors that other libraries have of objects, and objects of other libraries;
+//! `created` the objects whose storage is the library's own.
 #![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
 mod access;
+mod created;
 pub mod evictable;
 mod eviction;
+mod exchange;
+mod exports;
 pub mod fast_path;
 pub(crate) mod fork;
 mod marks;
@@ -70,6 +75,12 @@ static MARKED: Registry = Registry::new();
 #[cfg(loom)]
 loom::lazy_static! { static ref MARKED: Registry = Registry::new(); }
 
+/// Tensors of objects, and tensors that were lent to objects. Its lock is taken with no other held.
+#[cfg(not(loom))]
+static EXPORTS: exports::Registry = exports::Registry::new();
+#[cfg(loom)]
+loom::lazy_static! { static ref EXPORTS: exports::Registry = exports::Registry::new(); }
+
 impl SyncedMemory {
     /// Makes an object of `bytes` in `storage`, as an out-of-line constructor does: nothing is allocated.
     ///
@@ -80,6 +91,7 @@ impl SyncedMemory {
             stale.abandon();
         }
         MARKED.purge(storage.addr().get());
+        Self::forget_exchange(storage.addr().get());
         // SAFETY: the caller guarantees it.
         unsafe { Self::construct_fresh(storage, bytes) };
         switch::settle();
@@ -142,6 +154,7 @@ impl SyncedMemory {
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: nobody uses its pointers any more, says the caller.
         unsafe { owned.free() };
+        Self::forget_exchange(self.address());
         live::ended(self.address());
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::evictable::Use;
 use super::word::Word;
-use super::{Claim, Outcome, Owned, SyncedMemory};
+use super::{Claim, EXPORTS, Outcome, Owned, SyncedMemory};
 use crate::error::Error;
 use crate::head::{Head, Side};
 use crate::observe::event::What;
@@ -42,6 +42,8 @@ impl SyncedMemory {
     /// # Safety
     /// As for `set_cpu_data` and `set_gpu_data`.
     unsafe fn borrow(&self, data: NonNull<c_void>, side: Side) -> Result<(), Error> {
+        self.head()?;
+        EXPORTS.refuse(self.address(), Some(side))?;
         let mut claim = self.claim_always()?;
         self.finish(&mut claim)?;
         let now = self.now()?;
@@ -59,6 +61,8 @@ impl SyncedMemory {
     /// # Safety
     /// Pointers to that side's block are not used any more.
     pub unsafe fn release(&self, side: Side) -> Result<(), Error> {
+        self.head()?;
+        EXPORTS.refuse(self.address(), Some(side))?;
         let mut claim = self.claim_always()?;
         let head = self.now()?.head();
         let refusal = Error::NotRedundant { side, head };
@@ -94,6 +98,7 @@ impl SyncedMemory {
         self.publish(claim, next, Use::None);
         // SAFETY: the object no longer refers to it, nor does the caller.
         unsafe { old.free() };
+        self.return_lent(side);
     }
 
     /// Compat: yjxiong's `Resize`. To grow discards both sides; to shrink, or to stay, does nothing.
@@ -107,6 +112,7 @@ impl SyncedMemory {
         if bytes <= self.size.load(Ordering::Relaxed) {
             return Ok(());
         }
+        EXPORTS.refuse(self.address(), None)?;
         self.finish(&mut claim)?;
         let old = self.owned(now.word);
         let larger = || {
@@ -123,6 +129,8 @@ impl SyncedMemory {
         contents::forget(self.address());
         // SAFETY: the object no longer refers to them, nor does the caller.
         unsafe { old.free() };
+        self.return_lent(Side::Host);
+        self.return_lent(Side::Device);
         Ok(())
     }
 }

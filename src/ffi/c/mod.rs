@@ -6,6 +6,7 @@ pub mod access;
 pub mod account;
 pub mod caffe_host;
 pub mod cuda;
+pub mod dlpack;
 pub mod errors;
 pub mod eviction;
 pub mod object;

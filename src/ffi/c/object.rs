@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::call;
 use super::pointers::{Out, object};
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::ffi::status::syncedmem_status_t;
 use crate::head::Side;
 use crate::host;
@@ -23,9 +23,6 @@ pub const SYNCEDMEM_STORAGE_ALIGNMENT: usize = 8;
 
 const _: () = assert!(size_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_BYTES || cfg!(loom));
 const _: () = assert!(align_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_ALIGNMENT || cfg!(loom));
-
-/// What `syncedmem_create` allocates: as large as BVLC's class, so that a debugger may look at it as one.
-const OBJECT_BYTES: usize = 40;
 
 /// Where the newest data is; the numbers are those of `caffe::SyncedMemory::SyncedHead`.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
@@ -69,23 +66,19 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
     call("syncedmem_create", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(mem) }?;
-        host::check_size(bytes, Side::Host)?;
-        // SAFETY: malloc has no preconditions; its memory is aligned to 16.
-        let storage = NonNull::new(unsafe { libc::malloc(OBJECT_BYTES) }.cast::<SyncedMemory>())
-            .ok_or(Error::OutOfMemory { side: Side::Host, asked: OBJECT_BYTES, cause: Cause::Bookkeeping })?;
-        // SAFETY: fresh storage, aligned and large enough.
-        unsafe { SyncedMemory::construct(storage, bytes) };
+        let storage = SyncedMemory::create(bytes)?;
         out.set(storage.as_ptr().cast());
         Ok(())
     })
 }
 
-/// Ends an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing.
+/// Ends an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. While tensors of
+/// it (`syncedmem_to_dlpack`) are in use, its memory stays, and the last of them ends it.
 ///
 /// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
 ///
 /// # Safety
-/// `mem` is NULL or came from `syncedmem_create`; nobody uses it or its pointers any more.
+/// `mem` is NULL or came from `syncedmem_create`; nobody uses it any more, nor its pointers but through its tensors.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
@@ -96,12 +89,7 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
         // SAFETY: the caller guarantees it.
         let object = unsafe { object(mem) }?;
         // SAFETY: the caller guarantees it.
-        unsafe { object.destruct() }?;
-        if cfg!(not(feature = "checked")) {
-            // SAFETY: `syncedmem_create` took it from malloc.
-            unsafe { libc::free(mem.cast()) };
-        }
-        Ok(())
+        unsafe { object.destroy() }
     })
 }
 
@@ -149,7 +137,8 @@ pub unsafe extern "C" fn syncedmem_construct(
 
 /// Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object: nothing is done), `EXPORTED`
+/// (tensors of it are in use: nothing is done).
 ///
 /// # Safety
 /// `mem` is NULL or a handle whose storage is still there; nobody uses it or its pointers any more.
@@ -159,6 +148,8 @@ pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_
     call("syncedmem_destruct", || {
         // SAFETY: the caller guarantees it.
         let object = unsafe { object(mem) }?;
+        object.head()?;
+        object.refuse_if_exported()?;
         // SAFETY: the caller guarantees it.
         unsafe { object.destruct() }
     })

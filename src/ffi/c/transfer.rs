@@ -84,6 +84,25 @@ pub unsafe extern "C" fn syncedmem_record_stream(
     unsafe { with("syncedmem_record_stream", mem, record) }
 }
 
+/// Makes what `stream` is given from now on wait for what the library has started on the object's device side: fills and
+/// copies are ordered on the legacy default stream, which streams that do not block (`cudaStreamNonBlocking`) do not wait
+/// for by themselves. The calling thread waits for nothing but a copy that the object has in flight. `stream` is not used
+/// after this call returns.
+///
+/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
+///
+/// # Safety
+/// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: there is nothing to do), one of CUDA's two special
+/// handles, or a stream.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_stream_wait(mem: *mut syncedmem_t, stream: *mut CUstream_st) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it, of the stream.
+    let wait = |object: &SyncedMemory| unsafe { object.stream_wait(stream.cast()) };
+    // SAFETY: the caller guarantees it, of the handle.
+    unsafe { with("syncedmem_stream_wait", mem, wait) }
+}
+
 /// Waits until the object has nothing in flight. After a pull both sides hold the same data.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
