@@ -14,6 +14,7 @@ pub mod refusals;
 pub mod sides;
 pub mod staging;
 pub mod states;
+pub mod tensor;
 pub mod traced;
 pub mod world;
 
