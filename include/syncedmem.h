@@ -1122,6 +1122,18 @@ syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem,
                                      size_t *device);
 
 /**
+ * For Python: what to give to CPython's `PyCapsule_New` as the destructor of a capsule with a tensor of
+ * `syncedmem_to_dlpack`, whose name is "dltensor_versioned" or "dltensor". Where the capsule has that name still, nobody
+ * took the tensor, and its deleter is called.
+ *
+ * An exception that is set stays as it is.
+ *
+ * # Safety
+ * `capsule` is NULL or a `PyObject *` of that kind, and the calling thread holds the GIL, as when CPython calls it.
+ */
+void syncedmem_end_capsule(void *capsule);
+
+/**
  * Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 if it has none, or the
  * driver does not know the memory that was given with `syncedmem_set_gpu_data`.
  *

@@ -96,8 +96,7 @@ fn shapes_of_every_kind_fit_or_are_refused_with_what_to_do() {
         let tensor = export(mem, Ask { shape, ..FLOATS }).unwrap_or_else(|_| panic!("{shape:?}: {}", last_error()));
         assert_eq!((tensor.shape(), tensor.strides()), (shape.to_vec(), strides.to_vec()));
     }
-    let refused: [&[i64]; 6] =
-        [&[25], &[-1], &[5, -5], &[1 << 32, 1 << 32], &[i64::MAX, 0, 2], &[1; 65]];
+    let refused: [&[i64]; 6] = [&[25], &[-1], &[5, -5], &[1 << 32, 1 << 32], &[i64::MAX, 0, 2], &[1; 65]];
     for shape in refused {
         assert_eq!(export(mem, Ask { shape, ..FLOATS }).err(), Some(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{shape:?}");
         assert!(last_error().contains("pass"), "{}", last_error());

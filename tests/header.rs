@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The files that the header is made from, in its order.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 19] = [
     "ffi/status.rs",
     "ffi/c/errors.rs",
     "ffi/c/cuda.rs",
@@ -12,6 +12,7 @@ const SOURCES: [&str; 18] = [
     "ffi/c/transfer.rs",
     "ffi/c/eviction.rs",
     "ffi/c/dlpack.rs",
+    "ffi/c/capsule.rs",
     "ffi/c/query.rs",
     "ffi/c/pinning.rs",
     "ffi/c/pools.rs",

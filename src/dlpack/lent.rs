@@ -71,13 +71,22 @@ impl Lent {
 
     /// Says that the memory is not needed any more.
     pub fn end(self) {
-        if self.versioned {
-            // SAFETY: whoever lent it passed a tensor of that type, with its ownership.
-            unsafe { end(self.tensor.cast::<ManagedVersioned>(), |managed| managed.deleter) };
-        } else {
-            // SAFETY: as above.
-            unsafe { end(self.tensor.cast::<Managed>(), |managed| managed.deleter) };
-        }
+        // SAFETY: whoever lent it passed a tensor of that type, with its ownership.
+        unsafe { delete(self.tensor, self.versioned) };
+    }
+}
+
+/// Calls the deleter of a tensor.
+///
+/// # Safety
+/// `tensor` leads to a `DLManagedTensorVersioned`, or, without `versioned`, to a `DLManagedTensor`, which is not used any more.
+pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {
+    if versioned {
+        // SAFETY: the caller guarantees it.
+        unsafe { end(tensor.cast::<ManagedVersioned>(), |managed| managed.deleter) };
+    } else {
+        // SAFETY: the caller guarantees it.
+        unsafe { end(tensor.cast::<Managed>(), |managed| managed.deleter) };
     }
 }
 

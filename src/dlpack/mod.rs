@@ -9,7 +9,7 @@ mod made;
 use std::ffi::c_void;
 
 use crate::error::Error;
-pub use lent::Lent;
+pub use lent::{Lent, delete};
 pub use made::{Blank, Holding, Layout, Memory};
 
 /// `DLDevice`.

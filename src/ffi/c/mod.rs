@@ -5,6 +5,7 @@
 pub mod access;
 pub mod account;
 pub mod caffe_host;
+pub mod capsule;
 pub mod cuda;
 pub mod dlpack;
 pub mod errors;
