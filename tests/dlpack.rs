@@ -147,7 +147,7 @@ fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
     let tensor = export(object.mem(), Ask { access: WRITE, ..FLOATS }).unwrap();
     unsafe { tensor.data::<f32>().write(42.0) };
     let words = [0, 8, 16, 24].map(|at| object.word(at));
-    let mut foreign = Foreign::of(other.as_mut_ptr(), BYTES);
+    let mut foreign = Theirs::of(other.as_mut_ptr(), BYTES);
     let refused = [
         object.destruct(),
         object.set_cpu_data(other.as_mut_ptr()),
@@ -192,7 +192,7 @@ fn tensors_are_deleted_on_other_threads_beside_everything_else() {
 fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
     for legacy in [false, true] {
         let mut memory = [7u8; BYTES];
-        let mut foreign = Foreign::of(memory.as_mut_ptr(), BYTES);
+        let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES);
         let mem = created(BYTES);
         let status = if legacy { foreign.lend_legacy(mem) } else { foreign.lend(mem) };
         assert_eq!(status, SYNCEDMEM_SUCCESS, "{}", last_error());
@@ -206,8 +206,8 @@ fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
 #[test]
 fn a_lent_tensor_is_deleted_when_another_takes_its_place() {
     let (mut first, mut second, mut plain) = ([1u8; BYTES], [2u8; BYTES], [3u8; BYTES]);
-    let mut one = Foreign::of(first.as_mut_ptr(), BYTES);
-    let mut two = Foreign::of(second.as_mut_ptr(), BYTES);
+    let mut one = Theirs::of(first.as_mut_ptr(), BYTES);
+    let mut two = Theirs::of(second.as_mut_ptr(), BYTES);
     let mut object = Object::new(BYTES);
     assert_eq!(one.lend(object.mem()), SYNCEDMEM_SUCCESS);
     assert_eq!(two.lend(object.mem()), SYNCEDMEM_SUCCESS);
@@ -219,7 +219,7 @@ fn a_lent_tensor_is_deleted_when_another_takes_its_place() {
 #[test]
 fn a_lent_tensor_outlives_the_tensors_that_are_made_of_it() {
     let mut memory = [7u8; BYTES];
-    let mut foreign = Foreign::of(memory.as_mut_ptr(), BYTES);
+    let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES);
     let (first, second) = (created(BYTES), created(BYTES));
     assert_eq!(foreign.lend(first), SYNCEDMEM_SUCCESS);
     // A tensor of the first object is lent to the second: a chain.
@@ -236,7 +236,7 @@ fn what_cannot_be_lent_stays_the_callers() {
     let mut memory = [7u8; BYTES];
     let data = memory.as_mut_ptr();
     let with = |change: fn(&mut DLManagedTensorVersioned)| {
-        let mut foreign = Foreign::of(data, BYTES);
+        let mut foreign = Theirs::of(data, BYTES);
         change(&mut foreign.managed);
         foreign
     };
@@ -247,11 +247,11 @@ fn what_cannot_be_lent_stays_the_callers() {
         ("is NULL", with(|managed| managed.tensor.data = std::ptr::null_mut())),
         ("makes no sense", with(|managed| managed.tensor.shape = std::ptr::null_mut())),
         ("makes no sense", with(|managed| managed.tensor.ndim = -1)),
-        ("makes no sense", Foreign::of(data, BYTES).shaped(&[-96], &[])),
-        ("makes no sense", Foreign::of(data, BYTES).shaped(&[1 << 62, 4], &[])),
-        ("not those of the object", Foreign::of(data, BYTES - 1)),
-        ("not contiguous", Foreign::of(data, BYTES).shaped(&[48, 2], &[1, 48])),
-        ("not contiguous", Foreign::of(data, BYTES).shaped(&[96], &[2])),
+        ("makes no sense", Theirs::of(data, BYTES).shaped(&[-96], &[])),
+        ("makes no sense", Theirs::of(data, BYTES).shaped(&[1 << 62, 4], &[])),
+        ("not those of the object", Theirs::of(data, BYTES - 1)),
+        ("not contiguous", Theirs::of(data, BYTES).shaped(&[48, 2], &[1, 48])),
+        ("not contiguous", Theirs::of(data, BYTES).shaped(&[96], &[2])),
     ];
     for (words, mut foreign) in cases {
         let mem = created(BYTES);
@@ -268,7 +268,7 @@ fn every_way_to_say_contiguous_is_understood() {
     let ways: [(&[i64], &[i64]); 4] =
         [(&[96], &[]), (&[2, 48], &[48, 1]), (&[1, 96], &[12345, 1]), (&[96, 1], &[1, -3])];
     for (shape, strides) in ways {
-        let mut foreign = Foreign::of(memory.as_mut_ptr(), BYTES).shaped(shape, strides);
+        let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES).shaped(shape, strides);
         let mem = created(BYTES);
         assert_eq!(foreign.lend(mem), SYNCEDMEM_SUCCESS, "{shape:?} {strides:?}: {}", last_error());
         assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
@@ -278,7 +278,7 @@ fn every_way_to_say_contiguous_is_understood() {
 #[test]
 fn a_tensors_offset_and_wider_elements_are_honoured() {
     let mut memory = [7u8; BYTES + 8];
-    let mut foreign = Foreign::of(memory.as_mut_ptr(), BYTES).shaped(&[12], &[1]);
+    let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES).shaped(&[12], &[1]);
     (foreign.managed.tensor.bits, foreign.managed.tensor.lanes, foreign.managed.tensor.byte_offset) = (32, 2, 8);
     let mem = created(BYTES);
     assert_eq!(foreign.lend(mem), SYNCEDMEM_SUCCESS, "{}", last_error());

@@ -150,7 +150,7 @@ fn numbers(numbers: *const i64, count: i32) -> Vec<i64> {
 }
 
 /// Somebody else's tensor: it says how often it was deleted.
-pub struct Foreign {
+pub struct Theirs {
     pub managed: Box<DLManagedTensorVersioned>,
     pub legacy: Box<DLManagedTensor>,
     pub shape: Vec<i64>,
@@ -158,9 +158,9 @@ pub struct Foreign {
     deleted: Box<AtomicUsize>,
 }
 
-impl Foreign {
+impl Theirs {
     /// Bytes at `data`, on the host.
-    pub fn of(data: *mut u8, bytes: usize) -> Foreign {
+    pub fn of(data: *mut u8, bytes: usize) -> Theirs {
         let (mut shape, mut strides) = (vec![bytes as i64], vec![1]);
         let deleted = Box::new(AtomicUsize::new(0));
         let tensor = DLTensor {
@@ -177,11 +177,11 @@ impl Foreign {
         let context = std::ptr::from_ref(&*deleted).cast_mut().cast();
         let managed = DLManagedTensorVersioned { version: (1, 0), context, deleter: Some(count), flags: 0, tensor };
         let legacy = DLManagedTensor { tensor, context, deleter: Some(count_legacy) };
-        Foreign { managed: Box::new(managed), legacy: Box::new(legacy), shape, strides, deleted }
+        Theirs { managed: Box::new(managed), legacy: Box::new(legacy), shape, strides, deleted }
     }
 
     /// The same with another shape and other strides.
-    pub fn shaped(mut self, shape: &[i64], strides: &[i64]) -> Foreign {
+    pub fn shaped(mut self, shape: &[i64], strides: &[i64]) -> Theirs {
         (self.shape, self.strides) = (shape.to_vec(), strides.to_vec());
         let (shape, strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());
         for tensor in [&mut self.managed.tensor, &mut self.legacy.tensor] {

@@ -1,0 +1,212 @@
+//! Tensors of DLPack's on the device: where they are, how long they keep their object, and what streams wait for.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign library, and answers for what it passes"
+)]
+
+mod support;
+
+use std::ffi::c_void;
+
+use support::gpu::*;
+use support::object::*;
+use support::tensor::*;
+use support::*;
+use syncedmem::ffi::c::access::*;
+use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
+use syncedmem::ffi::c::eviction::syncedmem_set_evictable;
+use syncedmem::ffi::c::object::syncedmem_t;
+use syncedmem::ffi::c::transfer::*;
+
+const BYTES: usize = 9600;
+const FLOATS_THERE: Ask<'static> =
+    Ask { side: DEVICE, access: READ, code: 2, bits: 32, shape: &[20, 30, 4], versioned: true };
+
+fn gpu_data(mem: *mut syncedmem_t) -> *const c_void {
+    let mut data = std::ptr::null();
+    assert_eq!(unsafe { syncedmem_gpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
+    data
+}
+
+/// An object of `syncedmem_create` whose host side holds a pattern.
+fn at_cpu(bytes: usize) -> *mut syncedmem_t {
+    let mem = created(bytes);
+    let mut data = std::ptr::null_mut();
+    assert_eq!(unsafe { syncedmem_mutable_cpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
+    unsafe { std::slice::from_raw_parts_mut(data.cast(), bytes) }.copy_from_slice(&pattern(1, bytes));
+    mem
+}
+
+#[test]
+fn a_tensor_on_the_device_names_it_and_holds_what_the_host_held() {
+    let Some(gpu) = gpu() else { return };
+    for device in 0..gpu.devices() {
+        let mem = at_cpu(BYTES);
+        let tensor = gpu.within(device, || export(mem, FLOATS_THERE)).unwrap();
+        let described = tensor.tensor();
+        assert_eq!((described.device, described.data.cast_const()), ((2, device), gpu_data(mem)));
+        assert_eq!((tensor.shape(), tensor.strides()), (vec![20, 30, 4], vec![120, 4, 1]));
+        assert_eq!(tensor.managed().flags, 1);
+        assert_bytes(&gpu.read(described.data as usize, BYTES), &pattern(1, BYTES), &device);
+        drop(tensor);
+        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    }
+}
+
+#[test]
+fn the_last_tensor_on_the_device_gives_its_memory_back() {
+    let Some(gpu) = simulated_gpu() else { return };
+    let before = gpu.account().device_bytes;
+    let mem = at_cpu(BYTES);
+    let tensor = export(mem, Ask { access: WRITE, ..FLOATS_THERE }).unwrap();
+    let held = gpu.account().device_bytes;
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    assert_eq!(gpu.account().device_bytes, held, "the tensor holds it");
+    std::thread::spawn(move || drop(tensor)).join().unwrap();
+    assert_eq!(gpu.account().device_bytes, before);
+}
+
+#[test]
+fn each_sides_tensors_guard_that_side_alone() {
+    let Some(gpu) = gpu() else { return };
+    let mut object = Object::new(BYTES);
+    let there = export(object.mem(), FLOATS_THERE).unwrap();
+    assert_eq!(object.cpu_data().err(), None);
+    assert_eq!(exports(object.mem()), (0, 1));
+    let other = gpu.block(BYTES);
+    assert_eq!(object.set_gpu_data(other.pointer()), SYNCEDMEM_ERROR_EXPORTED);
+    assert_eq!(object.release_gpu(), SYNCEDMEM_ERROR_EXPORTED);
+    assert_eq!(object.release_cpu(), SYNCEDMEM_SUCCESS);
+    drop(there);
+    assert_eq!(object.set_gpu_data(other.pointer()), SYNCEDMEM_SUCCESS);
+}
+
+#[test]
+fn an_export_whose_access_fails_leaves_no_trace() {
+    let Some(gpu) = simulated_gpu() else { return };
+    let mem = created(BYTES);
+    gpu.fail_times("cuMemAlloc_v2", 1, 2, 9);
+    assert_eq!(export(mem, FLOATS_THERE).err(), Some(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    gpu.calm();
+    assert_eq!(exports(mem), (0, 0));
+    drop(export(mem, FLOATS_THERE).unwrap());
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+#[test]
+fn a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it() {
+    let Some(_gpu) = gpu() else { return };
+    let mem = created(0);
+    let tensor = export(mem, Ask { shape: &[0], ..FLOATS_THERE }).unwrap();
+    assert_eq!((tensor.tensor().device, tensor.tensor().data), ((2, 0), std::ptr::null_mut()));
+    drop(tensor);
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+#[test]
+fn an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is() {
+    const MIB: usize = 1 << 20;
+    let Some(gpu) = simulated_gpu() else { return };
+    gpu.control().simcuda_set_memory(0, 2 * MIB);
+    let (mem, wants) = (at_cpu(MIB + MIB / 2), created(MIB));
+    assert_eq!(unsafe { syncedmem_set_evictable(mem, SYNCEDMEM_EVICT_REDUNDANT as i32) }, SYNCEDMEM_SUCCESS);
+    let tensor = export(mem, Ask { shape: &[1], ..FLOATS_THERE }).unwrap();
+    let mut data = std::ptr::null();
+    assert_eq!(unsafe { syncedmem_gpu_data(wants, &mut data) }, SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+    drop(tensor);
+    assert_eq!(unsafe { syncedmem_gpu_data(wants, &mut data) }, SYNCEDMEM_SUCCESS);
+    assert_eq!((destroy(mem), destroy(wants)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+    gpu.control().simcuda_set_memory(0, 256 * MIB);
+}
+
+#[test]
+fn a_lent_device_tensor_is_the_objects_device_side() {
+    let Some(gpu) = gpu() else { return };
+    let block = gpu.block(BYTES);
+    gpu.write(block.pointer() as usize, &pattern(3, BYTES));
+    let mut foreign = Theirs::of(block.pointer(), BYTES);
+    foreign.managed.tensor.device = (2, 0);
+    let mut object = Object::new(BYTES);
+    assert_eq!(foreign.lend(object.mem()), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(object.gpu_data(), Ok(block.pointer()));
+    assert_bytes(&object.host_bytes(BYTES), &pattern(3, BYTES), &"");
+    assert_eq!(foreign.deleted(), 0);
+    assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
+    assert_eq!(foreign.deleted(), 1);
+}
+
+#[test]
+fn a_stream_that_does_not_block_waits_for_the_librarys_fill_when_it_is_told_to() {
+    let Some(gpu) = simulated_gpu() else { return };
+    let stream = gpu.stream();
+    gpu.control().simcuda_hold_streams();
+    let mem = created(BYTES);
+    // The fill is held on the legacy default stream; the stream's own work is behind it.
+    let there = gpu.within(0, || gpu_data(mem));
+    let ((), calls) = gpu.watch(|| {
+        assert_eq!(unsafe { syncedmem_stream_wait(mem, stream.handle().cast()) }, SYNCEDMEM_SUCCESS);
+    });
+    assert!(calls.iter().any(|call| call.function == "cuStreamWaitEvent"), "{calls:?}");
+    // To page-locked memory, since a copy to any other would be waited for.
+    let copy = gpu.pinned(BYTES);
+    unsafe { copy.pointer().write_bytes(FILL, BYTES) };
+    let to = copy.pointer() as u64;
+    gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(to, there as u64, BYTES, stream.handle()), 0));
+    gpu.control().simcuda_release_streams();
+    stream.synchronize();
+    assert!(all_zero(copy.pointer(), BYTES), "the fill came first");
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+#[test]
+fn for_the_default_stream_there_is_nothing_to_wait_for() {
+    let Some(gpu) = simulated_gpu() else { return };
+    let mem = at_cpu(BYTES);
+    gpu.within(0, || gpu_data(mem));
+    for stream in [std::ptr::null_mut(), std::ptr::without_provenance_mut(1)] {
+        let ((), calls) = gpu.watch(|| {
+            assert_eq!(unsafe { syncedmem_stream_wait(mem, stream) }, SYNCEDMEM_SUCCESS);
+        });
+        assert_eq!(names(&calls), Vec::<&str>::new());
+    }
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+#[test]
+fn a_wait_that_the_driver_refuses_leaves_no_event() {
+    let Some(gpu) = simulated_gpu() else { return };
+    let stream = gpu.stream();
+    let mem = at_cpu(BYTES);
+    gpu.within(0, || gpu_data(mem));
+    for function in ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"] {
+        let events = gpu.account().events;
+        gpu.fail(function, 1, 400);
+        let status = unsafe { syncedmem_stream_wait(mem, stream.handle().cast()) };
+        gpu.calm();
+        // An event may be one that was kept: then none is made.
+        if function != "cuEventCreate" {
+            assert_eq!(status, SYNCEDMEM_ERROR_DRIVER, "{function}");
+        }
+        assert!(gpu.account().events <= events, "{function}");
+    }
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+#[test]
+fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block() {
+    let name = "after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block";
+    let errors = in_a_process_with_a_driver(name, &[], || {
+        let Some(gpu) = simulated_gpu() else { return };
+        let (mem, next) = (at_cpu(BYTES), at_cpu(BYTES));
+        let tensor = export(mem, FLOATS_THERE).unwrap();
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        assert_eq!(gpu_data(next), tensor.tensor().data.cast_const(), "the next block has its address");
+        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+        drop(tensor);
+        assert_bytes(&gpu.read(gpu_data(next) as usize, BYTES), &pattern(1, BYTES), &"");
+        assert_eq!(destroy(next), SYNCEDMEM_SUCCESS);
+    });
+    assert_eq!(errors, "");
+}
