@@ -1,8 +1,23 @@
-//! How C spells a type that Rust names: the description and the bindings are compared in C's words.
+//! How C spells a type that Rust names, and the other way round.
 
 use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeBareFn};
 
 use crate::description::Parameter;
+
+/// The names of the same types in Rust and in C.
+const NAMES: [(&str, &str); 11] = [
+    ("bool", "bool"),
+    ("i32", "int32_t"),
+    ("i64", "int64_t"),
+    ("u8", "uint8_t"),
+    ("u32", "uint32_t"),
+    ("u64", "uint64_t"),
+    ("usize", "size_t"),
+    ("f64", "double"),
+    ("c_char", "char"),
+    ("c_int", "int"),
+    ("c_void", "void"),
+];
 
 /// C's spelling, without `struct`: `const void **`.
 pub fn of_type(of: &Type) -> String {
@@ -17,25 +32,29 @@ pub fn of_type(of: &Type) -> String {
             }
         }
         Type::Path(path) => {
-            let name = &path.path.segments.last().expect("a path has a name").ident.to_string();
-            match name.as_str() {
-                "bool" => "bool",
-                "i32" => "int32_t",
-                "i64" => "int64_t",
-                "u8" => "uint8_t",
-                "u32" => "uint32_t",
-                "u64" => "uint64_t",
-                "usize" => "size_t",
-                "f64" => "double",
-                "c_char" => "char",
-                "c_int" => "int",
-                "c_void" => "void",
-                ours if ours.starts_with("syncedmem_") || ours == "CUstream_st" => ours,
-                other => panic!("no spelling in C is known for {other}"),
+            let name = path.path.segments.last().expect("a path has a name").ident.to_string();
+            match NAMES.iter().find(|(rust, _)| *rust == name) {
+                Some((_, c)) => (*c).to_string(),
+                None if name.starts_with("syncedmem_") || name == "CUstream_st" => name,
+                None => panic!("no spelling in C is known for {name}"),
             }
-            .to_string()
         }
         _ => panic!("no spelling in C is known for such a type"),
+    }
+}
+
+/// Rust's spelling of what C spells so.
+pub fn in_rust(of: &str) -> String {
+    let of = of.trim();
+    let Some(inner) = of.strip_suffix('*').map(str::trim) else {
+        let known = NAMES.iter().find(|(_, c)| *c == of);
+        return known.map_or(of, |(rust, _)| rust).to_string();
+    };
+    // In C `const` stands before the name that it belongs to, or behind the star.
+    match (inner.strip_suffix("const"), inner.strip_prefix("const ")) {
+        (Some(pointer), _) => format!("*const {}", in_rust(pointer)),
+        (None, Some(name)) if !name.ends_with('*') => format!("*const {}", in_rust(name)),
+        _ => format!("*mut {}", in_rust(inner)),
     }
 }
 
