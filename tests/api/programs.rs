@@ -81,11 +81,9 @@ pub fn in_rust(description: &Description) -> String {
         writeln!(out, "const _: {} = 0 as {};", spelling::in_rust(&enumeration.of), enumeration.name).unwrap();
     }
     for structure in &description.structs {
-        let (name, mut types, mut names) = (&structure.name, String::new(), String::new());
-        for field in &structure.fields {
-            write!(types, "{}, ", spelling::in_rust(&field.of)).unwrap();
-            write!(names, "{}, ", field.name).unwrap();
-        }
+        let name = &structure.name;
+        let types: String = structure.fields.iter().map(|field| spelling::in_rust(&field.of) + ", ").collect();
+        let names: String = structure.fields.iter().map(|field| format!("{}, ", field.name)).collect();
         // Every member, by name and type, and no other.
         writeln!(out, "const _: fn({name}) -> ({types}) = |{name} {{ {names} }}| ({names});").unwrap();
     }
