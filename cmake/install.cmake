@@ -11,6 +11,8 @@ foreach(name IN ITEMS ${shared_file} LISTS shared_links)
   list(APPEND shared_paths "${library_dir}/${name}")
 endforeach()
 install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# The same in a form that generators of bindings read.
+install(FILES "${CMAKE_CURRENT_SOURCE_DIR}/include/syncedmem.json" DESTINATION "${CMAKE_INSTALL_DATADIR}/syncedmem")
 install(FILES ${shared_paths} "${library_dir}/${static_file}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/syncedmem")

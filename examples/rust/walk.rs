@@ -1,0 +1,118 @@
+//! The walk of Caffe's tutorial on blobs, in Rust through the C API: which access copies, and which does not.
+
+use std::ffi::{CStr, c_void};
+use std::process::ExitCode;
+use std::ptr::{null, null_mut};
+use std::slice;
+
+/// What bindgen makes of syncedmem.h.
+#[allow(dead_code, non_camel_case_types, non_upper_case_globals)]
+mod syncedmem {
+    include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
+}
+use syncedmem::*;
+
+/// What fails says why, in a sentence.
+fn check(status: syncedmem_status_t) -> Result<(), String> {
+    match status {
+        SYNCEDMEM_SUCCESS => Ok(()),
+        // SAFETY: the sentence lives until this thread's next failure.
+        _ => Err(unsafe { CStr::from_ptr(syncedmem_last_error()) }.to_string_lossy().into_owned()),
+    }
+}
+
+/// Where the newest data is, and the copies so far.
+struct Walk {
+    mem: *const syncedmem_t,
+    to_gpu: u64,
+    to_cpu: u64,
+}
+
+impl Walk {
+    /// One line.
+    fn show(&mut self, access: &str) -> Result<(), String> {
+        let mut head = SYNCEDMEM_UNINITIALIZED;
+        let mut stats = syncedmem_stats_t { size: size_of::<syncedmem_stats_t>(), ..Default::default() };
+        // SAFETY: the object lives as long as the walk.
+        check(unsafe { syncedmem_head(self.mem, &mut head) })?;
+        // SAFETY: its size is what it says.
+        check(unsafe { syncedmem_stats(&mut stats) })?;
+        let to_gpu = stats.to_device_pinned.count + stats.to_device_staged.count + stats.to_device_pageable.count;
+        let to_cpu = stats.to_host_pinned.count + stats.to_host_staged.count + stats.to_host_pageable.count;
+        let copied = match (to_gpu > self.to_gpu, to_cpu > self.to_cpu) {
+            (true, _) => "data copied cpu->gpu",
+            (_, true) => "data copied gpu->cpu",
+            _ => "no data copied",
+        };
+        let head = ["UNINITIALIZED", "HEAD_AT_CPU", "HEAD_AT_GPU", "SYNCED"][head as usize];
+        println!("{access:<18} {head:<13} cpu->gpu {to_gpu}, gpu->cpu {to_cpu}   {copied}");
+        (self.to_gpu, self.to_cpu) = (to_gpu, to_cpu);
+        Ok(())
+    }
+}
+
+/// # Safety
+/// `mem` is a new object of 4096 bytes that nobody else uses.
+unsafe fn walk(mem: *mut syncedmem_t) -> Result<(), String> {
+    // SAFETY: of all that is unsafe here: the object lives, and its addresses are used only until it changes sides.
+    unsafe {
+        // snippet:begin
+        let mut foo: *const c_void = null();
+        let mut bar: *mut c_void = null_mut();
+        check(syncedmem_mutable_cpu_data(mem, &mut bar))?;
+        slice::from_raw_parts_mut(bar.cast::<f32>(), 1024).fill(1.0);
+
+        let mut bytes = 0;
+        check(syncedmem_size(mem, &mut bytes))?;
+        println!("{} floats, {bytes} bytes", bytes / size_of::<f32>());
+        let mut walk = Walk { mem, to_gpu: 0, to_cpu: 0 };
+        check(syncedmem_gpu_data(mem, &mut foo))?; // copies: the host is newer
+        walk.show("gpu_data")?;
+        check(syncedmem_cpu_data(mem, &mut foo))?; // does not: both are up to date
+        walk.show("cpu_data")?;
+        // snippet:end
+        check(syncedmem_mutable_gpu_data(mem, &mut bar))?;
+        walk.show("mutable_gpu_data")?;
+        check(syncedmem_mutable_gpu_data(mem, &mut bar))?;
+        walk.show("mutable_gpu_data")?;
+        check(syncedmem_cpu_data(mem, &mut foo))?;
+        walk.show("cpu_data")?;
+        check(syncedmem_gpu_data(mem, &mut foo))?;
+        walk.show("gpu_data")?;
+        check(syncedmem_mutable_cpu_data(mem, &mut bar))?;
+        walk.show("mutable_cpu_data")?;
+        check(syncedmem_mutable_gpu_data(mem, &mut bar))?;
+        walk.show("mutable_gpu_data")?;
+        check(syncedmem_mutable_cpu_data(mem, &mut bar))?;
+        walk.show("mutable_cpu_data")?;
+        let data = slice::from_raw_parts(bar.cast::<f32>(), 1024);
+        println!("first {}, last {}", data[0], data[1023]);
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let mut sentence = null();
+    // SAFETY: the sentence lives for ever.
+    let cuda = unsafe { syncedmem_cuda_status(&mut sentence) };
+    if cuda != SYNCEDMEM_SUCCESS {
+        // SAFETY: it is NUL-terminated.
+        eprintln!("{}", unsafe { CStr::from_ptr(sentence) }.to_string_lossy());
+        return ExitCode::FAILURE;
+    }
+    let mut mem = null_mut();
+    // SAFETY: `mem` is made, walked with and ended here alone.
+    let done = unsafe {
+        check(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON))
+            .and_then(|()| check(syncedmem_create(4096, &mut mem)))
+            .and_then(|()| walk(mem))
+            .and_then(|()| check(syncedmem_destroy(mem)))
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}

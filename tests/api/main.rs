@@ -1,0 +1,52 @@
+//! The checked-in description of the C API is the one that the source gives, and says what the header, the exported
+//! symbols and the bindings say. `UPDATE=1 cargo test --test api` writes it, and the program that checks bindgen.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test answers for what it passes")]
+
+mod c;
+mod description;
+mod differences;
+mod programs;
+#[path = "../support/sources.rs"]
+mod sources;
+mod spelling;
+
+use std::collections::BTreeSet;
+
+use description::Description;
+
+/// The description in use; where it is being written, what it will be.
+fn checked_in() -> Description {
+    if std::env::var_os("UPDATE").is_some() {
+        return Description::of_sources(sources::sources());
+    }
+    Description::from_json(&std::fs::read_to_string(c::include().join("syncedmem.json")).unwrap())
+}
+
+#[test]
+fn the_description_is_the_one_that_the_source_gives() {
+    let description = Description::of_sources(sources::sources());
+    sources::same_as_checked_in("include/syncedmem.json", &description.to_json(), "api");
+}
+
+#[test]
+fn compilers_read_in_the_header_what_the_description_says() {
+    c::compiles(&programs::in_c_and_cpp(&checked_in())).unwrap_or_else(|words| panic!("{words}"));
+}
+
+#[test]
+fn the_header_names_nothing_that_the_description_does_not() {
+    let unknown: Vec<_> = c::words("syncedmem.h").difference(&c::known(&checked_in())).cloned().collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+#[test]
+fn the_functions_are_the_exported_symbols_that_cpp_does_not_mangle() {
+    let described: BTreeSet<_> = checked_in().functions.into_iter().map(|function| function.name).collect();
+    let exported = include_str!("../../src/ffi/symbols.txt").lines().filter(|symbol| !symbol.starts_with("_Z"));
+    assert_eq!(described, exported.map(str::to_string).collect());
+}
+
+#[test]
+fn the_program_that_checks_bindgen_is_the_one_that_the_description_gives() {
+    sources::same_as_checked_in("examples/rust/tests/signatures.rs", &programs::in_rust(&checked_in()), "api");
+}
