@@ -1,7 +1,9 @@
 //! What every test of the device's asks where there is no driver.
 
 use super::object::{Object, Operation, With};
+use super::tensor::{Ask, DEVICE, FLOATS, export, exports};
 use super::*;
+use syncedmem::ffi::c::transfer::syncedmem_stream_wait;
 
 /// Without a driver: what needs one says so and changes nothing.
 pub fn refuses_every_operation() {
@@ -21,6 +23,12 @@ pub fn refuses_every_operation() {
             assert!(last_error().contains("no GPU: "), "{}", last_error());
             assert!(object.0 == before && object.head() == head, "{operation:?}");
         }
+        let before = object.0;
+        let tensor = export(object.mem(), Ask { side: DEVICE, shape: &[25], ..FLOATS });
+        assert_eq!(tensor.err(), Some(SYNCEDMEM_ERROR_NO_GPU));
+        let waits = unsafe { syncedmem_stream_wait(object.mem(), std::ptr::null_mut()) };
+        assert_eq!(waits, SYNCEDMEM_ERROR_NO_GPU);
+        assert!(object.0 == before && exports(object.mem()) == (0, 0));
         object.fill_host(&[1; 100]);
     }
 }

@@ -36,7 +36,9 @@ pub fn sources() -> impl Iterator<Item = PathBuf> {
 pub fn same_as_checked_in(file: &str, generated: &str, test: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, generated).unwrap();
+        if let Err(error) = std::fs::write(&path, generated) {
+            panic!("{file} cannot be written: {error}");
+        }
     }
     let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
     for (number, (ours, theirs)) in checked_in.lines().zip(generated.lines()).enumerate() {

@@ -105,6 +105,7 @@ const _: unsafe extern "C" fn(*mut syncedmem_t) -> syncedmem_status_t = syncedme
 const _: unsafe extern "C" fn(*mut syncedmem_t, i32, i32, u8, u8, i32, *const i64, bool, *mut *mut c_void) -> syncedmem_status_t = syncedmem_to_dlpack;
 const _: unsafe extern "C" fn(*mut syncedmem_t, *mut c_void, bool) -> syncedmem_status_t = syncedmem_set_dlpack;
 const _: unsafe extern "C" fn(*const syncedmem_t, *mut usize, *mut usize) -> syncedmem_status_t = syncedmem_exports;
+const _: unsafe extern "C" fn(*mut c_void) = syncedmem_end_capsule;
 const _: unsafe extern "C" fn(*const syncedmem_t, *mut c_int) -> syncedmem_status_t = syncedmem_device_ordinal;
 const _: unsafe extern "C" fn(*const syncedmem_t, *mut bool) -> syncedmem_status_t = syncedmem_is_pinned;
 const _: unsafe extern "C" fn(*const syncedmem_t, *mut bool) -> syncedmem_status_t = syncedmem_owns_cpu;
