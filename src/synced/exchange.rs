@@ -115,9 +115,17 @@ impl SyncedMemory {
     }
 
     /// The object is no more: nor is what is known of its tensors.
+    #[inline]
     pub(super) fn forget_exchange(address: usize) {
-        EXPORTS.forget(address).into_iter().flatten().for_each(Lent::end);
+        if !EXPORTS.is_empty() {
+            forget(address);
+        }
     }
+}
+
+#[cold]
+fn forget(address: usize) {
+    EXPORTS.forget(address).into_iter().flatten().for_each(Lent::end);
 }
 
 /// A tensor was deleted, or could not be made: one access ends, and with the last one an object that was destroyed before.
