@@ -12,10 +12,11 @@
  *
  * NULL. No argument may be NULL unless its function says so; what is NULL is refused, not followed.
  *
- * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_end_access, syncedmem_head
- * and syncedmem_size on one object at once: exactly one of them allocates, fills and copies, the others wait for it.
- * Every other call on an object needs it alone. Different objects are independent. The functions that set a policy may be called at
- * any time. In a signal handler only access to data that is current already is safe.
+ * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_to_dlpack for reading,
+ * syncedmem_end_access, syncedmem_exports, syncedmem_head and syncedmem_size on one object at once: exactly one of them
+ * allocates, fills and copies, the others wait for it. Every other call on an object needs it alone. Different objects are
+ * independent. The functions that set a policy may be called at any time. In a signal handler only access to data that is
+ * current already is safe.
  *
  * Errors. Functions that return a syncedmem_status_t write their results only on success; otherwise the object is
  * as it was (but for a copy in flight that has ended meanwhile: after a pull the head is SYNCED then, after a push that
@@ -39,6 +40,10 @@
  * Eviction. Where there is no room for a block, idle blocks are given back, and then sides of objects that were marked
  * with syncedmem_set_evictable and have no open access; that function says what a mark asks of the object's users.
  * Objects without a mark stay as they are.
+ *
+ * Exchange. syncedmem_to_dlpack makes a tensor of a side's memory, for NumPy, PyTorch and every other library that knows
+ * DLPack, and syncedmem_set_dlpack lends an object the memory of theirs. Nothing is copied, and whoever holds a tensor keeps
+ * its memory: until its deleter is called, on whichever thread, the object stays as it is.
  *
  * Fork. The child may use every object: host data stays, and an object that another thread was filling is as it was
  * before. If the parent had used CUDA, device calls in the child give SYNCEDMEM_ERROR_NO_GPU, and nothing of the parent's
