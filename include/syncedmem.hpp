@@ -24,7 +24,9 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "syncedmem.h"
 
@@ -204,6 +206,13 @@ class SyncedMemory {
   /// Whether nothing is in flight (any more). Throws error.
   bool is_ready() { return asked(syncedmem_is_ready); }
 
+  /// Declares that the work that `stream` has now uses the object's blocks: when they are given back, they are not handed
+  /// on before it is done. Throws error.
+  void record_stream(CUstream_st* stream) { check(syncedmem_record_stream(handle_, stream)); }
+
+  /// Makes what `stream` is given from now on wait for what the library has started on the device side. Throws error.
+  void stream_wait(CUstream_st* stream) { check(syncedmem_stream_wait(handle_, stream)); }
+
   /// The ordinal of the device that holds the device block; -1 if there is none, or it is not known.
   int device_ordinal() const {
     int ordinal = -1;
@@ -236,6 +245,42 @@ class SyncedMemory {
   /// Lets the library evict the object's sides when memory runs out, while no access is open. Each address that is
   /// handed out from then on opens one. Throws out_of_memory, std::invalid_argument (another number).
   void set_evictable(syncedmem_eviction_t how) { check(syncedmem_set_evictable(handle_, how)); }
+
+  /// A tensor of the data as elements of `T`, a number or bool, after an access to `side`: a new DLManagedTensorVersioned,
+  /// or, where `versioned` is false, a DLManagedTensor, which cannot be for reading. Whoever takes it calls its deleter;
+  /// until then the address is valid, even where this object ends before. Throws as the access, and
+  /// std::invalid_argument (more than size() bytes, a shape that cannot be).
+  template <typename T>
+  void* to_dlpack(syncedmem_side_t side, syncedmem_access_t access, const std::vector<std::int64_t>& shape,
+                  bool versioned = true) {
+    static_assert(std::is_arithmetic<T>::value, "give other types by DLPack's code and their bits");
+    const std::uint8_t code = std::is_same<T, bool>::value           ? 6
+                              : std::is_floating_point<T>::value     ? 2
+                              : std::is_unsigned<T>::value           ? 1
+                                                                     : 0;
+    return to_dlpack(side, access, code, static_cast<std::uint8_t>(8 * sizeof(T)), shape, versioned);
+  }
+
+  /// As before, for any type that DLPack has a code for.
+  void* to_dlpack(syncedmem_side_t side, syncedmem_access_t access, std::uint8_t type_code, std::uint8_t type_bits,
+                  const std::vector<std::int64_t>& shape, bool versioned = true) {
+    void* tensor = nullptr;
+    check(syncedmem_to_dlpack(handle_, side, access, type_code, type_bits, static_cast<std::int32_t>(shape.size()),
+                              shape.data(), versioned, &tensor));
+    return tensor;
+  }
+
+  /// Borrows a tensor's memory, which is then the newest side: a DLManagedTensorVersioned, or, where `versioned` is false, a
+  /// DLManagedTensor. Its deleter is called when the object lets that memory go; where this throws, the tensor stays the
+  /// caller's. Throws std::invalid_argument (not contiguous, read-only, not of size() bytes), error (EXPORTED, NO_GPU).
+  void set_dlpack(void* tensor, bool versioned = true) { check(syncedmem_set_dlpack(handle_, tensor, versioned)); }
+
+  /// How many tensors of one side are in use.
+  std::size_t exports(syncedmem_side_t side) const {
+    std::size_t host = 0, device = 0;
+    check(syncedmem_exports(handle_, &host, &device));
+    return side == SYNCEDMEM_DEVICE ? device : host;
+  }
 
   /// What may be evicted of the object.
   syncedmem_eviction_t evictable() const {
@@ -305,6 +350,69 @@ inline std::string report() {
   text.resize(length);
   return text;
 }
+
+/// Makes what objects hold now the peaks.
+inline void reset_peaks() { check(syncedmem_reset_peaks()); }
+
+/// Begins to write what memory does to a file, until trace_stop. Throws error (FILE).
+inline void trace_start(const std::string& file) { check(syncedmem_trace_start(file.c_str())); }
+inline void trace_stop() { check(syncedmem_trace_stop()); }
+
+/// Gives idle blocks back to the system or the driver.
+inline void trim(syncedmem_memory_t kind = SYNCEDMEM_MEMORY_ALL) { check(syncedmem_trim(kind)); }
+
+/// How many bytes lie idle.
+inline std::size_t idle_bytes(syncedmem_memory_t kind = SYNCEDMEM_MEMORY_ALL) {
+  std::size_t bytes = 0;
+  check(syncedmem_idle_bytes(kind, &bytes));
+  return bytes;
+}
+
+/// The version of the library that runs, such as "1.2.3".
+inline const char* version() noexcept { return syncedmem_version(); }
+
+/// The name of a status, such as "SYNCEDMEM_ERROR_NO_GPU".
+inline const char* status_name(syncedmem_status_t status) noexcept { return syncedmem_status_name(status); }
+
+// Choices for the whole process: syncedmem.h says under syncedmem_set_… what each means. Throws std::invalid_argument.
+
+/// The answer of a function that writes it.
+template <typename Answer>
+Answer answer_of(syncedmem_status_t (*question)(Answer*)) {
+  Answer answer = Answer();
+  check(question(&answer));
+  return answer;
+}
+
+inline void set_pools(bool on) { check(syncedmem_set_pools(on)); }
+inline bool pools() { return answer_of(syncedmem_get_pools); }
+inline void set_pool_budget(syncedmem_memory_t kind, std::size_t bytes) { check(syncedmem_set_pool_budget(kind, bytes)); }
+inline std::size_t pool_budget(syncedmem_memory_t kind) {
+  std::size_t bytes = 0;
+  check(syncedmem_get_pool_budget(kind, &bytes));
+  return bytes;
+}
+inline void set_pool_age(double seconds) { check(syncedmem_set_pool_age(seconds)); }
+inline double pool_age() { return answer_of(syncedmem_get_pool_age); }
+inline void set_pinned_limit(std::size_t bytes) { check(syncedmem_set_pinned_limit(bytes)); }
+inline std::size_t pinned_limit() { return answer_of(syncedmem_get_pinned_limit); }
+inline void set_reuse(syncedmem_reuse_t reuse) { check(syncedmem_set_reuse(reuse)); }
+inline syncedmem_reuse_t reuse() { return answer_of(syncedmem_get_reuse); }
+inline void set_mode(syncedmem_mode_t mode) { check(syncedmem_set_mode(mode)); }
+inline syncedmem_mode_t mode() { return answer_of(syncedmem_get_mode); }
+inline void set_pinning(syncedmem_pinning_t pinning) { check(syncedmem_set_pinning(pinning)); }
+inline syncedmem_pinning_t pinning() { return answer_of(syncedmem_get_pinning); }
+inline void set_error_policy(syncedmem_error_policy_t policy) { check(syncedmem_set_error_policy(policy)); }
+inline syncedmem_error_policy_t error_policy() { return answer_of(syncedmem_get_error_policy); }
+inline void set_accounting(syncedmem_accounting_t accounting) { check(syncedmem_set_accounting(accounting)); }
+inline syncedmem_accounting_t accounting() { return answer_of(syncedmem_get_accounting); }
+inline void set_compare(bool on) { check(syncedmem_set_compare(on)); }
+inline bool compare() { return answer_of(syncedmem_get_compare); }
+inline void set_device_check(bool on) { check(syncedmem_set_device_check(on)); }
+inline bool device_check() { return answer_of(syncedmem_get_device_check); }
+
+/// How often data on one device was asked for while another was current.
+inline std::uint64_t device_mismatches() { return answer_of(syncedmem_device_mismatches); }
 
 }  // namespace syncedmem
 

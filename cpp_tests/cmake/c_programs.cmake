@@ -1,16 +1,19 @@
 # Programs in C.
 
-# add_bad_input(NAME LIBRARY [argument…])
-function(add_bad_input name library)
-  add_executable(${name} bad_input.c)
+# add_bad_use(SOURCE VARIANT LIBRARY [argument…])
+function(add_bad_use source variant library)
+  set(name ${source}.${variant})
+  add_executable(${name} ${source}.c)
   target_compile_options(${name} PRIVATE -O2)
   target_link_libraries(${name} PRIVATE ${library} Threads::Threads)
   run_test(${name} c ${name} ${ARGN})
   run_under_valgrind(${name} ${name} ${ARGN})
 endfunction()
 
-add_bad_input(bad_input.shared syncedmem::syncedmem)
-add_bad_input(bad_input.static syncedmem::static)
+foreach(source IN ITEMS bad_input bad_tensors)
+  add_bad_use(${source} shared syncedmem::syncedmem)
+  add_bad_use(${source} static syncedmem::static)
+endforeach()
 
 add_executable(no_libstdcxx no_libstdcxx.c)
 target_link_libraries(no_libstdcxx PRIVATE syncedmem::syncedmem)
@@ -42,6 +45,7 @@ or configure with -DSYNCEDMEM_TESTS_CHECKED=OFF")
   add_dependencies(syncedmem_with_checks syncedmem_checked)
   # Such a library keeps every handle aside, which is a leak on purpose.
   set(memcheck_too --leak-check=no)
-  add_bad_input(bad_input.checked syncedmem_with_checks checked)
+  add_bad_use(bad_input checked syncedmem_with_checks checked)
+  add_bad_use(bad_tensors checked syncedmem_with_checks)
   unset(memcheck_too)
 endif()

@@ -68,7 +68,7 @@ int main() {
     return 1;
   }
   try {
-    syncedmem::check(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON));
+    syncedmem::set_accounting(SYNCEDMEM_ACCOUNTING_ON);
     walk();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

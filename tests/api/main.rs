@@ -9,6 +9,7 @@ mod programs;
 #[path = "../support/sources.rs"]
 mod sources;
 mod spelling;
+mod wrapper;
 
 use std::collections::BTreeSet;
 

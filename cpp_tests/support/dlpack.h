@@ -1,0 +1,51 @@
+/*
+ * DLPack as another library knows it: the structures of its C ABI, and tensors of our own to lend. For C and C++.
+ */
+#ifndef SUPPORT_DLPACK_H
+#define SUPPORT_DLPACK_H
+
+#include <stdint.h>
+
+enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLOpaqueHandle = 3, kDLBool = 6 };
+enum { kDLCPU = 1, kDLCUDA = 2, kDLOpenCL = 4 };
+enum { kReadOnly = 1 };
+
+typedef struct DLTensor {
+  void *data;
+  int32_t device_type;
+  int32_t device_id;
+  int32_t ndim;
+  uint8_t type_code;
+  uint8_t type_bits;
+  uint16_t lanes;
+  int64_t *shape;
+  int64_t *strides;
+  uint64_t byte_offset;
+} DLTensor;
+
+typedef struct DLManagedTensor {
+  DLTensor tensor;
+  void *context;
+  void (*deleter)(struct DLManagedTensor *self);
+} DLManagedTensor;
+
+typedef struct DLManagedTensorVersioned {
+  uint32_t major, minor;
+  void *context;
+  void (*deleter)(struct DLManagedTensorVersioned *self);
+  uint64_t flags;
+  DLTensor tensor;
+} DLManagedTensorVersioned;
+
+/* Counts in the `int` that the context points to. */
+static inline void count_deleted(DLManagedTensorVersioned *self) { ++*(int *)self->context; }
+
+/* So many floats on the CPU, in one dimension, which `*elements` holds, as somebody else lends them. */
+static inline DLManagedTensorVersioned floats_of(float *data, int64_t *elements, int *deleted) {
+  DLManagedTensorVersioned lent = {1, 0, deleted, count_deleted, 0, {0, kDLCPU, 0, 1, kDLFloat, 32, 1, 0, 0, 0}};
+  lent.tensor.data = data;
+  lent.tensor.shape = elements;
+  return lent;
+}
+
+#endif
