@@ -756,6 +756,12 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_exports(Syncedmem mem, LongByReference host, LongByReference device);
 
     /**
+     * For Python: what to give to CPython's {@code PyCapsule_New} as the destructor of a capsule with a tensor of
+     * {@code syncedmem_to_dlpack}, whose name is "dltensor_versioned" or "dltensor".
+     */
+    void syncedmem_end_capsule(Pointer capsule);
+
+    /**
      * Writes the ordinal of the device that holds the object's device block to {@code *ordinal}; -1 if it has none,
      * or the driver does not know the memory that was given with {@code syncedmem_set_gpu_data}.
      */
