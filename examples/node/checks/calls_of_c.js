@@ -1,0 +1,66 @@
+// The C API as it is, called from JavaScript. SPDX-License-Identifier: BSD-2-Clause
+'use strict';
+
+const assert = require('node:assert/strict');
+const koffi = require('koffi');
+const { SyncedMemory, check: succeeds, constants, lib } = require('../syncedmem.js');
+const { check } = require('./checks.js');
+
+/** What C refuses with a status has a sentence, and writes nothing. */
+function refused(status, handle) {
+  const data = [7n];
+  assert.equal(lib.syncedmem_cpu_data(handle, data), status);
+  assert.ok(!data[0] || data[0] === 7n, `${data[0]}`);
+  assert.match(lib.syncedmem_last_error(), /^syncedmem_cpu_data/);
+}
+
+module.exports = async function () {
+  await check('text comes and goes as UTF-8', () => {
+    const mem = new SyncedMemory(16);
+    mem.setName('größe ≤ 3');
+    const text = Buffer.alloc(64);
+    const length = [0];
+    mem.call((handle) => lib.syncedmem_get_name(handle, text, text.length, length));
+    assert.equal(text.toString('utf8', 0, length[0]), 'größe ≤ 3');
+    mem.close();
+  });
+  await check('a callback of JavaScript is asked for the mode', () => {
+    const asked = [];
+    const callback = koffi.register((user) => {
+      asked.push(user);
+      return 0;
+    }, 'syncedmem_mode_callback_t *');
+    succeeds(lib.syncedmem_set_mode_callback(callback, 4711n));
+    const data = [null];
+    const pinned = [null];
+    succeeds(lib.CaffeMallocHost(data, 64, pinned));
+    succeeds(lib.syncedmem_set_mode_callback(null, null));
+    succeeds(lib.CaffeFreeHost(data[0], pinned[0]));
+    koffi.unregister(callback);
+    assert.deepEqual(asked, [4711n]);
+  });
+  await check('a handle that is none is a status and a sentence, or a TypeError', () => {
+    refused(constants.SYNCEDMEM_ERROR_INVALID_ARGUMENT, null);
+    refused(constants.SYNCEDMEM_ERROR_INVALID_ARGUMENT, 3n);
+    refused(constants.SYNCEDMEM_ERROR_INVALID_HANDLE, Buffer.alloc(64, 0x5a));
+    for (const wrong of ['handle', {}, [], () => 1]) {
+      assert.throws(() => lib.syncedmem_cpu_data(wrong, [null]), TypeError);
+    }
+  });
+  await check('a handle after its end is a status and a sentence', () => {
+    // In storage of our own: what syncedmem_destroy frees, Node.js itself may have reused by the next call.
+    const storage = koffi.alloc('uint8_t', 64);
+    const mem = [null];
+    succeeds(lib.syncedmem_construct(storage, 64, 16, mem));
+    assert.equal(mem[0], storage);
+    succeeds(lib.syncedmem_destruct(mem[0]));
+    refused(constants.SYNCEDMEM_ERROR_INVALID_HANDLE, mem[0]);
+    assert.equal(lib.syncedmem_destruct(mem[0]), constants.SYNCEDMEM_ERROR_INVALID_HANDLE);
+    koffi.free(storage);
+  });
+  await check('too few and wrong arguments are a TypeError', () => {
+    assert.throws(() => lib.syncedmem_trim(), TypeError);
+    assert.throws(() => lib.syncedmem_trim('all'), TypeError);
+    assert.throws(() => lib.syncedmem_set_pools(undefined), TypeError);
+  });
+};

@@ -1,0 +1,108 @@
+// The description of the API, against what koffi says it has declared. SPDX-License-Identifier: BSD-2-Clause
+'use strict';
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const koffi = require('koffi');
+const binding = require('../syncedmem.js');
+const { check } = require('./checks.js');
+
+const examples = path.join(__dirname, '..', '..');
+const api = JSON.parse(fs.readFileSync(path.join(examples, '..', 'include', 'syncedmem.json'), 'utf8'));
+
+// How each C type is to be declared: what koffi calls it, its kind, and who writes it.
+const types = {
+  'bool': 'bool Bool Input',
+  'double': 'double Float64 Input',
+  'int32_t': 'int32_t Int32 Input',
+  'size_t': 'size_t UInt64 Input',
+  'uint8_t': 'uint8_t UInt8 Input',
+  'void *': 'void * Pointer Input',
+  'char *': 'uint8_t * Pointer Input',
+  'const char *': 'char * String Input',
+  'const int64_t *': 'int64_t * Pointer Input',
+  'syncedmem_t *': 'syncedmem_t * Pointer Input',
+  'const syncedmem_t *': 'syncedmem_t * Pointer Input',
+  'CUstream_st *': 'CUstream_st * Pointer Input',
+  'bool *': 'bool * Pointer Output',
+  'double *': 'double * Pointer Output',
+  'int *': 'int * Pointer Output',
+  'size_t *': 'size_t * Pointer Output',
+  'uint64_t *': 'uint64_t * Pointer Output',
+  'void **': 'void ** Pointer Output',
+  'const void **': 'void ** Pointer Output',
+  'const char **': 'char ** Pointer Output',
+  'syncedmem_t **': 'syncedmem_t ** Pointer Output',
+  'syncedmem_stats_t *': 'syncedmem_stats_t * Pointer Input/Output',
+  'syncedmem_error_callback_t': 'syncedmem_error_callback_t * Callback Input',
+  'syncedmem_mode_callback_t': 'syncedmem_mode_callback_t * Callback Input',
+};
+for (const { name } of api.enums) types[`${name} *`] = 'int32_t * Pointer Output';
+const returned = {
+  'int': 'int Int32',
+  'void': 'void Void',
+  'const char *': 'char * String',
+  'syncedmem_status_t': 'int32_t Int32',
+};
+
+const spelt = ({ name, primitive }) => `${name} ${primitive}`;
+function wanted({ returns, parameters }) {
+  for (const { type } of parameters) assert.ok(types[type], `no koffi type is known for ${type}`);
+  return { returns: returned[returns], parameters: parameters.map(({ type }) => types[type]) };
+}
+function declared({ arguments: parameters, result }) {
+  return {
+    returns: spelt(result),
+    parameters: parameters.map(({ type, direction }) => `${spelt(type)} ${direction}`),
+  };
+}
+
+module.exports = async function () {
+  await check('every function is declared as it is described', () => {
+    const found = Object.fromEntries(Object.entries(binding.lib).map(([name, { info }]) => [name, declared(info)]));
+    assert.deepEqual(found, Object.fromEntries(api.functions.map((each) => [each.name, wanted(each)])));
+  });
+  await check('every structure has the layout that C gives it', () => {
+    const sizes = { 'size_t': 8, 'uint64_t': 8 };
+    for (const { name, fields } of api.structs) {
+      let offset = 0;
+      const members = {};
+      for (const { name: field, type } of fields) {
+        members[field] = { offset, type };
+        offset += sizes[type];
+      }
+      sizes[name] = offset;
+      const type = koffi.type(name);
+      const found = {};
+      for (const [field, member] of Object.entries(type.members)) {
+        found[field] = { offset: member.offset, type: member.type.name };
+      }
+      assert.deepEqual(found, members);
+      assert.equal(type.size, offset);
+    }
+  });
+  await check('every callback is declared as it is described', () => {
+    const given = { 'syncedmem_status_t': 'int32_t', 'const char *': 'char *', 'void *': 'void *' };
+    for (const { name, returns, parameters } of api.callbacks) {
+      const { proto } = koffi.type(name);
+      assert.equal(spelt(proto.result), returned[returns]);
+      assert.deepEqual(proto.arguments.map(({ type }) => type.name), parameters.map(({ type }) => given[type]));
+    }
+  });
+  await check('every constant has its number', () => {
+    const all = [...api.constants, ...api.enums.flatMap(({ values }) => values)];
+    assert.deepEqual(binding.constants, Object.fromEntries(all.map(({ name, value }) => [name, value])));
+  });
+  await check('what TypeScript is told of is what there is', () => {
+    const text = fs.readFileSync(path.join(__dirname, '..', 'syncedmem.d.ts'), 'utf8');
+    for (const Kind of [binding.SyncedMemory, binding.DeviceData, binding.SyncedmemError]) {
+      const body = new RegExp(`export class ${Kind.name} [^{]*\\{(.*?)\\n\\}`, 's').exec(text)[1];
+      const told = [...body.matchAll(/^ {2}(?:readonly |private )?(\w+)(?=[(:])/gm)].map(([, name]) => name);
+      const own = Kind === binding.SyncedmemError ? ['status', 'code'] : Kind === binding.DeviceData ? ['bytes'] : [];
+      assert.deepEqual([...new Set(told)].sort(), [...Object.getOwnPropertyNames(Kind.prototype), ...own].sort());
+    }
+    const exported = [...text.matchAll(/^export (?:class|function|const) (\w+)/gm)].map(([, name]) => name);
+    assert.deepEqual(exported.sort(), Object.keys(binding).sort());
+  });
+};
