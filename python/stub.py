@@ -24,7 +24,7 @@ def stub(api: dict) -> str:
     enums = {each["name"]: each for each in api["enums"]}
     structs = {each["name"]: each for each in api["structs"]}
     python = {f"struct {c_name}": name for name, c_name in STRUCTS} | {c_name: name for name, c_name in STRUCTS}
-    text = "# Made by stub.py from include/syncedmem.json. Do not edit.\nimport enum\nfrom typing import NamedTuple\n"
+    text = "# Made by stub.py from include/syncedmem.json. Do not edit.\nimport dataclasses\nimport enum\n"
     text += "\nENUMS: tuple[tuple[str, str, tuple[str, ...]], ...]\nSTRUCTS: tuple[tuple[str, str], ...]\n"
     text += "\ndef short_name(name: str, prefixes: tuple[str, ...]) -> str: ...\ndef read_stats() -> tuple[int, Stats]: ...\n"
     for name, c_name, prefixes in ENUMS:
@@ -32,7 +32,7 @@ def stub(api: dict) -> str:
         for value in enums[c_name]["values"]:
             text += f"    {short_name(value['name'], prefixes)} = {value['value']}\n" + docstring(value["doc"], "    ")
     for name, c_name in STRUCTS:
-        text += f"\nclass {name}(NamedTuple):\n" + docstring(structs[c_name]["doc"], "    ")
+        text += f"\n@dataclasses.dataclass(frozen=True)\nclass {name}:\n" + docstring(structs[c_name]["doc"], "    ")
         for field in structs[c_name]["fields"]:
             if field["name"] != "size":
                 text += f"    {field['name']}: {python.get(field['type'], 'int')}\n" + docstring(field["doc"], "    ")

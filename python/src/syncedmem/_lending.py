@@ -104,20 +104,22 @@ def _capsule_of(source: Any) -> object:
 
 def _whole_buffer(source: Any) -> npt.NDArray[Any]:
     """A NumPy array, or what supports the buffer protocol as one, if it can be lent."""
-    if not isinstance(source, np.ndarray):
+    whole: npt.NDArray[Any]
+    if isinstance(source, np.ndarray):
+        whole = source
+    else:
         try:
-            source = np.asarray(memoryview(source))
+            whole = np.asarray(memoryview(source))
         except TypeError:
             raise TypeError(
                 f"{type(source).__name__} exports its memory neither by DLPack (__dlpack__) nor by the buffer protocol"
             ) from None
-    if source.dtype.hasobject:
-        raise TypeError(f"{source.dtype} refers to Python objects, which a SyncedMemory cannot hold")
-    if not source.flags.writeable:
+    if whole.dtype.hasobject:
+        raise TypeError(f"{whole.dtype} refers to Python objects, which a SyncedMemory cannot hold")
+    if not whole.flags.writeable:
         raise BufferError("the memory is read-only, and copies from the other side are written to what is lent")
-    if not source.flags.c_contiguous:
+    if not whole.flags.c_contiguous:
         raise BufferError("the memory is not contiguous in C's order")
-    whole: npt.NDArray[Any] = source
     return whole
 
 

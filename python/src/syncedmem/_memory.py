@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, SupportsIndex
 
@@ -70,7 +71,7 @@ class SyncedMemory(Accessors):
     @property
     def name(self) -> str | None:
         """What reports and traces call it. The library keeps it only while it keeps an account or a trace."""
-        return read_text(lambda *out: self._handle.call(lib.syncedmem_get_name, *out)) or self._name
+        return read_text(partial(self._handle.call, lib.syncedmem_get_name)) or self._name
 
     @name.setter
     def name(self, name: str) -> None:
@@ -131,7 +132,12 @@ class SyncedMemory(Accessors):
         """Ends the object and frees its memory at once. Raises `BufferError` while arrays or tensors of it are in use."""
         self._handle.close()
 
+    def _check(self) -> None:
+        if self.closed:
+            raise ValueError("the SyncedMemory is closed")
+
     def __enter__(self) -> SyncedMemory:
+        self._check()
         return self
 
     def __exit__(
@@ -148,14 +154,16 @@ class SyncedMemory(Accessors):
         raise TypeError("a SyncedMemory cannot be copied or pickled; copy an array of it")
 
     def __repr__(self) -> str:
+        name = f" {self._name!r}" if self._name else ""
         if self.closed:
-            return f"<SyncedMemory {self._nbytes} bytes, closed>"
+            return f"<SyncedMemory{name} {self._nbytes} bytes, closed>"
         head = self.head
         host = "none"
         if self.owns_cpu or head in (Head.HEAD_AT_CPU, Head.SYNCED):
             host = "pinned" if self.is_pinned else "pageable" if self.owns_cpu or self._nbytes == 0 else "lent"
         device = self.device
-        return f"<SyncedMemory {self._nbytes} bytes, {head.name}, host {host}, device {'none' if device is None else device}>"
+        where = "none" if device is None else device
+        return f"<SyncedMemory{name} {self._nbytes} bytes, {head.name}, host {host}, device {where}>"
 
     # --- memory of others -----------------------------------------------------------------------
 
@@ -172,6 +180,7 @@ class SyncedMemory(Accessors):
         self._lend(data, Side.DEVICE)
 
     def _lend(self, data: Any, side: Side) -> None:
+        self._check()
         lent = Lent(data)
         lent.check(side, self._nbytes)
         lend(self._handle, lent.taken)
@@ -236,8 +245,8 @@ def from_dlpack(source: Any, *, copy: bool | None = None) -> SyncedArray:
 
 def _copy_of(source: Any) -> SyncedArray:
     if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__"):
-        array: npt.NDArray[Any] = np.asarray(source if isinstance(source, np.ndarray) else memoryview(source))
-        return _filled(array)
+        buffer: Any = source if isinstance(source, np.ndarray) else memoryview(source)
+        return _filled(np.asarray(buffer))
     lent = Lent(source)
     if lent.side == Side.HOST:
         return _filled(lent.strided())

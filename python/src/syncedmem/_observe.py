@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from typing import NamedTuple, Union
+from collections.abc import Generator
+from typing import Any, NamedTuple, Union
 
 from ._errors import check
 from ._library import ffi, lib
@@ -47,7 +47,11 @@ def reset_peaks() -> None:
 
 def report() -> str:
     """How much memory there is and was at the peak, who held it, what was copied, and what could be spared."""
-    return read_text(lambda *out: check(lib.syncedmem_report(*out)))
+    return read_text(_report)
+
+
+def _report(text: Any, capacity: int, length: Any) -> None:
+    check(lib.syncedmem_report(text, capacity, length))
 
 
 def trace_start(path: Path) -> None:
@@ -64,7 +68,7 @@ def trace_stop() -> None:
 
 
 @contextlib.contextmanager
-def trace(path: Path) -> Iterator[None]:
+def trace(path: Path) -> Generator[None, None, None]:
     """A trace of what happens in a `with` block."""
     trace_start(path)
     try:

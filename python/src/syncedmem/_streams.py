@@ -28,15 +28,16 @@ Stream = Union[None, int, _CudaStream, _Ptr, _TorchStream]
 
 def stream_pointer(stream: Stream) -> Any:
     """A stream as a `CUstream_st *`."""
+    given: Any = stream
     address: object = stream
     if stream is None:
         address = 0
-    elif hasattr(stream, "__cuda_stream__"):
-        address = stream.__cuda_stream__()[1]
-    elif hasattr(stream, "ptr"):
-        address = stream.ptr
-    elif hasattr(stream, "cuda_stream"):
-        address = stream.cuda_stream
+    elif hasattr(given, "__cuda_stream__"):
+        address = given.__cuda_stream__()[1]
+    elif hasattr(given, "ptr"):
+        address = given.ptr
+    elif hasattr(given, "cuda_stream"):
+        address = given.cuda_stream
     if not isinstance(address, int) or isinstance(address, bool):
         raise TypeError(
             "a stream is None, an address, or an object with __cuda_stream__(), .ptr or .cuda_stream; "

@@ -5,7 +5,7 @@ What is in them is told to type checkers by `_types.pyi`, which stub.py makes fr
 
 from __future__ import annotations
 
-import collections
+import dataclasses
 import enum
 from typing import Any
 
@@ -37,16 +37,17 @@ def short_name(name: str, prefixes: tuple[str, ...]) -> str:
     return next(name[len(prefix) :] for prefix in prefixes if name.startswith(prefix))
 
 
-def _enum(name: str, c_name: str, prefixes: tuple[str, ...]) -> type[enum.IntEnum]:
+def _enum(name: str, c_name: str, prefixes: tuple[str, ...]) -> Any:
     values = ffi.typeof(f"enum {c_name}").relements
     members = {short_name(c_value, prefixes): number for c_value, number in values.items()}
-    made = enum.IntEnum(name, members, module="syncedmem")  # type: ignore[misc]
+    made: Any = enum.IntEnum(name, members, module="syncedmem")  # type: ignore[misc]
     made.__doc__ = f"C's `{c_name}`."
     return made
 
 
-def _tuple(name: str, c_name: str) -> Any:
-    made = collections.namedtuple(name, [field for field, _ in ffi.typeof(c_name).fields if field != "size"])  # type: ignore[misc]
+def _struct(name: str, c_name: str) -> Any:
+    fields = [field for field, _ in ffi.typeof(c_name).fields if field != "size"]
+    made = dataclasses.make_dataclass(name, fields, frozen=True)
     made.__module__ = "syncedmem"
     made.__doc__ = f"C's `{c_name}`."
     return made
@@ -55,14 +56,14 @@ def _tuple(name: str, c_name: str) -> Any:
 for _name, _c_name, _prefixes in ENUMS:
     globals()[_name] = _enum(_name, _c_name, _prefixes)
 for _name, _c_name in STRUCTS:
-    globals()[_name] = _tuple(_name, _c_name)
+    globals()[_name] = _struct(_name, _c_name)
 
 
 def _value(value: Any) -> Any:
     if not isinstance(value, ffi.CData):
         return value
     made = globals()[next(name for name, c_name in STRUCTS if ffi.typeof(value) is ffi.typeof(c_name))]
-    return made(*(_value(getattr(value, field)) for field in made._fields))
+    return made(*(_value(getattr(value, field.name)) for field in dataclasses.fields(made)))
 
 
 def read_stats() -> tuple[int, Any]:
