@@ -104,16 +104,15 @@ def _capsule_of(source: Any) -> object:
 
 def _whole_buffer(source: Any) -> npt.NDArray[Any]:
     """A NumPy array, or what supports the buffer protocol as one, if it can be lent."""
-    whole: npt.NDArray[Any]
-    if isinstance(source, np.ndarray):
-        whole = source
-    else:
+    given: Any = source
+    if not isinstance(source, np.ndarray):
         try:
-            whole = np.asarray(memoryview(source))
+            given = memoryview(source)
         except TypeError:
             raise TypeError(
                 f"{type(source).__name__} exports its memory neither by DLPack (__dlpack__) nor by the buffer protocol"
             ) from None
+    whole: npt.NDArray[Any] = np.asarray(given)
     if whole.dtype.hasobject:
         raise TypeError(f"{whole.dtype} refers to Python objects, which a SyncedMemory cannot hold")
     if not whole.flags.writeable:

@@ -96,9 +96,10 @@ def host_array(hold: Hold, dtype: DType, shape: Shape) -> npt.NDArray[Any]:
 
 def make_readonly(array: npt.NDArray[Any]) -> None:
     """Makes a `host_array` read-only, for good."""
-    while isinstance(array, np.ndarray):
-        array.flags.writeable = False
-        array = array.base  # type: ignore[assignment]
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base.flags.writeable = False
+        base = base.base
 
 
 def bytes_of(dtype: DType, shape: Shape) -> int:
