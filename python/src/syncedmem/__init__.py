@@ -136,3 +136,9 @@ __all__ = [
     "trim",
     "version",
 ]
+
+# Messages and documentation name these as they are imported.
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = "syncedmem"
+del _name

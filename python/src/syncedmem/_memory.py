@@ -245,8 +245,8 @@ def from_dlpack(source: Any, *, copy: bool | None = None) -> SyncedArray:
 
 def _copy_of(source: Any) -> SyncedArray:
     if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__"):
-        given: Any = source
-        return _filled(np.asarray(given if isinstance(source, np.ndarray) else memoryview(given)))
+        array: npt.NDArray[Any] = np.asarray(source if isinstance(source, np.ndarray) else memoryview(source))  # pyright: ignore[reportUnknownArgumentType]
+        return _filled(array)
     lent = Lent(source)
     if lent.side == Side.HOST:
         return _filled(lent.strided())
