@@ -137,8 +137,12 @@ __all__ = [
     "version",
 ]
 
-# Messages and documentation name these as they are imported.
-for _name in __all__:
-    if isinstance(globals()[_name], type):
-        globals()[_name].__module__ = "syncedmem"
-del _name
+
+def _name_classes() -> None:
+    """Messages and documentation name classes as they are imported."""
+    for name in __all__:
+        if isinstance(globals()[name], type):
+            globals()[name].__module__ = "syncedmem"
+
+
+_name_classes()
