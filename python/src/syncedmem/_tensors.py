@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,10 @@ _UNSIGNED, _BYTE_BITS = 1, 8
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _LONGEST = {"f": 8, "c": 16}  # bytes; what C calls long double is no IEEE format
 
-DType = np.dtype[Any]
+if TYPE_CHECKING:
+    DType = np.dtype[Any]
+else:
+    DType = np.dtype  # before NumPy 1.22 it takes no parameter
 Shape = tuple[int, ...]
 
 
