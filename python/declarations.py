@@ -1,0 +1,65 @@
+"""Makes cffi's module from the generated C header: what the C API is, Python learns from it alone."""
+
+import pathlib
+import re
+
+import cffi
+
+# The conditions of the header, as a C compiler before C23 answers them: cffi's parser is no preprocessor.
+CONDITIONS = {
+    "ifndef SYNCEDMEM_H": True,
+    "ifdef __cplusplus": False,
+    "ifndef __cplusplus": True,
+    "if defined(__cplusplus) || __STDC_VERSION__ >= 202311L": False,
+    "if __STDC_VERSION__ >= 202311L": False,
+}
+
+# The layouts of DLPack 1.0, of which the header says no more than `void *`: they are fixed (dmlc.github.io/dlpack, "C API").
+DLPACK = """
+typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
+typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
+typedef struct {
+  void *data; DLDevice device; int32_t ndim; DLDataType dtype; int64_t *shape; int64_t *strides; uint64_t byte_offset;
+} DLTensor;
+typedef struct DLManagedTensor {
+  DLTensor dl_tensor; void *manager_ctx; void (*deleter)(struct DLManagedTensor *);
+} DLManagedTensor;
+typedef struct DLManagedTensorVersioned {
+  struct { uint32_t major; uint32_t minor; } version;
+  void *manager_ctx; void (*deleter)(struct DLManagedTensorVersioned *); uint64_t flags; DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+"""
+
+
+def preprocessed(header: str) -> str:
+    """The header's declarations and its numbers, without conditions and comments."""
+    header = re.sub(r"/\*.*?\*/|//[^\n]*", "", header, flags=re.DOTALL)
+    lines = []
+    holds = []
+    for line in header.splitlines():
+        directive = re.match(r"\s*#\s*(.*?)\s*$", line)
+        if directive is None:
+            if all(holds):
+                lines.append(line)
+        elif directive[1].startswith("if"):
+            if directive[1] not in CONDITIONS:
+                raise ValueError(f"a condition of the header that this does not know: #{directive[1]}")
+            holds.append(CONDITIONS[directive[1]])
+        elif directive[1] == "else":
+            holds[-1] = not holds[-1]
+        elif directive[1] == "endif":
+            holds.pop()
+        elif all(holds) and re.match(r"define \w+ \d+$", directive[1]):
+            lines.append(line)
+        elif all(holds) and not re.match(r"include |define SYNCEDMEM_H$", directive[1]):
+            raise ValueError(f"a line of the header that this does not know: {line}")
+    return "\n".join(lines)
+
+
+def write(header: pathlib.Path, module: pathlib.Path) -> None:
+    """Writes the module that `import syncedmem` reads: pure Python, the same for every CPython."""
+    ffi = cffi.FFI()
+    ffi.cdef(preprocessed(header.read_text("utf-8")))
+    ffi.cdef(DLPACK)
+    ffi.set_source("syncedmem._declarations", None)
+    ffi.emit_python_code(str(module))

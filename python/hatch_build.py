@@ -1,0 +1,94 @@
+"""What a wheel needs beside the Python files: the shared library, its header, and cffi's module made from that.
+
+Cargo builds the library, from the checkout that this folder is in. SYNCEDMEM_LIBRARY names one that is built already, such
+as that of scripts/package; then no compiler is needed.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SONAME = "libsyncedmem.so.0"
+# A library that needs no newer C library than this serves every Linux that Python still comes to.
+FLOOR = 17
+
+
+def build_library(checkout: pathlib.Path) -> pathlib.Path:
+    """Has Cargo build the library, and asks it where."""
+    command = ["cargo", "build", "--release", "--lib", "--no-default-features"]
+    try:
+        built = subprocess.run(
+            [*command, "--message-format=json-render-diagnostics"], cwd=checkout, stdout=subprocess.PIPE, text=True
+        )
+    except FileNotFoundError:
+        raise SystemExit(
+            "syncedmem: cargo is not on PATH. A Rust toolchain (1.85 or later, rust-lang.org) and gcc build the library; "
+            "or name one that is built already with SYNCEDMEM_LIBRARY."
+        ) from None
+    if built.returncode != 0:
+        raise SystemExit(f"syncedmem: the library does not build ({' '.join(command)})")
+    for line in built.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("reason") == "compiler-artifact" and "cdylib" in message["target"]["crate_types"]:
+            for name in message["filenames"]:
+                if name.endswith(".so"):
+                    return pathlib.Path(name)
+    raise SystemExit("syncedmem: cargo built no shared library")
+
+
+def platform_of(library: pathlib.Path, named: bool) -> str:
+    """The wheel's platform: what pip takes on every Linux for a portable library, this machine's kind for another."""
+    own = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    newest = max((int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", library.read_bytes())), default=99)
+    if named and own == "linux_x86_64" and newest <= FLOOR:
+        return f"manylinux_2_{FLOOR}_x86_64.manylinux2014_x86_64"
+    return own
+
+
+class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Called by hatchling before it packs the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Gathers the files that are made, and says which systems the wheel is for."""
+        checkout = pathlib.Path(self.root).parent
+        header = checkout / "include" / "syncedmem.h"
+        if not header.is_file():
+            raise SystemExit(
+                "syncedmem: the library's source is not beside this folder. Build from the checkout: pip install ./python "
+                "(pip 21.3 or later; older ones copy the folder alone)."
+            )
+        named = os.environ.get("SYNCEDMEM_LIBRARY")
+        library = pathlib.Path(named).resolve() if named else build_library(checkout)
+        if not library.is_file():
+            raise SystemExit(f"syncedmem: there is no library {library}, which SYNCEDMEM_LIBRARY names")
+
+        sys.path.insert(0, self.root)
+        import declarations
+
+        # An editable installation reads the source folder itself; a wheel leaves it as it is.
+        editable = version == "editable"
+        made = pathlib.Path(self.root, "src/syncedmem") if editable else pathlib.Path(tempfile.mkdtemp())
+        self.made = None if editable else made
+        (made / "include").mkdir(exist_ok=True)
+        declarations.write(header, made / "_declarations.py")
+        shutil.copy(library, made / SONAME)
+        shutil.copy(header, made / "include")
+        if not editable:
+            for name in ("_declarations.py", SONAME, "include/syncedmem.h"):
+                build_data["force_include"][str(made / name)] = f"syncedmem/{name}"
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform_of(library, named is not None)}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Removes what was made for the wheel."""
+        if self.made is not None:
+            shutil.rmtree(self.made)

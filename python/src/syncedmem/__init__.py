@@ -1,0 +1,148 @@
+"""Caffe's SyncedMemory: one buffer with a host side and a GPU side, each copied only when the other is newer.
+
+`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; NumPy, PyTorch, CuPy and whoever speaks DLPack share its memory
+without copies. The CUDA driver is looked for when it is first needed, never by the import; `cuda_status()` says what was found.
+
+Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` are the C API itself, for what has no form here.
+"""
+
+from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
+from importlib.metadata import version as _version_of
+
+from ._access import Access, DeviceAccess, HostAccess
+from ._array import SyncedArray
+from ._device import DeviceArray
+from ._errors import Error, ExportedError, OutOfMemoryError
+from ._library import ffi, include_dir, lib, library_path, version
+from ._memory import SyncedMemory, from_dlpack
+from ._observe import (
+    CudaStatus,
+    cuda_status,
+    device_mismatches,
+    idle_bytes,
+    report,
+    reset_peaks,
+    stats,
+    trace,
+    trace_start,
+    trace_stop,
+    trim,
+)
+from ._policies import (
+    get_accounting,
+    get_compare,
+    get_device_check,
+    get_error_policy,
+    get_mode,
+    get_pinned_limit,
+    get_pinning,
+    get_pool_age,
+    get_pool_budget,
+    get_pools,
+    get_reuse,
+    set_accounting,
+    set_compare,
+    set_device_check,
+    set_error_policy,
+    set_mode,
+    set_pinned_limit,
+    set_pinning,
+    set_pool_age,
+    set_pool_budget,
+    set_pools,
+    set_reuse,
+)
+from ._types import (
+    Accounting,
+    ErrorPolicy,
+    Eviction,
+    Head,
+    Memory,
+    MemoryStats,
+    Mode,
+    Pinning,
+    Reuse,
+    Stats,
+    Status,
+    Sum,
+)
+
+try:
+    __version__ = _version_of("syncedmem")
+except _PackageNotFoundError:
+    # Run from where it was unpacked.
+    __version__ = version()
+
+__all__ = [
+    "Access",
+    "Accounting",
+    "CudaStatus",
+    "DeviceAccess",
+    "DeviceArray",
+    "Error",
+    "ErrorPolicy",
+    "Eviction",
+    "ExportedError",
+    "Head",
+    "HostAccess",
+    "Memory",
+    "MemoryStats",
+    "Mode",
+    "OutOfMemoryError",
+    "Pinning",
+    "Reuse",
+    "Stats",
+    "Status",
+    "Sum",
+    "SyncedArray",
+    "SyncedMemory",
+    "__version__",
+    "cuda_status",
+    "device_mismatches",
+    "ffi",
+    "from_dlpack",
+    "get_accounting",
+    "get_compare",
+    "get_device_check",
+    "get_error_policy",
+    "get_mode",
+    "get_pinned_limit",
+    "get_pinning",
+    "get_pool_age",
+    "get_pool_budget",
+    "get_pools",
+    "get_reuse",
+    "idle_bytes",
+    "include_dir",
+    "lib",
+    "library_path",
+    "report",
+    "reset_peaks",
+    "set_accounting",
+    "set_compare",
+    "set_device_check",
+    "set_error_policy",
+    "set_mode",
+    "set_pinned_limit",
+    "set_pinning",
+    "set_pool_age",
+    "set_pool_budget",
+    "set_pools",
+    "set_reuse",
+    "stats",
+    "trace",
+    "trace_start",
+    "trace_stop",
+    "trim",
+    "version",
+]
+
+
+def _name_classes() -> None:
+    """Messages and documentation name classes as they are imported."""
+    for name in __all__:
+        if isinstance(globals()[name], type):
+            globals()[name].__module__ = "syncedmem"
+
+
+_name_classes()

@@ -1,0 +1,128 @@
+"""One access: a side, and what is to be done with it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy.typing as npt
+
+from ._device import DeviceArray, cuda_array_interface
+from ._exporting import DLDevice, Source, Version, export
+from ._tensors import CPU, CUDA, Hold, host_array, make_readonly
+from ._types import Kind, Side
+
+if TYPE_CHECKING:
+    from ._array import SyncedArray
+
+T = TypeVar("T")
+
+
+class Access(Generic[T]):
+    """One side of an array, and one kind of access. It is done when the data is asked for, each time that it is.
+
+    As a context manager it gives the array. When the block ends the array cannot be written to or exported any more. The access
+    itself ends as soon as nothing refers to the array; until then its address stays valid.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_given", "_hold", "_kind")
+    _side: Side
+
+    def __init__(self, array: SyncedArray, kind: Kind) -> None:
+        self._array = array
+        self._kind = kind
+        self._given: list[T] = []
+        self._hold: Hold | None = None
+
+    def _do(self) -> T:
+        raise NotImplementedError
+
+    def _end(self, given: T) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> T:
+        given = self._do()
+        self._given.append(given)
+        return given
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end(self._given.pop())
+
+    def _held(self) -> Hold:
+        """The access, done anew, for whoever takes an address and keeps this object."""
+        # The old one goes after the new one was had, so the address is the same for both.
+        self._hold = Hold(self._array.memory._handle, self._side, self._kind, self._array.memory.nbytes)
+        return self._hold
+
+    def __dlpack_device__(self) -> DLDevice:
+        """DLPack's kind of device, kDLCPU (1) or kDLCUDA (2), and its ordinal."""
+        raise NotImplementedError
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: Version | None = None,
+        dl_device: DLDevice | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule of this side, for the consumer that the array API describes; the access is done.
+
+        Raises `BufferError` where it cannot be exported: a dtype that DLPack lacks, another device, or reading for a consumer
+        from before DLPack 1.0.
+        """
+        array = self._array
+        source = Source(array.memory._handle, self._side, self._kind, array.dtype, array.shape)
+        return export(source, self.__dlpack_device__(), stream, max_version, dl_device, copy)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} to {self._kind.name.lower()} {self._array!r}>"
+
+
+class HostAccess(Access["npt.NDArray[Any]"]):
+    """An access to the host side: NumPy's, by `with`, `numpy.asarray` or `numpy.from_dlpack`."""
+
+    __slots__ = ()
+    _side = Side.HOST
+
+    def _do(self) -> npt.NDArray[Any]:
+        return self._array._on_host(self._kind)
+
+    def _end(self, given: npt.NDArray[Any]) -> None:
+        make_readonly(given)
+
+    def __dlpack_device__(self) -> DLDevice:
+        return CPU, 0
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """NumPy's array interface, version 3. The access lasts for as long as this object."""
+        array = host_array(self._held(), self._array.dtype, self._array.shape)
+        return dict(array.__array_interface__)
+
+
+class DeviceAccess(Access[DeviceArray]):
+    """An access to the device side: by `with`, or handed to CuPy, PyTorch or Numba as it is."""
+
+    __slots__ = ()
+    _side = Side.DEVICE
+
+    def _do(self) -> DeviceArray:
+        return self._array._on_device(self._kind)
+
+    def _end(self, given: DeviceArray) -> None:
+        given._end()
+
+    def __dlpack_device__(self) -> DLDevice:
+        device = self._array.memory.device
+        if device is None:
+            # Which it will be shows when the block is made.
+            device = self._array._on_device(self._kind).device
+        return CUDA, device
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Numba's CUDA array interface, version 3. The access lasts for as long as this object."""
+        return cuda_array_interface(self._held(), self._array.dtype, self._array.shape)

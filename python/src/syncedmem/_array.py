@@ -1,0 +1,227 @@
+"""Typed views of a memory, and the accessors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, SupportsIndex, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from ._access import DeviceAccess, HostAccess
+from ._device import DeviceArray
+from ._exporting import DLDevice, Source, Version, export
+from ._tensors import CPU, CUDA, DType, Hold, Shape, bytes_of, host_array
+from ._types import Head, Kind, Side
+
+if TYPE_CHECKING:
+    from ._memory import SyncedMemory
+
+ShapeLike = Union[SupportsIndex, Iterable[SupportsIndex]]
+
+
+class Accessors:
+    """The accesses of `caffe::SyncedMemory`, to a memory's bytes or to a typed view of it.
+
+    An accessor copies from the other side if that is newer, and says from then on which side is the newest. All of them raise
+    `OutOfMemoryError` where there is no memory, and `Error` where the device is needed and cannot be used.
+    """
+
+    __slots__ = ()
+
+    def _as_array(self) -> SyncedArray:
+        raise NotImplementedError
+
+    def cpu_data(self) -> npt.NDArray[Any]:
+        """The host data to read, as a read-only NumPy array: zeros if neither side was touched yet."""
+        return self._as_array()._on_host(Kind.READ)
+
+    def mutable_cpu_data(self) -> npt.NDArray[Any]:
+        """The host data to read and write. The host is the newest side from now on: write before the next access to the other."""
+        return self._as_array()._on_host(Kind.WRITE)
+
+    def overwrite_cpu_data(self) -> npt.NDArray[Any]:
+        """The host data to write alone: neither zeroed nor copied. Write all of the memory, also what a smaller view leaves out."""
+        return self._as_array()._on_host(Kind.OVERWRITE)
+
+    def gpu_data(self) -> DeviceArray:
+        """The device data to read: zeros if neither side was touched yet."""
+        return self._as_array()._on_device(Kind.READ)
+
+    def mutable_gpu_data(self) -> DeviceArray:
+        """The device data to read and write. The device is the newest side from now on."""
+        return self._as_array()._on_device(Kind.WRITE)
+
+    def overwrite_gpu_data(self) -> DeviceArray:
+        """The device data to write alone: neither zeroed nor copied. Write all of the memory, also what a smaller view leaves out."""
+        return self._as_array()._on_device(Kind.OVERWRITE)
+
+    def cpu(self) -> HostAccess:
+        """Access to read on the host: `with mem.cpu() as a:`, `numpy.from_dlpack(mem.cpu())`."""
+        return HostAccess(self._as_array(), Kind.READ)
+
+    def mutable_cpu(self) -> HostAccess:
+        """Access to read and write on the host: `with mem.mutable_cpu() as a:`, `torch.from_dlpack(mem.mutable_cpu())`."""
+        return HostAccess(self._as_array(), Kind.WRITE)
+
+    def overwrite_cpu(self) -> HostAccess:
+        """Access to write all on the host."""
+        return HostAccess(self._as_array(), Kind.OVERWRITE)
+
+    def gpu(self) -> DeviceAccess:
+        """Access to read on the device."""
+        return DeviceAccess(self._as_array(), Kind.READ)
+
+    def mutable_gpu(self) -> DeviceAccess:
+        """Access to read and write on the device: `cupy.from_dlpack(mem.mutable_gpu())`."""
+        return DeviceAccess(self._as_array(), Kind.WRITE)
+
+    def overwrite_gpu(self) -> DeviceAccess:
+        """Access to write all on the device."""
+        return DeviceAccess(self._as_array(), Kind.OVERWRITE)
+
+
+class SyncedArray(Accessors):
+    """A `SyncedMemory` seen as elements of a type, in C's order: made by `SyncedMemory.array`. It holds no data itself.
+
+    To NumPy and to DLPack consumers it gives its data for reading, on the side that is current.
+    """
+
+    __slots__ = ("__weakref__", "_dtype", "_memory", "_shape")
+
+    def __init__(self, memory: SyncedMemory, dtype: npt.DTypeLike, shape: ShapeLike | None) -> None:
+        made = np.dtype(dtype)
+        inner: Shape = ()
+        if made.subdtype is not None:
+            made, inner = made.subdtype
+        if made.hasobject:
+            raise TypeError(f"{made} refers to Python objects, which a SyncedMemory cannot hold")
+        if made.itemsize == 0:
+            raise ValueError(f"an element of {made} has no bytes; say its length")
+        self._memory = memory
+        self._dtype: DType = made
+        self._shape = self._fitting(shape, inner)
+
+    def _fitting(self, shape: ShapeLike | None, inner: Shape) -> Shape:
+        nbytes = self._memory.nbytes
+        if shape is None:
+            item = bytes_of(self._dtype, inner)
+            if item == 0 or nbytes % item != 0:
+                raise ValueError(f"{nbytes} bytes are no whole number of elements of {item} bytes; say the shape")
+            return (nbytes // item, *inner)
+        lengths = (*_lengths(shape), *inner)
+        if any(length < 0 for length in lengths):
+            raise ValueError(f"a length of the shape {lengths} is negative")
+        if bytes_of(self._dtype, lengths) > nbytes:
+            raise ValueError(
+                f"{lengths} of {self._dtype} take {bytes_of(self._dtype, lengths)} bytes, and the memory has {nbytes}"
+            )
+        if len(lengths) > 32 or any(length >= 1 << 63 for length in lengths):
+            raise ValueError(f"no array has the shape {lengths}")
+        return lengths
+
+    def _as_array(self) -> SyncedArray:
+        return self
+
+    @property
+    def memory(self) -> SyncedMemory:
+        """What it is a view of."""
+        return self._memory
+
+    @property
+    def dtype(self) -> DType:
+        """The type of an element."""
+        return self._dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The number of elements along each axis."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.nbytes // self._dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements; no more than the memory has."""
+        return bytes_of(self._dtype, self._shape)
+
+    def _on_host(self, kind: Kind) -> npt.NDArray[Any]:
+        memory = self._memory
+        return host_array(Hold(memory._handle, Side.HOST, kind, memory.nbytes), self._dtype, self._shape)
+
+    def _on_device(self, kind: Kind) -> DeviceArray:
+        memory = self._memory
+        return DeviceArray(memory._handle, memory.nbytes, kind, self._dtype, self._shape)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """NumPy's array interface, version 3: the host data, read-only."""
+        array = self._on_host(Kind.READ)
+        interface = dict(array.__array_interface__)
+        # Memory instead of an address: what keeps it keeps the access, rather than this view, which may live for long.
+        interface["data"] = memoryview(array.reshape(-1).view(np.uint8))
+        return interface
+
+    def __dlpack_device__(self) -> DLDevice:
+        """DLPack's kind of device and ordinal, of the side that is current; the host if both are, or neither."""
+        device = self._memory.device
+        if device is not None and self._memory.head == Head.HEAD_AT_GPU:
+            return CUDA, device
+        return CPU, 0
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: Version | None = None,
+        dl_device: DLDevice | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule of the data, for reading: of the side that is current, or of the one that `dl_device` says.
+
+        With `copy=False` it is `BufferError` where that side is not current; with `copy=True` the consumer gets a memory of its
+        own. A consumer from before DLPack 1.0 (`max_version` is not given) cannot be told not to write: `BufferError`.
+        """
+        device = self.__dlpack_device__()
+        if dl_device is not None:
+            asked = (int(dl_device[0]), int(dl_device[1]))
+            self._check_side(asked, copy)
+            device = asked
+        side = Side.DEVICE if device[0] == CUDA else Side.HOST
+        source = Source(self._memory._handle, side, Kind.READ, self._dtype, self._shape)
+        return export(source, device, stream, max_version, dl_device, copy)
+
+    def _check_side(self, asked: DLDevice, copy: bool | None) -> None:
+        """Refuses a device that neither side is on, and a side that is not current where nothing may be copied."""
+        memory = self._memory
+        own = [(CPU, 0)]
+        if asked[0] == CUDA:
+            device = memory.device
+            if device is None and copy is None:
+                # Which it will be shows when the block is made.
+                device = self._on_device(Kind.READ).device
+            own.append((CUDA, asked[1] if device is None else device))
+        if asked not in own:
+            raise BufferError(f"no side is on device {asked}, but on {' and '.join(map(str, own))}")
+        stale = {Head.HEAD_AT_CPU: CUDA, Head.HEAD_AT_GPU: CPU}.get(memory.head)
+        if copy is False and asked[0] == stale:
+            raise BufferError(f"with {memory.head.name} the data would have to be copied to device {asked}, and copy is False")
+
+    def __repr__(self) -> str:
+        return f"<SyncedArray {self._dtype} {self._shape} of {self._memory!r}>"
+
+
+def _lengths(shape: Any) -> Shape:
+    try:
+        return (operator.index(shape),)
+    except TypeError:
+        return tuple(operator.index(length) for length in shape)

@@ -1,0 +1,111 @@
+"""Arrays on the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._exporting import DLDevice, Source, Version, export
+from ._handle import Handle
+from ._tensors import CUDA, DType, Hold, Shape, bytes_of
+from ._types import Kind, Side
+
+
+def cuda_array_interface(hold: Hold, dtype: DType, shape: Shape) -> dict[str, Any]:
+    """Numba's CUDA array interface, version 3."""
+    interface: dict[str, Any] = {
+        "shape": shape,
+        "typestr": dtype.str,
+        "data": (hold.address, hold.readonly),
+        "version": 3,
+        "strides": None,
+        # What the library does itself is ordered with the legacy default stream.
+        "stream": 1,
+    }
+    if dtype.names is not None:
+        interface["descr"] = dtype.descr
+    return interface
+
+
+class DeviceArray:
+    """The device side of a `SyncedMemory`, as `gpu_data` and its like made it ready.
+
+    It has no arithmetic: hand it to CuPy, PyTorch or Numba (`cupy.asarray`, `torch.from_dlpack`, `numba.cuda.as_cuda_array`),
+    or its `ptr` to a kernel. While it lives, the device memory stays where it is.
+    """
+
+    __slots__ = ("__weakref__", "_dtype", "_ended", "_handle", "_hold", "_kind", "_shape")
+
+    def __init__(self, handle: Handle, nbytes: int, kind: Kind, dtype: DType, shape: Shape) -> None:
+        self._handle = handle
+        # To hand out again what was overwritten must not give up what is there.
+        self._kind = kind if kind == Kind.READ else Kind.WRITE
+        self._dtype = dtype
+        self._shape = shape
+        self._ended = False
+        self._hold = Hold(handle, Side.DEVICE, kind, nbytes)
+
+    @property
+    def ptr(self) -> int:
+        """The device address; 0 for size 0."""
+        return self._hold.address
+
+    @property
+    def shape(self) -> Shape:
+        """The number of elements along each axis."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of an element."""
+        return self._dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return bytes_of(self._dtype, self._shape)
+
+    @property
+    def readonly(self) -> bool:
+        """Whether it must not be written to."""
+        return self._hold.readonly
+
+    @property
+    def device(self) -> int:
+        """The ordinal of the device."""
+        return self._hold.device
+
+    def _end(self) -> None:
+        self._ended = True
+
+    def _check(self) -> None:
+        if self._ended:
+            raise BufferError("the access that this array is of has ended with its `with` block: ask for a new one")
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        self._check()
+        return cuda_array_interface(self._hold, self._dtype, self._shape)
+
+    def __dlpack_device__(self) -> DLDevice:
+        """DLPack's kind of device, kDLCUDA (2), and its ordinal."""
+        return CUDA, self._hold.device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: Version | None = None,
+        dl_device: DLDevice | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule of this memory, which the consumer keeps alive by itself; `BufferError` where it cannot be exported.
+
+        To export is an access: after a write to the host it copies to the device.
+        """
+        self._check()
+        source = Source(self._handle, Side.DEVICE, self._kind, self._dtype, self._shape)
+        return export(source, self.__dlpack_device__(), stream, max_version, dl_device, copy)
+
+    def __repr__(self) -> str:
+        how = "read-only" if self.readonly else "writable"
+        return f"<DeviceArray {self._dtype} {self._shape}, device {self.device}, {how}>"

@@ -1,0 +1,65 @@
+"""What `__dlpack__` does, once it is settled which side is exported, and for what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ._handle import Handle
+from ._streams import consumer_stream, order
+from ._tensors import DType, Hold, Shape, bytes_of, capsule, host_array
+from ._types import Kind, Side
+
+DLDevice = tuple[int, int]
+"""DLPack's kind of device, and its ordinal."""
+
+Version = tuple[int, int]
+"""A version of DLPack, major and minor."""
+
+
+class Source(NamedTuple):
+    """What is exported: some elements of one side, and what the consumer may do with them."""
+
+    handle: Handle
+    side: Side
+    kind: Kind
+    dtype: DType
+    shape: Shape
+
+
+def export(
+    source: Source,
+    device: DLDevice,
+    stream: object,
+    max_version: Version | None,
+    dl_device: DLDevice | None,
+    copy: bool | None,
+) -> object:
+    """The capsule of an access, which is done now; the arguments are those of `__dlpack__`, of the array API."""
+    versioned = max_version is not None and tuple(max_version) >= (1, 0)
+    if dl_device is not None and (int(dl_device[0]), int(dl_device[1])) != device:
+        raise BufferError(
+            f"this is device {device}, and {tuple(dl_device)} was asked for: export the array of the SyncedMemory itself, "
+            "which has both sides"
+        )
+    waits = None
+    if source.side == Side.DEVICE:
+        waits = consumer_stream(stream)
+    elif stream is not None:
+        raise ValueError("memory of the CPU has no stream: stream must be None")
+    if copy:
+        source = _copied(source)
+    made = capsule(*source, versioned=versioned, copied=bool(copy))
+    order(source.handle, waits)
+    return made
+
+
+def _copied(source: Source) -> Source:
+    """A copy in a memory of its own, which the consumer may do with as it likes."""
+    nbytes = bytes_of(source.dtype, source.shape)
+    copy = Handle(nbytes)
+    # By way of the host: the library itself has no copy from device to device.
+    read = Hold(source.handle, Side.HOST, Kind.READ, nbytes)
+    host_array(Hold(copy, Side.HOST, Kind.OVERWRITE, nbytes), source.dtype, source.shape)[...] = host_array(
+        read, source.dtype, source.shape
+    )
+    return source._replace(handle=copy, kind=Kind.WRITE)

@@ -1,0 +1,91 @@
+"""A handle of the C API's, with the lock that gives it to one thread at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ._errors import check, failure
+from ._library import ffi, lib
+from ._types import Status
+
+# How often this process came out of a fork: a lock that another thread held then is held for ever in the child.
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class Handle:
+    """One object of the library's.
+
+    The object ends when nothing in Python refers to this and no array or tensor of it lives. That is the C library's doing:
+    no Python code runs then, and no lock is taken, on whichever thread it happens.
+    """
+
+    __slots__ = ("_forks", "_lock", "_pointer")
+
+    def __init__(self, nbytes: int) -> None:
+        made = ffi.new("syncedmem_t **")
+        check(lib.syncedmem_create(nbytes, made))
+        self._pointer: Any = ffi.gc(made[0], lib.syncedmem_destroy)
+        # A finaliser may run inside a call and use the same object, so the thread that holds the lock may pass again.
+        self._lock = threading.RLock()
+        self._forks = _forks
+
+    @property
+    def pointer(self) -> Any:
+        """The `syncedmem_t *`."""
+        if self._pointer is None:
+            raise ValueError("the SyncedMemory is closed")
+        return self._pointer
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._pointer is None
+
+    @property
+    def alone(self) -> threading.RLock:
+        """The lock to hold during a call of the library's on this object: most need it alone."""
+        if self._forks != _forks:
+            self._lock, self._forks = threading.RLock(), _forks
+        return self._lock
+
+    def call(self, function: Callable[..., int], *arguments: Any) -> None:
+        """Calls a function on the object; the GIL is released meanwhile."""
+        with self.alone:
+            check(function(self.pointer, *arguments))
+
+    def ask(self, function: Callable[..., int], c_type: str) -> Any:
+        """Calls a function that writes one value, and returns it."""
+        answer = ffi.new(c_type)
+        self.call(function, answer)
+        return answer[0]
+
+    def exports(self) -> tuple[int, int]:
+        """How many arrays and tensors of the host side live, and of the device side."""
+        host, device = ffi.new("size_t *"), ffi.new("size_t *")
+        self.call(lib.syncedmem_exports, host, device)
+        return host[0], device[0]
+
+    def close(self) -> None:
+        """Ends the object, unless something of it is in use."""
+        with self.alone:
+            if self._pointer is None:
+                return
+            host, device = self.exports()
+            if host or device:
+                raise failure(
+                    Status.EXPORTED,
+                    f"the SyncedMemory cannot be closed: {host} arrays or tensors of its host side and {device} of its "
+                    "device side are in use. It ends by itself with the last of them, if nothing refers to it.",
+                )
+            self._pointer = None

@@ -1,0 +1,129 @@
+"""Memory of other libraries, lent to a `SyncedMemory`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._capsules import Taken
+from ._library import ffi
+from ._tensors import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, READ_ONLY, DType, Shape, numpy_type
+from ._types import Side
+
+_SIDES = {CPU: Side.HOST, CUDA_HOST: Side.HOST, CUDA: Side.DEVICE, CUDA_MANAGED: Side.DEVICE}
+
+
+class Lent:
+    """What an object exports by DLPack, or by the buffer protocol, before it is lent."""
+
+    __slots__ = ("dtype", "nbytes", "readonly", "shape", "side", "strides", "taken")
+
+    def __init__(self, source: Any) -> None:
+        whole = _whole_buffer(source) if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__") else None
+        self.taken = Taken(_capsule_of(source) if whole is None else _capsule_of_array(whole))
+        tensor = self.taken.tensor.dl_tensor
+        kind = int(tensor.device.device_type)
+        if kind not in _SIDES:
+            raise BufferError(f"memory of DLPack's device {kind} is neither the CPU's nor CUDA's")
+        self.side = _SIDES[kind]
+        axes = range(tensor.ndim)
+        self.dtype: DType = numpy_type(tensor.dtype) if whole is None else whole.dtype
+        self.shape: Shape = tuple(tensor.shape[axis] for axis in axes) if whole is None else whole.shape
+        strided = whole is None and tensor.strides != ffi.NULL
+        self.strides: Shape | None = tuple(tensor.strides[axis] for axis in axes) if strided else None
+        self.nbytes = self.dtype.itemsize * math.prod(self.shape)
+        self.readonly = self.taken.versioned and bool(self.taken.tensor.flags & READ_ONLY)
+
+    @property
+    def address(self) -> int:
+        """Where the first element is, on its side."""
+        tensor = self.taken.tensor.dl_tensor
+        return int(ffi.cast("uintptr_t", tensor.data)) + int(tensor.byte_offset)
+
+    def check(self, side: Side | None, nbytes: int) -> None:
+        """Refuses what cannot be lent as a side of so many bytes."""
+        if side is not None and self.side != side:
+            where = {Side.HOST: "the host", Side.DEVICE: "a device"}
+            raise BufferError(f"the memory is on {where[self.side]}, and {where[side]}'s was asked for")
+        if self.readonly:
+            raise BufferError("the memory is read-only, and copies from the other side are written to what is lent")
+        if not self.contiguous:
+            raise BufferError(f"the memory is not contiguous in C's order: shape {self.shape}, strides {self.strides}")
+        if self.nbytes != nbytes:
+            raise ValueError(f"the memory has {self.nbytes} bytes, and the SyncedMemory has {nbytes}")
+
+    def strided(self) -> npt.NDArray[Any]:
+        """A NumPy array of host memory, valid while this lives."""
+        item = self.dtype.itemsize
+        strides = None if self.strides is None else tuple(item * stride for stride in self.strides)
+        return np.asarray(_Strided(self, strides))
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the elements lie one behind the other, in C's order."""
+        if self.strides is None or 0 in self.shape:
+            return True
+        step = 1
+        for length, stride in zip(reversed(self.shape), reversed(self.strides)):
+            if length != 1 and stride != step:
+                return False
+            step *= length
+        return True
+
+
+class _Strided:
+    """Host memory of another library's, as NumPy reads it."""
+
+    __slots__ = ("__array_interface__", "_lent")
+
+    def __init__(self, lent: Lent, strides: Shape | None) -> None:
+        self._lent = lent
+        self.__array_interface__ = {
+            "shape": lent.shape,
+            "typestr": lent.dtype.str,
+            "data": (lent.address, True),
+            "strides": strides,
+            "version": 3,
+        }
+
+
+def _capsule_of(source: Any) -> object:
+    """A capsule of an object that knows DLPack."""
+    arguments: dict[str, Any] = {}
+    if source.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED):
+        # The library's own work is ordered with the legacy default stream.
+        arguments["stream"] = 1
+    try:
+        return source.__dlpack__(max_version=(1, 0), **arguments)
+    except TypeError:
+        return source.__dlpack__(**arguments)
+
+
+def _whole_buffer(source: Any) -> npt.NDArray[Any]:
+    """A NumPy array, or what supports the buffer protocol as one, if it can be lent."""
+    given: Any = source
+    if not isinstance(source, np.ndarray):
+        try:
+            given = memoryview(source)
+        except TypeError:
+            raise TypeError(
+                f"{type(source).__name__} exports its memory neither by DLPack (__dlpack__) nor by the buffer protocol"
+            ) from None
+    whole: npt.NDArray[Any] = np.asarray(given)
+    if whole.dtype.hasobject:
+        raise TypeError(f"{whole.dtype} refers to Python objects, which a SyncedMemory cannot hold")
+    if not whole.flags.writeable:
+        raise BufferError("the memory is read-only, and copies from the other side are written to what is lent")
+    if not whole.flags.c_contiguous:
+        raise BufferError("the memory is not contiguous in C's order")
+    return whole
+
+
+def _capsule_of_array(array: npt.NDArray[Any]) -> object:
+    """A capsule of an array's bytes: NumPy has dtypes that DLPack lacks."""
+    if not hasattr(array, "__dlpack__"):
+        raise BufferError("this NumPy cannot lend its memory: 1.22 is the first that knows DLPack")
+    return array.reshape(-1).view(np.uint8).__dlpack__()

@@ -1,0 +1,93 @@
+"""The shared library: which one it is, and its C API as `ffi` and `lib`.
+
+Nothing of the C API is written down here: `_declarations` was made from the generated header when the package was built.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Any
+
+# Without a library there is no package; cffi's own types say too little of what they hold.
+from ._declarations import ffi as _ffi  # type: ignore[import-not-found,unused-ignore]  # pyright: ignore
+
+__all__ = ["ffi", "lib", "library_path", "include_dir", "version"]
+
+ffi: Any = _ffi
+
+_FOLDER = pathlib.Path(__file__).resolve().parent
+_SONAME = "libsyncedmem.so.0"
+
+
+def _opened() -> Any:
+    # One that the process has already, such as a preloaded one, must be the one: two would not know each other's blocks.
+    try:
+        return ffi.dlopen(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:
+        pass
+    named = os.environ.get("SYNCEDMEM_LIBRARY")
+    path = named or str(_FOLDER / _SONAME)
+    try:
+        # Local: its C++ symbols are not meant to take the place of those of a Caffe that is loaded later.
+        return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_LOCAL)
+    except OSError as error:
+        whose = ", which SYNCEDMEM_LIBRARY names," if named else ""
+        raise ImportError(f"the library {path}{whose} cannot be loaded: {error}", name="syncedmem", path=path) from None
+
+
+def _checked(library: Any) -> Any:
+    """The library, if it has all that the header had when this package was built, and means the same by it."""
+    missing: list[str] = []
+    for name in dir(library):
+        try:
+            getattr(library, name)
+        except AttributeError:
+            missing.append(name)
+    theirs = "unknown" if "syncedmem_version" in missing else _text(library.syncedmem_version())
+    ours = f"{library.SYNCEDMEM_VERSION_MAJOR}.{library.SYNCEDMEM_VERSION_MINOR}"
+    if not missing and theirs.startswith(f"{ours}."):
+        return library
+    what = f"it lacks {missing[0]}" if missing else "that is another version"
+    raise ImportError(
+        f"the library {_path_of(library)} is of version {theirs}, and this package needs {ours}: {what}. "
+        f"Preload or name the package's own instead: {_FOLDER / _SONAME}",
+        name="syncedmem",
+    )
+
+
+def _text(string: Any) -> str:
+    return str(ffi.string(string).decode("utf-8", "replace"))
+
+
+def _path_of(library: Any) -> str:
+    """The file that the library is in, by the address of one of its functions."""
+    try:
+        address = int(ffi.cast("uintptr_t", ffi.addressof(library, "syncedmem_last_error")))
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+            for line in maps:
+                fields = line.split(maxsplit=5)
+                first, last = (int(end, 16) for end in fields[0].split("-"))
+                if first <= address < last:
+                    return fields[5].rstrip("\n")
+    except (AttributeError, IndexError, OSError):
+        pass
+    return _SONAME
+
+
+lib: Any = _checked(_opened())
+
+
+def library_path() -> str:
+    """The file of the library that is in use: preloaded, named by SYNCEDMEM_LIBRARY, or the package's own."""
+    return _path_of(lib)
+
+
+def include_dir() -> str:
+    """The folder with `syncedmem.h`, for C programs that are to work on the same objects."""
+    return str(_FOLDER / "include")
+
+
+def version() -> str:
+    """The version of the library that is in use, such as "1.2.3"."""
+    return _text(lib.syncedmem_version())

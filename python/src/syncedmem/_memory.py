@@ -1,0 +1,264 @@
+"""The object itself."""
+
+from __future__ import annotations
+
+import operator
+from functools import partial
+from types import TracebackType
+from typing import Any, NoReturn, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from ._array import Accessors, ShapeLike, SyncedArray
+from ._handle import Handle
+from ._lending import Lent
+from ._library import ffi, lib
+from ._streams import Stream, stream_pointer
+from ._tensors import Hold, bytes_of, host_array, lend
+from ._text import read_text
+from ._types import Eviction, Head, Kind, Side
+
+
+class SyncedMemory(Accessors):
+    """A buffer with a host side and a device side, each of `nbytes` bytes.
+
+    A side is allocated when it is first accessed, and copied only when the other is newer. The object is a
+    `caffe::SyncedMemory`: C and C++ code may work on it by its `handle`. It ends when nothing refers to it and no array of it is in
+    use. Several threads may use it at once; each call has it alone, and the GIL is released meanwhile.
+
+    As accessed itself, rather than by `array`, its data are bytes (`numpy.uint8`).
+    """
+
+    __slots__ = ("__weakref__", "_handle", "_name", "_nbytes")
+
+    def __init__(self, nbytes: SupportsIndex, *, name: str | None = None) -> None:
+        """Makes an object of `nbytes` bytes on each side; nothing is allocated yet. Zero is allowed.
+
+        Raises `OutOfMemoryError` for a size that cannot exist, `ValueError` for a negative one.
+        """
+        self._nbytes = operator.index(nbytes)
+        if self._nbytes < 0:
+            raise ValueError(f"a SyncedMemory of {self._nbytes} bytes cannot be")
+        self._handle = Handle(min(self._nbytes, 2**64 - 1))
+        self._name: str | None = None
+        if name is not None:
+            self.name = name
+
+    def _as_array(self) -> SyncedArray:
+        return self.array(np.uint8)
+
+    def array(self, dtype: npt.DTypeLike, shape: ShapeLike | None = None) -> SyncedArray:
+        """A typed view: elements of `dtype` in C's order, from the first byte on.
+
+        Without a shape it has one dimension, of all the bytes. Raises `ValueError` for a shape that does not fit, `TypeError` for a
+        dtype of Python objects.
+        """
+        return SyncedArray(self, dtype, shape)
+
+    # --- what it is ---------------------------------------------------------------------------
+
+    @property
+    def nbytes(self) -> int:
+        """The size of each side, in bytes."""
+        return self._nbytes
+
+    @property
+    def head(self) -> Head:
+        """Which side has the newest data."""
+        return Head(self._handle.ask(lib.syncedmem_head, "syncedmem_head_t *"))
+
+    @property
+    def name(self) -> str | None:
+        """What reports and traces call it. The library keeps it only while it keeps an account or a trace."""
+        return read_text(partial(self._handle.call, lib.syncedmem_get_name)) or self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        text = name.encode("utf-8")
+        if b"\0" in text:
+            raise ValueError("a name has no NUL in it")
+        self._handle.call(lib.syncedmem_set_name, text)
+        self._name = name
+
+    @property
+    def device(self) -> int | None:
+        """The ordinal of the device that the device side is on; None where there is none yet."""
+        ordinal = int(self._handle.ask(lib.syncedmem_device_ordinal, "int *"))
+        return None if ordinal < 0 else ordinal
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether its host memory was page-locked by the library."""
+        return bool(self._handle.ask(lib.syncedmem_is_pinned, "bool *"))
+
+    @property
+    def owns_cpu(self) -> bool:
+        """Whether it has a host block of its own, rather than none or a lent one."""
+        return bool(self._handle.ask(lib.syncedmem_owns_cpu, "bool *"))
+
+    @property
+    def owns_gpu(self) -> bool:
+        """Whether it has a device block of its own, rather than none or a lent one."""
+        return bool(self._handle.ask(lib.syncedmem_owns_gpu, "bool *"))
+
+    @property
+    def exports(self) -> tuple[int, int]:
+        """How many arrays and tensors of the host side are in use, and of the device side."""
+        return self._handle.exports()
+
+    @property
+    def handle(self) -> Any:
+        """The `syncedmem_t *` for functions of `syncedmem.lib`. It is valid while this object or an array of it lives."""
+        return self._handle.pointer
+
+    @property
+    def evictable(self) -> Eviction:
+        """What the library may give back of it when memory runs out, while no array of it is in use."""
+        return Eviction(self._handle.ask(lib.syncedmem_get_evictable, "syncedmem_eviction_t *"))
+
+    @evictable.setter
+    def evictable(self, how: Eviction) -> None:
+        self._handle.call(lib.syncedmem_set_evictable, how)
+
+    # --- its end --------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called; then whatever needs the object raises `ValueError`."""
+        return self._handle.closed
+
+    def close(self) -> None:
+        """Ends the object and frees its memory at once. Raises `BufferError` while arrays or tensors of it are in use."""
+        self._handle.close()
+
+    def _check(self) -> None:
+        if self.closed:
+            raise ValueError("the SyncedMemory is closed")
+
+    def __enter__(self) -> SyncedMemory:
+        self._check()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except BufferError:
+            # An exception on its way may have arrays in its frames; it says more than this one.
+            if error is None:
+                raise
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a SyncedMemory cannot be copied or pickled; copy an array of it")
+
+    def __repr__(self) -> str:
+        name = f" {self._name!r}" if self._name else ""
+        if self.closed:
+            return f"<SyncedMemory{name} {self._nbytes} bytes, closed>"
+        head = self.head
+        host = "none"
+        if self.owns_cpu or head in (Head.HEAD_AT_CPU, Head.SYNCED):
+            host = "pinned" if self.is_pinned else "pageable" if self.owns_cpu or self._nbytes == 0 else "lent"
+        device = self.device
+        where = "none" if device is None else device
+        return f"<SyncedMemory{name} {self._nbytes} bytes, {head.name}, host {host}, device {where}>"
+
+    # --- memory of others -----------------------------------------------------------------------
+
+    def set_cpu_data(self, data: Any) -> None:
+        """Makes memory of another object the host side, which is the newest from now on: a NumPy array, or what exports its memory by
+        DLPack or the buffer protocol. It is kept alive until another takes its place, or this object ends.
+
+        It must be writable and contiguous in C's order (else `BufferError`), and have exactly `nbytes` bytes (else `ValueError`).
+        """
+        self._lend(data, Side.HOST)
+
+    def set_gpu_data(self, data: Any) -> None:
+        """Makes device memory of another object, which exports it by DLPack, the device side: as `set_cpu_data`."""
+        self._lend(data, Side.DEVICE)
+
+    def _lend(self, data: Any, side: Side) -> None:
+        self._check()
+        lent = Lent(data)
+        lent.check(side, self._nbytes)
+        lend(self._handle, lent.taken)
+
+    # --- memory and copies ------------------------------------------------------------------------
+
+    def release_cpu(self) -> None:
+        """Gives back the host side while the device has the newest data; else `Error`, and `BufferError` while it is in use."""
+        self._handle.call(lib.syncedmem_release_cpu)
+
+    def release_gpu(self) -> None:
+        """Gives back the device side while the host has the newest data; else `Error`, and `BufferError` while it is in use."""
+        self._handle.call(lib.syncedmem_release_gpu)
+
+    def pin(self) -> None:
+        """Page-locks the host memory where it is, so that copies are fast; it takes long, once."""
+        self._handle.call(lib.syncedmem_pin)
+
+    def unpin(self) -> None:
+        """Undoes `pin`."""
+        self._handle.call(lib.syncedmem_unpin)
+
+    def async_gpu_push(self, stream: Stream = None) -> None:
+        """Starts a copy to the device on a stream and returns. The host must have the newest data; the head is SYNCED at once."""
+        self._handle.call(lib.syncedmem_async_gpu_push, stream_pointer(stream))
+
+    def async_cpu_pull(self, stream: Stream = None) -> None:
+        """Starts a copy to the host on a stream and returns. `cpu_data` and `wait` wait for it, `is_ready` asks."""
+        self._handle.call(lib.syncedmem_async_cpu_pull, stream_pointer(stream))
+
+    def wait(self) -> None:
+        """Waits until no copy of it is in flight."""
+        self._handle.call(lib.syncedmem_wait)
+
+    def is_ready(self) -> bool:
+        """Whether no copy of it is in flight."""
+        return bool(self._handle.ask(lib.syncedmem_is_ready, "bool *"))
+
+    def record_stream(self, stream: Stream) -> None:
+        """Says that what a stream has to do now may use its memory: it is handed to nobody else before that is done."""
+        self._handle.call(lib.syncedmem_record_stream, stream_pointer(stream))
+
+    def stream_wait(self, stream: Stream) -> None:
+        """Has what a stream is given from now on wait for what the library has started on the device side."""
+        self._handle.call(lib.syncedmem_stream_wait, stream_pointer(stream))
+
+
+def from_dlpack(source: Any, *, copy: bool | None = None) -> SyncedArray:
+    """A view of a new `SyncedMemory` that borrows the memory of another object, whose side has the newest data.
+
+    Where it cannot be borrowed (read-only, not contiguous, no type that NumPy has) it is `BufferError`; with `copy=True` the data are
+    copied, and are on the host then.
+    """
+    if copy:
+        return _copy_of(source)
+    lent = Lent(source)
+    lent.check(None, lent.nbytes)
+    memory = SyncedMemory(lent.nbytes)
+    lend(memory._handle, lent.taken)
+    return memory.array(lent.dtype, lent.shape)
+
+
+def _copy_of(source: Any) -> SyncedArray:
+    if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__"):
+        array: npt.NDArray[Any] = np.asarray(source if isinstance(source, np.ndarray) else memoryview(source))  # pyright: ignore[reportUnknownArgumentType]
+        return _filled(array)
+    lent = Lent(source)
+    if lent.side == Side.HOST:
+        return _filled(lent.strided())
+    if not lent.contiguous:
+        raise BufferError("device memory that is not contiguous in C's order cannot be copied; copy it where it is")
+    # The library reads it, and lets it go before the tensor does.
+    between = Handle(lent.nbytes)
+    between.call(lib.syncedmem_set_gpu_data, ffi.cast("void *", lent.address))
+    return _filled(host_array(Hold(between, Side.HOST, Kind.READ, lent.nbytes), lent.dtype, lent.shape))
+
+
+def _filled(array: npt.NDArray[Any]) -> SyncedArray:
+    made = SyncedMemory(bytes_of(array.dtype, array.shape)).array(array.dtype, array.shape)
+    made.overwrite_cpu_data()[...] = array
+    return made

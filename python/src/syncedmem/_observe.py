@@ -1,0 +1,96 @@
+"""What the library and memory do: the GPU, the account, the report, the trace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator
+from typing import Any, NamedTuple, Union
+
+from ._errors import check
+from ._library import ffi, lib
+from ._text import read_text
+from ._types import Memory, Stats, Status, read_stats
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class CudaStatus(NamedTuple):
+    """Whether there is a GPU to use."""
+
+    available: bool
+    """Whether there is one."""
+    sentence: str
+    """The driver's version and the devices; or why there is none, and what to do."""
+
+
+def cuda_status() -> CudaStatus:
+    """Looks for the CUDA driver, if nothing has yet, and says whether it can be used."""
+    sentence = ffi.new("const char **")
+    status = lib.syncedmem_cuda_status(sentence)
+    if status not in (Status.SUCCESS, Status.NO_GPU):
+        check(status)
+    return CudaStatus(status == Status.SUCCESS, ffi.string(sentence[0]).decode("utf-8", "replace"))
+
+
+def stats() -> Stats:
+    """What was accounted for so far, in C's words: counts, bytes and nanoseconds. `set_accounting` switches it on."""
+    status, made = read_stats()
+    check(status)
+    return made
+
+
+def reset_peaks() -> None:
+    """Makes what objects hold now the most that they held."""
+    check(lib.syncedmem_reset_peaks())
+
+
+def report() -> str:
+    """How much memory there is and was at the peak, who held it, what was copied, and what could be spared."""
+    return read_text(_report)
+
+
+def _report(text: Any, capacity: int, length: Any) -> None:
+    check(lib.syncedmem_report(text, capacity, length))
+
+
+def trace_start(path: Path) -> None:
+    """Begins to write what memory does to a file: Chrome's trace events, or RMM's log if its name ends in .csv."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError("a path has no NUL in it")
+    check(lib.syncedmem_trace_start(name))
+
+
+def trace_stop() -> None:
+    """Ends the trace, if one is being written."""
+    check(lib.syncedmem_trace_stop())
+
+
+@contextlib.contextmanager
+def trace(path: Path) -> Generator[None, None, None]:
+    """A trace of what happens in a `with` block."""
+    trace_start(path)
+    try:
+        yield
+    finally:
+        trace_stop()
+
+
+def trim(kind: Memory = Memory.ALL) -> None:
+    """Gives idle memory of a kind back to the system or the driver. Data of objects is not touched."""
+    check(lib.syncedmem_trim(kind))
+
+
+def idle_bytes(kind: Memory = Memory.ALL) -> int:
+    """How many bytes of a kind of memory lie idle, for the next object."""
+    nbytes = ffi.new("size_t *")
+    check(lib.syncedmem_idle_bytes(kind, nbytes))
+    return int(nbytes[0])
+
+
+def device_mismatches() -> int:
+    """How often data on one device was asked for while another was current, as far as the driver was called for it."""
+    count = ffi.new("uint64_t *")
+    check(lib.syncedmem_device_mismatches(count))
+    return int(count[0])

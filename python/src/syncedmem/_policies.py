@@ -1,0 +1,125 @@
+"""The library's policies, for the whole process; each wins over the variable of the environment that its C function names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._errors import check
+from ._library import ffi, lib
+from ._types import Accounting, ErrorPolicy, Memory, Mode, Pinning, Reuse
+
+
+def _get(function: Any, c_type: str, *arguments: Any) -> Any:
+    answer = ffi.new(c_type)
+    check(function(*arguments, answer))
+    return answer[0]
+
+
+def set_pools(on: bool) -> None:
+    """Whether blocks that objects give back are kept for the next object."""
+    check(lib.syncedmem_set_pools(on))
+
+
+def get_pools() -> bool:
+    """Whether blocks are kept for the next object."""
+    return bool(_get(lib.syncedmem_get_pools, "bool *"))
+
+
+def set_pool_budget(kind: Memory, nbytes: int) -> None:
+    """How many bytes of one kind of memory may lie idle at most; 0 keeps none. For device memory that is for each device."""
+    check(lib.syncedmem_set_pool_budget(kind, nbytes))
+
+
+def get_pool_budget(kind: Memory) -> int:
+    """How many bytes of one kind of memory may lie idle at most."""
+    return int(_get(lib.syncedmem_get_pool_budget, "size_t *", kind))
+
+
+def set_pool_age(seconds: float) -> None:
+    """For how many seconds a block may lie idle before it is given back."""
+    check(lib.syncedmem_set_pool_age(seconds))
+
+
+def get_pool_age() -> float:
+    """For how many seconds a block may lie idle."""
+    return float(_get(lib.syncedmem_get_pool_age, "double *"))
+
+
+def set_pinned_limit(nbytes: int) -> None:
+    """How many bytes may be page-locked in all; beyond that a host block is pageable."""
+    check(lib.syncedmem_set_pinned_limit(nbytes))
+
+
+def get_pinned_limit() -> int:
+    """How many bytes may be page-locked in all."""
+    return int(_get(lib.syncedmem_get_pinned_limit, "size_t *"))
+
+
+def set_reuse(reuse: Reuse) -> None:
+    """When device and page-locked blocks that are given back are handed out again."""
+    check(lib.syncedmem_set_reuse(reuse))
+
+
+def get_reuse() -> Reuse:
+    """When device and page-locked blocks are handed out again."""
+    return Reuse(_get(lib.syncedmem_get_reuse, "syncedmem_reuse_t *"))
+
+
+def set_mode(mode: Mode) -> None:
+    """What `Caffe::mode()` is taken to be."""
+    check(lib.syncedmem_set_mode(mode))
+
+
+def get_mode() -> Mode:
+    """What `Caffe::mode()` is taken to be."""
+    return Mode(_get(lib.syncedmem_get_mode, "syncedmem_mode_t *"))
+
+
+def set_pinning(pinning: Pinning) -> None:
+    """When host memory is page-locked."""
+    check(lib.syncedmem_set_pinning(pinning))
+
+
+def get_pinning() -> Pinning:
+    """When host memory is page-locked."""
+    return Pinning(_get(lib.syncedmem_get_pinning, "syncedmem_pinning_t *"))
+
+
+def set_error_policy(policy: ErrorPolicy) -> None:
+    """What failures in C++ functions do, of a Caffe in this process. Here they are exceptions in any case."""
+    check(lib.syncedmem_set_error_policy(policy))
+
+
+def get_error_policy() -> ErrorPolicy:
+    """What failures in C++ functions do."""
+    return ErrorPolicy(_get(lib.syncedmem_get_error_policy, "syncedmem_error_policy_t *"))
+
+
+def set_accounting(accounting: Accounting) -> None:
+    """What is accounted for."""
+    check(lib.syncedmem_set_accounting(accounting))
+
+
+def get_accounting() -> Accounting:
+    """What is accounted for."""
+    return Accounting(_get(lib.syncedmem_get_accounting, "syncedmem_accounting_t *"))
+
+
+def set_compare(on: bool) -> None:
+    """Whether host contents are compared when they are copied, to learn which copies changed nothing."""
+    check(lib.syncedmem_set_compare(on))
+
+
+def get_compare() -> bool:
+    """Whether host contents are compared when they are copied."""
+    return bool(_get(lib.syncedmem_get_compare, "bool *"))
+
+
+def set_device_check(on: bool) -> None:
+    """Whether it is an error to use an object while another device is current than the one that its data is on."""
+    check(lib.syncedmem_set_device_check(on))
+
+
+def get_device_check() -> bool:
+    """Whether the device check is on."""
+    return bool(_get(lib.syncedmem_get_device_check, "bool *"))

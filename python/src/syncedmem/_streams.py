@@ -1,0 +1,67 @@
+"""CUDA streams, as other libraries have them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Union
+
+from ._handle import Handle
+from ._library import ffi, lib
+
+
+class _CudaStream(Protocol):
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+
+
+class _Ptr(Protocol):
+    @property
+    def ptr(self) -> int: ...
+
+
+class _TorchStream(Protocol):
+    @property
+    def cuda_stream(self) -> int: ...
+
+
+Stream = Union[None, int, _CudaStream, _Ptr, _TorchStream]
+"""A stream: None (the legacy default stream), its address, or an object of CUDA Python, CuPy or PyTorch."""
+
+
+def stream_pointer(stream: Stream) -> Any:
+    """A stream as a `CUstream_st *`."""
+    given: Any = stream
+    address: object = stream
+    if stream is None:
+        address = 0
+    elif hasattr(given, "__cuda_stream__"):
+        address = given.__cuda_stream__()[1]
+    elif hasattr(given, "ptr"):
+        address = given.ptr
+    elif hasattr(given, "cuda_stream"):
+        address = given.cuda_stream
+    if not isinstance(address, int) or isinstance(address, bool):
+        raise TypeError(
+            "a stream is None, an address, or an object with __cuda_stream__(), .ptr or .cuda_stream; "
+            f"this is {type(stream).__name__}"
+        )
+    if not 0 <= address < 1 << 64:
+        raise ValueError(f"{address} is no address of a stream")
+    return ffi.cast("CUstream_st *", address)
+
+
+def consumer_stream(stream: object) -> Any:
+    """The stream of a DLPack consumer, as the array API numbers them; None where nothing need be ordered."""
+    if stream is None or stream == -1:
+        return None  # the legacy default stream, which everything here is ordered with; or the consumer sees to it
+    if isinstance(stream, bool) or not isinstance(stream, int):
+        raise TypeError(f"stream is a number or None, not {type(stream).__name__}")
+    if stream == 0:
+        raise ValueError("stream 0 may mean two streams: pass 1 for the legacy default stream, 2 for the per-thread one")
+    if stream < 0:
+        raise ValueError(f"stream {stream} is none: pass -1 for no order, or the address of a stream")
+    return None if stream == 1 else stream_pointer(stream)
+
+
+def order(handle: Handle, stream: Any) -> None:
+    """What the stream is given from now on waits for what the library has started on the object's device side."""
+    if stream is not None:
+        handle.call(lib.syncedmem_stream_wait, stream)

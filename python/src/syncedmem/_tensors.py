@@ -1,0 +1,139 @@
+"""Tensors of the library's: what keeps an object and an address alive while an array or another library uses it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _capsules
+from ._errors import check
+from ._handle import Handle
+from ._library import ffi, lib
+from ._types import Kind, Side
+
+# DLPack's numbers (dmlc.github.io/dlpack, "C API").
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+READ_ONLY, IS_COPIED = 1, 2
+_UNSIGNED, _BYTE_BITS = 1, 8
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_LONGEST = {"f": 8, "c": 16}  # bytes; what C calls long double is no IEEE format
+
+if TYPE_CHECKING:
+    DType = np.dtype[Any]
+else:
+    DType = np.dtype  # before NumPy 1.22 it takes no parameter
+Shape = tuple[int, ...]
+
+
+def dlpack_type(dtype: DType) -> tuple[int, int]:
+    """A dtype as DLPack's code and bits."""
+    known = dtype.kind in _CODES and dtype.isnative and dtype.itemsize <= _LONGEST.get(dtype.kind, 8)
+    if not known:
+        raise BufferError(
+            f"DLPack has no type for {dtype}: export other data, or the array's bytes, as mem.array(numpy.uint8)"
+        )
+    return _CODES[dtype.kind], 8 * dtype.itemsize
+
+
+def numpy_type(data_type: Any) -> DType:
+    """DLPack's code and bits as a dtype."""
+    kinds = {code: kind for kind, code in _CODES.items()}
+    if data_type.lanes == 1 and data_type.bits % 8 == 0 and data_type.code in kinds:
+        kind = kinds[data_type.code]
+        try:
+            return np.dtype("?" if kind == "b" else f"{kind}{data_type.bits // 8}")
+        except TypeError:
+            pass
+    raise BufferError(
+        f"NumPy has no type for DLPack's code {data_type.code} with {data_type.bits} bits and {data_type.lanes} lanes"
+    )
+
+
+def _made(
+    handle: Handle, side: Side, kind: Kind, code: int, bits: int, shape: Shape, versioned: bool
+) -> Any:
+    made = ffi.new("void **")
+    handle.call(lib.syncedmem_to_dlpack, side, kind, code, bits, len(shape), shape, versioned, made)
+    return ffi.cast("DLManagedTensorVersioned *" if versioned else "DLManagedTensor *", made[0])
+
+
+class Hold:
+    """One access that has been done, to all bytes of a side: the address stays valid for as long as this lives."""
+
+    __slots__ = ("_tensor", "address", "device", "nbytes", "readonly")
+
+    def __init__(self, handle: Handle, side: Side, kind: Kind, nbytes: int) -> None:
+        tensor = _made(handle, side, kind, _UNSIGNED, _BYTE_BITS, (nbytes,), True)
+        # The deleter is native, and called without any code of Python's.
+        self._tensor = ffi.gc(tensor, tensor.deleter)
+        self.address = int(ffi.cast("uintptr_t", tensor.dl_tensor.data))
+        self.device = int(tensor.dl_tensor.device.device_id)
+        self.nbytes = nbytes
+        self.readonly = kind == Kind.READ
+
+
+class _HostBytes:
+    """What a NumPy array has as its base. It is no buffer, so that an array that became read-only stays so."""
+
+    __slots__ = ("__array_interface__", "_hold")
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+        self.__array_interface__ = {
+            "shape": (hold.nbytes,),
+            "typestr": "|u1",
+            "data": (hold.address, hold.readonly),
+            "version": 3,
+        }
+
+
+def host_array(hold: Hold, dtype: DType, shape: Shape) -> npt.NDArray[Any]:
+    """A NumPy array of the first elements of a side, which keeps it alive."""
+    whole: npt.NDArray[Any] = np.asarray(_HostBytes(hold))
+    array: npt.NDArray[Any] = whole[: bytes_of(dtype, shape)].view(dtype).reshape(shape)
+    return array
+
+
+def make_readonly(array: npt.NDArray[Any]) -> None:
+    """Makes a `host_array` read-only, for good."""
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base.flags.writeable = False
+        base = base.base
+
+
+def bytes_of(dtype: DType, shape: Shape) -> int:
+    """Bytes of all elements."""
+    return dtype.itemsize * math.prod(shape)
+
+
+def capsule(
+    handle: Handle, side: Side, kind: Kind, dtype: DType, shape: Shape, versioned: bool, copied: bool = False
+) -> object:
+    """A new tensor for another library, which is called with the access done."""
+    if kind == Kind.READ and not versioned:
+        raise BufferError(
+            "a tensor for reading cannot be handed to a consumer from before DLPack 1.0 (max_version is not given, or below "
+            "1.0): it would not know that it must not write. Export mutable_cpu() or mutable_gpu(), or use a consumer that "
+            "knows DLPack 1.0."
+        )
+    code, bits = dlpack_type(dtype)
+    tensor = _made(handle, side, kind, code, bits, shape, versioned)
+    if copied and versioned:
+        tensor.flags |= IS_COPIED
+    return _capsules.wrap(tensor, versioned)
+
+
+def lend(handle: Handle, taken: _capsules.Taken) -> None:
+    """Lends a tensor to the object, which calls its deleter when it lets it go."""
+    with handle.alone:
+        pointer = handle.pointer
+        # First, since what interrupts Python in between must leave the tensor with one owner at most.
+        taken.take()
+        status = lib.syncedmem_set_dlpack(pointer, taken.tensor, taken.versioned)
+        if status != 0:
+            taken.give_back()
+        check(status)

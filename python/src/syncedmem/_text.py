@@ -1,0 +1,21 @@
+"""Text that the library writes, of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._library import ffi
+
+
+def read_text(write: Callable[[Any, int, Any], None]) -> str:
+    """What a function writes that takes a buffer, its capacity, and where the whole length goes."""
+    length = ffi.new("size_t *")
+    write(ffi.NULL, 0, length)
+    while True:
+        # It may have grown meanwhile.
+        capacity = length[0] + 1
+        text = ffi.new("char[]", capacity)
+        write(text, capacity, length)
+        if length[0] < capacity:
+            return str(ffi.string(text).decode("utf-8", "replace"))
