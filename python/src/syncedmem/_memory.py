@@ -75,6 +75,8 @@ class SyncedMemory(Accessors):
 
     @name.setter
     def name(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"a name is text, not {type(name).__name__}")
         text = name.encode("utf-8")
         if b"\0" in text:
             raise ValueError("a name has no NUL in it")

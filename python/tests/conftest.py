@@ -1,0 +1,109 @@
+"""What the tests share. Each is independent of the others: what one sets is put back."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, Iterator, Optional
+
+import pytest
+
+import cuda
+import syncedmem
+
+DRIVER = cuda.find()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "once: what it tests has nothing to do with which driver there is")
+    config.addinivalue_line("markers", "no_driver: needs that there is none")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what this driver cannot serve, instead of skipping it: a skipped test looks as if something were amiss."""
+
+    def serves(item: pytest.Item) -> bool:
+        fixtures = getattr(item, "fixturenames", ())
+        if "simulated" in fixtures:
+            return DRIVER is not None and DRIVER.simulated
+        if "driver" in fixtures:
+            return DRIVER is not None
+        if item.get_closest_marker("no_driver"):
+            return DRIVER is None
+        return DRIVER is not None or not item.get_closest_marker("once")
+
+    config.hook.pytest_deselected(items=[item for item in items if not serves(item)])
+    items[:] = [item for item in items if serves(item)]
+
+
+@pytest.fixture
+def driver() -> cuda.Driver:
+    """Any driver."""
+    assert DRIVER is not None
+    return DRIVER
+
+
+@pytest.fixture
+def simulated() -> Iterator[cuda.Driver]:
+    """The simulated driver; no rule of CUDA's may be broken meanwhile."""
+    assert DRIVER is not None
+    broken = DRIVER.violations()
+    DRIVER.forget()
+    yield DRIVER
+    assert DRIVER.violations() == broken
+
+
+def live() -> int:
+    """Bytes that objects hold: all kinds of memory together. Pageable blocks below 4 KiB are not counted."""
+    gc.collect()
+    stats = syncedmem.stats()
+    return int(stats.pageable.live + stats.pinned.live + stats.device.live)
+
+
+@pytest.fixture
+def alive() -> Callable[[], int]:
+    """Bytes that objects hold, beyond what they held before the test."""
+    before = live()
+    return lambda: live() - before
+
+
+@pytest.fixture
+def accounting() -> Iterator[None]:
+    """Counts everything meanwhile."""
+    before = syncedmem.get_accounting()
+    syncedmem.set_accounting(syncedmem.Accounting.ON)
+    yield
+    syncedmem.set_accounting(before)
+
+
+Program = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """Runs a Python program of its own, with the same package, and returns how it ended and what it said."""
+
+    def run(text: str, *, timeout: float = 60, python: Optional[str] = None, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [python or sys.executable, "-X", "dev", "-W", "error", "-c", "import faulthandler; faulthandler.enable()\n" + text],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _no_test_hangs() -> Iterator[None]:
+    """Where a test waits for ever, all threads say where, and the process ends."""
+    faulthandler.dump_traceback_later(60, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()

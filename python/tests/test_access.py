@@ -1,0 +1,227 @@
+"""Accesses as context managers, and handed to a consumer as they are."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import syncedmem
+from cuda import Driver
+from syncedmem import DeviceArray, Eviction, Head, SyncedMemory
+
+HOST = ["cpu", "mutable_cpu", "overwrite_cpu"]
+DEVICE = ["gpu", "mutable_gpu", "overwrite_gpu"]
+
+
+def test_an_access_that_nobody_enters_touches_nothing() -> None:
+    mem = SyncedMemory(4096)
+    for name in HOST + DEVICE:
+        repr(getattr(mem, name)()), repr(getattr(mem.array("f4"), name)())
+    assert mem.head is Head.UNINITIALIZED and mem.exports == (0, 0)
+
+
+def test_reading_on_the_host_gives_a_read_only_array() -> None:
+    with SyncedMemory(4096).array("f4", (2, 512)).cpu() as array:
+        assert type(array) is np.ndarray
+        assert array.shape == (2, 512) and array.dtype == np.float32
+        assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("name", ["mutable_cpu", "overwrite_cpu"])
+def test_writing_on_the_host_gives_an_array_that_is_writable_until_the_block_ends(name: str) -> None:
+    mem = SyncedMemory(4096)
+    with getattr(mem.array("f4"), name)() as array:
+        array[:] = 5
+    with pytest.raises(ValueError):
+        array[0] = 6
+    with pytest.raises(ValueError):
+        array.flags.writeable = True
+    assert mem.array("f4").cpu_data()[0] == 5
+
+
+def test_a_late_write_through_a_part_of_the_array_stays_in_the_memory() -> None:
+    # NumPy keeps no list of an array's views, so such a view cannot be made read-only: it can never dangle.
+    mem = SyncedMemory(65536)
+    with mem.mutable_cpu() as array:
+        part = array[10:20]
+    del array
+    mem = None  # type: ignore[assignment]
+    gc.collect()
+    if part.flags.writeable:
+        part[:] = 1
+    assert part.shape == (10,)
+
+
+def test_a_memory_itself_is_accessed_as_bytes() -> None:
+    mem = SyncedMemory(10)
+    with mem.overwrite_cpu() as array:
+        assert array.dtype == np.uint8 and array.shape == (10,)
+        array[:] = range(10)
+    with mem.cpu() as array:
+        assert array.tolist() == list(range(10))
+
+
+def test_an_access_ends_when_nothing_refers_to_its_array() -> None:
+    mem = SyncedMemory(4096)
+    with mem.cpu() as array:
+        assert mem.exports == (1, 0)
+    assert mem.exports == (1, 0), "the address stays valid for as long as somebody has it"
+    del array
+    assert mem.exports == (0, 0)
+
+
+def test_an_exception_goes_through_and_ends_the_access() -> None:
+    mem = SyncedMemory(4096)
+    with pytest.raises(KeyError):
+        with mem.mutable_cpu() as array:
+            array[:] = 1
+            raise KeyError("mine")
+    assert not array.flags.writeable
+    assert mem.cpu_data()[0] == 1
+
+
+def test_accesses_may_be_nested_and_entered_again() -> None:
+    mem = SyncedMemory(4096)
+    access = mem.mutable_cpu()
+    with access as outer:
+        with access as inner, mem.cpu() as read:
+            inner[0] = 1
+            assert outer[0] == read[0] == 1
+        assert outer.flags.writeable and not inner.flags.writeable
+        outer[0] = 2
+    with access as again:
+        assert again[0] == 2
+
+
+def test_leaving_what_was_never_entered_does_not_crash() -> None:
+    with pytest.raises((IndexError, RuntimeError, ValueError)):
+        SyncedMemory(4096).cpu().__exit__(None, None, None)
+
+
+def test_an_access_for_reading_is_not_a_write() -> None:
+    mem = SyncedMemory(4096)
+    mem.mutable_cpu_data()
+    with mem.cpu():
+        pass
+    assert mem.head is Head.HEAD_AT_CPU
+
+
+@pytest.mark.parametrize("name", HOST)
+def test_asarray_of_an_access_does_it_without_a_copy(name: str) -> None:
+    view = SyncedMemory(4096).array("f4", (32, 32))
+    array = np.asarray(getattr(view, name)())
+    assert array.shape == (32, 32) and array.ctypes.data == view.cpu_data().ctypes.data
+    assert array.flags.writeable == (name != "cpu")
+
+
+def test_an_array_of_an_access_that_was_given_away_keeps_the_memory() -> None:
+    array = np.asarray(SyncedMemory(65536).mutable_cpu())
+    gc.collect()
+    array[:] = 3
+    assert array.sum() == 3 * 65536
+
+
+def test_two_arrays_of_one_access_both_stay_valid() -> None:
+    access = SyncedMemory(65536).mutable_cpu()
+    one, two = np.asarray(access), np.asarray(access)
+    del access
+    gc.collect()
+    one[:] = 9
+    assert (two == 9).all()
+
+
+# --- the device ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, readonly", [("gpu", True), ("mutable_gpu", False), ("overwrite_gpu", False)])
+def test_an_access_to_the_device_gives_a_device_array(driver: Driver, name: str, readonly: bool) -> None:
+    mem = SyncedMemory(4096)
+    with getattr(mem.array("f4", (32, 32)), name)() as array:
+        assert type(array) is DeviceArray
+        assert (array.shape, array.dtype, array.nbytes, array.device) == ((32, 32), np.float32, 4096, 0)
+        assert array.readonly is readonly and array.ptr
+        assert mem.exports == (0, 1)
+    del array
+    assert mem.exports == (0, 0)
+
+
+def test_a_device_array_gives_nothing_out_after_its_block(driver: Driver) -> None:
+    with SyncedMemory(4096).mutable_gpu() as array:
+        assert array.__cuda_array_interface__["shape"] == (4096,)
+    with pytest.raises(BufferError):
+        array.__cuda_array_interface__
+    with pytest.raises(BufferError):
+        array.__dlpack__(max_version=(1, 0))
+    assert array.ptr, "the address stays valid for as long as somebody has it"
+
+
+def test_an_access_to_the_device_moves_the_head(driver: Driver) -> None:
+    mem = SyncedMemory(4096)
+    with mem.mutable_cpu() as array:
+        array[:] = 1
+    with mem.gpu():
+        assert mem.head is Head.SYNCED
+    with mem.overwrite_gpu():
+        assert mem.head is Head.HEAD_AT_GPU
+
+
+def test_looking_for_the_cuda_array_interface_of_an_access_does_it(driver: Driver) -> None:
+    mem = SyncedMemory(4096)
+    access = mem.mutable_gpu()
+    assert access.__cuda_array_interface__["data"] == (mem.gpu_data().ptr, False)
+    assert mem.head is Head.HEAD_AT_GPU
+
+
+# --- eviction -------------------------------------------------------------------------------------
+
+
+def test_an_array_of_an_evictable_memory_is_an_open_access() -> None:
+    mem = SyncedMemory(4096)
+    mem.evictable = Eviction.ALWAYS
+    with mem.mutable_cpu() as array:
+        array[:] = 1
+    assert mem.exports == (1, 0)
+    del array
+    # Without an open access this is one end too many.
+    assert syncedmem.lib.syncedmem_end_access(mem.handle) == syncedmem.Status.INVALID_STATE
+
+
+def test_a_memory_whose_array_is_in_use_cannot_be_marked_evictable() -> None:
+    mem = SyncedMemory(4096)
+    array = mem.cpu_data()
+    with pytest.raises(BufferError):
+        mem.evictable = Eviction.ALWAYS
+    assert mem.evictable is Eviction.NEVER
+    del array
+    mem.evictable = Eviction.ALWAYS
+
+
+def test_what_is_in_use_is_not_evicted_and_what_is_not_is(simulated: Driver) -> None:
+    room = 1 << 20
+    syncedmem.trim()
+    held = simulated.account().device_bytes
+    simulated.library.simcuda_set_memory(0, held + 5 * room // 2)
+    try:
+        mems = [SyncedMemory(room) for _ in range(2)]
+        for number, mem in enumerate(mems):
+            mem.evictable = Eviction.ALWAYS
+            with mem.mutable_gpu() as array:
+                simulated.write(array.ptr, bytes([number + 1]) * room)
+            del array
+        used = mems[0].gpu_data()
+        third = SyncedMemory(room)
+        third.mutable_gpu_data()
+        assert mems[0].head is Head.HEAD_AT_GPU and mems[1].head is Head.HEAD_AT_CPU
+        assert simulated.read(used.ptr, 4) == b"\1\1\1\1"
+        assert (mems[1].cpu_data() == 2).all()
+    finally:
+        simulated.library.simcuda_set_memory(0, 256 << 20)
+
+
+def test_every_kind_of_access_says_what_it_is() -> None:
+    said: Callable[[Any], str] = repr
+    for name in HOST + DEVICE:
+        assert "Access" in said(getattr(SyncedMemory(16).array("f4"), name)())

@@ -1,0 +1,227 @@
+"""Typed views of a memory, and the NumPy arrays they give: no copies, and read-only where they read."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from syncedmem import Head, SyncedArray, SyncedMemory
+
+Array = npt.NDArray[Any]
+
+
+def address(array: Array) -> int:
+    return array.ctypes.data
+
+
+def test_a_view_says_what_it_is() -> None:
+    mem = SyncedMemory(96)
+    view = mem.array("f4", (2, 3, 4))
+    assert isinstance(view, SyncedArray)
+    assert view.memory is mem
+    assert view.dtype == np.float32 and isinstance(view.dtype, np.dtype)
+    assert (view.shape, view.nbytes, view.size, view.ndim) == ((2, 3, 4), 96, 24, 3)
+
+
+def test_repr_of_a_view_says_its_type_and_shape() -> None:
+    said = repr(SyncedMemory(96).array("f4", (2, 3, 4)))
+    assert "float32" in said and "(2, 3, 4)" in said and "UNINITIALIZED" in said
+
+
+def test_without_a_shape_a_view_has_one_dimension_of_all() -> None:
+    assert SyncedMemory(96).array(np.float64).shape == (12,)
+
+
+def test_a_shape_may_be_one_number() -> None:
+    assert SyncedMemory(96).array(np.float64, 12).shape == (12,)
+
+
+def test_a_shape_may_be_a_list_or_numpys_numbers() -> None:
+    assert SyncedMemory(96).array("f4", [np.int64(4), 6]).shape == (4, 6)
+
+
+def test_a_shape_without_dimensions_is_one_element() -> None:
+    array = SyncedMemory(8).array("f8", ()).mutable_cpu_data()
+    array[()] = 2.5
+    assert array.shape == () and array == 2.5
+
+
+def test_a_view_may_be_smaller_than_its_memory() -> None:
+    mem = SyncedMemory(100)
+    mem.array("f4", (3,)).mutable_cpu_data()[:] = 1
+    assert mem.cpu_data().view("f4").tolist() == [1.0] * 3 + [0.0] * 22
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (25,), 25, (2**62, 2**62), (2**63 - 1,), (2**64,), (2**32, 2**32, 2**32)])
+def test_a_shape_that_does_not_fit_is_a_value_error(shape: Any) -> None:
+    with pytest.raises(ValueError):
+        SyncedMemory(96).array("f4", shape)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (4, -6), -24, (-2, -12)])
+def test_a_negative_shape_is_a_value_error(shape: Any) -> None:
+    with pytest.raises(ValueError):
+        SyncedMemory(96).array("f4", shape)
+
+
+@pytest.mark.parametrize("shape", [1.5, (2.0, 3), "ab", (None,), ("3",), {1: 2}.items()])
+def test_a_shape_of_something_else_is_a_type_error(shape: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        SyncedMemory(96).array("f4", shape)
+
+
+def test_a_type_that_does_not_fill_the_memory_needs_a_shape() -> None:
+    mem = SyncedMemory(10)
+    with pytest.raises(ValueError):
+        mem.array("f4")
+    assert mem.array("f4", 2).nbytes == 8
+
+
+@pytest.mark.parametrize("dtype", ["O", object, [("a", "f4"), ("b", "O")]])
+def test_a_type_of_python_objects_is_a_type_error(dtype: Any) -> None:
+    with pytest.raises(TypeError):
+        SyncedMemory(96).array(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["no such", 12, "f3", object()])
+def test_a_type_that_numpy_does_not_know_is_a_type_error(dtype: Any) -> None:
+    with pytest.raises(TypeError):
+        SyncedMemory(96).array(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["V0", "S0", "U0"])
+def test_a_type_of_no_bytes_is_a_value_error(dtype: str) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        SyncedMemory(96).array(dtype)
+
+
+def test_a_shape_of_more_dimensions_than_numpy_has_is_a_value_error() -> None:
+    with pytest.raises(ValueError):
+        SyncedMemory(96).array("u1", (1,) * 100).cpu_data()
+
+
+EVERY_TYPE = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+# What DLPack has no word for.
+HOST_ALONE = [">f4", ">i8", "M8[ns]", "m8[s]", "S4", "U3", "V12", "g", "G"]
+
+
+@pytest.mark.parametrize("dtype", EVERY_TYPE + HOST_ALONE + [[("x", "<i2"), ("y", ">f8", (2,))]])
+def test_arrays_of_every_type_share_the_memory(dtype: Any) -> None:
+    kind = np.dtype(dtype)
+    mem = SyncedMemory(kind.itemsize * 6)
+    view = mem.array(kind, (2, 3))
+    written, read = view.mutable_cpu_data(), view.cpu_data()
+    assert written.dtype == read.dtype == kind and written.shape == read.shape == (2, 3)
+    assert address(written) == address(read) == address(mem.cpu_data())
+    assert written.flags.c_contiguous and written.flags.aligned
+    written.view("u1" if kind.names is None else np.dtype("u1"))[...] = 7 if kind.kind != "b" else 1
+    assert mem.cpu_data().any()
+
+
+@pytest.mark.parametrize("dtype", EVERY_TYPE + HOST_ALONE)
+def test_what_reads_is_read_only_whatever_its_type(dtype: str) -> None:
+    array = SyncedMemory(np.dtype(dtype).itemsize * 4).array(dtype).cpu_data()
+    assert not array.flags.writeable
+    with pytest.raises(ValueError):
+        array[0] = array[1]
+    with pytest.raises(ValueError):
+        array.flags.writeable = True
+    with pytest.raises(ValueError):
+        array.view("u1" if array.dtype.kind != "O" else "u1").flags.writeable = True
+
+
+@pytest.mark.parametrize("dtype", EVERY_TYPE + HOST_ALONE)
+def test_what_writes_is_writable_whatever_its_type(dtype: str) -> None:
+    view = SyncedMemory(np.dtype(dtype).itemsize * 4).array(dtype)
+    assert view.mutable_cpu_data().flags.writeable
+    assert view.overwrite_cpu_data().flags.writeable
+
+
+def test_a_read_only_array_gives_out_no_writable_buffer() -> None:
+    array = SyncedMemory(96).cpu_data()
+    assert memoryview(array).readonly
+    with pytest.raises((TypeError, ValueError, BufferError)):
+        (ctypes.c_char * 96).from_buffer(array)
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    view = SyncedMemory(48).array("f4", (3, 4))
+    view.mutable_cpu_data()[:] = np.arange(12).reshape(3, 4)
+    assert view.cpu_data().tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+def test_arrays_of_one_memory_see_each_others_writes() -> None:
+    mem = SyncedMemory(8)
+    read = mem.array("i4").cpu_data()
+    mem.array("i8").mutable_cpu_data()[0] = 2**32 + 5
+    assert read.tolist() == [5, 1]
+
+
+def test_writing_puts_the_head_at_the_cpu() -> None:
+    for access in ("mutable_cpu_data", "overwrite_cpu_data"):
+        mem = SyncedMemory(8)
+        getattr(mem.array("f4"), access)()
+        assert mem.head is Head.HEAD_AT_CPU
+
+
+def test_asarray_of_a_view_reads_without_a_copy() -> None:
+    view = SyncedMemory(48).array("f4", (3, 4))
+    view.mutable_cpu_data()[:] = 2
+    array = np.asarray(view)
+    assert array.shape == (3, 4) and array.dtype == np.float32 and array.sum() == 24
+    assert address(array) == address(view.cpu_data())
+    assert not array.flags.writeable
+
+
+def test_asarray_of_a_view_holds_it() -> None:
+    array = np.asarray(SyncedMemory(65536).array("f4"))
+    assert not array.any() and array.shape == (16384,)
+
+
+def test_array_interface_says_version_3_and_read_only() -> None:
+    view = SyncedMemory(48).array("f4", (3, 4))
+    interface: dict[str, Any] = view.__array_interface__
+    assert interface["version"] == 3
+    assert interface["shape"] == (3, 4)
+    assert interface["typestr"] == "<f4"
+    # Memory instead of an address, so that whoever keeps it keeps the access.
+    assert memoryview(interface["data"]).readonly
+    assert address(np.frombuffer(interface["data"], "u1")) == address(view.cpu_data())
+    assert interface.get("strides") in (None, (16, 4))
+
+
+def test_a_view_has_no_cuda_array_interface_for_looking_would_move_data() -> None:
+    view = SyncedMemory(48).array("f4")
+    assert not hasattr(view, "__cuda_array_interface__")
+    assert not hasattr(view.memory, "__cuda_array_interface__")
+
+
+def test_looking_for_attributes_touches_nothing() -> None:
+    mem = SyncedMemory(48)
+    view = mem.array("f4")
+    for name in dir(view):
+        if not name.startswith("__"):
+            getattr(view, name)
+    assert mem.head is Head.UNINITIALIZED
+
+
+def test_numpy_computes_with_a_view() -> None:
+    view = SyncedMemory(16).array("f4")
+    view.mutable_cpu_data()[:] = [1, 2, 3, 4]
+    assert np.add(view, 1).tolist() == [2, 3, 4, 5]
+    assert np.dot(np.asarray(view), np.asarray(view)) == 30
+
+
+def test_an_array_in_fortran_order_can_be_written_into_a_view() -> None:
+    view = SyncedMemory(96).array("f4", (4, 6))
+    source = np.asfortranarray(np.arange(24, dtype="f4").reshape(4, 6))
+    view.overwrite_cpu_data()[:] = source
+    assert (view.cpu_data() == source).all()
+
+
+def test_blocks_are_aligned_for_vectors() -> None:
+    assert address(SyncedMemory(4096).cpu_data()) % 64 == 0

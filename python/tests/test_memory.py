@@ -1,0 +1,324 @@
+"""SyncedMemory: what it is, what it says of itself, and how it ends."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import syncedmem
+from cuda import Driver
+from dlpack import CUDA, Producer
+from syncedmem import Eviction, Head, SyncedMemory
+
+
+def test_a_new_memory_is_untouched() -> None:
+    mem = SyncedMemory(4096)
+    assert mem.nbytes == 4096
+    assert mem.head is Head.UNINITIALIZED
+    assert mem.device is None
+    assert mem.exports == (0, 0)
+    assert mem.evictable is Eviction.NEVER
+    assert not mem.is_pinned and not mem.owns_cpu and not mem.owns_gpu and not mem.closed
+
+
+def test_the_host_side_is_owned_once_it_was_touched() -> None:
+    mem = SyncedMemory(4096)
+    mem.cpu_data()
+    assert mem.owns_cpu and not mem.owns_gpu
+
+
+def test_a_first_read_finds_zeros_and_puts_the_head_at_the_cpu() -> None:
+    mem = SyncedMemory(4096)
+    assert not mem.cpu_data().any()
+    assert mem.head is Head.HEAD_AT_CPU
+
+
+@pytest.mark.parametrize("access", ["cpu_data", "mutable_cpu_data", "overwrite_cpu_data"])
+def test_the_bytes_of_a_memory_are_an_array_of_uint8(access: str) -> None:
+    array = getattr(SyncedMemory(12), access)()
+    assert type(array) is np.ndarray
+    assert array.dtype == np.uint8 and array.shape == (12,)
+
+
+@pytest.mark.parametrize("access", ["cpu_data", "mutable_cpu_data", "overwrite_cpu_data"])
+def test_a_memory_of_no_bytes_has_an_array_of_none(access: str) -> None:
+    mem = SyncedMemory(0)
+    assert getattr(mem, access)().shape == (0,)
+    assert mem.array("f8").mutable_cpu_data().shape == (0,)
+    assert mem.array("f8", (3, 0)).cpu_data().shape == (3, 0)
+
+
+def test_the_size_may_be_any_kind_of_integer() -> None:
+    assert SyncedMemory(np.int64(64)).nbytes == 64  # type: ignore[arg-type,unused-ignore]
+    assert isinstance(SyncedMemory(np.int64(64)).nbytes, int)  # type: ignore[arg-type,unused-ignore]
+
+
+@pytest.mark.parametrize("size", [1.5, "12", None, b"12", [4], 2.0])
+def test_a_size_that_is_no_integer_is_a_type_error(size: Any) -> None:
+    with pytest.raises(TypeError):
+        SyncedMemory(size)
+
+
+@pytest.mark.parametrize("size", [-1, -(2**63), -(2**70)])
+def test_a_negative_size_is_a_value_error(size: int) -> None:
+    with pytest.raises(ValueError):
+        SyncedMemory(size)
+
+
+@pytest.mark.parametrize("size", [2**62, 2**63, 2**64 - 1, 2**64, 2**200])
+def test_a_size_that_cannot_exist_is_a_memory_error(size: int) -> None:
+    with pytest.raises(MemoryError):
+        SyncedMemory(size).mutable_cpu_data()
+
+
+def test_repr_says_untouched() -> None:
+    assert repr(SyncedMemory(4096)) == "<SyncedMemory 4096 bytes, UNINITIALIZED, host none, device none>"
+
+
+def test_repr_says_that_the_host_is_newer() -> None:
+    mem = SyncedMemory(4096)
+    mem.mutable_cpu_data()
+    assert repr(mem) == "<SyncedMemory 4096 bytes, HEAD_AT_CPU, host pageable, device none>"
+
+
+def test_repr_says_that_the_device_is_newer(driver: Driver) -> None:
+    mem = SyncedMemory(4096)
+    mem.mutable_gpu_data()
+    assert repr(mem) == "<SyncedMemory 4096 bytes, HEAD_AT_GPU, host none, device 0>"
+
+
+def test_repr_says_that_both_sides_are_current(driver: Driver) -> None:
+    mem = SyncedMemory(4096)
+    mem.mutable_cpu_data()
+    mem.gpu_data()
+    assert repr(mem) == "<SyncedMemory 4096 bytes, SYNCED, host pageable, device 0>"
+
+
+def test_repr_says_that_the_host_was_lent() -> None:
+    mem = SyncedMemory(4096)
+    mem.set_cpu_data(np.zeros(4096, "u1"))
+    assert repr(mem) == "<SyncedMemory 4096 bytes, HEAD_AT_CPU, host lent, device none>"
+
+
+def test_repr_of_a_closed_memory_says_so() -> None:
+    mem = SyncedMemory(4096)
+    mem.close()
+    assert repr(mem) == "<SyncedMemory 4096 bytes, closed>"
+
+
+def test_repr_touches_neither_side() -> None:
+    mem = SyncedMemory(4096)
+    repr(mem), repr(mem.array("f4")), str(mem)
+    assert mem.head is Head.UNINITIALIZED and not mem.owns_cpu
+
+
+def test_a_name_is_kept_where_something_is_accounted_for(accounting: None) -> None:
+    mem = SyncedMemory(4096, name="data")
+    assert mem.name == "data"
+    mem.name = "größer <&>"
+    assert mem.name == "größer <&>"
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201])
+def test_a_name_that_the_library_refuses_is_an_error_with_its_sentence(accounting: None, name: str) -> None:
+    mem = SyncedMemory(4096)
+    with pytest.raises((syncedmem.Error, ValueError), match="name"):
+        mem.name = name
+
+
+def test_a_name_with_a_nul_is_a_value_error(accounting: None) -> None:
+    with pytest.raises(ValueError):
+        SyncedMemory(4096, name="conv\0one")
+
+
+def test_a_name_that_is_no_text_is_a_type_error() -> None:
+    mem = SyncedMemory(4096)
+    with pytest.raises(TypeError):
+        mem.name = 12  # type: ignore[assignment]
+    with pytest.raises(TypeError):
+        SyncedMemory(4096, name=b"data")  # type: ignore[arg-type]
+
+
+def test_a_name_of_half_a_character_is_a_value_error(accounting: None) -> None:
+    with pytest.raises(ValueError):
+        SyncedMemory(4096, name="\ud800")
+
+
+def test_eviction_can_be_set_and_asked_for() -> None:
+    mem = SyncedMemory(4096)
+    for how in Eviction:
+        mem.evictable = how
+        assert mem.evictable is how
+
+
+def test_an_eviction_that_does_not_exist_is_an_error() -> None:
+    mem = SyncedMemory(4096)
+    for how in (77, -1, 2**40, "always", None):
+        with pytest.raises((ValueError, TypeError, OverflowError, syncedmem.Error)):
+            mem.evictable = how  # type: ignore[assignment]
+    assert mem.evictable == 0
+
+
+def test_attributes_that_are_told_cannot_be_set() -> None:
+    mem = SyncedMemory(4096)
+    for name in ("nbytes", "head", "device", "is_pinned", "owns_cpu", "owns_gpu", "exports", "closed"):
+        with pytest.raises(AttributeError):
+            setattr(mem, name, 1)
+
+
+def test_an_attribute_that_does_not_exist_cannot_be_set_by_mistake() -> None:
+    mem = SyncedMemory(4096)
+    with pytest.raises(AttributeError):
+        mem.evictible = Eviction(1)  # type: ignore[attr-defined]
+
+
+def test_a_memory_can_be_referred_to_weakly() -> None:
+    mem = SyncedMemory(4096)
+    seen = weakref.ref(mem)
+    del mem
+    assert seen() is None
+
+
+def test_a_memory_cannot_be_pickled() -> None:
+    with pytest.raises(TypeError):
+        pickle.dumps(SyncedMemory(4096))
+
+
+def test_a_memory_cannot_be_copied_as_a_python_object() -> None:
+    mem = SyncedMemory(65536)
+    for how in (copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError):
+            how(mem)
+    with pytest.raises(TypeError):
+        copy.deepcopy(mem.array("f4"))
+
+
+def test_two_memories_are_equal_only_if_they_are_the_same() -> None:
+    one, other = SyncedMemory(8), SyncedMemory(8)
+    assert one == one and one != other and len({one, other}) == 2
+
+
+# --- the end ----------------------------------------------------------------------------------
+
+
+def test_a_closed_memory_says_that_it_is_closed() -> None:
+    mem = SyncedMemory(4096)
+    mem.close()
+    assert mem.closed
+
+
+def test_closing_twice_is_closing_once() -> None:
+    mem = SyncedMemory(4096)
+    mem.close()
+    mem.close()
+    assert mem.closed
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda mem: mem.cpu_data(),
+        lambda mem: mem.mutable_cpu_data(),
+        lambda mem: mem.overwrite_cpu_data(),
+        lambda mem: mem.gpu_data(),
+        lambda mem: mem.mutable_gpu_data(),
+        lambda mem: mem.overwrite_gpu_data(),
+        lambda mem: mem.cpu().__enter__(),
+        lambda mem: mem.overwrite_gpu().__enter__(),
+        lambda mem: mem.array("f4").cpu_data(),
+        lambda mem: mem.array("f4").__dlpack__(max_version=(1, 0)),
+        lambda mem: mem.array("f4").__dlpack_device__(),
+        lambda mem: np.asarray(mem.array("f4")),
+        lambda mem: mem.head,
+        lambda mem: mem.device,
+        lambda mem: mem.is_pinned,
+        lambda mem: mem.owns_cpu,
+        lambda mem: mem.owns_gpu,
+        lambda mem: mem.exports,
+        lambda mem: mem.evictable,
+        lambda mem: setattr(mem, "evictable", Eviction(1)),
+        lambda mem: mem.name,
+        lambda mem: setattr(mem, "name", "x"),
+        lambda mem: mem.set_cpu_data(np.zeros(4096, "u1")),
+        lambda mem: mem.set_gpu_data(Producer(bytes(4096), device=(CUDA, 0))),
+        lambda mem: mem.release_cpu(),
+        lambda mem: mem.release_gpu(),
+        lambda mem: mem.pin(),
+        lambda mem: mem.unpin(),
+        lambda mem: mem.async_gpu_push(),
+        lambda mem: mem.async_cpu_pull(),
+        lambda mem: mem.wait(),
+        lambda mem: mem.is_ready(),
+        lambda mem: mem.record_stream(None),
+        lambda mem: mem.stream_wait(1),
+        lambda mem: mem.__enter__(),
+    ],
+)
+def test_every_use_of_a_closed_memory_is_a_value_error(use: Any) -> None:
+    mem = SyncedMemory(4096)
+    mem.cpu_data()
+    mem.close()
+    with pytest.raises(ValueError, match="closed"):
+        use(mem)
+
+
+def test_a_view_made_before_closing_says_that_its_memory_is_closed() -> None:
+    mem = SyncedMemory(4096)
+    view = mem.array("f4")
+    mem.close()
+    assert view.shape == (1024,)
+    with pytest.raises(ValueError, match="closed"):
+        view.mutable_cpu_data()
+    assert "closed" in repr(view) or "1024" in repr(view)
+
+
+def test_a_with_block_closes_the_memory() -> None:
+    with SyncedMemory(4096) as mem:
+        assert mem.cpu_data()[0] == 0
+    assert mem.closed
+
+
+def test_a_memory_whose_array_is_in_use_does_not_close() -> None:
+    mem = SyncedMemory(4096)
+    array = mem.cpu_data()
+    with pytest.raises(BufferError):
+        mem.close()
+    assert not mem.closed and mem.exports == (1, 0)
+    del array
+    mem.close()
+    assert mem.closed
+
+
+def test_a_with_block_that_leaves_an_array_behind_is_a_buffer_error() -> None:
+    with pytest.raises(BufferError):
+        with SyncedMemory(4096) as mem:
+            array = mem.mutable_cpu_data()
+    array[:] = 3
+    assert array[4095] == 3
+
+
+def test_an_exception_in_a_with_block_is_not_hidden_by_the_arrays_it_leaves() -> None:
+    with pytest.raises(KeyError):
+        with SyncedMemory(4096) as mem:
+            array = mem.mutable_cpu_data()
+            raise KeyError("the caller's own")
+    assert array.shape == (4096,)
+
+
+def test_exports_count_the_arrays_in_use() -> None:
+    mem = SyncedMemory(4096)
+    one, two = mem.cpu_data(), mem.mutable_cpu_data()
+    assert mem.exports == (2, 0)
+    del one
+    assert mem.exports == (1, 0)
+    del two
+    assert mem.exports == (0, 0)
+
+
+def test_the_module_says_which_version_it_is() -> None:
+    assert syncedmem.__version__ == syncedmem.version()
