@@ -24,7 +24,7 @@ FLOOR = 17
 
 def build_library(checkout: pathlib.Path) -> pathlib.Path:
     """Has Cargo build the library, and asks it where."""
-    command = ["cargo", "build", "--release", "--lib", "--no-default-features"]
+    command = ["cargo", "build", "--locked", "--release", "--lib", "--no-default-features"]
     try:
         built = subprocess.run(
             [*command, "--message-format=json-render-diagnostics"], cwd=checkout, stdout=subprocess.PIPE, text=True

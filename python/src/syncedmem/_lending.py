@@ -15,6 +15,9 @@ from ._types import Side
 
 _SIDES = {CPU: Side.HOST, CUDA_HOST: Side.HOST, CUDA: Side.DEVICE, CUDA_MANAGED: Side.DEVICE}
 
+# The library calls a deleter without the GIL, as every consumer may. NumPy 1.22 and 1.23 do not take it then.
+_NUMPY_LENDS = tuple(int(number) for number in np.__version__.split(".")[:2]) >= (1, 24)
+
 
 class Lent:
     """What an object exports by DLPack, or by the buffer protocol, before it is lent."""
@@ -124,6 +127,8 @@ def _whole_buffer(source: Any) -> npt.NDArray[Any]:
 
 def _capsule_of_array(array: npt.NDArray[Any]) -> object:
     """A capsule of an array's bytes: NumPy has dtypes that DLPack lacks."""
-    if not hasattr(array, "__dlpack__"):
-        raise BufferError("this NumPy cannot lend its memory: 1.22 is the first that knows DLPack")
+    if not _NUMPY_LENDS:
+        raise BufferError(
+            f"NumPy {np.__version__} cannot lend its memory: 1.24 is the first that takes it back from a thread without the GIL"
+        )
     return array.reshape(-1).view(np.uint8).__dlpack__()
