@@ -2,7 +2,6 @@
 //!
 //! In a file the lines between one with `snippet:begin` and one with `snippet:end` are shown; in a page the block of code
 //! behind `<!-- from FILE -->` shows them.
-#![expect(clippy::unwrap_used, reason = "a test answers for what it passes")]
 
 #[path = "support/checked_in.rs"]
 mod checked_in;
