@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "support/device_test.hpp"
+#include "support/dlpack.h"
 #include "syncedmem.hpp"
 
 namespace {
@@ -179,6 +180,27 @@ TEST_F(WrapperOnTheDevice, ThrowsAnErrorThatSaysThatAnEarlierKernelFailed) {
     EXPECT_EQ(error.status(), SYNCEDMEM_ERROR_PENDING);
     EXPECT_TRUE(contains(error.what(), "found pending")) << error.what();
   }
+}
+
+TEST_F(WrapperOnTheDevice, MakesTensorsOfTheDeviceForOtherStreams) {
+  SyncedMemory memory(6 * sizeof(float));
+  auto* tensor = static_cast<DLManagedTensorVersioned*>(
+      memory.to_dlpack<float>(SYNCEDMEM_DEVICE, SYNCEDMEM_WRITE, {2, 3}));
+  EXPECT_EQ(tensor->tensor.device_type, kDLCUDA);
+  EXPECT_EQ(tensor->tensor.device_id, memory.device_ordinal());
+  EXPECT_EQ(tensor->tensor.data, memory.gpu_data());
+  EXPECT_EQ(memory.exports(SYNCEDMEM_DEVICE), 1u);
+  memory.cpu_data();
+  try {
+    memory.release_gpu();
+    FAIL() << "a tensor of it is in use";
+  } catch (const syncedmem::error& error) {
+    EXPECT_EQ(error.status(), SYNCEDMEM_ERROR_EXPORTED);
+  }
+  EXPECT_NO_THROW(memory.stream_wait(nullptr));
+  EXPECT_NO_THROW(memory.record_stream(nullptr));
+  tensor->deleter(tensor);
+  EXPECT_NO_THROW(memory.release_gpu());
 }
 
 }  // namespace

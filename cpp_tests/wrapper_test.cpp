@@ -1,12 +1,19 @@
 // include/syncedmem.hpp: what it adds to the C API it stands on.
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "support/dlpack.h"
 #include "syncedmem.hpp"
 
 namespace {
@@ -190,6 +197,162 @@ TEST(Wrapper, NamesObjectsAndReportsWhoHoldsMemory) {
     EXPECT_THROW(memory.set_name(std::string(SYNCEDMEM_NAME_BYTES + 1, 'x')), std::invalid_argument);
   }
   EXPECT_EQ(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_OFF), SYNCEDMEM_SUCCESS);
+}
+
+DLManagedTensorVersioned* versioned(void* tensor) { return static_cast<DLManagedTensorVersioned*>(tensor); }
+
+TEST(Wrapper, MakesTensorsThatOutliveIt) {
+  DLManagedTensorVersioned* tensor;
+  {
+    SyncedMemory memory(6 * sizeof(float));
+    tensor = versioned(memory.to_dlpack<float>(SYNCEDMEM_HOST, SYNCEDMEM_WRITE, {2, 3}));
+    memory.mutable_cpu_data<float>()[5] = 7;
+    EXPECT_EQ(memory.exports(SYNCEDMEM_HOST), 1u);
+    EXPECT_EQ(memory.exports(SYNCEDMEM_DEVICE), 0u);
+    EXPECT_EQ(tensor->tensor.data, memory.cpu_data());
+  }
+  EXPECT_EQ(static_cast<float*>(tensor->tensor.data)[5], 7);
+  EXPECT_EQ(tensor->tensor.ndim, 2);
+  EXPECT_EQ(tensor->tensor.shape[1], 3);
+  tensor->deleter(tensor);
+}
+
+template <typename T>
+void says(int code, int bits) {
+  SyncedMemory memory(sizeof(T));
+  DLManagedTensorVersioned* tensor = versioned(memory.to_dlpack<T>(SYNCEDMEM_HOST, SYNCEDMEM_READ, {}));
+  EXPECT_EQ(tensor->tensor.type_code, code);
+  EXPECT_EQ(tensor->tensor.type_bits, bits);
+  EXPECT_EQ(tensor->flags, std::uint64_t(kReadOnly));
+  tensor->deleter(tensor);
+}
+
+TEST(Wrapper, SaysInDlpacksWordsWhatAnElementIs) {
+  says<float>(kDLFloat, 32);
+  says<double>(kDLFloat, 64);
+  says<std::int8_t>(kDLInt, 8);
+  says<long long>(kDLInt, 64);
+  says<unsigned char>(kDLUInt, 8);
+  says<std::uint32_t>(kDLUInt, 32);
+  says<bool>(kDLBool, 8);
+  SyncedMemory memory(8);
+  DLManagedTensorVersioned* bfloat16 = versioned(memory.to_dlpack(SYNCEDMEM_HOST, SYNCEDMEM_WRITE, 4, 16, {4}));
+  EXPECT_EQ(bfloat16->tensor.type_code, 4);
+  bfloat16->deleter(bfloat16);
+}
+
+TEST(Wrapper, MakesATensorWithoutAVersionForWritingOnly) {
+  SyncedMemory memory(8);
+  EXPECT_THROW(memory.to_dlpack<float>(SYNCEDMEM_HOST, SYNCEDMEM_READ, {2}, false), std::invalid_argument);
+  auto* legacy = static_cast<DLManagedTensor*>(memory.to_dlpack<float>(SYNCEDMEM_HOST, SYNCEDMEM_OVERWRITE, {2}, false));
+  EXPECT_EQ(legacy->tensor.shape[0], 2);
+  legacy->deleter(legacy);
+  EXPECT_THROW(memory.to_dlpack<float>(SYNCEDMEM_HOST, SYNCEDMEM_READ, {3}), std::invalid_argument);
+  EXPECT_EQ(memory.exports(SYNCEDMEM_HOST), 0u);
+}
+
+TEST(Wrapper, BorrowsATensorUntilItLetsItGo) {
+  float data[4] = {1, 2, 3, 4};
+  std::int64_t elements = 4;
+  int deleted = 0;
+  DLManagedTensorVersioned lent = floats_of(data, &elements, &deleted);
+  SyncedMemory other(8);
+  EXPECT_THROW(other.set_dlpack(&lent), std::invalid_argument) << "of another size";
+  {
+    SyncedMemory memory(sizeof data);
+    memory.set_dlpack(&lent);
+    EXPECT_EQ(memory.cpu_data(), data);
+    EXPECT_EQ(deleted, 0);
+  }
+  EXPECT_EQ(deleted, 1);
+}
+
+TEST(Wrapper, ThrowsAnErrorWithTheStatusWhileTensorsAreInUse) {
+  SyncedMemory memory(8);
+  DLManagedTensorVersioned* tensor = versioned(memory.to_dlpack<float>(SYNCEDMEM_HOST, SYNCEDMEM_WRITE, {2}));
+  float mine[2];
+  try {
+    memory.set_cpu_data(mine);
+    FAIL() << "a tensor of it is in use";
+  } catch (const syncedmem::error& error) {
+    EXPECT_EQ(error.status(), SYNCEDMEM_ERROR_EXPORTED);
+  }
+  tensor->deleter(tensor);
+  EXPECT_NO_THROW(memory.set_cpu_data(mine));
+}
+
+TEST(Wrapper, SetsAndTellsTheChoicesOfTheProcess) {
+  syncedmem::set_pools(false);
+  EXPECT_FALSE(syncedmem::pools());
+  syncedmem::set_pools(true);
+  EXPECT_TRUE(syncedmem::pools());
+  const std::size_t budget = syncedmem::pool_budget(SYNCEDMEM_MEMORY_PAGEABLE);
+  syncedmem::set_pool_budget(SYNCEDMEM_MEMORY_PAGEABLE, 12345);
+  EXPECT_EQ(syncedmem::pool_budget(SYNCEDMEM_MEMORY_PAGEABLE), 12345u);
+  EXPECT_THROW(syncedmem::set_pool_budget(SYNCEDMEM_MEMORY_ALL, 1), std::invalid_argument);
+  syncedmem::set_pool_budget(SYNCEDMEM_MEMORY_PAGEABLE, budget);
+  const double age = syncedmem::pool_age();
+  syncedmem::set_pool_age(2.5);
+  EXPECT_EQ(syncedmem::pool_age(), 2.5);
+  syncedmem::set_pool_age(age);
+  EXPECT_THROW(syncedmem::set_pool_age(-1), std::invalid_argument);
+  const std::size_t limit = syncedmem::pinned_limit();
+  syncedmem::set_pinned_limit(1 << 20);
+  EXPECT_EQ(syncedmem::pinned_limit(), 1u << 20);
+  syncedmem::set_pinned_limit(limit);
+  syncedmem::set_reuse(SYNCEDMEM_REUSE_STREAM);
+  EXPECT_EQ(syncedmem::reuse(), SYNCEDMEM_REUSE_STREAM);
+  syncedmem::set_reuse(SYNCEDMEM_REUSE_SYNCHRONISED);
+  syncedmem::set_mode(SYNCEDMEM_MODE_CPU);
+  EXPECT_EQ(syncedmem::mode(), SYNCEDMEM_MODE_CPU);
+  syncedmem::set_mode(SYNCEDMEM_MODE_AUTO);
+  syncedmem::set_pinning(SYNCEDMEM_PIN_NEVER);
+  EXPECT_EQ(syncedmem::pinning(), SYNCEDMEM_PIN_NEVER);
+  syncedmem::set_pinning(SYNCEDMEM_PIN_AUTO);
+  syncedmem::set_error_policy(SYNCEDMEM_ON_ERROR_THROW);
+  EXPECT_EQ(syncedmem::error_policy(), SYNCEDMEM_ON_ERROR_THROW);
+  syncedmem::set_error_policy(SYNCEDMEM_ON_ERROR_ABORT);
+  syncedmem::set_accounting(SYNCEDMEM_ACCOUNTING_ACCESSES);
+  EXPECT_EQ(syncedmem::accounting(), SYNCEDMEM_ACCOUNTING_ACCESSES);
+  syncedmem::set_accounting(SYNCEDMEM_ACCOUNTING_OFF);
+  syncedmem::set_compare(true);
+  EXPECT_TRUE(syncedmem::compare());
+  syncedmem::set_compare(false);
+  syncedmem::set_device_check(true);
+  EXPECT_TRUE(syncedmem::device_check());
+  syncedmem::set_device_check(false);
+  EXPECT_EQ(syncedmem::device_mismatches(), 0u);
+}
+
+TEST(Wrapper, TrimsWhatLiesIdle) {
+  syncedmem::set_pools(true);
+  { SyncedMemory(4 << 20).mutable_cpu_data(); }
+  EXPECT_GT(syncedmem::idle_bytes(SYNCEDMEM_MEMORY_PAGEABLE), 0u);
+  syncedmem::trim();
+  EXPECT_EQ(syncedmem::idle_bytes(), 0u);
+  EXPECT_THROW(syncedmem::trim(static_cast<syncedmem_memory_t>(4)), std::invalid_argument);
+}
+
+TEST(Wrapper, WritesATrace) {
+  const std::string folder = ::testing::TempDir();
+  syncedmem::trace_start(folder + "wrapper_trace.%p.csv");
+  const std::string file = folder + "wrapper_trace." + std::to_string(getpid()) + ".csv";
+  { SyncedMemory(4096).mutable_cpu_data(); }
+  syncedmem::trace_stop();
+  std::string line;
+  EXPECT_TRUE(std::getline(std::ifstream(file), line)) << file;
+  EXPECT_TRUE(contains(line, "Thread")) << line;
+  std::remove(file.c_str());
+  EXPECT_THROW(syncedmem::trace_start("/no/such/folder/trace.json"), syncedmem::error);
+}
+
+TEST(Wrapper, KnowsTheLibrarysVersionAndItsStatuses) {
+  const std::string version = std::to_string(SYNCEDMEM_VERSION_MAJOR) + "." + std::to_string(SYNCEDMEM_VERSION_MINOR) +
+                              "." + std::to_string(SYNCEDMEM_VERSION_PATCH);
+  EXPECT_EQ(syncedmem::version(), version);
+  EXPECT_STREQ(syncedmem::status_name(SYNCEDMEM_ERROR_EXPORTED), "SYNCEDMEM_ERROR_EXPORTED");
+  syncedmem::reset_peaks();
+  EXPECT_EQ(syncedmem::stats().pageable.peak, syncedmem::stats().pageable.live);
 }
 
 }  // namespace

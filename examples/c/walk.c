@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* snippet:begin */
 #include "syncedmem.h"
 
 /* What fails says why, in a sentence. */
@@ -11,6 +12,7 @@ static void check(syncedmem_status_t status) {
     exit(1);
   }
 }
+/* snippet:end */
 
 static const char *const heads[] = {"UNINITIALIZED", "HEAD_AT_CPU", "HEAD_AT_GPU", "SYNCED"};
 static uint64_t to_gpu, to_cpu;
@@ -44,15 +46,15 @@ int main(void) {
   check(syncedmem_create(1024 * sizeof(float), &mem));
   check(syncedmem_mutable_cpu_data(mem, &bar));
   for (int i = 0; i < 1024; i++) ((float *)bar)[i] = 1;
+  check(syncedmem_gpu_data(mem, &foo)); /* data copied cpu->gpu */
+  /* snippet:end */
 
   size_t bytes;
   check(syncedmem_size(mem, &bytes));
   printf("%zu floats, %zu bytes\n", bytes / sizeof(float), bytes);
-  check(syncedmem_gpu_data(mem, &foo)); /* copies: the host is newer */
   show(mem, "gpu_data");
-  check(syncedmem_cpu_data(mem, &foo)); /* does not: both are up to date */
+  check(syncedmem_cpu_data(mem, &foo));
   show(mem, "cpu_data");
-  /* snippet:end */
   check(syncedmem_mutable_gpu_data(mem, &bar));
   show(mem, "mutable_gpu_data");
   check(syncedmem_mutable_gpu_data(mem, &bar));
@@ -69,6 +71,8 @@ int main(void) {
   show(mem, "mutable_cpu_data");
   const float *data = bar;
   printf("first %g, last %g\n", data[0], data[bytes / sizeof(float) - 1]);
+  /* snippet:begin */
   check(syncedmem_destroy(mem));
+  /* snippet:end */
   return 0;
 }

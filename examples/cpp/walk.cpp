@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <exception>
 
+// snippet:begin
 #include "syncedmem.hpp"
+// snippet:end
 
 namespace {
 
@@ -35,14 +37,13 @@ void walk() {
   // snippet:begin
   syncedmem::SyncedMemory memory(1024 * sizeof(float));
   std::fill_n(memory.mutable_cpu_data<float>(), memory.count<float>(), 1.0f);
-
+  memory.gpu_data<float>();  // data copied cpu->gpu
+  // snippet:end
   std::printf("%zu floats, %zu bytes\n", memory.count<float>(), memory.size());
   Walk walk(memory);
-  memory.gpu_data<float>();  // copies: the host is newer
   walk.show("gpu_data");
-  memory.cpu_data<float>();  // does not: both are up to date
+  memory.cpu_data<float>();
   walk.show("cpu_data");
-  // snippet:end
   memory.mutable_gpu_data<float>();
   walk.show("mutable_gpu_data");
   memory.mutable_gpu_data<float>();

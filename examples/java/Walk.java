@@ -52,7 +52,9 @@ final class Walk {
             float first = data.get(0);
             float last = data.get(data.capacity() - 1);
             System.out.printf(Locale.ROOT, "first %.0f, last %.0f%n", first, last);
-        }
+            // snippet:begin
+        } // the object ends here
+        // snippet:end
     }
 
     public static void main(String[] arguments) {

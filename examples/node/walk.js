@@ -44,7 +44,9 @@ function walk() {
   const data = new Float32Array(mem.mutableCpuData());
   show(mem, 'mutable_cpu_data');
   console.log(`first ${data[0]}, last ${data[data.length - 1]}`);
+  // snippet:begin
   mem.close();
+  // snippet:end
 }
 
 const { available, sentence } = cudaStatus();

@@ -2,8 +2,11 @@
 
 import sys
 
+# snippet:begin
 import numpy as np
 import syncedmem
+
+# snippet:end
 
 
 class Walk:
@@ -33,14 +36,13 @@ def main() -> None:
     memory = syncedmem.SyncedMemory(1024 * 4)
     floats = memory.array(np.float32)
     floats.mutable_cpu_data()[:] = 1
-
+    floats.gpu_data()  # data copied cpu->gpu
+    # snippet:end
     print(f"{floats.size} floats, {memory.nbytes} bytes")
     walk = Walk(memory)
-    floats.gpu_data()  # copies: the host is newer
     walk.show("gpu_data")
-    floats.cpu_data()  # does not: both are up to date
+    floats.cpu_data()
     walk.show("cpu_data")
-    # snippet:end
     floats.mutable_gpu_data()
     walk.show("mutable_gpu_data")
     floats.mutable_gpu_data()

@@ -12,6 +12,7 @@ mod syncedmem {
 }
 use syncedmem::*;
 
+// snippet:begin
 /// What fails says why, in a sentence.
 fn check(status: syncedmem_status_t) -> Result<(), String> {
     match status {
@@ -20,6 +21,7 @@ fn check(status: syncedmem_status_t) -> Result<(), String> {
         _ => Err(unsafe { CStr::from_ptr(syncedmem_last_error()) }.to_string_lossy().into_owned()),
     }
 }
+// snippet:end
 
 /// Where the newest data is, and the copies so far.
 struct Walk {
@@ -51,26 +53,25 @@ impl Walk {
     }
 }
 
-/// # Safety
-/// `mem` is a new object of 4096 bytes that nobody else uses.
-unsafe fn walk(mem: *mut syncedmem_t) -> Result<(), String> {
-    // SAFETY: of all that is unsafe here: the object lives, and its addresses are used only until it changes sides.
+fn walk() -> Result<(), String> {
+    // SAFETY: of all that is unsafe here: nobody else uses the object, and no address is used after its end.
     unsafe {
         // snippet:begin
-        let mut foo: *const c_void = null();
-        let mut bar: *mut c_void = null_mut();
+        let (mut mem, mut foo, mut bar): (*mut syncedmem_t, *const c_void, *mut c_void) =
+            (null_mut(), null(), null_mut());
+        check(syncedmem_create(1024 * size_of::<f32>(), &mut mem))?;
         check(syncedmem_mutable_cpu_data(mem, &mut bar))?;
         slice::from_raw_parts_mut(bar.cast::<f32>(), 1024).fill(1.0);
+        check(syncedmem_gpu_data(mem, &mut foo))?; // data copied cpu->gpu
+        // snippet:end
 
         let mut bytes = 0;
         check(syncedmem_size(mem, &mut bytes))?;
         println!("{} floats, {bytes} bytes", bytes / size_of::<f32>());
         let mut walk = Walk { mem, to_gpu: 0, to_cpu: 0 };
-        check(syncedmem_gpu_data(mem, &mut foo))?; // copies: the host is newer
         walk.show("gpu_data")?;
-        check(syncedmem_cpu_data(mem, &mut foo))?; // does not: both are up to date
+        check(syncedmem_cpu_data(mem, &mut foo))?;
         walk.show("cpu_data")?;
-        // snippet:end
         check(syncedmem_mutable_gpu_data(mem, &mut bar))?;
         walk.show("mutable_gpu_data")?;
         check(syncedmem_mutable_gpu_data(mem, &mut bar))?;
@@ -87,8 +88,10 @@ unsafe fn walk(mem: *mut syncedmem_t) -> Result<(), String> {
         walk.show("mutable_cpu_data")?;
         let data = slice::from_raw_parts(bar.cast::<f32>(), 1024);
         println!("first {}, last {}", data[0], data[1023]);
+        // snippet:begin
+        check(syncedmem_destroy(mem))
+        // snippet:end
     }
-    Ok(())
 }
 
 fn main() -> ExitCode {
@@ -100,15 +103,9 @@ fn main() -> ExitCode {
         eprintln!("{}", unsafe { CStr::from_ptr(sentence) }.to_string_lossy());
         return ExitCode::FAILURE;
     }
-    let mut mem = null_mut();
-    // SAFETY: `mem` is made, walked with and ended here alone.
-    let done = unsafe {
-        check(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON))
-            .and_then(|()| check(syncedmem_create(4096, &mut mem)))
-            .and_then(|()| walk(mem))
-            .and_then(|()| check(syncedmem_destroy(mem)))
-    };
-    match done {
+    // SAFETY: it takes any number.
+    let counts = check(unsafe { syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON) });
+    match counts.and_then(|()| walk()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("{sentence}");

@@ -1,11 +1,11 @@
 //! Every kind of difference between the description and the header is found.
 
 use crate::description::{Description, Field, Function, Number, Parameter};
-use crate::{c, checked_in, programs};
+use crate::{c, described, programs};
 
 /// Fails where compilers find nothing wrong with a description that was changed so, or not with what was changed.
 fn is_found(change: impl FnOnce(&mut Description), named: &str) {
-    let mut description = checked_in();
+    let mut description = described();
     change(&mut description);
     let said = c::compiles(&programs::in_c_and_cpp(&description)).expect_err("the header says something else");
     assert!(said.contains(named), "{named} is not named:\n{said}");
@@ -28,7 +28,7 @@ fn a_function_that_the_header_has_not() {
 
 #[test]
 fn a_function_that_the_description_has_not() {
-    let mut description = checked_in();
+    let mut description = described();
     description.functions.retain(|function| function.name != "syncedmem_trim");
     assert!(!c::known(&description).contains("syncedmem_trim") && c::words("syncedmem.h").contains("syncedmem_trim"));
 }

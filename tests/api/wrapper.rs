@@ -1,6 +1,6 @@
 //! The C++ class of syncedmem.hpp against the description.
 
-use crate::{c, checked_in};
+use crate::{c, described};
 
 /// The functions that the class does without, each with the reason.
 const NOT_WRAPPED: [(&str, &str); 7] = [
@@ -16,7 +16,7 @@ const NOT_WRAPPED: [(&str, &str); 7] = [
 #[test]
 fn every_function_is_used_by_the_cpp_wrapper_or_left_out_for_a_reason() {
     let words = c::words("syncedmem.hpp");
-    let functions: Vec<_> = checked_in().functions.into_iter().map(|function| function.name).collect();
+    let functions: Vec<_> = described().functions.into_iter().map(|function| function.name).collect();
     let left_out = |name: &str| NOT_WRAPPED.iter().any(|(function, _)| *function == name);
     let missing: Vec<_> = functions.iter().filter(|name| !words.contains(*name) && !left_out(name)).collect();
     assert!(missing.is_empty(), "include/syncedmem.hpp uses none of {missing:?}");
