@@ -161,6 +161,8 @@ fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
     assert_eq!((unsafe { tensor.data::<f32>().read() }, foreign.deleted()), (42.0, 0));
     drop(tensor);
     assert_eq!(object.set_cpu_data(other.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    drop(object);
+    assert_eq!(foreign.deleted(), 0, "it stayed its owner's");
 }
 
 #[test]
