@@ -1,0 +1,218 @@
+"""What the module says of memory and the library, and its policies."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import syncedmem
+from cuda import Driver
+from syncedmem import Accounting, ErrorPolicy, Memory, Mode, Pinning, Reuse, SyncedMemory
+
+ROOM = 1 << 20
+
+
+def test_stats_are_those_of_the_c_structure() -> None:
+    ffi = syncedmem.ffi
+    stats: Any = syncedmem.stats()
+    for struct, value in (
+        ("syncedmem_stats_t", stats),
+        ("syncedmem_memory_stats_t", stats.device),
+        ("syncedmem_sum_t", stats.host_fills),
+    ):
+        fields = [name for name, _ in ffi.typeof(struct).fields if name != "size"]
+        assert list(value._fields) == fields
+    assert isinstance(stats.pageable.allocations.bytes, int)
+
+
+def test_stats_count_what_happens(accounting: None) -> None:
+    before = syncedmem.stats()
+    mem = SyncedMemory(ROOM)
+    mem.cpu_data()
+    after = syncedmem.stats()
+    assert after.objects_made == before.objects_made + 1
+    assert after.host_reads == before.host_reads + 1
+    assert after.host_fills.bytes == before.host_fills.bytes + ROOM
+    assert after.pageable.live + after.pinned.live == before.pageable.live + before.pinned.live + ROOM
+    mem.close()
+    assert syncedmem.stats().objects_ended == before.objects_ended + 1
+
+
+def test_stats_count_copies(simulated: Driver, accounting: None) -> None:
+    def copied() -> tuple[int, int]:
+        stats = syncedmem.stats()
+        to_device = (stats.to_device_pinned, stats.to_device_staged, stats.to_device_pageable)
+        to_host = (stats.to_host_pinned, stats.to_host_staged, stats.to_host_pageable)
+        return sum(each.bytes for each in to_device), sum(each.bytes for each in to_host)
+
+    before = copied()
+    mem = SyncedMemory(ROOM)
+    mem.mutable_cpu_data()
+    mem.mutable_gpu_data()
+    mem.cpu_data()
+    after = copied()
+    assert (after[0] - before[0], after[1] - before[1]) == (ROOM, ROOM)
+
+
+def test_peaks_can_be_begun_anew(accounting: None) -> None:
+    syncedmem.reset_peaks()
+    SyncedMemory(8 * ROOM).mutable_cpu_data()
+    stats = syncedmem.stats()
+    high = stats.pageable.peak + stats.pinned.peak
+    syncedmem.reset_peaks()
+    stats = syncedmem.stats()
+    assert high >= 8 * ROOM and stats.pageable.peak + stats.pinned.peak <= high - 8 * ROOM
+
+
+def test_the_report_names_the_holders(accounting: None) -> None:
+    mem = SyncedMemory(ROOM, name="the great holder")
+    mem.mutable_cpu_data()
+    report = syncedmem.report()
+    assert "the great holder" in report and len(report.splitlines()) > 3
+
+
+def test_idle_memory_is_told_and_given_back() -> None:
+    before = syncedmem.get_pools()
+    syncedmem.set_pools(True)
+    try:
+        syncedmem.trim()
+        assert syncedmem.idle_bytes() == 0
+        # What is idle never exceeds what was in use.
+        mem = SyncedMemory(8 * ROOM)
+        mem.mutable_cpu_data()
+        mem.close()
+        assert syncedmem.idle_bytes(Memory.PAGEABLE) == syncedmem.idle_bytes() == 8 * ROOM
+        syncedmem.trim(Memory.DEVICE)
+        assert syncedmem.idle_bytes() == 8 * ROOM
+        syncedmem.trim(Memory.PAGEABLE)
+        assert syncedmem.idle_bytes(Memory.ALL) == 0
+    finally:
+        syncedmem.set_pools(before)
+
+
+POLICIES: list[tuple[Callable[[Any], None], Callable[[], Any], list[Any]]] = [
+    (syncedmem.set_pools, syncedmem.get_pools, [False, True]),
+    (syncedmem.set_pool_age, syncedmem.get_pool_age, [0.0, 2.5, 100]),
+    (syncedmem.set_pinned_limit, syncedmem.get_pinned_limit, [0, 1 << 40]),
+    (syncedmem.set_reuse, syncedmem.get_reuse, list(Reuse)),
+    (syncedmem.set_mode, syncedmem.get_mode, list(Mode)),
+    (syncedmem.set_pinning, syncedmem.get_pinning, list(Pinning)),
+    (syncedmem.set_error_policy, syncedmem.get_error_policy, list(ErrorPolicy)),
+    (syncedmem.set_accounting, syncedmem.get_accounting, list(Accounting)),
+    (syncedmem.set_compare, syncedmem.get_compare, [False, True]),
+    (syncedmem.set_device_check, syncedmem.get_device_check, [False, True]),
+]
+
+
+@pytest.mark.parametrize("put, get, values", POLICIES, ids=[each[1].__name__ for each in POLICIES])
+def test_a_policy_that_was_set_is_in_force(put: Any, get: Any, values: list[Any]) -> None:
+    before = get()
+    try:
+        for value in values:
+            put(value)
+            assert get() == value and type(get()) is type(before)
+    finally:
+        put(before)
+
+
+@pytest.mark.parametrize("put, get, values", POLICIES, ids=[each[1].__name__ for each in POLICIES])
+@pytest.mark.parametrize("value", ["text", None, object(), [1], -(2**70), -7])
+def test_a_policy_that_cannot_be_is_an_error_and_changes_nothing(put: Any, get: Any, values: list[Any], value: Any) -> None:
+    before = get()
+    if isinstance(before, bool):
+        return  # everything is true or false
+    try:
+        with pytest.raises((TypeError, ValueError, OverflowError, syncedmem.Error)):
+            put(value)
+        assert get() == before
+    finally:
+        put(before)
+
+
+def test_a_budget_is_of_one_kind_of_memory() -> None:
+    for kind in (Memory.PAGEABLE, Memory.PINNED, Memory.DEVICE):
+        before = syncedmem.get_pool_budget(kind)
+        syncedmem.set_pool_budget(kind, 12 * ROOM)
+        assert syncedmem.get_pool_budget(kind) == 12 * ROOM
+        syncedmem.set_pool_budget(kind, before)
+    with pytest.raises((syncedmem.Error, ValueError)):
+        syncedmem.set_pool_budget(Memory.ALL, 0)
+    with pytest.raises((syncedmem.Error, ValueError)):
+        syncedmem.get_pool_budget(Memory.ALL)
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("-inf")])
+def test_an_age_that_cannot_be_is_an_error(seconds: float) -> None:
+    with pytest.raises((syncedmem.Error, ValueError)):
+        syncedmem.set_pool_age(seconds)
+
+
+@pytest.mark.parametrize("kind", [99, -1, "device", None])
+def test_a_kind_of_memory_that_is_none_is_an_error(kind: Any) -> None:
+    for use in (syncedmem.trim, syncedmem.idle_bytes):
+        with pytest.raises((syncedmem.Error, ValueError, TypeError)):
+            use(kind)
+
+
+def test_a_trace_tells_what_happened(tmp_path: Path) -> None:
+    file = tmp_path / "träce.json"
+    with syncedmem.trace(file):
+        SyncedMemory(ROOM, name="traced").mutable_cpu_data()
+    text = file.read_text()
+    events = json.loads(text if text.rstrip().endswith("]") else text.rstrip().rstrip(",") + "]")
+    assert events and "traced" in text and str(ROOM) in text
+
+
+def test_a_trace_ends_with_its_block(tmp_path: Path) -> None:
+    file = tmp_path / "trace.csv"
+    with pytest.raises(KeyError):
+        with syncedmem.trace(os.fspath(file)):
+            SyncedMemory(ROOM).mutable_cpu_data()
+            raise KeyError
+    size = file.stat().st_size
+    SyncedMemory(ROOM).mutable_cpu_data()
+    assert file.stat().st_size == size > 0
+
+
+def test_a_trace_can_be_started_and_stopped(tmp_path: Path) -> None:
+    syncedmem.trace_stop()
+    syncedmem.trace_start(tmp_path / "one.json")
+    syncedmem.trace_start(tmp_path / "two.json")
+    SyncedMemory(ROOM, name="second").mutable_cpu_data()
+    syncedmem.trace_stop()
+    syncedmem.trace_stop()
+    assert "second" in (tmp_path / "two.json").read_text()
+    assert "second" not in (tmp_path / "one.json").read_text()
+
+
+def test_a_trace_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(syncedmem.Error) as caught:
+        syncedmem.trace_start(tmp_path / "no" / "such" / "folder.json")
+    assert caught.value.status is syncedmem.Status.FILE and "no such folder" in str(caught.value)
+    with pytest.raises(syncedmem.Error):
+        with syncedmem.trace(tmp_path):
+            pass
+    with pytest.raises(ValueError):
+        syncedmem.trace_start("a\0b")
+    with pytest.raises(TypeError):
+        syncedmem.trace_start(12)  # type: ignore[arg-type]
+
+
+def test_everything_that_is_public_is_there_and_documented() -> None:
+    for name in syncedmem.__all__:
+        thing = getattr(syncedmem, name)
+        if callable(thing) and name not in ("ffi", "lib"):
+            assert thing.__doc__, f"{name} says nothing of itself"
+    for kind in (SyncedMemory, syncedmem.SyncedArray, syncedmem.DeviceArray, syncedmem.Access):
+        for name, member in vars(kind).items():
+            if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+                assert member.__doc__, f"{kind.__name__}.{name} says nothing of itself"
+
+
+def test_the_header_is_in_the_package() -> None:
+    text = Path(syncedmem.include_dir(), "syncedmem.h").read_text()
+    assert "syncedmem_to_dlpack" in text
