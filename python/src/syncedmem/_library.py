@@ -20,29 +20,30 @@ _FOLDER = pathlib.Path(__file__).resolve().parent
 _SONAME = "libsyncedmem.so.0"
 
 
-def _opened() -> Any:
+def _opened() -> tuple[Any, str]:
     # One that the process has already, such as a preloaded one, must be the one: two would not know each other's blocks.
     try:
-        return ffi.dlopen(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
+        library = ffi.dlopen(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
+        return library, _path_of(library)
     except OSError:
         pass
     named = os.environ.get("SYNCEDMEM_LIBRARY")
     path = named or str(_FOLDER / _SONAME)
     try:
         # Local: its C++ symbols are not meant to take the place of those of a Caffe that is loaded later.
-        return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_LOCAL)
+        return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_LOCAL), path
     except OSError as error:
         whose = ", which SYNCEDMEM_LIBRARY names," if named else ""
         raise ImportError(f"the library {path}{whose} cannot be loaded: {error}", name="syncedmem", path=path) from None
 
 
-def _checked(library: Any) -> Any:
+def _checked(library: Any, path: str) -> Any:
     """The library, if it has all that the header had when this package was built, and means the same by it."""
     missing: list[str] = []
     for name in dir(library):
         try:
             getattr(library, name)
-        except AttributeError:
+        except (AttributeError, ffi.error):
             missing.append(name)
     theirs = "unknown" if "syncedmem_version" in missing else _text(library.syncedmem_version())
     ours = f"{library.SYNCEDMEM_VERSION_MAJOR}.{library.SYNCEDMEM_VERSION_MINOR}"
@@ -50,7 +51,7 @@ def _checked(library: Any) -> Any:
         return library
     what = f"it lacks {missing[0]}" if missing else "that is another version"
     raise ImportError(
-        f"the library {_path_of(library)} is of version {theirs}, and this package needs {ours}: {what}. "
+        f"the library {path} is of version {theirs}, and this package needs {ours}: {what}. "
         f"Preload or name the package's own instead: {_FOLDER / _SONAME}",
         name="syncedmem",
     )
@@ -63,19 +64,19 @@ def _text(string: Any) -> str:
 def _path_of(library: Any) -> str:
     """The file that the library is in, by the address of one of its functions."""
     try:
-        address = int(ffi.cast("uintptr_t", ffi.addressof(library, "syncedmem_last_error")))
+        address = int(ffi.cast("uintptr_t", ffi.addressof(library, "CaffeMallocHost")))
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             for line in maps:
                 fields = line.split(maxsplit=5)
                 first, last = (int(end, 16) for end in fields[0].split("-"))
                 if first <= address < last:
                     return fields[5].rstrip("\n")
-    except (AttributeError, IndexError, OSError):
+    except (AttributeError, IndexError, OSError, ffi.error):
         pass
     return _SONAME
 
 
-lib: Any = _checked(_opened())
+lib: Any = _checked(*_opened())
 
 
 def library_path() -> str:

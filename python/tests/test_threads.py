@@ -1,0 +1,299 @@
+"""Threads: the GIL is released, objects are whole, and deleters run where nothing of Python is."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import threading
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import syncedmem
+from cuda import Driver
+from dlpack import Producer, consume
+from syncedmem import Head, SyncedMemory
+
+libc: Any = ctypes.CDLL(None)
+libc.pthread_create.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+libc.pthread_join.argtypes = [ctypes.c_ulong, ctypes.c_void_p]
+
+
+def delete_in_a_native_thread(deleter: int, tensor: int) -> None:
+    """The thread does nothing but call the deleter: it knows no Python, and does not have the GIL."""
+    thread = ctypes.c_ulong()
+    assert libc.pthread_create(ctypes.byref(thread), None, deleter, tensor) == 0
+    assert libc.pthread_join(thread, None) == 0
+
+
+def together(count: int, work: Callable[[int], None]) -> None:
+    """Runs `work` in threads that begin at once; what one raises is raised here."""
+    gate = threading.Barrier(count)
+    errors: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            gate.wait()
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+@pytest.fixture(autouse=True)
+def _threads_change_often() -> Any:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_a_deleter_runs_on_a_thread_that_knows_no_python(version: Any, alive: Callable[[], int]) -> None:
+    mem = SyncedMemory(65536)
+    seen = consume(mem.mutable_cpu().__dlpack__(max_version=version))
+    delete_in_a_native_thread(seen.deleter, seen.address)
+    assert mem.exports == (0, 0)
+    last = consume(mem.mutable_cpu().__dlpack__(max_version=version))
+    del mem
+    gc.collect()
+    delete_in_a_native_thread(last.deleter, last.address)
+    assert alive() == 0
+
+
+def test_a_deleter_on_such_a_thread_may_be_the_end_of_device_memory(driver: Driver, alive: Callable[[], int]) -> None:
+    seen = consume(SyncedMemory(65536).mutable_gpu().__dlpack__())
+    gc.collect()
+    assert alive() == 65536
+    delete_in_a_native_thread(seen.deleter, seen.address)
+    assert alive() == 0
+
+
+def test_a_deleter_needs_no_gil_while_python_computes() -> None:
+    # PyDLL keeps the GIL during the call: were the deleter to want it, this would wait for ever.
+    seen = consume(SyncedMemory(65536).mutable_cpu().__dlpack__())
+    keeps = ctypes.PyDLL(None)
+    keeps.pthread_create.argtypes = libc.pthread_create.argtypes
+    keeps.pthread_join.argtypes = libc.pthread_join.argtypes
+    thread = ctypes.c_ulong()
+    assert keeps.pthread_create(ctypes.byref(thread), None, seen.deleter, seen.address) == 0
+    assert keeps.pthread_join(thread, None) == 0
+
+
+def test_the_gil_is_released_while_a_copy_is_waited_for(simulated: Driver) -> None:
+    syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
+    mem = SyncedMemory(65536)
+    simulated.write(mem.mutable_gpu_data().ptr, b"\4" * 65536)
+    arrived: list[Any] = []
+    reader = threading.Thread(target=lambda: arrived.append(mem.cpu_data()))
+    try:
+        with simulated.stream() as stream:
+            with simulated.held():
+                mem.async_cpu_pull(stream)
+                reader.start()
+                reader.join(0.05)
+                # This thread goes on: it could not, if the reader had the GIL; and the reader waits for what is held.
+                assert reader.is_alive() and not arrived
+                assert sum(range(100000)) == 4999950000
+            reader.join()
+    finally:
+        syncedmem.set_pinning(syncedmem.Pinning.AUTO)
+    assert (arrived[0] == 4).all() and mem.head is Head.SYNCED
+
+
+def test_an_object_that_one_thread_waits_on_ends_in_another(simulated: Driver) -> None:
+    syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
+    mem = SyncedMemory(65536)
+    mem.mutable_cpu_data()
+    outcome: list[Any] = []
+
+    def waits() -> None:
+        mem.wait()
+        outcome.append("done")
+
+    try:
+        with simulated.stream() as stream:
+            with simulated.held():
+                mem.async_gpu_push(stream)
+                waiter = threading.Thread(target=waits)
+                waiter.start()
+            waiter.join()
+    finally:
+        syncedmem.set_pinning(syncedmem.Pinning.AUTO)
+    mem.close()
+    assert outcome == ["done"]
+
+
+def test_many_threads_read_one_memory_that_is_copied_once(simulated: Driver) -> None:
+    mem = SyncedMemory(65536)
+    simulated.write(mem.mutable_gpu_data().ptr, b"\6" * 65536)
+    simulated.forget()
+
+    def read(_: int) -> None:
+        for _ in range(20):
+            assert (mem.cpu_data() == 6).all()
+
+    together(8, read)
+    assert simulated.copies("DtoH") == 1 and mem.exports == (0, 0)
+
+
+def test_threads_that_use_one_memory_in_every_way_leave_it_whole() -> None:
+    mem = SyncedMemory(65536)
+    view = mem.array("f4")
+    lent = np.zeros(16384, "f4")
+
+    def use(number: int) -> None:
+        for turn in range(60):
+            what = (number + turn) % 7
+            try:
+                if what == 0:
+                    with view.mutable_cpu() as array:
+                        array[number] = turn
+                elif what == 1:
+                    assert view.cpu_data().shape == (16384,)
+                elif what == 2:
+                    consume(view.mutable_cpu().__dlpack__()).delete()
+                elif what == 3:
+                    mem.set_cpu_data(lent)
+                elif what == 4:
+                    mem.release_cpu()
+                elif what == 5:
+                    assert repr(mem) and mem.head in Head and mem.exports >= (0, 0)
+                else:
+                    np.asarray(view).sum()
+            except (BufferError, syncedmem.Error):
+                pass  # in use by another thread, or not the state for it
+
+    together(6, use)
+    gc.collect()
+    assert mem.exports == (0, 0)
+    mem.close()
+
+
+def test_threads_that_use_both_sides_of_one_memory_leave_it_whole(simulated: Driver) -> None:
+    mem = SyncedMemory(65536)
+    uses: list[Callable[[], Any]] = [
+        mem.cpu_data,
+        mem.gpu_data,
+        mem.mutable_cpu_data,
+        mem.mutable_gpu_data,
+        mem.overwrite_gpu_data,
+        mem.release_cpu,
+        mem.release_gpu,
+        mem.async_gpu_push,
+        mem.async_cpu_pull,
+        mem.wait,
+        mem.is_ready,
+        lambda: mem.array("f4").__dlpack__(max_version=(1, 0)),
+        lambda: mem.mutable_gpu().__dlpack__(stream=2),
+    ]
+
+    def use(number: int) -> None:
+        for turn in range(60):
+            try:
+                uses[(5 * number + turn) % len(uses)]()
+            except (BufferError, syncedmem.Error) as error:
+                assert not isinstance(error, syncedmem.Error) or error.status is syncedmem.Status.INVALID_STATE, error
+
+    together(6, use)
+    gc.collect()
+    assert mem.exports == (0, 0)
+    mem.close()
+
+
+def test_threads_with_memories_of_their_own_do_not_disturb_each_other(alive: Callable[[], int]) -> None:
+    def use(number: int) -> None:
+        for turn in range(40):
+            view = SyncedMemory(65536).array("u4")
+            view.mutable_cpu_data()[:] = number * 1000 + turn
+            assert (view.cpu_data() == number * 1000 + turn).all()
+
+    together(6, use)
+    assert alive() == 0
+
+
+def test_a_memory_is_closed_once_by_many_threads() -> None:
+    for _ in range(20):
+        mem = SyncedMemory(4096)
+        mem.cpu_data()
+        together(4, lambda _: mem.close())
+        assert mem.closed
+
+
+def test_closing_beside_reading_is_an_exception_at_worst() -> None:
+    for _ in range(20):
+        mem = SyncedMemory(4096)
+        kept: list[Any] = []
+
+        def use(number: int) -> None:
+            try:
+                if number == 0:
+                    mem.close()
+                else:
+                    kept.append(mem.mutable_cpu_data())
+            except (BufferError, ValueError):
+                pass
+
+        together(3, use)
+        for array in kept:
+            array[:] = 1
+
+
+def test_what_one_thread_made_another_may_finalise(alive: Callable[[], int]) -> None:
+    cycle: list[Any] = [SyncedMemory(65536)]
+    cycle += [cycle, cycle[0].mutable_cpu_data(), cycle[0].mutable_cpu().__dlpack__()]
+    del cycle
+    thread = threading.Thread(target=gc.collect)
+    thread.start()
+    thread.join()
+    assert alive() == 0
+
+
+def test_a_capsule_may_go_while_another_thread_is_in_a_producers_deleter(driver: Driver) -> None:
+    # The deleter of lent memory may want the GIL while the thread that has it waits for the object.
+    mem = SyncedMemory(65536)
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Slow(Producer):
+        @property
+        def deleted(self) -> int:
+            return 0
+
+        @deleted.setter
+        def deleted(self, _: int) -> None:
+            if threading.current_thread() is not threading.main_thread():
+                inside.set()
+                go_on.wait(10)
+
+    mem.set_cpu_data(Slow(bytes(65536)))
+    capsule = mem.mutable_gpu().__dlpack__()
+    mem.mutable_cpu_data()
+    thread = threading.Thread(target=lambda: mem.set_cpu_data(Producer(bytes(65536))))
+    thread.start()
+    assert inside.wait(10)
+    del capsule
+    go_on.set()
+    thread.join()
+    assert mem.exports == (0, 0)
+
+
+def test_an_exception_in_another_thread_does_not_hold_the_memory() -> None:
+    mem = SyncedMemory(4096)
+
+    def fails() -> None:
+        with mem.mutable_cpu():
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        together(1, lambda _: fails())
+    gc.collect()
+    mem.mutable_cpu_data()[:] = 2
