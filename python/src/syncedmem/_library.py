@@ -5,6 +5,7 @@ Nothing of the C API is written down here: `_declarations` was made from the gen
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pathlib
 from typing import Any
@@ -23,10 +24,13 @@ _SONAME = "libsyncedmem.so.0"
 def _opened() -> tuple[Any, str]:
     # One that the process has already, such as a preloaded one, must be the one: two would not know each other's blocks.
     try:
-        library = ffi.dlopen(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
-        return library, _path_of(library)
+        # Of a file that is there but not loaded glibc has no error to tell: cffi dies of that, and ctypes does not.
+        ctypes.CDLL(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
         pass
+    else:
+        library = ffi.dlopen(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
+        return library, _path_of(library)
     named = os.environ.get("SYNCEDMEM_LIBRARY")
     path = named or str(_FOLDER / _SONAME)
     try:
