@@ -5,6 +5,7 @@ import static checks.Checks.becomes;
 import static checks.Checks.check;
 import static checks.Checks.same;
 
+import com.sun.jna.Function;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import java.nio.FloatBuffer;
@@ -81,16 +82,15 @@ final class Lifetimes {
 
     /** That the simulated driver, which looks for it, has seen no rule broken by whatever was done here. */
     static void driver() {
-        NativeLibrary driver = NativeLibrary.getInstance("libcuda.so.1");
+        Function violations;
         try {
-            driver.getGlobalVariableAddress("simcuda_violations");
+            violations = NativeLibrary.getInstance("libcuda.so.1").getFunction("simcuda_violations");
         } catch (UnsatisfiedLinkError real) {
             return;
         }
         check("no rule of the driver's was broken", () -> {
             byte[] text = new byte[4096];
-            Object[] arguments = {text, (long) text.length};
-            long rules = (Long) driver.getFunction("simcuda_violations").invoke(Long.class, arguments);
+            long rules = violations.invokeLong(new Object[] {text, (long) text.length});
             same(Native.toString(text), 0L, rules);
         });
     }

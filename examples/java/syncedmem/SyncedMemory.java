@@ -10,6 +10,7 @@ import com.sun.jna.ptr.PointerByReference;
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Objects;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.ToIntFunction;
@@ -149,9 +150,7 @@ public final class SyncedMemory implements AutoCloseable {
 
     /** Tells its memory under this name in reports and traces. */
     public void setName(String name) {
-        if (name.indexOf('\0') >= 0) {
-            throw new IllegalArgumentException("a name with a NUL in it");
-        }
+        Objects.requireNonNull(name);
         call(handle -> API.syncedmem_set_name(handle, name));
     }
 
