@@ -154,7 +154,8 @@ class DeviceData {
  * of call(): its own transfer() refuses.
  *
  * What is never closed ends when it is garbage; the collector does not know how large it is, and does not run when a
- * worker ends: close what is large, and what a worker made.
+ * worker ends: close what is large, and what a worker made. What garbage held is given back between turns of the event
+ * loop, not within one.
  */
 class SyncedMemory {
   #handle;

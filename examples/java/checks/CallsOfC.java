@@ -99,7 +99,7 @@ final class CallsOfC {
             refused(Status.ERROR_INVALID_HANDLE, new Syncedmem(foreign));
         });
         check("a handle after its end is a status and a sentence", () -> {
-            // In storage of our own: what syncedmem_destroy frees, the virtual machine may have reused by the next call.
+            // In storage of our own: what syncedmem_destroy frees, the virtual machine may have reused already.
             Memory storage = new Memory(64);
             PointerByReference made = new PointerByReference();
             same("construct", 0, API.syncedmem_construct(storage, 64, 16, made));

@@ -80,14 +80,25 @@ final class Lifetimes {
         });
     }
 
-    /** That the simulated driver, which looks for it, has seen no rule broken by whatever was done here. */
+    /** What the simulated driver alone can show: little memory, and at last that nothing here has broken a rule. */
     static void driver() {
         Function violations;
+        Function setMemory;
         try {
             violations = NativeLibrary.getInstance("libcuda.so.1").getFunction("simcuda_violations");
+            setMemory = NativeLibrary.getInstance("libcuda.so.1").getFunction("simcuda_set_memory");
         } catch (UnsatisfiedLinkError real) {
             return;
         }
+        check("garbage is collected before memory has run out", () -> {
+            becomes("nothing is held on the device", () -> Libsyncedmem.stats().device.live == 0);
+            setMemory.invokeVoid(new Object[] {0, 4L * BYTES});
+            for (int i = 0; i < 12; i++) {
+                try (SyncedMemory mem = new SyncedMemory(BYTES)) {
+                    mem.overwriteGpuData(); // nobody closes it
+                }
+            }
+        });
         check("no rule of the driver's was broken", () -> {
             byte[] text = new byte[4096];
             long rules = violations.invokeLong(new Object[] {text, (long) text.length});
