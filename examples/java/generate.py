@@ -29,6 +29,7 @@ import com.sun.jna.ptr.DoubleByReference;
 import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.LongByReference;
 import com.sun.jna.ptr.PointerByReference;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
 /**
@@ -57,15 +58,38 @@ public interface SyncedmemLibrary extends Library {
         }
     };
 
-    /** C's bool is a byte. */
+    /** Text is UTF-8. JNA on its own takes the locale's characters, and drops what is behind a NUL. */
+    TypeConverter TEXT = new TypeConverter() {
+        @Override
+        public Object toNative(Object value, ToNativeContext context) {
+            String text = (String) value;
+            if (text.indexOf('\\0') >= 0) {
+                throw new IllegalArgumentException("text with a NUL in it");
+            }
+            return (text + '\\0').getBytes(StandardCharsets.UTF_8);
+        }
+
+        @Override
+        public Object fromNative(Object value, FromNativeContext context) {
+            return value == null ? null : ((Pointer) value).getString(0, "UTF-8");
+        }
+
+        @Override
+        public Class<?> nativeType() {
+            return Pointer.class;
+        }
+    };
+
+    /** How C's types are passed that JNA would pass otherwise. */
     static TypeMapper types() {
         DefaultTypeMapper mapper = new DefaultTypeMapper();
         mapper.addTypeConverter(Boolean.class, BOOL);
+        mapper.addTypeConverter(String.class, TEXT);
         return mapper;
     }
 
     /** What Native.load is to be given; JNA looks for a field of this name, too. */
-    Map<String, Object> OPTIONS = Map.of(OPTION_TYPE_MAPPER, types(), OPTION_STRING_ENCODING, "UTF-8");
+    Map<String, Object> OPTIONS = Map.of(OPTION_TYPE_MAPPER, types());
 """
 
 # C types that are the same in every function. size_t has 64 bits wherever the library is built.

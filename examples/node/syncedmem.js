@@ -154,7 +154,8 @@ class DeviceData {
  * of call(): its own transfer() refuses.
  *
  * What is never closed ends when it is garbage; the collector does not know how large it is, and does not run when a
- * worker ends: close what is large, and what a worker made.
+ * worker ends: close what is large, and what a worker made. What garbage held is given back between turns of the event
+ * loop, not within one.
  */
 class SyncedMemory {
   #handle;
@@ -265,7 +266,7 @@ class SyncedMemory {
     const tensor = this.#export(constants.SYNCEDMEM_HOST, access);
     try {
       const data = koffi.decode(tensor, DATA, 'uint64_t');
-      const view = bytes === 0 ? new ArrayBuffer(0) : koffi.view(BigInt(data) + BigInt(offset), bytes);
+      const view = koffi.view(BigInt(data) + BigInt(offset), bytes);
       // It would take the memory along, and leave behind what keeps it. Node.js itself refuses other ways to transfer
       // it; to mark it as untransferable would end the process at its exit, in Node.js 24.
       for (const name of ['transfer', 'transferToFixedLength', 'transferToImmutable']) {

@@ -69,6 +69,10 @@ final class CallsOfC {
             same("name", "größe ≤ 3", new String(text, 0, (int) length.getValue(), StandardCharsets.UTF_8));
             same("destroy", 0, API.syncedmem_destroy(mem));
         });
+        check("text with a NUL in it is an exception, and null is NULL", () -> {
+            Checks.refused(IllegalArgumentException.class, () -> API.syncedmem_trace_start("trace\0.json"));
+            same("NULL", Status.ERROR_INVALID_ARGUMENT.value, API.syncedmem_trace_start(null));
+        });
         check("a callback of Java's is asked for the mode", () -> {
             int[] asked = {0};
             Pointer[] given = {null};
@@ -95,7 +99,7 @@ final class CallsOfC {
             refused(Status.ERROR_INVALID_HANDLE, new Syncedmem(foreign));
         });
         check("a handle after its end is a status and a sentence", () -> {
-            // In storage of our own: what syncedmem_destroy frees, the virtual machine may have reused by the next call.
+            // In storage of our own: what syncedmem_destroy frees, the virtual machine may have reused already.
             Memory storage = new Memory(64);
             PointerByReference made = new PointerByReference();
             same("construct", 0, API.syncedmem_construct(storage, 64, 16, made));

@@ -13,6 +13,7 @@ import syncedmem.SyncedmemLibrary;
  * what the contract says, and never ends the process. usage: Checks include/syncedmem.json
  */
 public final class Checks {
+    private static int checks;
     private static int failures;
 
     private Checks() {}
@@ -23,6 +24,7 @@ public final class Checks {
     }
 
     static void check(String sentence, Body body) {
+        checks++;
         try {
             body.run();
             System.out.println("ok - java: " + sentence);
@@ -76,6 +78,7 @@ public final class Checks {
         Lifetimes.all();
         BadUse.all();
         Lifetimes.driver();
+        System.out.println("java: " + checks + " checks");
         System.exit(failures == 0 ? 0 : 1);
     }
 }

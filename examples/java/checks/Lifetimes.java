@@ -5,6 +5,7 @@ import static checks.Checks.becomes;
 import static checks.Checks.check;
 import static checks.Checks.same;
 
+import com.sun.jna.Function;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import java.nio.FloatBuffer;
@@ -79,18 +80,28 @@ final class Lifetimes {
         });
     }
 
-    /** That the simulated driver, which looks for it, has seen no rule broken by whatever was done here. */
+    /** What the simulated driver alone can show: little memory, and at last that nothing here has broken a rule. */
     static void driver() {
-        NativeLibrary driver = NativeLibrary.getInstance("libcuda.so.1");
+        Function violations;
+        Function setMemory;
         try {
-            driver.getGlobalVariableAddress("simcuda_violations");
+            violations = NativeLibrary.getInstance("libcuda.so.1").getFunction("simcuda_violations");
+            setMemory = NativeLibrary.getInstance("libcuda.so.1").getFunction("simcuda_set_memory");
         } catch (UnsatisfiedLinkError real) {
             return;
         }
+        check("garbage is collected before memory has run out", () -> {
+            becomes("nothing is held on the device", () -> Libsyncedmem.stats().device.live == 0);
+            setMemory.invokeVoid(new Object[] {0, 4L * BYTES});
+            for (int i = 0; i < 12; i++) {
+                try (SyncedMemory mem = new SyncedMemory(BYTES)) {
+                    mem.overwriteGpuData(); // nobody closes it
+                }
+            }
+        });
         check("no rule of the driver's was broken", () -> {
             byte[] text = new byte[4096];
-            Object[] arguments = {text, (long) text.length};
-            long rules = (Long) driver.getFunction("simcuda_violations").invoke(Long.class, arguments);
+            long rules = violations.invokeLong(new Object[] {text, (long) text.length});
             same(Native.toString(text), 0L, rules);
         });
     }

@@ -10,6 +10,9 @@ import com.sun.jna.ptr.PointerByReference;
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.ToIntFunction;
@@ -19,14 +22,19 @@ import java.util.function.ToIntFunction;
  * is newer.
  *
  * <p>A buffer can never dangle: it keeps its memory, also after {@link #close}, until it and everything made from it is
- * garbage; the memory ends with the last of them. What nobody closed a {@link Cleaner} ends. What is written to one
- * after the device's data was asked for is lost, as it is in C: ask for {@link #mutableCpuData} anew before that.
+ * garbage; the memory ends with the last of them. What nobody closed a {@link Cleaner} ends. No collector knows
+ * how large that is: only where there is no room left is garbage collected for it, before that is an error.
+ *
+ * <p>What is written to a buffer after the device's data was asked for is lost, as it is in C: ask for {@link
+ * #mutableCpuData} anew before writing.
  *
  * <p>Every method may be called on any thread: readers at once, the others one after another. What threads do with the
  * bytes of a buffer is their own affair.
  */
 public final class SyncedMemory implements AutoCloseable {
     private static final Cleaner CLEANER = Cleaner.create();
+    /** How often garbage is collected before memory has run out. */
+    private static final int COLLECTIONS = 2;
 
     private final State state;
     private final Cleaner.Cleanable cleanable;
@@ -149,9 +157,7 @@ public final class SyncedMemory implements AutoCloseable {
 
     /** Tells its memory under this name in reports and traces. */
     public void setName(String name) {
-        if (name.indexOf('\0') >= 0) {
-            throw new IllegalArgumentException("a name with a NUL in it");
-        }
+        Objects.requireNonNull(name);
         call(handle -> API.syncedmem_set_name(handle, name));
     }
 
@@ -191,12 +197,30 @@ public final class SyncedMemory implements AutoCloseable {
         PointerByReference tensor = new PointerByReference();
         ToIntFunction<SyncedmemLibrary.Syncedmem> function = handle -> API.syncedmem_to_dlpack(
                 handle, side.value, access.value, Tensor.UINT, (byte) 8, 1, new long[] {size}, true, tensor);
-        if (access == SyncedmemLibrary.Access.READ) {
-            read(function);
-        } else {
-            call(function);
+        Lock lock = access == SyncedmemLibrary.Access.READ ? state.lock.readLock() : state.lock.writeLock();
+        for (int attempt = 0; ; attempt++) {
+            try {
+                state.call(lock, function);
+                return new Tensor(tensor.getValue());
+            } catch (SyncedmemException.OutOfMemory none) {
+                if (attempt == COLLECTIONS) {
+                    throw none;
+                }
+            }
+            collect();
         }
-        return new Tensor(tensor.getValue());
+    }
+
+    /** Garbage may hold what there is no room for: the collector does not know how large it is. */
+    private static void collect() {
+        CountDownLatch collected = new CountDownLatch(1);
+        CLEANER.register(new Object(), collected::countDown);
+        System.gc();
+        try {
+            collected.await(100, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private ByteBuffer host(SyncedmemLibrary.Access access, long offset, long bytes) {

@@ -8,6 +8,7 @@ const { counted } = require('./checks.js');
 async function main() {
   succeeds(lib.syncedmem_set_accounting(constants.SYNCEDMEM_ACCOUNTING_ON));
   for (const part of ['description', 'calls_of_c', 'lifetimes', 'bad_use', 'driver']) await require(`./${part}.js`)();
+  console.log(`node: ${counted.passed + counted.failed} checks`);
   process.exitCode = counted.failed === 0 ? 0 : 1;
 }
 
