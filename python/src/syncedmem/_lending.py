@@ -22,7 +22,7 @@ _NUMPY_LENDS = tuple(int(number) for number in np.__version__.split(".")[:2]) >=
 class Lent:
     """What an object exports by DLPack, or by the buffer protocol, before it is lent."""
 
-    __slots__ = ("dtype", "nbytes", "readonly", "shape", "side", "strides", "taken")
+    __slots__ = ("_whole", "itemsize", "nbytes", "readonly", "shape", "side", "strides", "taken")
 
     def __init__(self, source: Any) -> None:
         whole = _whole_buffer(source) if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__") else None
@@ -33,12 +33,19 @@ class Lent:
             raise BufferError(f"memory of DLPack's device {kind} is neither the CPU's nor CUDA's")
         self.side = _SIDES[kind]
         axes = range(tensor.ndim)
-        self.dtype: DType = numpy_type(tensor.dtype) if whole is None else whole.dtype
+        self._whole = whole
+        data_type = tensor.dtype
+        self.itemsize = data_type.bits * data_type.lanes // 8 if whole is None else whole.dtype.itemsize
         self.shape: Shape = tuple(tensor.shape[axis] for axis in axes) if whole is None else whole.shape
         strided = whole is None and tensor.strides != ffi.NULL
         self.strides: Shape | None = tuple(tensor.strides[axis] for axis in axes) if strided else None
-        self.nbytes = self.dtype.itemsize * math.prod(self.shape)
+        self.nbytes = self.itemsize * math.prod(self.shape)
         self.readonly = self.taken.versioned and bool(self.taken.tensor.flags & READ_ONLY)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of an element; `BufferError` if NumPy has none, which to lend the memory does not need."""
+        return numpy_type(self.taken.tensor.dl_tensor.dtype) if self._whole is None else self._whole.dtype
 
     @property
     def address(self) -> int:
@@ -60,8 +67,7 @@ class Lent:
 
     def strided(self) -> npt.NDArray[Any]:
         """A NumPy array of host memory, valid while this lives."""
-        item = self.dtype.itemsize
-        strides = None if self.strides is None else tuple(item * stride for stride in self.strides)
+        strides = None if self.strides is None else tuple(self.itemsize * stride for stride in self.strides)
         return np.asarray(_Strided(self, strides))
 
     @property

@@ -241,8 +241,9 @@ def from_dlpack(source: Any, *, copy: bool | None = None) -> SyncedArray:
     lent = Lent(source)
     lent.check(None, lent.nbytes)
     memory = SyncedMemory(lent.nbytes)
+    view = memory.array(lent.dtype, lent.shape)
     lend(memory._handle, lent.taken)
-    return memory.array(lent.dtype, lent.shape)
+    return view
 
 
 def _copy_of(source: Any) -> SyncedArray:
