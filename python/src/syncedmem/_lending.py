@@ -111,8 +111,8 @@ def _capsule_of(source: Any) -> object:
         return source.__dlpack__(**arguments)
 
 
-def _whole_buffer(source: Any) -> npt.NDArray[Any]:
-    """A NumPy array, or what supports the buffer protocol as one, if it can be lent."""
+def as_array(source: Any) -> npt.NDArray[Any]:
+    """A NumPy array, or what supports the buffer protocol as one."""
     given: Any = source
     if not isinstance(source, np.ndarray):
         try:
@@ -121,7 +121,13 @@ def _whole_buffer(source: Any) -> npt.NDArray[Any]:
             raise TypeError(
                 f"{type(source).__name__} exports its memory neither by DLPack (__dlpack__) nor by the buffer protocol"
             ) from None
-    whole: npt.NDArray[Any] = np.asarray(given)
+    array: npt.NDArray[Any] = np.asarray(given)
+    return array
+
+
+def _whole_buffer(source: Any) -> npt.NDArray[Any]:
+    """A NumPy array, or what supports the buffer protocol as one, if it can be lent."""
+    whole = as_array(source)
     if whole.dtype.hasobject:
         raise TypeError(f"{whole.dtype} refers to Python objects, which a SyncedMemory cannot hold")
     if not whole.flags.writeable:
@@ -135,6 +141,7 @@ def _capsule_of_array(array: npt.NDArray[Any]) -> object:
     """A capsule of an array's bytes: NumPy has dtypes that DLPack lacks."""
     if not _NUMPY_LENDS:
         raise BufferError(
-            f"NumPy {np.__version__} cannot lend its memory: 1.24 is the first that takes it back from a thread without the GIL"
+            f"NumPy {np.__version__} cannot lend its memory: 1.24 is the first that takes it back from a thread "
+            "without the GIL"
         )
     return array.reshape(-1).view(np.uint8).__dlpack__()

@@ -1,6 +1,6 @@
 """The shared library: which one it is, and its C API as `ffi` and `lib`.
 
-Nothing of the C API is written down here: `_declarations` was made from the generated header when the package was built.
+Nothing of the C API is written down here: `_declarations` is made from its generated header by the package's build.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SONAME = "libsyncedmem.so.0"
 
 
 def _opened() -> tuple[Any, str]:
-    # One that the process has already, such as a preloaded one, must be the one: two would not know each other's blocks.
+    # One that the process has already, such as a preloaded one, must be it: two would not know each other's blocks.
     try:
         # Of a file that is there but not loaded glibc has no error to tell: cffi dies of that, and ctypes does not.
         ctypes.CDLL(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
