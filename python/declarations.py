@@ -14,7 +14,7 @@ CONDITIONS = {
     "if __STDC_VERSION__ >= 202311L": False,
 }
 
-# The layouts of DLPack 1.0, of which the header says no more than `void *`: they are fixed (dmlc.github.io/dlpack, "C API").
+# The layouts of DLPack 1.0, of which the header says no more than `void *` (dmlc.github.io/dlpack, "C API").
 DLPACK = """
 typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
 typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;

@@ -1,7 +1,7 @@
 """What a wheel needs beside the Python files: the shared library, its header, and cffi's module made from that.
 
-Cargo builds the library, from the checkout that this folder is in. SYNCEDMEM_LIBRARY names one that is built already, such
-as that of scripts/package; then no compiler is needed.
+Cargo builds the library, from the checkout that this folder is in. SYNCEDMEM_LIBRARY names one that is built already,
+such as that of scripts/package; then no compiler is needed.
 """
 
 import json
@@ -31,8 +31,8 @@ def build_library(checkout: pathlib.Path) -> pathlib.Path:
         )
     except FileNotFoundError:
         raise SystemExit(
-            "syncedmem: cargo is not on PATH. A Rust toolchain (1.85 or later, rust-lang.org) and gcc build the library; "
-            "or name one that is built already with SYNCEDMEM_LIBRARY."
+            "syncedmem: cargo is not on PATH. A Rust toolchain (1.85 or later, rust-lang.org) and gcc build the "
+            "library; or name one that is built already with SYNCEDMEM_LIBRARY."
         ) from None
     if built.returncode != 0:
         raise SystemExit(f"syncedmem: the library does not build ({' '.join(command)})")
@@ -63,8 +63,8 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         header = checkout / "include" / "syncedmem.h"
         if not header.is_file():
             raise SystemExit(
-                "syncedmem: the library's source is not beside this folder. Build from the checkout: pip install ./python "
-                "(pip 21.3 or later; older ones copy the folder alone)."
+                "syncedmem: the library's source is not beside this folder. Build from the checkout: pip install "
+                "./python (pip 21.3 or later; older ones copy the folder alone)."
             )
         named = os.environ.get("SYNCEDMEM_LIBRARY")
         library = pathlib.Path(named).resolve() if named else build_library(checkout)

@@ -26,7 +26,8 @@ def stub(api: dict) -> str:
     python = {f"struct {c_name}": name for name, c_name in STRUCTS} | {c_name: name for name, c_name in STRUCTS}
     text = "# Made by stub.py from include/syncedmem.json. Do not edit.\nimport dataclasses\nimport enum\n"
     text += "\nENUMS: tuple[tuple[str, str, tuple[str, ...]], ...]\nSTRUCTS: tuple[tuple[str, str], ...]\n"
-    text += "\ndef short_name(name: str, prefixes: tuple[str, ...]) -> str: ...\ndef read_stats() -> tuple[int, Stats]: ...\n"
+    text += "\ndef short_name(name: str, prefixes: tuple[str, ...]) -> str: ...\n"
+    text += "def read_stats() -> tuple[int, Stats]: ...\n"
     for name, c_name, prefixes in ENUMS:
         text += f"\nclass {name}(enum.IntEnum):\n" + docstring(enums[c_name]["doc"], "    ")
         for value in enums[c_name]["values"]:

@@ -101,6 +101,11 @@ def program(tmp_path: Path) -> Program:
     return run
 
 
+def ended_well(done: "subprocess.CompletedProcess[str]", said: str = "") -> None:
+    """Checks that a program came to its end and said nothing else."""
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, ""), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+
+
 @pytest.fixture(autouse=True)
 def _no_test_hangs() -> Iterator[None]:
     """Where a test waits for ever, all threads say where, and the process ends."""

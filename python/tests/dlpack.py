@@ -194,6 +194,8 @@ class Producer:
             tensor.strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
         tensor.byte_offset = byte_offset
         self._kept += [sizes, steps, deleter, managed]
+        # As any tensor's memory, this stays until its deleter is called: here for ever, since nobody calls it for some.
+        _api.Py_IncRef(ctypes.py_object(self._kept))
         capsule: object = _api.PyCapsule_New(ctypes.addressof(managed), NAMES[versioned], None)
         self.capsule = capsule
         return capsule

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import syncedmem
-from conftest import Program
+from conftest import Program, ended_well
 from cuda import Driver
 from syncedmem import Error, Head, OutOfMemoryError, Status, SyncedMemory
 
@@ -52,7 +52,7 @@ assert (small.cpu_data() == 1).all()
 """,
         SYNCEDMEM_HOST_LIMIT="16M",
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    ended_well(done)
 
 
 @pytest.mark.once
@@ -76,7 +76,7 @@ else:
 assert all((mem.cpu_data() == 1).all() for mem in kept)
 """
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    ended_well(done)
 
 
 def test_device_memory_that_runs_out_is_a_memory_error(simulated: Driver) -> None:

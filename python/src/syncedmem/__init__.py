@@ -1,7 +1,8 @@
 """Caffe's SyncedMemory: one buffer with a host side and a GPU side, each copied only when the other is newer.
 
-`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; NumPy, PyTorch, CuPy and whoever speaks DLPack share its memory
-without copies. The CUDA driver is looked for when it is first needed, never by the import; `cuda_status()` says what was found.
+`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; NumPy, PyTorch, CuPy and whoever speaks DLPack
+share its memory without copies. The CUDA driver is looked for when it is first needed, never by the import;
+`cuda_status()` says what was found.
 
 Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` are the C API itself, for what has no form here.
 """

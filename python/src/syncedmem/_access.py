@@ -21,8 +21,8 @@ T = TypeVar("T")
 class Access(Generic[T]):
     """One side of an array, and one kind of access. It is done when the data is asked for, each time that it is.
 
-    As a context manager it gives the array. When the block ends the array cannot be written to or exported any more. The access
-    itself ends as soon as nothing refers to the array; until then its address stays valid.
+    As a context manager it gives the array. When the block ends the array cannot be written to or exported any more.
+    The access itself ends as soon as nothing refers to the array; until then its address stays valid.
     """
 
     __slots__ = ("__weakref__", "_array", "_given", "_hold", "_kind")
@@ -70,8 +70,8 @@ class Access(Generic[T]):
     ) -> object:
         """A capsule of this side, for the consumer that the array API describes; the access is done.
 
-        Raises `BufferError` where it cannot be exported: a dtype that DLPack lacks, another device, or reading for a consumer
-        from before DLPack 1.0.
+        Raises `BufferError` where it cannot be exported: a dtype that DLPack lacks, another device, or reading for a
+        consumer from before DLPack 1.0.
         """
         array = self._array
         source = Source(array.memory._handle, self._side, self._kind, array.dtype, array.shape)

@@ -24,8 +24,8 @@ ShapeLike = Union[SupportsIndex, Iterable[SupportsIndex]]
 class Accessors:
     """The accesses of `caffe::SyncedMemory`, to a memory's bytes or to a typed view of it.
 
-    An accessor copies from the other side if that is newer, and says from then on which side is the newest. All of them raise
-    `OutOfMemoryError` where there is no memory, and `Error` where the device is needed and cannot be used.
+    An accessor copies from the other side if that is newer, and says from then on which side is the newest. All of
+    them raise `OutOfMemoryError` where there is no memory, and `Error` where the device is needed and cannot be used.
     """
 
     __slots__ = ()
@@ -38,11 +38,17 @@ class Accessors:
         return self._as_array()._on_host(Kind.READ)
 
     def mutable_cpu_data(self) -> npt.NDArray[Any]:
-        """The host data to read and write. The host is the newest side from now on: write before the next access to the other."""
+        """The host data to read and write. The host is the newest side from now on.
+
+        Write before the next access to the other side: a later write is not known of.
+        """
         return self._as_array()._on_host(Kind.WRITE)
 
     def overwrite_cpu_data(self) -> npt.NDArray[Any]:
-        """The host data to write alone: neither zeroed nor copied. Write all of the memory, also what a smaller view leaves out."""
+        """The host data to write alone: neither zeroed nor copied.
+
+        Write all of the memory, also what a smaller view leaves out.
+        """
         return self._as_array()._on_host(Kind.OVERWRITE)
 
     def gpu_data(self) -> DeviceArray:
@@ -54,7 +60,10 @@ class Accessors:
         return self._as_array()._on_device(Kind.WRITE)
 
     def overwrite_gpu_data(self) -> DeviceArray:
-        """The device data to write alone: neither zeroed nor copied. Write all of the memory, also what a smaller view leaves out."""
+        """The device data to write alone: neither zeroed nor copied.
+
+        Write all of the memory, also what a smaller view leaves out.
+        """
         return self._as_array()._on_device(Kind.OVERWRITE)
 
     def cpu(self) -> HostAccess:
@@ -62,7 +71,7 @@ class Accessors:
         return HostAccess(self._as_array(), Kind.READ)
 
     def mutable_cpu(self) -> HostAccess:
-        """Access to read and write on the host: `with mem.mutable_cpu() as a:`, `torch.from_dlpack(mem.mutable_cpu())`."""
+        """Access to read and write on the host, such as `torch.from_dlpack(mem.mutable_cpu())`."""
         return HostAccess(self._as_array(), Kind.WRITE)
 
     def overwrite_cpu(self) -> HostAccess:
@@ -188,8 +197,9 @@ class SyncedArray(Accessors):
     ) -> object:
         """A capsule of the data, for reading: of the side that is current, or of the one that `dl_device` says.
 
-        With `copy=False` it is `BufferError` where that side is not current; with `copy=True` the consumer gets a memory of its
-        own. A consumer from before DLPack 1.0 (`max_version` is not given) cannot be told not to write: `BufferError`.
+        With `copy=False` it is `BufferError` where that side is not current; with `copy=True` the consumer gets a
+        memory of its own. A consumer from before DLPack 1.0 (`max_version` is not given) cannot be told not to write:
+        `BufferError`.
         """
         device = self.__dlpack_device__()
         if dl_device is not None:
@@ -214,7 +224,8 @@ class SyncedArray(Accessors):
             raise BufferError(f"no side is on device {asked}, but on {' and '.join(map(str, own))}")
         stale = {Head.HEAD_AT_CPU: CUDA, Head.HEAD_AT_GPU: CPU}.get(memory.head)
         if copy is False and asked[0] == stale:
-            raise BufferError(f"with {memory.head.name} the data would have to be copied to device {asked}, and copy is False")
+            head = memory.head.name
+            raise BufferError(f"with {head} the data would have to be copied to device {asked}, and copy is False")
 
     def __repr__(self) -> str:
         return f"<SyncedArray {self._dtype} {self._shape} of {self._memory!r}>"

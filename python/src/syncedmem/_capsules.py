@@ -1,7 +1,7 @@
 """DLPack's capsules: how Python hands a tensor from one library to another.
 
-A capsule's destructor may run at any time, also while an exception is on its way: a consumer that refuses a tensor drops the
-capsule then. Python code would lose that exception, so the destructor is the C library's own.
+A capsule's destructor may run at any time, also while an exception is on its way: a consumer that refuses a tensor
+drops the capsule then. Python code would lose that exception, so the destructor is the C library's own.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class Taken:
                 address = _get_pointer(capsule, _NAMES[versioned])
                 self.tensor: Any = ffi.cast(_C_TYPES[versioned], address)
                 return
-        raise TypeError(f"__dlpack__ returned {type(capsule).__name__}, not a capsule of a DLPack tensor that nobody took")
+        what = type(capsule).__name__
+        raise TypeError(f"__dlpack__ returned {what}, not a capsule of a DLPack tensor that nobody took")
 
     def take(self) -> None:
         """The capsule lets the tensor go: from here on its deleter is somebody else's to call."""

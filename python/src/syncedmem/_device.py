@@ -29,8 +29,8 @@ def cuda_array_interface(hold: Hold, dtype: DType, shape: Shape) -> dict[str, An
 class DeviceArray:
     """The device side of a `SyncedMemory`, as `gpu_data` and its like made it ready.
 
-    It has no arithmetic: hand it to CuPy, PyTorch or Numba (`cupy.asarray`, `torch.from_dlpack`, `numba.cuda.as_cuda_array`),
-    or its `ptr` to a kernel. While it lives, the device memory stays where it is.
+    It has no arithmetic: hand it to CuPy, PyTorch or Numba (`cupy.asarray`, `torch.from_dlpack`,
+    `numba.cuda.as_cuda_array`), or its `ptr` to a kernel. While it lives, the device memory stays where it is.
     """
 
     __slots__ = ("__weakref__", "_dtype", "_ended", "_handle", "_hold", "_kind", "_shape")
@@ -98,9 +98,10 @@ class DeviceArray:
         dl_device: DLDevice | None = None,
         copy: bool | None = None,
     ) -> object:
-        """A capsule of this memory, which the consumer keeps alive by itself; `BufferError` where it cannot be exported.
+        """A capsule of this memory, which the consumer keeps alive by itself.
 
-        To export is an access: after a write to the host it copies to the device.
+        Raises `BufferError` where it cannot be exported. To export is an access: after a write to the host it copies
+        to the device.
         """
         self._check()
         source = Source(self._handle, Side.DEVICE, self._kind, self._dtype, self._shape)

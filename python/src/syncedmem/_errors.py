@@ -9,7 +9,10 @@ from ._types import Status
 
 
 class Error(RuntimeError):
-    """A call of the library that failed; its text is the library's sentence: what was asked, what is wrong, what to do."""
+    """A call of the library that failed.
+
+    Its text is the library's sentence: what was asked, what is wrong, what to do.
+    """
 
     status: Status
     """The library's status."""
@@ -23,7 +26,10 @@ class OutOfMemoryError(MemoryError):
 
 
 class ExportedError(BufferError):
-    """Arrays or tensors of the object are in use, which the call would make invalid. Its text is the library's sentence."""
+    """Arrays or tensors of the object are in use, which the call would make invalid.
+
+    Its text is the library's sentence.
+    """
 
     status: Status
     """The library's status."""

@@ -38,8 +38,8 @@ def export(
     versioned = max_version is not None and tuple(max_version) >= (1, 0)
     if dl_device is not None and (int(dl_device[0]), int(dl_device[1])) != device:
         raise BufferError(
-            f"this is device {device}, and {tuple(dl_device)} was asked for: export the array of the SyncedMemory itself, "
-            "which has both sides"
+            f"this is device {device}, and {tuple(dl_device)} was asked for: export the array of the SyncedMemory "
+            "itself, which has both sides"
         )
     waits = None
     if source.side == Side.DEVICE:

@@ -26,8 +26,8 @@ os.register_at_fork(after_in_child=_forked)
 class Handle:
     """One object of the library's.
 
-    The object ends when nothing in Python refers to this and no array or tensor of it lives. That is the C library's doing:
-    no Python code runs then, and no lock is taken, on whichever thread it happens.
+    The object ends when nothing in Python refers to this and no array or tensor of it lives. That is the C library's
+    doing: no Python code runs then, and no lock is taken, on whichever thread it happens.
     """
 
     __slots__ = ("_forks", "_lock", "_pointer")

@@ -22,23 +22,34 @@ _NUMPY_LENDS = tuple(int(number) for number in np.__version__.split(".")[:2]) >=
 class Lent:
     """What an object exports by DLPack, or by the buffer protocol, before it is lent."""
 
-    __slots__ = ("dtype", "nbytes", "readonly", "shape", "side", "strides", "taken")
+    __slots__ = ("_whole", "itemsize", "nbytes", "readonly", "shape", "side", "strides", "taken")
 
     def __init__(self, source: Any) -> None:
         whole = _whole_buffer(source) if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__") else None
         self.taken = Taken(_capsule_of(source) if whole is None else _capsule_of_array(whole))
+        if self.taken.versioned and self.taken.tensor.version.major != 1:
+            raise BufferError(
+                f"the tensor is of DLPack {self.taken.tensor.version.major}, and 1 is the latest known here"
+            )
         tensor = self.taken.tensor.dl_tensor
         kind = int(tensor.device.device_type)
         if kind not in _SIDES:
             raise BufferError(f"memory of DLPack's device {kind} is neither the CPU's nor CUDA's")
         self.side = _SIDES[kind]
         axes = range(tensor.ndim)
-        self.dtype: DType = numpy_type(tensor.dtype) if whole is None else whole.dtype
+        self._whole = whole
+        data_type = tensor.dtype
+        self.itemsize = data_type.bits * data_type.lanes // 8 if whole is None else whole.dtype.itemsize
         self.shape: Shape = tuple(tensor.shape[axis] for axis in axes) if whole is None else whole.shape
         strided = whole is None and tensor.strides != ffi.NULL
         self.strides: Shape | None = tuple(tensor.strides[axis] for axis in axes) if strided else None
-        self.nbytes = self.dtype.itemsize * math.prod(self.shape)
+        self.nbytes = self.itemsize * math.prod(self.shape)
         self.readonly = self.taken.versioned and bool(self.taken.tensor.flags & READ_ONLY)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of an element; `BufferError` if NumPy has none, which to lend the memory does not need."""
+        return numpy_type(self.taken.tensor.dl_tensor.dtype) if self._whole is None else self._whole.dtype
 
     @property
     def address(self) -> int:
@@ -60,8 +71,7 @@ class Lent:
 
     def strided(self) -> npt.NDArray[Any]:
         """A NumPy array of host memory, valid while this lives."""
-        item = self.dtype.itemsize
-        strides = None if self.strides is None else tuple(item * stride for stride in self.strides)
+        strides = None if self.strides is None else tuple(self.itemsize * stride for stride in self.strides)
         return np.asarray(_Strided(self, strides))
 
     @property
@@ -105,8 +115,8 @@ def _capsule_of(source: Any) -> object:
         return source.__dlpack__(**arguments)
 
 
-def _whole_buffer(source: Any) -> npt.NDArray[Any]:
-    """A NumPy array, or what supports the buffer protocol as one, if it can be lent."""
+def as_array(source: Any) -> npt.NDArray[Any]:
+    """A NumPy array, or what supports the buffer protocol as one."""
     given: Any = source
     if not isinstance(source, np.ndarray):
         try:
@@ -115,7 +125,13 @@ def _whole_buffer(source: Any) -> npt.NDArray[Any]:
             raise TypeError(
                 f"{type(source).__name__} exports its memory neither by DLPack (__dlpack__) nor by the buffer protocol"
             ) from None
-    whole: npt.NDArray[Any] = np.asarray(given)
+    array: npt.NDArray[Any] = np.asarray(given)
+    return array
+
+
+def _whole_buffer(source: Any) -> npt.NDArray[Any]:
+    """A NumPy array, or what supports the buffer protocol as one, if it can be lent."""
+    whole = as_array(source)
     if whole.dtype.hasobject:
         raise TypeError(f"{whole.dtype} refers to Python objects, which a SyncedMemory cannot hold")
     if not whole.flags.writeable:
@@ -129,6 +145,7 @@ def _capsule_of_array(array: npt.NDArray[Any]) -> object:
     """A capsule of an array's bytes: NumPy has dtypes that DLPack lacks."""
     if not _NUMPY_LENDS:
         raise BufferError(
-            f"NumPy {np.__version__} cannot lend its memory: 1.24 is the first that takes it back from a thread without the GIL"
+            f"NumPy {np.__version__} cannot lend its memory: 1.24 is the first that takes it back from a thread "
+            "without the GIL"
         )
     return array.reshape(-1).view(np.uint8).__dlpack__()

@@ -1,6 +1,6 @@
 """The shared library: which one it is, and its C API as `ffi` and `lib`.
 
-Nothing of the C API is written down here: `_declarations` was made from the generated header when the package was built.
+Nothing of the C API is written down here: `_declarations` is made from its generated header by the package's build.
 """
 
 from __future__ import annotations
@@ -19,23 +19,29 @@ ffi: Any = _ffi
 
 _FOLDER = pathlib.Path(__file__).resolve().parent
 _SONAME = "libsyncedmem.so.0"
+_RTLD_DI_LINKMAP = 2  # <dlfcn.h>
+
+
+class _LinkMap(ctypes.Structure):
+    """What the loader says of a library: the beginning of <link.h>'s link_map."""
+
+    _fields_ = [("address", ctypes.c_void_p), ("name", ctypes.c_char_p)]
 
 
 def _opened() -> tuple[Any, str]:
-    # One that the process has already, such as a preloaded one, must be the one: two would not know each other's blocks.
+    # One that the process has already, such as a preloaded one, must be it: two would not know each other's blocks.
     try:
         # Of a file that is there but not loaded glibc has no error to tell: cffi dies of that, and ctypes does not.
         ctypes.CDLL(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
         pass
     else:
-        library = ffi.dlopen(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
-        return library, _path_of(library)
+        return ffi.dlopen(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD), _path_of(_SONAME)
     named = os.environ.get("SYNCEDMEM_LIBRARY")
     path = named or str(_FOLDER / _SONAME)
     try:
         # Local: its C++ symbols are not meant to take the place of those of a Caffe that is loaded later.
-        return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_LOCAL), path
+        return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_LOCAL), _path_of(path)
     except OSError as error:
         whose = ", which SYNCEDMEM_LIBRARY names," if named else ""
         raise ImportError(f"the library {path}{whose} cannot be loaded: {error}", name="syncedmem", path=path) from None
@@ -65,27 +71,23 @@ def _text(string: Any) -> str:
     return str(ffi.string(string).decode("utf-8", "replace"))
 
 
-def _path_of(library: Any) -> str:
-    """The file that the library is in, by the address of one of its functions."""
-    try:
-        address = int(ffi.cast("uintptr_t", ffi.addressof(library, "CaffeMallocHost")))
-        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
-            for line in maps:
-                fields = line.split(maxsplit=5)
-                first, last = (int(end, 16) for end in fields[0].split("-"))
-                if first <= address < last:
-                    return fields[5].rstrip("\n")
-    except (AttributeError, IndexError, OSError, ffi.error):
-        pass
-    return _SONAME
+def _path_of(name: str) -> str:
+    """The file of a library that is loaded."""
+    loaded = ctypes.CDLL(name, os.RTLD_NOW | os.RTLD_NOLOAD)
+    linker = ctypes.CDLL(None)
+    entry = ctypes.POINTER(_LinkMap)()
+    if linker.dlinfo(ctypes.c_void_p(loaded._handle), _RTLD_DI_LINKMAP, ctypes.byref(entry)) != 0:
+        return name
+    return os.path.abspath(os.fsdecode(entry.contents.name))
 
 
-lib: Any = _checked(*_opened())
+_library, _path = _opened()
+lib: Any = _checked(_library, _path)
 
 
 def library_path() -> str:
     """The file of the library that is in use: preloaded, named by SYNCEDMEM_LIBRARY, or the package's own."""
-    return _path_of(lib)
+    return _path
 
 
 def include_dir() -> str:

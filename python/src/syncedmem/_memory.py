@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ._array import Accessors, ShapeLike, SyncedArray
 from ._handle import Handle
-from ._lending import Lent
+from ._lending import Lent, as_array
 from ._library import ffi, lib
 from ._streams import Stream, stream_pointer
 from ._tensors import Hold, bytes_of, host_array, lend
@@ -24,8 +24,9 @@ class SyncedMemory(Accessors):
     """A buffer with a host side and a device side, each of `nbytes` bytes.
 
     A side is allocated when it is first accessed, and copied only when the other is newer. The object is a
-    `caffe::SyncedMemory`: C and C++ code may work on it by its `handle`. It ends when nothing refers to it and no array of it is in
-    use. Several threads may use it at once; each call has it alone, and the GIL is released meanwhile.
+    `caffe::SyncedMemory`: C and C++ code may work on it by its `handle`. It ends when nothing refers to it and no
+    array of it is in use. Several threads may use it at once; each call has it alone, and the GIL is released
+    meanwhile.
 
     As accessed itself, rather than by `array`, its data are bytes (`numpy.uint8`).
     """
@@ -51,8 +52,8 @@ class SyncedMemory(Accessors):
     def array(self, dtype: npt.DTypeLike, shape: ShapeLike | None = None) -> SyncedArray:
         """A typed view: elements of `dtype` in C's order, from the first byte on.
 
-        Without a shape it has one dimension, of all the bytes. Raises `ValueError` for a shape that does not fit, `TypeError` for a
-        dtype of Python objects.
+        Without a shape it has one dimension, of all the bytes. Raises `ValueError` for a shape that does not fit,
+        `TypeError` for a dtype of Python objects.
         """
         return SyncedArray(self, dtype, shape)
 
@@ -111,7 +112,7 @@ class SyncedMemory(Accessors):
 
     @property
     def handle(self) -> Any:
-        """The `syncedmem_t *` for functions of `syncedmem.lib`. It is valid while this object or an array of it lives."""
+        """The `syncedmem_t *` for functions of `syncedmem.lib`, valid while this object or an array of it lives."""
         return self._handle.pointer
 
     @property
@@ -131,7 +132,10 @@ class SyncedMemory(Accessors):
         return self._handle.closed
 
     def close(self) -> None:
-        """Ends the object and frees its memory at once. Raises `BufferError` while arrays or tensors of it are in use."""
+        """Ends the object and frees its memory at once.
+
+        Raises `BufferError` while arrays or tensors of it are in use.
+        """
         self._handle.close()
 
     def _check(self) -> None:
@@ -170,10 +174,13 @@ class SyncedMemory(Accessors):
     # --- memory of others -----------------------------------------------------------------------
 
     def set_cpu_data(self, data: Any) -> None:
-        """Makes memory of another object the host side, which is the newest from now on: a NumPy array, or what exports its memory by
-        DLPack or the buffer protocol. It is kept alive until another takes its place, or this object ends.
+        """Makes memory of another object the host side, which is the newest from now on.
 
-        It must be writable and contiguous in C's order (else `BufferError`), and have exactly `nbytes` bytes (else `ValueError`).
+        The other object is a NumPy array, or exports its memory by DLPack or the buffer protocol. That memory is kept
+        alive until another takes its place, or this object ends.
+
+        It must be writable and contiguous in C's order (else `BufferError`), and have exactly `nbytes` bytes (else
+        `ValueError`).
         """
         self._lend(data, Side.HOST)
 
@@ -190,11 +197,17 @@ class SyncedMemory(Accessors):
     # --- memory and copies ------------------------------------------------------------------------
 
     def release_cpu(self) -> None:
-        """Gives back the host side while the device has the newest data; else `Error`, and `BufferError` while it is in use."""
+        """Gives back the host side while the device has the newest data.
+
+        Raises `Error` if it has not, `BufferError` while arrays of the host side are in use.
+        """
         self._handle.call(lib.syncedmem_release_cpu)
 
     def release_gpu(self) -> None:
-        """Gives back the device side while the host has the newest data; else `Error`, and `BufferError` while it is in use."""
+        """Gives back the device side while the host has the newest data.
+
+        Raises `Error` if it has not, `BufferError` while arrays of the device side are in use.
+        """
         self._handle.call(lib.syncedmem_release_gpu)
 
     def pin(self) -> None:
@@ -206,7 +219,10 @@ class SyncedMemory(Accessors):
         self._handle.call(lib.syncedmem_unpin)
 
     def async_gpu_push(self, stream: Stream = None) -> None:
-        """Starts a copy to the device on a stream and returns. The host must have the newest data; the head is SYNCED at once."""
+        """Starts a copy to the device on a stream and returns; the host must have the newest data.
+
+        The head is SYNCED at once; whoever uses the device data on another stream synchronises that one before.
+        """
         self._handle.call(lib.syncedmem_async_gpu_push, stream_pointer(stream))
 
     def async_cpu_pull(self, stream: Stream = None) -> None:
@@ -233,22 +249,22 @@ class SyncedMemory(Accessors):
 def from_dlpack(source: Any, *, copy: bool | None = None) -> SyncedArray:
     """A view of a new `SyncedMemory` that borrows the memory of another object, whose side has the newest data.
 
-    Where it cannot be borrowed (read-only, not contiguous, no type that NumPy has) it is `BufferError`; with `copy=True` the data are
-    copied, and are on the host then.
+    Where it cannot be borrowed (read-only, not contiguous, no type that NumPy has) it is `BufferError`; with
+    `copy=True` the data are copied, and are on the host then.
     """
     if copy:
         return _copy_of(source)
     lent = Lent(source)
     lent.check(None, lent.nbytes)
     memory = SyncedMemory(lent.nbytes)
+    view = memory.array(lent.dtype, lent.shape)
     lend(memory._handle, lent.taken)
-    return memory.array(lent.dtype, lent.shape)
+    return view
 
 
 def _copy_of(source: Any) -> SyncedArray:
     if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__"):
-        array: npt.NDArray[Any] = np.asarray(source if isinstance(source, np.ndarray) else memoryview(source))  # pyright: ignore[reportUnknownArgumentType]
-        return _filled(array)
+        return _filled(as_array(source))
     lent = Lent(source)
     if lent.side == Side.HOST:
         return _filled(lent.strided())

@@ -1,4 +1,4 @@
-"""The library's policies, for the whole process; each wins over the variable of the environment that its C function names."""
+"""The library's policies, for the whole process; each wins over its variable of the environment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def get_pools() -> bool:
 
 
 def set_pool_budget(kind: Memory, nbytes: int) -> None:
-    """How many bytes of one kind of memory may lie idle at most; 0 keeps none. For device memory that is for each device."""
+    """How many bytes of one kind of memory may lie idle at most, on each device if it is the device's; 0 keeps none."""
     check(lib.syncedmem_set_pool_budget(kind, nbytes))
 
 

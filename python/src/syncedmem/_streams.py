@@ -55,7 +55,7 @@ def consumer_stream(stream: object) -> Any:
     if isinstance(stream, bool) or not isinstance(stream, int):
         raise TypeError(f"stream is a number or None, not {type(stream).__name__}")
     if stream == 0:
-        raise ValueError("stream 0 may mean two streams: pass 1 for the legacy default stream, 2 for the per-thread one")
+        raise ValueError("stream 0 may mean two: pass 1 for the legacy default stream, 2 for the per-thread one")
     if stream < 0:
         raise ValueError(f"stream {stream} is none: pass -1 for no order, or the address of a stream")
     return None if stream == 1 else stream_pointer(stream)

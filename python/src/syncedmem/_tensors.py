@@ -52,9 +52,7 @@ def numpy_type(data_type: Any) -> DType:
     )
 
 
-def _made(
-    handle: Handle, side: Side, kind: Kind, code: int, bits: int, shape: Shape, versioned: bool
-) -> Any:
+def _made(handle: Handle, side: Side, kind: Kind, code: int, bits: int, shape: Shape, versioned: bool) -> Any:
     made = ffi.new("void **")
     handle.call(lib.syncedmem_to_dlpack, side, kind, code, bits, len(shape), shape, versioned, made)
     return ffi.cast("DLManagedTensorVersioned *" if versioned else "DLManagedTensor *", made[0])
@@ -116,9 +114,9 @@ def capsule(
     """A new tensor for another library, which is called with the access done."""
     if kind == Kind.READ and not versioned:
         raise BufferError(
-            "a tensor for reading cannot be handed to a consumer from before DLPack 1.0 (max_version is not given, or below "
-            "1.0): it would not know that it must not write. Export mutable_cpu() or mutable_gpu(), or use a consumer that "
-            "knows DLPack 1.0."
+            "a tensor for reading cannot be handed to a consumer from before DLPack 1.0 (max_version is not given, or "
+            "below 1.0): it would not know that it must not write. Export mutable_cpu() or mutable_gpu(), or use a "
+            "consumer that knows DLPack 1.0."
         )
     code, bits = dlpack_type(dtype)
     tensor = _made(handle, side, kind, code, bits, shape, versioned)

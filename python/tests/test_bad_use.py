@@ -1,0 +1,268 @@
+"""Bad use: each is an exception, or what the C API's documentation says of it; never a crash."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import syncedmem
+from conftest import Program, ended_well
+from dlpack import consume
+from syncedmem import Status, SyncedMemory, ffi, lib
+
+
+def test_a_wrong_handle_is_refused() -> None:
+    data, size = ffi.new("const void **"), ffi.new("size_t *")
+    nothing = ffi.NULL
+    zeros = ffi.new("char[64]")
+    for handle in (nothing, ffi.cast("syncedmem_t *", 1), ffi.cast("syncedmem_t *", zeros + 3)):
+        assert lib.syncedmem_cpu_data(handle, data) == Status.INVALID_ARGUMENT
+        assert lib.syncedmem_size(handle, size) == Status.INVALID_ARGUMENT
+    assert ffi.string(lib.syncedmem_last_error())
+
+
+def test_a_handle_after_its_destruction_is_refused() -> None:
+    storage = ffi.new("uint64_t[8]")
+    made = ffi.new("syncedmem_t **")
+    assert lib.syncedmem_construct(storage, 64, 4096, made) == Status.SUCCESS
+    handle = made[0]
+    assert lib.syncedmem_destruct(handle) == Status.SUCCESS
+    for use in (
+        lambda: lib.syncedmem_destruct(handle),
+        lambda: lib.syncedmem_destroy(handle),
+        lambda: lib.syncedmem_cpu_data(handle, ffi.new("const void **")),
+        lambda: lib.syncedmem_exports(handle, ffi.new("size_t *"), ffi.new("size_t *")),
+        lambda: lib.syncedmem_to_dlpack(handle, 0, 1, 1, 8, 1, [8], True, ffi.new("void **")),
+    ):
+        assert use() == Status.INVALID_HANDLE
+
+
+def test_a_handle_that_was_destroyed_behind_pythons_back_is_an_exception() -> None:
+    # The C API: detected for as long as nobody reuses the object's bytes.
+    mem = SyncedMemory(4096)
+    assert lib.syncedmem_destroy(mem.handle) == Status.SUCCESS
+    with pytest.raises(syncedmem.Error) as caught:
+        mem.cpu_data()
+    assert caught.value.status is Status.INVALID_HANDLE
+    with pytest.raises((syncedmem.Error, ValueError)):
+        mem.close()
+        mem.cpu_data()
+
+
+def test_destroying_a_handle_whose_array_is_in_use_ends_it_with_the_array(alive: Callable[[], int]) -> None:
+    mem = SyncedMemory(65536)
+    array = mem.mutable_cpu_data()
+    assert lib.syncedmem_destroy(mem.handle) == Status.SUCCESS
+    array[:] = 1
+    assert array[65535] == 1 and alive() == 65536
+    del array
+    assert alive() == 0
+
+
+def test_arguments_of_another_type_are_type_errors_of_cffi() -> None:
+    for use in (
+        lambda: lib.syncedmem_cpu_data(12, ffi.new("const void **")),
+        lambda: lib.syncedmem_cpu_data(SyncedMemory(8), ffi.new("const void **")),
+        lambda: lib.syncedmem_cpu_data(ffi.NULL),
+        lambda: lib.syncedmem_trim("all"),
+        lambda: lib.syncedmem_trace_start("not bytes"),
+    ):
+        with pytest.raises(TypeError):
+            use()
+    with pytest.raises(OverflowError):
+        lib.syncedmem_trim(2**40)
+
+
+def test_the_handle_of_a_closed_memory_is_a_value_error() -> None:
+    mem = SyncedMemory(4096)
+    mem.close()
+    with pytest.raises(ValueError, match="closed"):
+        mem.handle
+
+
+def test_a_handle_that_was_taken_outlives_the_close() -> None:
+    mem = SyncedMemory(4096)
+    handle = mem.handle
+    mem.close()
+    assert lib.syncedmem_head(handle, ffi.new("syncedmem_head_t *")) in (Status.SUCCESS, Status.INVALID_HANDLE)
+
+
+def test_what_c_code_made_can_be_used_and_ended_by_c_code() -> None:
+    made = ffi.new("syncedmem_t **")
+    assert lib.syncedmem_create(64, made) == Status.SUCCESS
+    data = ffi.new("void **")
+    assert lib.syncedmem_mutable_cpu_data(made[0], data) == Status.SUCCESS
+    ffi.buffer(data[0], 64)[:] = b"x" * 64
+    assert lib.syncedmem_destroy(made[0]) == Status.SUCCESS
+
+
+def test_an_object_that_is_no_memory_cannot_be_viewed() -> None:
+    for memory in (None, 12, "memory", np.zeros(8), object()):
+        with pytest.raises((TypeError, AttributeError)):
+            syncedmem.SyncedArray(memory, "f4", None).cpu_data()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [syncedmem.SyncedMemory, syncedmem.SyncedArray, syncedmem.DeviceArray, syncedmem.HostAccess])
+def test_an_object_that_was_never_initialised_is_an_exception(kind: Any) -> None:
+    unmade = kind.__new__(kind)
+    for name in sorted(set(dir(kind)) - set(dir(object))):
+        if name.startswith("__") and name not in ("__dlpack__", "__enter__", "__array_interface__", "__cuda_array_interface__"):
+            continue
+        try:
+            member = getattr(unmade, name)
+            if callable(member):
+                member()
+        except (AttributeError, TypeError, ValueError, NotImplementedError):
+            pass
+    with pytest.raises(AttributeError):
+        repr(unmade)
+
+
+def test_a_memory_that_failed_to_be_made_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    for size in (-1, "x", None, 2**70):
+        with pytest.raises((TypeError, ValueError, MemoryError)):
+            SyncedMemory(size)  # type: ignore[arg-type]
+    gc.collect()
+    assert not told
+
+
+def test_initialising_a_memory_again_keeps_the_arrays_of_the_first(alive: Callable[[], int]) -> None:
+    mem = SyncedMemory(65536)
+    array = mem.mutable_cpu_data()
+    mem.__init__(4096)  # type: ignore[misc]
+    assert mem.nbytes == 4096
+    array[:] = 1
+    del array
+    gc.collect()
+    assert alive() == 0
+
+
+def test_a_source_of_the_wrong_shape_is_numpys_value_error() -> None:
+    view = SyncedMemory(96).array("f4", (4, 6))
+    with pytest.raises(ValueError):
+        view.mutable_cpu_data()[:] = np.zeros((5, 5))
+    with pytest.raises(IndexError):
+        view.mutable_cpu_data()[4, 0] = 1
+
+
+def test_an_array_outlives_its_memory() -> None:
+    array = SyncedMemory(1 << 20).array("f8").mutable_cpu_data()
+    gc.collect()
+    array[:] = 2
+    assert array.sum() == 2 * (1 << 17)
+
+
+def test_an_array_is_not_resized() -> None:
+    array = SyncedMemory(96).mutable_cpu_data()
+    with pytest.raises(ValueError):
+        array.resize(1 << 20, refcheck=False)
+
+
+def test_deleting_a_tensor_twice_is_what_dlpack_forbids_and_deleting_in_any_order_is_not() -> None:
+    mem = SyncedMemory(4096)
+    tensors = [consume(mem.mutable_cpu().__dlpack__(max_version=(1, 0))) for _ in range(6)]
+    for tensor in tensors[::2] + tensors[1::2]:
+        tensor.delete()
+    assert mem.exports == (0, 0)
+
+
+def test_a_finaliser_may_run_on_another_thread_and_use_the_memory() -> None:
+    seen: list[Any] = []
+
+    class Node:
+        def __init__(self) -> None:
+            self.itself = self
+            self.mem = SyncedMemory(4096)
+            self.array = self.mem.mutable_cpu_data()
+
+        def __del__(self) -> None:
+            self.array[:] = 1
+            seen.append((threading.current_thread().name, self.mem.exports))
+
+    Node()
+    thread = threading.Thread(target=gc.collect, name="the collector")
+    thread.start()
+    thread.join()
+    assert seen == [("the collector", (1, 0))]
+
+
+def test_a_callback_into_python_uses_the_object_that_the_call_is_on() -> None:
+    # The deleter of what was lent is called inside set_cpu_data.
+    from dlpack import Producer
+
+    mem = SyncedMemory(96)
+    seen: list[Any] = []
+
+    class Uses(Producer):
+        @property
+        def deleted(self) -> int:
+            return 0
+
+        @deleted.setter
+        def deleted(self, value: int) -> None:
+            if value:
+                try:
+                    seen.append((mem.nbytes, mem.exports))
+                    seen.append(mem.cpu_data().tobytes())
+                except Exception as error:
+                    seen.append(error)
+
+    mem.set_cpu_data(Uses(b"a" * 96))
+    mem.set_cpu_data(bytearray(b"b" * 96))
+    assert len(seen) >= 1 and mem.cpu_data().tobytes() == b"b" * 96
+
+
+@pytest.mark.once
+def test_random_arguments_never_crash(program: Program) -> None:
+    done = program(
+        """
+import random, warnings
+import numpy as np
+import syncedmem
+from syncedmem import SyncedMemory
+warnings.simplefilter("ignore")
+rng = random.Random(6)
+odd = [None, 0, 1, -1, 2**31, 2**63, 2**64, -2**63, 1.5, float("nan"), "", "f4", b"x", (), (1,), (1, 0), (2, 0), [], [3], {}, object(),
+       np.zeros(4), np.float32, int, lambda: None, True, Ellipsis, bytearray(16), memoryview(b"ab"), np.int64(4), (1, 2, 3), "\\0", "\\ud800"]
+made = 0
+for turn in range(3000):
+    mem = SyncedMemory(rng.choice([0, 1, 16, 4096]))
+    things = [mem]
+    try:
+        things.append(mem.array(rng.choice(["u1", "f4"]), rng.choice([None, 0, (1,)])))
+    except ValueError:
+        pass
+    thing = rng.choice(things)
+    if rng.random() < .3:
+        thing = getattr(thing, rng.choice(["cpu", "mutable_cpu", "overwrite_cpu", "gpu"]))()
+    names = [n for n in dir(thing) if n not in dir(object) and n not in ("__weakref__", "__init__", "__class_getitem__")]
+    name = rng.choice(names)
+    try:
+        member = getattr(thing, name)
+        if callable(member):
+            arguments = [rng.choice(odd) for _ in range(rng.randrange(3))]
+            keywords = {k: rng.choice(odd) for k in ("stream", "max_version", "dl_device", "copy") if rng.random() < .3} if name == "__dlpack__" else {}
+            member(*arguments, **keywords)
+        elif rng.random() < .5:
+            setattr(thing, name, rng.choice(odd))
+        made += 1
+    except (TypeError, ValueError, AttributeError, BufferError, MemoryError, OverflowError, IndexError, RuntimeError, NotImplementedError, KeyError):
+        pass
+for turn in range(500):
+    for use in (syncedmem.from_dlpack, SyncedMemory):
+        try:
+            use(rng.choice(odd), **({"copy": rng.choice(odd)} if use is syncedmem.from_dlpack else {}))
+        except (TypeError, ValueError, BufferError, MemoryError, OverflowError):
+            pass
+assert made > 100, made
+"""
+    )
+    ended_well(done)

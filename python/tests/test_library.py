@@ -1,0 +1,162 @@
+"""Which library is used: the one in the process, the one that is named, or the package's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import syncedmem
+from conftest import Program, ended_well
+
+pytestmark = pytest.mark.once
+
+TELL = "import syncedmem; print(syncedmem.library_path()); print(bytes(syncedmem.SyncedMemory(4).cpu_data()))"
+ZEROS = "b'\\x00\\x00\\x00\\x00'\n"
+
+
+@pytest.fixture
+def another(tmp_path: Path) -> str:
+    """The library again, in another place and under another name."""
+    place = tmp_path / "another.so"
+    shutil.copy(syncedmem.library_path(), place)
+    return str(place)
+
+
+def test_the_packages_own_is_used_where_nothing_is_said(program: Program) -> None:
+    folder = Path(syncedmem.__file__).parent
+    ended_well(program(TELL), f"{folder / 'libsyncedmem.so.0'}\n{ZEROS}")
+
+
+def test_a_preloaded_one_is_used(program: Program, another: str) -> None:
+    ended_well(program(TELL, LD_PRELOAD=another), f"{another}\n{ZEROS}")
+
+
+def test_one_that_was_loaded_before_is_used(program: Program, another: str) -> None:
+    ended_well(program(f"import ctypes; kept = ctypes.CDLL({another!r})\n" + TELL), f"{another}\n{ZEROS}")
+
+
+def test_the_one_that_is_named_is_used(program: Program, another: str) -> None:
+    ended_well(program(TELL, SYNCEDMEM_LIBRARY=another), f"{another}\n{ZEROS}")
+
+
+def test_a_preloaded_one_wins_over_the_one_that_is_named(program: Program, another: str) -> None:
+    # Two in one process would not know each other's blocks.
+    ended_well(program(TELL, LD_PRELOAD=another, SYNCEDMEM_LIBRARY=syncedmem.library_path()), f"{another}\n{ZEROS}")
+
+
+def test_a_name_that_is_no_library_is_an_import_error_that_names_it(program: Program, tmp_path: Path) -> None:
+    text = tmp_path / "text.so"
+    text.write_text("no library")
+    for name in ("/no/such/library.so", str(text)):
+        done = program("import syncedmem", SYNCEDMEM_LIBRARY=name)
+        last = done.stderr.strip().splitlines()[-1]
+        assert done.returncode == 1 and last.startswith("ImportError: ") and name in last and "SYNCEDMEM_LIBRARY" in last
+
+
+OTHERS = {
+    "of another version": 'const char *syncedmem_version(void) { return "7.0.0"; }',
+    "that lacks functions": "int nothing(void) { return 0; }",
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_library_that_does_not_fit_is_refused_with_a_sentence(program: Program, tmp_path: Path, what: str) -> None:
+    source, library = tmp_path / "other.c", tmp_path / "other.so"
+    source.write_text(OTHERS[what])
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)], check=True, timeout=60
+    )
+    for environment in ({"SYNCEDMEM_LIBRARY": str(library)}, {"LD_PRELOAD": str(library)}):
+        done = program("import syncedmem", **environment)
+        last = done.stderr.strip().splitlines()[-1]
+        assert done.returncode == 1 and last.startswith("ImportError: "), done.stderr
+        assert str(library) in last and syncedmem.version().rsplit(".", 1)[0] in last
+
+
+def test_a_library_of_another_version_is_refused_though_it_has_every_function(program: Program, tmp_path: Path) -> None:
+    lib = syncedmem.lib
+    functions = [name for name in dir(lib) if callable(getattr(lib, name)) and name != "syncedmem_version"]
+    source, library = tmp_path / "other.c", tmp_path / "other.so"
+    source.write_text(OTHERS["of another version"] + "".join(f"int {name}(void) {{ return 7; }}\n" for name in functions))
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)], check=True, timeout=60
+    )
+    done = program("import syncedmem", SYNCEDMEM_LIBRARY=str(library))
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1 and last.startswith("ImportError: ") and "7.0.0" in last, done.stderr
+
+
+def test_the_packages_without_its_library_is_an_import_error(program: Program, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(Path(syncedmem.__file__).parent, site / "syncedmem", ignore=shutil.ignore_patterns("*.so*"))
+    done = program(f"import sys; sys.path.insert(0, {str(site)!r})\nimport syncedmem")
+    assert done.returncode == 1 and "libsyncedmem.so.0" in done.stderr.strip().splitlines()[-1]
+
+
+# --- the wheel --------------------------------------------------------------------------------------
+
+needs_wheel = pytest.mark.skipif("SYNCEDMEM_TEST_WHEEL" not in os.environ, reason="scripts/python builds the wheel")
+
+
+@needs_wheel
+def test_the_wheel_has_what_it_needs_and_nothing_else() -> None:
+    wheel = Path(os.environ["SYNCEDMEM_TEST_WHEEL"])
+    version = syncedmem.version()
+    info = f"syncedmem-{version}.dist-info/"
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+        tag = archive.read(info + "WHEEL").decode()
+        metadata = archive.read(info + "METADATA").decode()
+    modules = {name for name in names if name.endswith(".py") or name.endswith(".pyi")}
+    source = Path(__file__).parents[1] / "src/syncedmem"
+    assert modules == {f"syncedmem/{file.name}" for file in source.glob("*.py*")} | {"syncedmem/_declarations.py"}
+    rest = names - modules
+    licences = {name for name in rest if name.startswith(info) and "LICENSE" in name}
+    assert rest - licences == {
+        "syncedmem/libsyncedmem.so.0",
+        "syncedmem/include/syncedmem.h",
+        "syncedmem/py.typed",
+        info + "METADATA",
+        info + "RECORD",
+        info + "WHEEL",
+    }
+    assert licences, "a wheel is given to others with its licence"
+    assert "Root-Is-Purelib: false" in tag and "Tag: py3-none-" in tag and "linux" in tag and "py3-none-any" not in tag
+    assert f"Version: {version}\n" in metadata and "Requires-Python: >=3.9" in metadata
+    requires = [line.split(":")[1].strip() for line in metadata.splitlines() if line.startswith("Requires-Dist")]
+    assert sorted(each.split(">")[0] for each in requires) == ["cffi", "numpy"]
+
+
+@needs_wheel
+def test_the_wheel_is_installed_without_a_compiler(tmp_path: Path) -> None:
+    nothing = tmp_path / "bin"
+    nothing.mkdir()
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(tmp_path / "site")]
+        + [os.environ["SYNCEDMEM_TEST_WHEEL"]],
+        env={**os.environ, "PATH": str(nothing)},
+        check=True,
+        timeout=120,
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", TELL],
+        env={**os.environ, "PATH": str(nothing), "PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == f"{tmp_path / 'site/syncedmem/libsyncedmem.so.0'}\n{ZEROS}", done.stderr
+
+
+@needs_wheel
+def test_the_module_of_declarations_is_pure_python_for_every_version() -> None:
+    with zipfile.ZipFile(os.environ["SYNCEDMEM_TEST_WHEEL"]) as archive:
+        text = archive.read("syncedmem/_declarations.py").decode()
+    compile(text, "_declarations.py", "exec")
+    assert "ffi = _cffi_backend.FFI" in text

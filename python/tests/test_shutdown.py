@@ -1,0 +1,134 @@
+"""The interpreter ends in silence, whatever is alive then, and native code may use tensors after it."""
+
+from __future__ import annotations
+
+import pytest
+
+import cuda
+from conftest import Program, ended_well
+
+pytestmark = pytest.mark.once
+
+BEGIN = """
+import atexit, ctypes, gc, os, sys, threading
+import numpy as np
+import syncedmem
+from syncedmem import SyncedMemory
+"""
+
+ENDINGS = {
+    "a memory": "mem = SyncedMemory(1 << 20); mem.mutable_cpu_data()[:] = 1",
+    "an array": "array = SyncedMemory(1 << 20).mutable_cpu_data()",
+    "a slice": "part = SyncedMemory(1 << 20).mutable_cpu_data()[5:]",
+    "a capsule": "capsule = SyncedMemory(1 << 20).mutable_cpu().__dlpack__()",
+    "a versioned capsule": "capsule = SyncedMemory(1 << 20).array('f4').__dlpack__(max_version=(1, 0))",
+    "an array of a consumer": "array = np.from_dlpack(SyncedMemory(1 << 20).mutable_cpu())",
+    "an access": "access = SyncedMemory(1 << 20).mutable_cpu(); array = access.__enter__()",
+    "a memory that was lent to": "mem = SyncedMemory(64); mem.set_cpu_data(np.zeros(64, 'u1'))",
+    "a memory that a Python producer lent to": (
+        "from dlpack import Producer; mem = SyncedMemory(64); mem.set_cpu_data(Producer(bytes(64)))"
+    ),
+    "a trace": "syncedmem.trace_start('trace.json'); mem = SyncedMemory(1 << 20); mem.mutable_cpu_data()",
+    "the account": "syncedmem.set_accounting(syncedmem.Accounting.ON); mem = SyncedMemory(1 << 20, name='x'); mem.cpu_data()",
+    "a cycle": "node = [SyncedMemory(1 << 20)]; node += [node, node[0].mutable_cpu_data(), node[0].mutable_cpu().__dlpack__()]",
+    "a cycle with a finaliser": """
+class Node:
+    def __del__(self):
+        self.array[:] = 1
+        self.mem.head, self.mem.exports, self.mem.mutable_cpu_data()
+node = Node(); node.itself = node; node.mem = SyncedMemory(1 << 20); node.array = node.mem.mutable_cpu_data()
+del node""",
+    "a function that runs at the exit": """
+mem = SyncedMemory(1 << 20); array = mem.mutable_cpu_data()
+atexit.register(lambda: (array.fill(1), mem.cpu_data(), mem.exports, syncedmem.report(), syncedmem.trim()))""",
+    "a daemon thread that goes on": """
+def use():
+    while True:
+        view = SyncedMemory(1 << 16).array('f4')
+        with view.mutable_cpu() as array:
+            array[:] = 1
+        np.asarray(view).sum()
+for _ in range(2):
+    threading.Thread(target=use, daemon=True).start()""",
+    "a thread that is waited for": """
+mem = SyncedMemory(1 << 20); go_on = threading.Event()
+def use():
+    go_on.wait(); mem.mutable_cpu_data()[:] = 1
+threading.Thread(target=use).start(); atexit.register(gc.collect); go_on.set()""",
+    "a module that refers to the package": """
+import types
+module = sys.modules['later'] = types.ModuleType('later'); module.mem = SyncedMemory(64); module.array = module.mem.cpu_data()
+sys.later = module""",
+    "a builtin that is never cleared": "import builtins; builtins.kept = SyncedMemory(1 << 20).mutable_cpu_data()",
+    "an exception that nobody catches, kept": """
+try:
+    array = SyncedMemory(1 << 20).mutable_cpu_data(); raise KeyError
+except KeyError as error:
+    sys.kept = error""",
+    "a tensor that native code ends after Python": """
+from dlpack import consume
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+for capsule in (SyncedMemory(1 << 20).mutable_cpu().__dlpack__(), SyncedMemory(64).array('f4').__dlpack__(max_version=(1, 0))):
+    seen = consume(capsule)
+    libc.__cxa_atexit(seen.deleter, seen.address, None)
+del capsule""",
+    "a tensor of memory that NumPy lent, which native code ends after Python": """
+from dlpack import consume
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+mem = SyncedMemory(64); mem.set_cpu_data(np.zeros(64, 'u1'))
+seen = consume(mem.mutable_cpu().__dlpack__())
+libc.__cxa_atexit(seen.deleter, seen.address, None)
+del mem""",
+    "a process that ends at once": "array = SyncedMemory(1 << 20).mutable_cpu_data(); sys.stdout.flush(); os._exit(0)",
+    "a process that leaves by sys.exit": "array = SyncedMemory(1 << 20).mutable_cpu_data(); sys.exit(0)",
+}
+ON_A_DEVICE = {
+    "a memory": "mem = SyncedMemory(1 << 20); mem.mutable_gpu_data()",
+    "an array": "array = SyncedMemory(1 << 20).mutable_gpu_data()",
+    "a capsule": "capsule = SyncedMemory(1 << 20).mutable_gpu().__dlpack__()",
+    "a memory that was lent to": "mem = SyncedMemory(64); mem.set_gpu_data(SyncedMemory(64).mutable_gpu())",
+    "a cycle": "node = [SyncedMemory(1 << 20)]; node += [node, node[0].mutable_gpu_data(), node[0].mutable_gpu().__dlpack__()]",
+    "pinned memory": "syncedmem.set_pinning(syncedmem.Pinning.ALWAYS); array = SyncedMemory(1 << 20).mutable_cpu_data()",
+    "a copy in flight": """
+mem = SyncedMemory(8 << 20); mem.mutable_cpu_data(); mem.async_gpu_push()""",
+    "a function that runs at the exit": """
+mem = SyncedMemory(1 << 20); array = mem.mutable_gpu_data()
+atexit.register(lambda: (mem.cpu_data(), mem.gpu_data()))""",
+    "a tensor that native code ends after Python": """
+from dlpack import consume
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+seen = consume(SyncedMemory(1 << 20).mutable_gpu().__dlpack__())
+libc.__cxa_atexit(seen.deleter, seen.address, None)""",
+}
+
+
+@pytest.mark.parametrize("alive", ENDINGS)
+def test_the_interpreter_ended_well(program: Program, alive: str) -> None:
+    ended_well(program(BEGIN + ENDINGS[alive]))
+
+
+@pytest.mark.parametrize("alive", ON_A_DEVICE)
+def test_the_interpreter_ends_in_silence_with_a_device(program: Program, driver: cuda.Driver, alive: str) -> None:
+    ended_well(program(BEGIN + ON_A_DEVICE[alive]))
+
+
+def test_a_fork_ends_in_silence_too(program: Program) -> None:
+    ended_well(
+        program(
+            BEGIN
+            + """
+array = SyncedMemory(1 << 20).mutable_cpu_data(); capsule = SyncedMemory(64).mutable_cpu().__dlpack__()
+child = os.fork()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+        )
+    )
+
+
+def test_an_import_alone_ends_in_silence_and_opens_no_driver(program: Program) -> None:
+    done = program("import syncedmem; print('libcuda' in open('/proc/self/maps').read())", SYNCEDMEM_TEST_DRIVER="")
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr

@@ -1,0 +1,144 @@
+"""PyTorch on the CPU: run by scripts/python in the Python that scripts/pytorch has."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import syncedmem
+from syncedmem import Head, SyncedMemory
+
+torch: Any = pytest.importorskip("torch")
+
+# PyTorch asks for versioned capsules since 2.9 or so; what an older one gets cannot say that it is read-only.
+KNOWS_VERSIONS = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 9)
+TYPES = ["?", "i1", "i2", "i4", "i8", "u1", "f2", "f4", "f8", "c8", "c16"]
+
+
+def test_a_tensor_shares_the_memory() -> None:
+    view = SyncedMemory(96).array("f4", (4, 6))
+    tensor = torch.from_dlpack(view.mutable_cpu())
+    assert tuple(tensor.shape) == (4, 6) and tensor.dtype == torch.float32 and tensor.is_contiguous()
+    assert tensor.data_ptr() == view.cpu_data().ctypes.data
+    tensor += 3
+    assert (view.cpu_data() == 3).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_tensors_of_every_type_share_the_memory(dtype: str) -> None:
+    view = SyncedMemory(96).array(dtype)
+    view.mutable_cpu_data()[:] = 1
+    tensor = torch.from_dlpack(view.mutable_cpu())
+    assert tensor.data_ptr() == view.cpu_data().ctypes.data
+    assert tensor.numpy().dtype == np.dtype(dtype) and bool((tensor == 1).all())
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1, 24), (2, 3, 4)])
+def test_tensors_of_every_shape_share_the_memory(shape: tuple[int, ...]) -> None:
+    assert tuple(torch.from_dlpack(SyncedMemory(96).array("f4", shape).mutable_cpu()).shape) == shape
+
+
+@pytest.mark.parametrize("of", [lambda view: view, lambda view: view.cpu()], ids=["the view", "an access"])
+def test_what_is_for_reading_alone_is_refused_or_read(of: Callable[[Any], Any]) -> None:
+    view = SyncedMemory(96).array("f4")
+    view.mutable_cpu_data()[:] = 1
+    if KNOWS_VERSIONS:
+        tensor = torch.from_dlpack(of(view))
+        assert tensor.data_ptr() == view.cpu_data().ctypes.data
+    else:
+        with pytest.raises(BufferError, match="mutable_cpu"):
+            torch.from_dlpack(of(view))
+
+
+def test_a_tensor_keeps_the_memory(alive: Callable[[], int]) -> None:
+    tensor = torch.from_dlpack(SyncedMemory(65536).array("f4").mutable_cpu())
+    part = tensor[100:200]
+    del tensor
+    gc.collect()
+    assert alive() == 65536
+    part += 1
+    assert float(part.sum()) == 100
+    del part
+    assert alive() == 0
+
+
+def test_a_legacy_capsule_can_be_handed_over_by_hand() -> None:
+    from torch.utils.dlpack import from_dlpack
+
+    view = SyncedMemory(96).array("f4")
+    capsule = view.mutable_cpu().__dlpack__()
+    tensor = from_dlpack(capsule)
+    tensor.fill_(5)
+    assert (view.cpu_data() == 5).all()
+    with pytest.raises(RuntimeError):
+        from_dlpack(capsule)  # it was taken
+
+
+def test_a_tensor_lends_its_memory() -> None:
+    tensor = torch.arange(24, dtype=torch.float32).reshape(4, 6)
+    mem = SyncedMemory(96)
+    mem.set_cpu_data(tensor)
+    assert mem.head is Head.HEAD_AT_CPU and mem.cpu_data().ctypes.data == tensor.data_ptr()
+    mem.array("f4").mutable_cpu_data()[:] = 2
+    assert bool((tensor == 2).all())
+
+
+def test_a_tensor_is_borrowed() -> None:
+    view = syncedmem.from_dlpack(torch.full((4, 6), 7.0))
+    gc.collect()
+    assert view.shape == (4, 6) and view.dtype == np.float32 and (view.cpu_data() == 7).all()
+
+
+def test_the_memory_of_a_tensor_is_given_back_to_pytorch_when_the_last_lets_it_go() -> None:
+    storage = torch.zeros(96, dtype=torch.uint8)
+    address = storage.data_ptr()
+    view = syncedmem.from_dlpack(storage)
+    del storage
+    gc.collect()
+    array = view.mutable_cpu_data()
+    del view
+    gc.collect()
+    array[:] = 3
+    assert array.ctypes.data == address and int(array.sum()) == 288
+
+
+@pytest.mark.parametrize("tensor", ["torch.zeros(6, 4).T", "torch.zeros(48)[::2]", "torch.zeros(1).expand(24)"])
+def test_a_tensor_that_is_not_contiguous_is_copied_only_when_it_is_asked_for(tensor: str) -> None:
+    made = eval(tensor)
+    with pytest.raises(BufferError):
+        syncedmem.from_dlpack(made)
+    with pytest.raises(BufferError):
+        SyncedMemory(96).set_cpu_data(made)
+    assert syncedmem.from_dlpack(made, copy=True).shape == tuple(made.shape)
+
+
+@pytest.mark.parametrize("tensor", ["torch.zeros(4, requires_grad=True)", "torch.zeros(4, dtype=torch.bfloat16)", "torch.zeros(2, 2).to_sparse()"])
+def test_a_tensor_that_cannot_be_borrowed_is_an_error(tensor: str) -> None:
+    with pytest.raises((BufferError, RuntimeError, TypeError, AttributeError)):
+        syncedmem.from_dlpack(eval(tensor))
+
+
+def test_pytorch_and_numpy_share_one_memory() -> None:
+    view = SyncedMemory(96).array("f4", (4, 6))
+    tensor = torch.from_dlpack(view.mutable_cpu())
+    array = view.mutable_cpu_data()
+    tensor[1, 2] = 5
+    array[3, 4] = 6
+    assert array[1, 2] == 5 and float(tensor[3, 4]) == 6
+
+
+def test_pytorch_computes_on_threads_of_its_own() -> None:
+    view = SyncedMemory(4 << 20).array("f4", (1024, 1024))
+    tensor = torch.from_dlpack(view.mutable_cpu())
+    tensor.fill_(1)
+    assert float((tensor @ tensor)[5, 5]) == 1024
+
+
+def test_from_numpy_of_an_array_shares_the_memory() -> None:
+    view = SyncedMemory(96).array("f4")
+    tensor = torch.from_numpy(view.mutable_cpu_data())
+    tensor.fill_(8)
+    assert (view.cpu_data() == 8).all()
