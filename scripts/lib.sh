@@ -15,23 +15,35 @@ die() {
   exit 1
 }
 
+# lacking PACKAGE…: those that are not installed.
+lacking() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || echo "$package"
+  done
+}
+
 # need PACKAGE…: installs the Debian packages that are missing; where it may not, says the command.
 need() {
-  local missing=() package
-  for package in "$@"; do
-    dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || missing+=("$package")
-  done
+  local missing as=()
+  mapfile -t missing < <(lacking "$@")
   [ ${#missing[@]} -eq 0 ] && return 0
   command -v apt-get >/dev/null || die "these Debian packages (or your system's own) are missing: ${missing[*]}"
-  local as=()
   if [ "$(id -u)" -ne 0 ]; then
     sudo -n true 2>/dev/null || die "please run: sudo apt-get install ${missing[*]}"
     as=(sudo)
   fi
-  step "installing ${missing[*]}"
-  "${as[@]}" apt-get update -qq >&2 || note "apt-get update failed; trying with the lists there are"
-  "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >&2 ||
-    die "please run: sudo apt-get install ${missing[*]}"
+  mkdir -p "$cache"
+  (
+    # Apt serves one at a time: whoever comes second waits, and may find it done.
+    flock 8
+    mapfile -t missing < <(lacking "$@")
+    [ ${#missing[@]} -gt 0 ] || exit 0
+    step "installing ${missing[*]}"
+    "${as[@]}" apt-get update -qq >&2 || note "apt-get update failed; trying with the lists there are"
+    "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >&2 ||
+      die "please run: sudo apt-get install ${missing[*]}"
+  ) 8>"$cache/apt.lock" || exit 1
 }
 
 # need_rust: a Rust toolchain is the one thing asked of the machine.
