@@ -60,8 +60,8 @@ def test_a_name_that_is_no_library_is_an_import_error_that_names_it(program: Pro
 
 
 OTHERS = {
-    "of another version": 'const char *syncedmem_version(void) { return "7.0.0"; }',
-    "that lacks functions": "int nothing(void) { return 0; }",
+    "of another version": 'const char *syncedmem_version(void) { return "7.0.0"; } int CaffeMallocHost(void) { return 7; }',
+    "that lacks functions": "int CaffeMallocHost(void) { return 7; }",
 }
 
 
@@ -81,7 +81,7 @@ def test_a_library_that_does_not_fit_is_refused_with_a_sentence(program: Program
 
 def test_a_library_of_another_version_is_refused_though_it_has_every_function(program: Program, tmp_path: Path) -> None:
     lib = syncedmem.lib
-    functions = [name for name in dir(lib) if callable(getattr(lib, name)) and name != "syncedmem_version"]
+    functions = [name for name in dir(lib) if callable(getattr(lib, name)) and name not in ("syncedmem_version", "CaffeMallocHost")]
     source, library = tmp_path / "other.c", tmp_path / "other.so"
     source.write_text(OTHERS["of another version"] + "".join(f"int {name}(void) {{ return 7; }}\n" for name in functions))
     subprocess.run(

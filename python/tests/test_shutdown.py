@@ -106,7 +106,7 @@ libc.__cxa_atexit(seen.deleter, seen.address, None)""",
 
 
 @pytest.mark.parametrize("alive", ENDINGS)
-def test_the_interpreter_ended_well(program: Program, alive: str) -> None:
+def test_the_interpreter_ends_in_silence(program: Program, alive: str) -> None:
     ended_well(program(BEGIN + ENDINGS[alive]))
 
 
