@@ -87,7 +87,7 @@ class Seen:
         """Calls the deleter, with the GIL released, as ctypes calls what is foreign."""
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.deleter)(self.address)
 
-    def bytes(self, count: int) -> bytes:
+    def content(self, count: int) -> bytes:
         """What is there, of a tensor on the host."""
         assert self.device[0] == CPU
         return ctypes.string_at(self.data, count)

@@ -141,7 +141,7 @@ def test_an_access_to_the_device_gives_a_device_array(driver: Driver, name: str,
     mem = SyncedMemory(4096)
     with getattr(mem.array("f4", (32, 32)), name)() as array:
         assert type(array) is DeviceArray
-        assert (array.shape, array.dtype, array.nbytes, array.device) == ((32, 32), np.float32, 4096, 0)
+        assert (array.shape, array.nbytes, array.device) == ((32, 32), 4096, 0) and array.dtype == np.float32
         assert array.readonly is readonly and array.ptr
         assert mem.exports == (0, 1)
     del array
@@ -163,9 +163,9 @@ def test_an_access_to_the_device_moves_the_head(driver: Driver) -> None:
     with mem.mutable_cpu() as array:
         array[:] = 1
     with mem.gpu():
-        assert mem.head is Head.SYNCED
+        assert mem.head.name == "SYNCED"
     with mem.overwrite_gpu():
-        assert mem.head is Head.HEAD_AT_GPU
+        assert mem.head.name == "HEAD_AT_GPU"
 
 
 def test_looking_for_the_cuda_array_interface_of_an_access_does_it(driver: Driver) -> None:

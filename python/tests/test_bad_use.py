@@ -31,14 +31,14 @@ def test_a_handle_after_its_destruction_is_refused() -> None:
     assert lib.syncedmem_construct(storage, 64, 4096, made) == Status.SUCCESS
     handle = made[0]
     assert lib.syncedmem_destruct(handle) == Status.SUCCESS
-    for use in (
+    uses: list[Callable[[], Any]] = [
         lambda: lib.syncedmem_destruct(handle),
         lambda: lib.syncedmem_destroy(handle),
         lambda: lib.syncedmem_cpu_data(handle, ffi.new("const void **")),
         lambda: lib.syncedmem_exports(handle, ffi.new("size_t *"), ffi.new("size_t *")),
         lambda: lib.syncedmem_to_dlpack(handle, 0, 1, 1, 8, 1, [8], True, ffi.new("void **")),
-    ):
-        assert use() == Status.INVALID_HANDLE
+    ]
+    assert [use() for use in uses] == [Status.INVALID_HANDLE] * len(uses)
 
 
 def test_a_handle_that_was_destroyed_behind_pythons_back_is_an_exception() -> None:
@@ -64,13 +64,14 @@ def test_destroying_a_handle_whose_array_is_in_use_ends_it_with_the_array(alive:
 
 
 def test_arguments_of_another_type_are_type_errors_of_cffi() -> None:
-    for use in (
+    uses: list[Callable[[], Any]] = [
         lambda: lib.syncedmem_cpu_data(12, ffi.new("const void **")),
         lambda: lib.syncedmem_cpu_data(SyncedMemory(8), ffi.new("const void **")),
         lambda: lib.syncedmem_cpu_data(ffi.NULL),
         lambda: lib.syncedmem_trim("all"),
         lambda: lib.syncedmem_trace_start("not bytes"),
-    ):
+    ]
+    for use in uses:
         with pytest.raises(TypeError):
             use()
     with pytest.raises(OverflowError):

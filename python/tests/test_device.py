@@ -56,7 +56,7 @@ def test_an_array_of_the_host_sees_a_later_copy(simulated: Driver) -> None:
 def test_a_first_read_on_the_device_finds_zeros(simulated: Driver) -> None:
     mem = SyncedMemory(64)
     assert simulated.read(mem.gpu_data().ptr, 64) == bytes(64)
-    assert mem.head is Head.HEAD_AT_GPU or mem.head is Head.SYNCED
+    assert mem.head.name in ("HEAD_AT_GPU", "SYNCED")
 
 
 def test_overwriting_copies_nothing(simulated: Driver) -> None:
@@ -95,7 +95,7 @@ def test_a_device_array_says_what_it_is(driver: Driver) -> None:
 def test_a_device_array_is_no_array_of_the_host(driver: Driver) -> None:
     array = SyncedMemory(96).array("f4").gpu_data()
     with pytest.raises((TypeError, BufferError, RuntimeError)):
-        np.from_dlpack(array)
+        np.from_dlpack(array)  # type: ignore[call-overload,arg-type,unused-ignore]
     with pytest.raises(TypeError):
         memoryview(array)  # type: ignore[arg-type]
     assert not hasattr(array, "__array_interface__")
@@ -194,9 +194,9 @@ def test_a_pull_is_in_flight_until_the_host_is_read(simulated: Driver) -> None:
         with simulated.stream() as stream:
             with simulated.held():
                 mem.async_cpu_pull(stream)
-                assert mem.head is Head.HEAD_AT_GPU and not mem.is_ready()
+                assert mem.head.name == "HEAD_AT_GPU" and not mem.is_ready()
             assert (mem.cpu_data() == 5).all()
-            assert mem.head is Head.SYNCED
+            assert mem.head.name == "SYNCED"
     finally:
         syncedmem.set_pinning(syncedmem.Pinning.AUTO)
 

@@ -251,7 +251,7 @@ def test_device_memory_of_another_library_is_borrowed(simulated: Driver) -> None
     other = SyncedMemory(96).array("f4", (4, 6))
     simulated.write(other.mutable_gpu_data().ptr, np.full(24, 2, "f4").tobytes())
     view = syncedmem.from_dlpack(other.mutable_gpu())
-    assert (view.shape, view.dtype) == ((4, 6), np.float32)
+    assert view.shape == (4, 6) and view.dtype == np.float32
     assert view.memory.head is Head.HEAD_AT_GPU and not view.memory.owns_gpu and view.memory.device == 0
     assert view.gpu_data().ptr == other.gpu_data().ptr
     assert (view.cpu_data() == 2).all()

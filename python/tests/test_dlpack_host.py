@@ -112,7 +112,7 @@ def test_an_export_for_reading_is_a_read() -> None:
     mem = SyncedMemory(96)
     seen = consume(mem.array("f4").__dlpack__(max_version=(1, 0)))
     assert mem.head is Head.HEAD_AT_CPU
-    assert seen.bytes(96) == bytes(96)
+    assert seen.content(96) == bytes(96)
     seen.delete()
 
 
@@ -133,7 +133,7 @@ def test_a_consumer_may_outlive_everything_of_python(alive: Callable[[], int]) -
     seen = consume(SyncedMemory(65536).array("f4").mutable_cpu().__dlpack__())
     assert alive() == 65536
     seen.write(b"\1" * 65536)
-    assert seen.bytes(65536) == b"\1" * 65536
+    assert seen.content(65536) == b"\1" * 65536
     seen.delete()
     assert alive() == 0
 
@@ -247,14 +247,14 @@ def test_a_copy_may_be_handed_to_a_consumer_from_before_versions() -> None:
     view.mutable_cpu_data()[:] = 3
     capsule = view.__dlpack__(copy=True)
     seen = see(capsule)
-    assert not seen.versioned and np.frombuffer(seen.bytes(96), "f4").tolist() == [3.0] * 24
+    assert not seen.versioned and np.frombuffer(seen.content(96), "f4").tolist() == [3.0] * 24
 
 
 def test_a_copy_of_a_part_is_as_large_as_the_part() -> None:
     mem = SyncedMemory(1 << 20)
     capsule = mem.array("f4", (8,)).__dlpack__(copy=True, max_version=(1, 0))
     seen = see(capsule)
-    assert seen.shape == (8,) and seen.bytes(32) == bytes(32)
+    assert seen.shape == (8,) and seen.content(32) == bytes(32)
 
 
 @pytest.mark.parametrize("version", ["1.0", 1, 1.0, (None, 0), object()])

@@ -17,6 +17,8 @@ def address(array: Any) -> int:
 
 
 KNOWS_VERSIONS = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
+# Older ones make every array that comes by DLPack read-only.
+WRITES = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 3)
 
 
 @pytest.mark.skipif(not KNOWS_VERSIONS, reason="NumPy knows versions since 2.1")
@@ -34,7 +36,7 @@ def test_numpy_writes_without_a_copy(name: str) -> None:
     view = SyncedMemory(96).array("f4", (4, 6))
     array = np.from_dlpack(getattr(view, name)())
     assert address(array) == address(view.cpu_data())
-    if KNOWS_VERSIONS:  # Older ones make every array of DLPack's read-only.
+    if WRITES:
         array[:] = 8
         assert (view.cpu_data() == 8).all()
 
@@ -56,7 +58,8 @@ def test_numpy_may_ask_for_a_copy() -> None:
     view.mutable_cpu_data()[:] = 2
     array: Any = np.from_dlpack(view, copy=True)  # type: ignore[arg-type,unused-ignore]
     assert address(array) != address(view.cpu_data())
-    array[:] = 0
+    if WRITES:
+        array[:] = 0
     assert (view.cpu_data() == 2).all()
 
 

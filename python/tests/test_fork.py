@@ -148,9 +148,9 @@ def test_a_process_of_multiprocessing_computes_with_what_it_inherited() -> None:
     answer = context.Value("d", 0.0)
 
     def work() -> None:
-        answer.value = float(np.asarray(view).sum())  # type: ignore[attr-defined]
+        answer.value = float(np.asarray(view).sum())
 
     process = context.Process(target=work)
     process.start()
     process.join()
-    assert process.exitcode == 0 and answer.value == 32768  # type: ignore[attr-defined]
+    assert process.exitcode == 0 and answer.value == 32768

@@ -61,7 +61,7 @@ def test_any_writable_buffer_can_be_lent() -> None:
         mem = SyncedMemory(96)
         mem.set_cpu_data(buffer)
         mem.mutable_cpu_data()[:] = 65
-        assert bytes(memoryview(buffer)) == b"A" * 96  # type: ignore[arg-type]
+        assert bytes(memoryview(buffer)) == b"A" * 96
         mem.close()
     buffer = bytearray(4)
     mem = SyncedMemory(4)
@@ -215,7 +215,8 @@ def test_the_same_tensor_can_be_lent_to_several_memories() -> None:
     other.set_cpu_data(producer)
     one.mutable_cpu_data()[:] = 5
     assert (other.cpu_data() == 5).all()
-    one.close(), other.close()
+    one.close()
+    other.close()
     assert producer.deleted == 2
 
 

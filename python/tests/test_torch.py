@@ -66,8 +66,7 @@ def test_a_tensor_keeps_the_memory(alive: Callable[[], int]) -> None:
 
 
 def test_a_legacy_capsule_can_be_handed_over_by_hand() -> None:
-    from torch.utils.dlpack import from_dlpack
-
+    from_dlpack = torch.utils.dlpack.from_dlpack
     view = SyncedMemory(96).array("f4")
     capsule = view.mutable_cpu().__dlpack__()
     tensor = from_dlpack(capsule)
