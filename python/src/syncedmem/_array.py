@@ -213,19 +213,18 @@ class SyncedArray(Accessors):
     def _check_side(self, asked: DLDevice, copy: bool | None) -> None:
         """Refuses a device that neither side is on, and a side that is not current where nothing may be copied."""
         memory = self._memory
+        stale = {Head.HEAD_AT_CPU: CUDA, Head.HEAD_AT_GPU: CPU}.get(memory.head)
+        if copy is False and asked[0] == stale:
+            raise BufferError(f"with {memory.head.name} the data would have to be copied to device {asked}, and copy is False")
         own = [(CPU, 0)]
         if asked[0] == CUDA:
             device = memory.device
-            if device is None and copy is None:
+            if device is None and not copy:
                 # Which it will be shows when the block is made.
                 device = self._on_device(Kind.READ).device
             own.append((CUDA, asked[1] if device is None else device))
         if asked not in own:
             raise BufferError(f"no side is on device {asked}, but on {' and '.join(map(str, own))}")
-        stale = {Head.HEAD_AT_CPU: CUDA, Head.HEAD_AT_GPU: CPU}.get(memory.head)
-        if copy is False and asked[0] == stale:
-            head = memory.head.name
-            raise BufferError(f"with {head} the data would have to be copied to device {asked}, and copy is False")
 
     def __repr__(self) -> str:
         return f"<SyncedArray {self._dtype} {self._shape} of {self._memory!r}>"
