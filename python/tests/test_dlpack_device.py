@@ -297,7 +297,7 @@ def test_device_memory_cannot_be_lent_where_there_is_no_gpu() -> None:
 
 
 @pytest.mark.parametrize("copy", [None, False, True])
-def test_a_device_that_there_is_not_is_asked_for_in_vain_before_anything_was_touched(simulated: Driver, copy: Any) -> None:
+def test_an_untouched_view_is_on_no_device_that_there_is_not(simulated: Driver, copy: Optional[bool]) -> None:
     view = SyncedMemory(96).array("f4")
     with pytest.raises(BufferError):
         view.__dlpack__(dl_device=(CUDA, 99), copy=copy, max_version=(1, 0))

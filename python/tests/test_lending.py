@@ -376,7 +376,7 @@ def test_cpu_is_what_dlpack_says() -> None:
 
 @pytest.mark.parametrize("count", [-1, 65, 2**30])
 @pytest.mark.parametrize("copy", [None, True])
-def test_a_number_of_dimensions_that_cannot_be_is_refused_before_they_are_read(count: int, copy: Optional[bool]) -> None:
+def test_dimensions_that_cannot_be_are_refused_before_they_are_read(count: int, copy: Optional[bool]) -> None:
     producer = Producer(bytes(96), ndim=count)
     with pytest.raises(BufferError):
         syncedmem.from_dlpack(producer, copy=copy)

@@ -194,7 +194,7 @@ class SyncedArray(Accessors):
         max_version: Version | None = None,
         dl_device: DLDevice | None = None,
         copy: bool | None = None,
-    ) -> object:
+    ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
         """A capsule of the data, for reading: of the side that is current, or of the one that `dl_device` says.
 
         With `copy=False` it is `BufferError` where that side is not current; with `copy=True` the consumer gets a
@@ -215,7 +215,9 @@ class SyncedArray(Accessors):
         memory = self._memory
         stale = {Head.HEAD_AT_CPU: CUDA, Head.HEAD_AT_GPU: CPU}.get(memory.head)
         if copy is False and asked[0] == stale:
-            raise BufferError(f"with {memory.head.name} the data would have to be copied to device {asked}, and copy is False")
+            raise BufferError(
+                f"with {memory.head.name} the data would have to be copied to device {asked}, and copy is False"
+            )
         own = [(CPU, 0)]
         if asked[0] == CUDA:
             device = memory.device

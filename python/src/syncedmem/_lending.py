@@ -29,7 +29,9 @@ class Lent:
         whole = _whole_buffer(source) if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__") else None
         self.taken = Taken(_capsule_of(source) if whole is None else _capsule_of_array(whole))
         if self.taken.versioned and self.taken.tensor.version.major != 1:
-            raise BufferError(f"the tensor is of DLPack {self.taken.tensor.version.major}, and 1 is the latest known here")
+            raise BufferError(
+                f"the tensor is of DLPack {self.taken.tensor.version.major}, and 1 is the latest known here"
+            )
         tensor = self.taken.tensor.dl_tensor
         kind = int(tensor.device.device_type)
         if kind not in _SIDES:

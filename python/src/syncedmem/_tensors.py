@@ -31,8 +31,8 @@ Shape = tuple[int, ...]
 def dlpack_type(dtype: DType) -> tuple[int, int]:
     """A dtype as DLPack's code and bits."""
     # Other packages add types of a kind that their name says more of, such as floats of 8 bits.
-    known = dtype.kind in _CODES and dtype.isbuiltin == 1 and dtype.isnative and dtype.itemsize <= _LONGEST.get(dtype.kind, 8)
-    if not known:
+    known = dtype.kind in _CODES and dtype.isbuiltin == 1 and dtype.isnative
+    if not known or dtype.itemsize > _LONGEST.get(dtype.kind, 8):
         raise BufferError(
             f"DLPack has no type for {dtype}: export other data, or the array's bytes, as mem.array(numpy.uint8)"
         )
