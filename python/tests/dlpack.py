@@ -150,11 +150,13 @@ class Producer:
         versioned: bool = True,
         version: tuple[int, int] = (1, 0),
         knows_versions: bool = True,
+        ndim: Optional[int] = None,
     ) -> None:
         self.content = ctypes.create_string_buffer(content, max(1, len(content)))
         self.deleted = 0
         self.asked: list[dict[str, Any]] = []
         self.knows_versions = knows_versions
+        self._ndim = ndim
         self._device = device
         self._kept: list[object] = []
         self._make: Callable[[], object] = lambda: self._capsule(
@@ -187,7 +189,7 @@ class Producer:
         tensor = managed.tensor
         tensor.data = ctypes.addressof(self.content) if address is None else address
         tensor.device = Device(*self._device)
-        tensor.ndim = len(shape)
+        tensor.ndim = len(shape) if self._ndim is None else self._ndim
         tensor.dtype = DataType(*dtype)
         tensor.shape = ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64))
         if steps is not None:

@@ -294,3 +294,19 @@ def test_device_memory_cannot_be_lent_where_there_is_no_gpu() -> None:
     with pytest.raises(syncedmem.Error) as caught:
         SyncedMemory(96).set_gpu_data(producer)
     assert caught.value.status is syncedmem.Status.NO_GPU and producer.deleted == 0
+
+
+@pytest.mark.parametrize("copy", [None, False, True])
+def test_an_untouched_view_is_on_no_device_that_there_is_not(simulated: Driver, copy: Optional[bool]) -> None:
+    view = SyncedMemory(96).array("f4")
+    with pytest.raises(BufferError):
+        view.__dlpack__(dl_device=(CUDA, 99), copy=copy, max_version=(1, 0))
+    assert view.memory.exports == (0, 0)
+
+
+def test_a_copy_is_on_the_device_that_was_asked_for_or_is_refused(simulated: Driver) -> None:
+    with simulated.current(1):
+        device = SyncedMemory(96).mutable_gpu()
+        assert see(device.__dlpack__(copy=True, max_version=(1, 0))).device == (CUDA, 1)
+    with simulated.current(0), pytest.raises(BufferError, match="current"):
+        device.__dlpack__(copy=True, max_version=(1, 0))

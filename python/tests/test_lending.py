@@ -8,7 +8,7 @@ import gc
 import mmap
 import sys
 import weakref
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import pytest
@@ -373,3 +373,17 @@ def test_a_producer_without_a_device_is_an_error() -> None:
 
 def test_cpu_is_what_dlpack_says() -> None:
     assert SyncedMemory(8).array("u1").__dlpack_device__() == (CPU, 0)
+
+
+@pytest.mark.parametrize("count", [-1, 65, 2**30])
+@pytest.mark.parametrize("copy", [None, True])
+def test_dimensions_that_cannot_be_are_refused_before_they_are_read(count: int, copy: Optional[bool]) -> None:
+    producer = Producer(bytes(96), ndim=count)
+    with pytest.raises(BufferError):
+        syncedmem.from_dlpack(producer, copy=copy)
+
+
+def test_elements_of_less_than_a_byte_are_counted_in_bits() -> None:
+    mem = SyncedMemory(96)
+    mem.set_cpu_data(Producer(b"\x12" * 96, dtype=(UINT, 4, 1), shape=(192,)))
+    assert (mem.cpu_data() == 0x12).all()

@@ -7,9 +7,6 @@ share its memory without copies. The CUDA driver is looked for when it is first 
 Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` are the C API itself, for what has no form here.
 """
 
-from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
-from importlib.metadata import version as _version_of
-
 from ._access import Access, DeviceAccess, HostAccess
 from ._array import SyncedArray
 from ._device import DeviceArray
@@ -68,11 +65,8 @@ from ._types import (
     Sum,
 )
 
-try:
-    __version__ = _version_of("syncedmem")
-except _PackageNotFoundError:
-    # Run from where it was unpacked.
-    __version__ = version()
+__version__ = f"{lib.SYNCEDMEM_VERSION_MAJOR}.{lib.SYNCEDMEM_VERSION_MINOR}.{lib.SYNCEDMEM_VERSION_PATCH}"
+"""The version of the package, which is that of the header it was made from; `version()` is the library's."""
 
 __all__ = [
     "Access",

@@ -67,7 +67,7 @@ class Access(Generic[T]):
         max_version: Version | None = None,
         dl_device: DLDevice | None = None,
         copy: bool | None = None,
-    ) -> Any:
+    ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
         """A capsule of this side, for the consumer that the array API describes; the access is done.
 
         Raises `BufferError` where it cannot be exported: a dtype that DLPack lacks, another device, or reading for a

@@ -177,7 +177,7 @@ class SyncedArray(Accessors):
         array = self._on_host(Kind.READ)
         interface = dict(array.__array_interface__)
         # Memory instead of an address: what keeps it keeps the access, rather than this view, which may live for long.
-        interface["data"] = array.reshape(-1).view(np.uint8).data
+        interface["data"] = memoryview(array.reshape(-1).view(np.uint8))
         return interface
 
     def __dlpack_device__(self) -> DLDevice:
@@ -194,7 +194,7 @@ class SyncedArray(Accessors):
         max_version: Version | None = None,
         dl_device: DLDevice | None = None,
         copy: bool | None = None,
-    ) -> Any:
+    ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
         """A capsule of the data, for reading: of the side that is current, or of the one that `dl_device` says.
 
         With `copy=False` it is `BufferError` where that side is not current; with `copy=True` the consumer gets a
@@ -213,19 +213,20 @@ class SyncedArray(Accessors):
     def _check_side(self, asked: DLDevice, copy: bool | None) -> None:
         """Refuses a device that neither side is on, and a side that is not current where nothing may be copied."""
         memory = self._memory
+        stale = {Head.HEAD_AT_CPU: CUDA, Head.HEAD_AT_GPU: CPU}.get(memory.head)
+        if copy is False and asked[0] == stale:
+            raise BufferError(
+                f"with {memory.head.name} the data would have to be copied to device {asked}, and copy is False"
+            )
         own = [(CPU, 0)]
         if asked[0] == CUDA:
             device = memory.device
-            if device is None and copy is None:
+            if device is None and not copy:
                 # Which it will be shows when the block is made.
                 device = self._on_device(Kind.READ).device
             own.append((CUDA, asked[1] if device is None else device))
         if asked not in own:
             raise BufferError(f"no side is on device {asked}, but on {' and '.join(map(str, own))}")
-        stale = {Head.HEAD_AT_CPU: CUDA, Head.HEAD_AT_GPU: CPU}.get(memory.head)
-        if copy is False and asked[0] == stale:
-            head = memory.head.name
-            raise BufferError(f"with {head} the data would have to be copied to device {asked}, and copy is False")
 
     def __repr__(self) -> str:
         return f"<SyncedArray {self._dtype} {self._shape} of {self._memory!r}>"

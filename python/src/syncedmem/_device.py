@@ -97,7 +97,7 @@ class DeviceArray:
         max_version: Version | None = None,
         dl_device: DLDevice | None = None,
         copy: bool | None = None,
-    ) -> Any:
+    ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
         """A capsule of this memory, which the consumer keeps alive by itself.
 
         Raises `BufferError` where it cannot be exported. To export is an access: after a write to the host it copies

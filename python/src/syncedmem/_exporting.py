@@ -47,13 +47,13 @@ def export(
     elif stream is not None:
         raise ValueError("memory of the CPU has no stream: stream must be None")
     if copy:
-        source = _copied(source)
+        source = _copied(source, device)
     made = capsule(*source, versioned=versioned, copied=bool(copy))
     order(source.handle, waits)
     return made
 
 
-def _copied(source: Source) -> Source:
+def _copied(source: Source, device: DLDevice) -> Source:
     """A copy in a memory of its own, which the consumer may do with as it likes."""
     nbytes = bytes_of(source.dtype, source.shape)
     copy = Handle(nbytes)
@@ -62,4 +62,8 @@ def _copied(source: Source) -> Source:
     host_array(Hold(copy, Side.HOST, Kind.OVERWRITE, nbytes), source.dtype, source.shape)[...] = host_array(
         read, source.dtype, source.shape
     )
+    if source.side == Side.DEVICE:
+        made = Hold(copy, Side.DEVICE, Kind.READ, nbytes).device
+        if made != device[1]:
+            raise BufferError(f"a copy is made on the device that is current, {made}, and {device} was asked for")
     return source._replace(handle=copy, kind=Kind.WRITE)

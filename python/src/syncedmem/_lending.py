@@ -13,6 +13,7 @@ from ._library import ffi
 from ._tensors import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, READ_ONLY, DType, Shape, numpy_type
 from ._types import Side
 
+_MOST_AXES = 64  # as many as the library takes
 _SIDES = {CPU: Side.HOST, CUDA_HOST: Side.HOST, CUDA: Side.DEVICE, CUDA_MANAGED: Side.DEVICE}
 
 # The library calls a deleter without the GIL, as every consumer may. NumPy 1.22 and 1.23 do not take it then.
@@ -22,7 +23,7 @@ _NUMPY_LENDS = tuple(int(number) for number in np.__version__.split(".")[:2]) >=
 class Lent:
     """What an object exports by DLPack, or by the buffer protocol, before it is lent."""
 
-    __slots__ = ("_whole", "itemsize", "nbytes", "readonly", "shape", "side", "strides", "taken")
+    __slots__ = ("_whole", "nbytes", "readonly", "shape", "side", "strides", "taken")
 
     def __init__(self, source: Any) -> None:
         whole = _whole_buffer(source) if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__") else None
@@ -36,14 +37,16 @@ class Lent:
         if kind not in _SIDES:
             raise BufferError(f"memory of DLPack's device {kind} is neither the CPU's nor CUDA's")
         self.side = _SIDES[kind]
+        if not 0 <= tensor.ndim <= _MOST_AXES or (tensor.ndim > 0 and tensor.shape == ffi.NULL):
+            raise BufferError(f"the tensor's shape makes no sense: {tensor.ndim} dimensions at {tensor.shape}")
         axes = range(tensor.ndim)
         self._whole = whole
         data_type = tensor.dtype
-        self.itemsize = data_type.bits * data_type.lanes // 8 if whole is None else whole.dtype.itemsize
+        bits = data_type.bits * data_type.lanes if whole is None else 8 * whole.dtype.itemsize
         self.shape: Shape = tuple(tensor.shape[axis] for axis in axes) if whole is None else whole.shape
         strided = whole is None and tensor.strides != ffi.NULL
         self.strides: Shape | None = tuple(tensor.strides[axis] for axis in axes) if strided else None
-        self.nbytes = self.itemsize * math.prod(self.shape)
+        self.nbytes = -(-bits * math.prod(self.shape) // 8)
         self.readonly = self.taken.versioned and bool(self.taken.tensor.flags & READ_ONLY)
 
     @property
@@ -71,7 +74,8 @@ class Lent:
 
     def strided(self) -> npt.NDArray[Any]:
         """A NumPy array of host memory, valid while this lives."""
-        strides = None if self.strides is None else tuple(self.itemsize * stride for stride in self.strides)
+        item = self.dtype.itemsize
+        strides = None if self.strides is None else tuple(item * stride for stride in self.strides)
         return np.asarray(_Strided(self, strides))
 
     @property

@@ -30,8 +30,9 @@ Shape = tuple[int, ...]
 
 def dlpack_type(dtype: DType) -> tuple[int, int]:
     """A dtype as DLPack's code and bits."""
-    known = dtype.kind in _CODES and dtype.isnative and dtype.itemsize <= _LONGEST.get(dtype.kind, 8)
-    if not known:
+    # Other packages add types of a kind that their name says more of, such as floats of 8 bits.
+    known = dtype.kind in _CODES and dtype.isbuiltin == 1 and dtype.isnative
+    if not known or dtype.itemsize > _LONGEST.get(dtype.kind, 8):
         raise BufferError(
             f"DLPack has no type for {dtype}: export other data, or the array's bytes, as mem.array(numpy.uint8)"
         )
@@ -54,8 +55,16 @@ def numpy_type(data_type: Any) -> DType:
 
 def _made(handle: Handle, side: Side, kind: Kind, code: int, bits: int, shape: Shape, versioned: bool) -> Any:
     made = ffi.new("void **")
-    handle.call(lib.syncedmem_to_dlpack, side, kind, code, bits, len(shape), shape, versioned, made)
-    return ffi.cast("DLManagedTensorVersioned *" if versioned else "DLManagedTensor *", made[0])
+    c_type = "DLManagedTensorVersioned *" if versioned else "DLManagedTensor *"
+    try:
+        handle.call(lib.syncedmem_to_dlpack, side, kind, code, bits, len(shape), shape, versioned, made)
+    except BaseException:
+        # Ctrl-C during a long copy is an exception when the call is done: then nobody would delete what it made.
+        if made[0] != ffi.NULL:
+            tensor = ffi.cast(c_type, made[0])
+            tensor.deleter(tensor)
+        raise
+    return ffi.cast(c_type, made[0])
 
 
 class Hold:

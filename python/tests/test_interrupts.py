@@ -1,0 +1,53 @@
+"""Ctrl-C in the middle of calls: it is an exception, nothing stays held, and no tensor is forgotten."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import Any, Callable
+
+import pytest
+
+import syncedmem
+from cuda import Driver
+from syncedmem import SyncedMemory
+
+USES: list[tuple[str, Callable[[SyncedMemory], Any]]] = [
+    ("an array", lambda mem: mem.cpu_data()),
+    ("a with block", lambda mem: mem.mutable_cpu().__enter__()),
+    ("a capsule", lambda mem: mem.cpu().__dlpack__(max_version=(1, 0))),
+    ("a copy", lambda mem: mem.array("f4").__dlpack__(max_version=(1, 0), dl_device=(1, 0), copy=True)),
+    ("an interface", lambda mem: mem.array("f4").__array_interface__),
+    ("a wait", lambda mem: mem.wait()),
+]
+
+
+@pytest.mark.parametrize("use", [use for _, use in USES], ids=[name for name, _ in USES])
+def test_ctrl_c_during_a_copy_leaves_nothing_in_use(simulated: Driver, use: Callable[[SyncedMemory], Any]) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
+    mem = SyncedMemory(65536)
+    simulated.write(mem.mutable_gpu_data().ptr, b"\4" * 65536)
+    with simulated.stream() as stream:
+        simulated.library.simcuda_hold_streams()
+
+        def interrupts() -> None:
+            # The main thread is in the call by now, or comes to it with the signal pending: in both cases it ends so.
+            os.kill(os.getpid(), signal.SIGINT)
+            simulated.library.simcuda_release_streams()
+
+        try:
+            mem.async_cpu_pull(stream)
+            later = threading.Timer(0.05, interrupts)
+            with pytest.raises(KeyboardInterrupt):
+                later.start()
+                use(mem)
+                later.join()
+            later.join()
+        finally:
+            syncedmem.set_pinning(syncedmem.Pinning.AUTO)
+            signal.signal(signal.SIGINT, before)
+    assert mem.exports == (0, 0)
+    assert (mem.cpu_data() == 4).all(), "nothing is lost, and no lock is held"
+    mem.close()
