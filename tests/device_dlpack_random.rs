@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::ffi::c_void;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 
 use support::gpu::*;
 use support::tensor::*;
@@ -57,12 +57,12 @@ struct Foreign {
 
 impl Foreign {
     /// On the host, or on the device at `address`.
-    fn new(address: Option<usize>) -> Arc<Foreign> {
+    fn new(address: Option<usize>) -> Rc<Foreign> {
         let theirs = Theirs::of(std::ptr::null_mut(), BYTES);
         let managed = DLManagedTensorVersioned { deleter: Some(deleted), ..*theirs.managed };
         let deleted = AtomicUsize::new(0);
-        let mut foreign = Arc::new(Foreign { managed, shape: [BYTES as i64], memory: vec![0; WORDS], deleted });
-        let this = Arc::get_mut(&mut foreign).unwrap();
+        let mut foreign = Rc::new(Foreign { managed, shape: [BYTES as i64], memory: vec![0; WORDS], deleted });
+        let this = Rc::get_mut(&mut foreign).unwrap();
         this.managed.tensor.data = this.memory.as_mut_ptr().cast();
         if let Some(address) = address {
             this.managed.tensor.data = std::ptr::with_exposed_provenance_mut(address);
@@ -107,7 +107,7 @@ struct Model {
     values: Values,
     marked: bool,
     /// What its sides refer to, through however many objects.
-    lent: [Vec<Arc<Foreign>>; 2],
+    lent: [Vec<Rc<Foreign>>; 2],
     /// Tensors in the test's hands, and how many are with the threads: those may be deleted by now.
     held: Vec<(usize, Tensor)>,
     sent: [usize; 2],
@@ -119,7 +119,7 @@ struct World<'g> {
     objects: Vec<Option<Model>>,
     /// What objects that were destroyed still have: their tensors, and what they were.
     orphans: Vec<(usize, Tensor, Values)>,
-    foreign: Vec<Arc<Foreign>>,
+    foreign: Vec<Rc<Foreign>>,
     /// Device memory that was to be lent.
     blocks: Vec<u64>,
     threads: Vec<mpsc::Sender<Tensor>>,
@@ -262,7 +262,7 @@ impl World<'_> {
         status == SYNCEDMEM_SUCCESS
     }
 
-    fn lend(&mut self, model: &mut Model, foreign: Arc<Foreign>) {
+    fn lend(&mut self, model: &mut Model, foreign: Rc<Foreign>) {
         let side = (foreign.managed.tensor.device.0 == 2) as usize;
         let value = self.new_value();
         self.fill(side, foreign.managed.tensor.data.cast(), value);
