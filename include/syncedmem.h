@@ -869,7 +869,8 @@ syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem, void **
  * A later copy from the device writes into the caller's memory.
  *
  * Errors: `INVALID_ARGUMENT` (also where `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER` and `PENDING` (a
- * copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`.
+ * copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (tensors of
+ * that side are in use).
  *
  * # Safety
  * `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object
@@ -882,7 +883,7 @@ syncedmem_status_t syncedmem_set_cpu_data(struct syncedmem_t *mem,
  * Makes the caller's device memory the device side, which is the newest afterwards: the mirror image of
  * `syncedmem_set_cpu_data`. It may be on any device, and managed memory will do.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
+ * Errors: as `syncedmem_set_cpu_data`, and `NO_GPU`.
  *
  * # Safety
  * `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it.
@@ -896,7 +897,7 @@ syncedmem_status_t syncedmem_set_gpu_data(struct syncedmem_t *mem,
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data, so
  * nothing is given back), `DRIVER` and `PENDING` (a copy in flight could not be waited for), `WRONG_DEVICE` (with the
- * device check on), `REENTERED`.
+ * device check on), `REENTERED`, `EXPORTED` (tensors of that side are in use).
  *
  * # Safety
  * `mem` is NULL or a handle; pointers to its host data are not used any more.
@@ -1027,7 +1028,7 @@ syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
  * `syncedmem_destruct`, the C++ destructor) before its memory goes.
  *
  * Errors: `INVALID_ARGUMENT` (also another number), `INVALID_HANDLE`, `OUT_OF_MEMORY` (nothing has changed),
- * `WRONG_DEVICE` (with the device check on), `REENTERED`.
+ * `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (a first mark while tensors of the object are in use).
  *
  * # Safety
  * `mem` is NULL or a handle; addresses of its data that were handed out before are not used any more, unless the object
@@ -1074,10 +1075,13 @@ syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
  * last tensor. An object that neither function ends (one that C++ made) must outlive its tensors. To an evictable
  * object a tensor is an open access, which its deleter ends.
  *
- * For whoever reads a device tensor on another stream than the legacy default one there is `syncedmem_stream_wait`.
+ * For whoever reads a device tensor on another stream than the legacy default one there is `syncedmem_stream_wait`; for whoever
+ * may delete it before such a stream is done, where `syncedmem_set_reuse` is told that an event is enough,
+ * `syncedmem_record_stream`. A reset of the device takes the memory of device tensors with it.
  *
- * Errors: as the access, and `INVALID_ARGUMENT` (NULL, another number, a type or shape that cannot be, more bytes than the
- * object has, reading without a version): then nothing has changed.
+ * Errors: as the access, `OUT_OF_MEMORY`, and `INVALID_ARGUMENT` (NULL, another number, a type or shape that cannot be, more
+ * bytes than the object has, reading without a version, borrowed device memory that the driver does not know): then nothing has
+ * changed.
  *
  * # Safety
  * `mem` is NULL or a handle; `shape` is readable for `ndim` numbers; `tensor` is NULL or writable.
@@ -1098,7 +1102,12 @@ syncedmem_status_t syncedmem_to_dlpack(struct syncedmem_t *mem,
  * `versioned` is false, a `DLManagedTensor *`.
  *
  * On success the tensor is the library's: its deleter is called once the object does not refer to that memory any more
- * (that side was set or released, or the object ended), on the thread that did so. On an error it stays the caller's.
+ * (that side was set or released, or the object ended), on the thread that did so, or, where a destroyed object waited for its
+ * own tensors, on the one that deleted the last of them. The library holds nothing meanwhile: a deleter may call it, and take its
+ * time. Whoever hands device memory on there does so behind the legacy default stream, where a copy of the library's to it may
+ * not be done yet. On an error the tensor stays the caller's.
+ *
+ * Objects to which tensors of each other are lent keep each other, until one of them lets go.
  *
  * The memory must be contiguous in C's order, writable, since a copy from the other side writes to it, and of the object's
  * size.

@@ -185,7 +185,7 @@ class SyncedMemory {
   }
 
   /// Borrows the caller's memory of size() bytes as the host side, which is then the newest. A host block that the
-  /// object owned is freed. Throws std::invalid_argument (NULL).
+  /// object owned is freed. Throws std::invalid_argument (NULL), error (EXPORTED).
   void set_cpu_data(void* data) { check(syncedmem_set_cpu_data(handle_, data)); }
 
   /// Borrows the caller's device memory: the mirror image of set_cpu_data. Throws error (NO_GPU) too.

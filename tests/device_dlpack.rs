@@ -210,3 +210,16 @@ fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobod
     });
     assert_eq!(errors, "");
 }
+
+#[test]
+fn what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays() {
+    let Some(_gpu) = simulated_gpu() else { return };
+    let mut object = Object::new(BYTES);
+    let nowhere = std::ptr::without_provenance_mut(0x10);
+    assert_eq!(object.set_gpu_data(nowhere), SYNCEDMEM_SUCCESS);
+    object.overwrite_cpu_data().unwrap();
+    let refused = export(object.mem(), Ask { access: OVERWRITE, ..FLOATS_THERE }).err();
+    assert_eq!((refused, object.head()), (Some(SYNCEDMEM_ERROR_INVALID_ARGUMENT), 1));
+    assert!(last_error().contains("on which device"), "{}", last_error());
+    assert_eq!(exports(object.mem()), (0, 0));
+}

@@ -4,7 +4,10 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::{CPU, CUDA, CUDA_HOST, CUDA_MANAGED, MAJOR, MOST_DIMENSIONS, Managed, ManagedVersioned, READ_ONLY, Tensor};
+use super::{
+    CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Holding, MAJOR, MOST_DIMENSIONS, Managed, ManagedVersioned, READ_ONLY, Tensor,
+    made,
+};
 use crate::error::Error;
 use crate::head::Side;
 
@@ -63,16 +66,23 @@ impl Lent {
             return Err(wrong("the tensor's bytes are not those of the object; make the object of the tensor's size"));
         }
         let data = described.data.wrapping_byte_add(described.byte_offset as usize);
-        if data.is_null() {
+        if described.data.is_null() || data.is_null() {
             return Err(wrong("the tensor's data is NULL; an empty one cannot be lent"));
         }
         Ok((Lent { tensor, versioned }, side, data))
     }
 
-    /// Says that the memory is not needed any more.
-    pub fn end(self) {
+    /// Says that the memory is not needed any more: to its maker, by the deleter, or, where that is this library, to the
+    /// caller.
+    #[must_use = "what our own tensor held is to be let go"]
+    pub fn end(self) -> Option<Holding> {
         // SAFETY: whoever lent it passed a tensor of that type, with its ownership.
-        unsafe { delete(self.tensor, self.versioned) };
+        let ours = unsafe { made::reclaim(self.tensor, self.versioned) };
+        if ours.is_none() {
+            // SAFETY: as above.
+            unsafe { delete(self.tensor, self.versioned) };
+        }
+        ours
     }
 }
 
@@ -112,17 +122,25 @@ impl Tensor {
         let odd = "the tensor's shape makes no sense: it is NULL, negative, of more than 64 dimensions, or too large";
         let count = usize::try_from(self.dimensions).ok().filter(|&count| count <= MOST_DIMENSIONS);
         let count = count.filter(|&count| count == 0 || !self.shape.is_null()).ok_or(wrong(odd))?;
+        // SAFETY: the caller guarantees so many of them.
+        let length_at = |at| unsafe { number(self.shape, at) };
+        if (0..count).any(|at| length_at(at) < 0) {
+            return Err(wrong(odd));
+        }
+        // Where there are no elements nobody takes a step, however many there would be along the other dimensions.
+        if (0..count).any(|at| length_at(at) == 0) {
+            return Ok(0);
+        }
         let mut elements = 1i64;
         for at in (0..count).rev() {
-            // SAFETY: the caller guarantees so many of them.
-            let length = unsafe { number(self.shape, at) };
+            let length = length_at(at);
             // SAFETY: as above.
             let stride = (!self.strides.is_null()).then(|| unsafe { number(self.strides, at) });
             // Along a dimension of one element nobody takes a step.
             if length > 1 && stride.is_some_and(|stride| stride != elements) {
                 return Err(wrong("the tensor is not contiguous in C's order; lend a contiguous copy of it"));
             }
-            elements = elements.checked_mul(length).filter(|_| length >= 0).ok_or(wrong(odd))?;
+            elements = elements.checked_mul(length).ok_or(wrong(odd))?;
         }
         let bits = u64::from(self.data_type.bits) * u64::from(self.data_type.lanes);
         let all = u64::try_from(elements).ok().and_then(|elements| elements.checked_mul(bits));

@@ -120,7 +120,7 @@ impl Blank {
 
     /// The tensor; `ended` is called with `holding` when it is deleted.
     pub fn fill(self, layout: Layout<'_>, memory: Memory, holding: Holding, ended: Ended) -> NonNull<c_void> {
-        let (room, context, dimensions) = (self.room, self.room.as_ptr(), layout.dimensions());
+        let (room, context, dimensions) = (self.room, mark(), layout.dimensions());
         if self.versioned {
             let made = room.cast::<Made<ManagedVersioned>>();
             let (tensor, flags) = (tensor(made, layout, memory), memory.flags);
@@ -166,10 +166,47 @@ fn tensor<T>(made: NonNull<Made<T>>, layout: Layout<'_>, memory: Memory) -> Tens
 unsafe extern "C" fn delete<T>(managed: *mut T) {
     // DLPack allows NULL nowhere, and some callers pass it.
     let Some(made) = NonNull::new(managed.cast::<Made<T>>()) else { return };
-    // SAFETY: whoever calls it has it from `Blank::fill`; `managed` comes first in it.
-    let Made { holding, ended, .. } = *unsafe { made.as_ref() };
-    // SAFETY: it came from malloc, and is not used again.
-    unsafe { libc::free(managed.cast()) };
+    // SAFETY: whoever calls it has it from `Blank::fill`.
+    let (holding, ended) = unsafe { taken(made) };
     // It does not panic; if it does, that stays here.
     let _ = std::panic::catch_unwind(|| ended(holding));
+}
+
+/// Frees a tensor, and returns what its deleter would have called.
+///
+/// # Safety
+/// `made` came from `Blank::fill`, and is not used any more.
+unsafe fn taken<T>(made: NonNull<Made<T>>) -> (Holding, Ended) {
+    // SAFETY: the caller guarantees it.
+    let Made { holding, ended, .. } = *unsafe { made.as_ref() };
+    // SAFETY: it came from malloc, and is not used again.
+    unsafe { libc::free(made.as_ptr().cast()) };
+    (holding, ended)
+}
+
+/// What our tensors have for a context: no tensor of anybody else's has it.
+fn mark() -> *mut c_void {
+    static MARK: u64 = 0;
+    (&raw const MARK).cast_mut().cast()
+}
+
+/// Frees a tensor if it is one of ours, instead of calling its deleter, and returns whose it was.
+///
+/// # Safety
+/// `tensor` leads to a `DLManagedTensorVersioned`, or, without `versioned`, to a `DLManagedTensor`, which, if it is one of ours,
+/// is not used any more.
+pub unsafe fn reclaim(tensor: NonNull<c_void>, versioned: bool) -> Option<Holding> {
+    if versioned {
+        let managed = tensor.cast::<ManagedVersioned>();
+        // SAFETY: the caller guarantees it.
+        let is_ours = unsafe { managed.as_ref() }.context == mark();
+        // SAFETY: the mark says that it came from `Blank::fill`; the rest is the caller's word.
+        is_ours.then(|| unsafe { taken(managed.cast::<Made<ManagedVersioned>>()) }.0)
+    } else {
+        let managed = tensor.cast::<Managed>();
+        // SAFETY: the caller guarantees it.
+        let is_ours = unsafe { managed.as_ref() }.context == mark();
+        // SAFETY: as above.
+        is_ours.then(|| unsafe { taken(managed.cast::<Made<Managed>>()) }.0)
+    }
 }

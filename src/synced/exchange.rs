@@ -13,8 +13,7 @@ use crate::head::{Access, Side};
 
 impl SyncedMemory {
     /// Makes `side` ready for `access` and returns a tensor of its memory: a `DLManagedTensorVersioned`, or, without
-    /// `versioned`, a `DLManagedTensor`. Until it is deleted the object stays as it is. On an error nothing has changed but,
-    /// where the device is unknown to the driver, the head.
+    /// `versioned`, a `DLManagedTensor`. Until it is deleted the object stays as it is. On an error nothing has changed.
     pub fn export(
         &self,
         access: Access,
@@ -29,6 +28,11 @@ impl SyncedMemory {
             });
         }
         self.head()?;
+        if side == Side::Device {
+            cuda::driver()?;
+        }
+        // Of a block that is there it is asked before anything changes.
+        self.device_of(side)?;
         let blank = Blank::new(versioned)?;
         // Its deleter finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
@@ -36,29 +40,27 @@ impl SyncedMemory {
         let data = self.data(access, side).inspect_err(|_| {
             EXPORTS.close(holding);
         })?;
-        let device = match self.device_of(side, data) {
-            Ok(device) => device,
-            Err(error) => {
-                let_go(holding);
-                return Err(error);
-            }
-        };
+        // Where there are no bytes there is no block, and any device will do.
+        let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
+        let device = self.device_of(side).inspect_err(|_| let_go(holding))?.unwrap_or(nowhere);
         let flags = if access == Access::Read { dlpack::READ_ONLY } else { 0 };
         Ok(blank.fill(layout, Memory { data, device, flags }, holding, let_go))
     }
 
-    /// Where `data`, on `side`, is in DLPack's words.
-    fn device_of(&self, side: Side, data: *mut c_void) -> Result<Device, Error> {
-        let ordinal = match side {
-            Side::Host => return Ok(Device { kind: dlpack::CPU, ordinal: 0 }),
-            Side::Device => self.device_ordinal()?,
-        };
-        // Where there are no bytes there is no block, and any device will do.
-        let ordinal = ordinal.or(data.is_null().then_some(0)).ok_or(Error::InvalidArgument {
+    /// Where `side`'s block is, in DLPack's words; `None` if there is none.
+    fn device_of(&self, side: Side) -> Result<Option<Device>, Error> {
+        if side == Side::Host {
+            return Ok(Some(Device { kind: dlpack::CPU, ordinal: 0 }));
+        }
+        if self.now()?.device.is_none() {
+            return Ok(None);
+        }
+        let known = self.device_ordinal()?.filter(|&ordinal| ordinal >= 0);
+        let ordinal = known.ok_or(Error::InvalidArgument {
             what: "the CUDA driver does not know on which device the object's device memory is; lend memory that it \
                    allocated",
         })?;
-        Ok(Device { kind: dlpack::CUDA, ordinal })
+        Ok(Some(Device { kind: dlpack::CUDA, ordinal }))
     }
 
     /// How many tensors of each side are in use: the host's, the device's.
@@ -82,14 +84,8 @@ impl SyncedMemory {
         // SAFETY: the caller guarantees it.
         let (lent, side, data) = unsafe { Lent::read(tensor, versioned, self.size()?) }?;
         EXPORTS.reserve(self.address())?;
-        let set = match side {
-            // SAFETY: the caller guarantees it.
-            Side::Host => unsafe { self.set_cpu_data(data) },
-            // SAFETY: as above.
-            Side::Device => unsafe { self.set_gpu_data(data) },
-        };
-        EXPORTS.settle(self.address(), set.is_ok().then_some((side, lent)));
-        set
+        // SAFETY: the caller guarantees it. On success the object may be gone by now: see `replace`.
+        unsafe { self.borrow(data, side, Some(lent)) }.inspect_err(|_| EXPORTS.unreserve(self.address()))
     }
 
     /// Makes what `stream` is given from now on wait for what the legacy default stream has where the device block is.
@@ -107,13 +103,6 @@ impl SyncedMemory {
         unsafe { device::transfer::follow_default_stream(driver, block, owner, stream) }
     }
 
-    /// What was lent to `side` is not referred to any more.
-    pub(super) fn return_lent(&self, side: Side) {
-        if let Some(lent) = EXPORTS.let_go(self.address(), side) {
-            lent.end();
-        }
-    }
-
     /// The object is no more: nor is what is known of its tensors.
     #[inline]
     pub(super) fn forget_exchange(address: usize) {
@@ -125,22 +114,66 @@ impl SyncedMemory {
 
 #[cold]
 fn forget(address: usize) {
-    EXPORTS.forget(address).into_iter().flatten().for_each(Lent::end);
+    end_lent(EXPORTS.forget(address).into_iter().flatten());
 }
 
-/// A tensor was deleted, or could not be made: one access ends, and with the last one an object that was destroyed before.
-fn let_go(holding: Holding) {
-    // Otherwise the object was ended behind its back.
-    if !EXPORTS.knows(holding) {
-        return;
+/// Ends what was lent, and with it objects that were destroyed before and wait for their last tensor, to which tensors may have
+/// been lent, too: one after the other, however long the chain.
+pub(super) fn end_lent(lent: impl IntoIterator<Item = Lent>) {
+    let mut waiting = None;
+    for lent in lent {
+        end_one(lent, &mut waiting);
     }
-    let object: *const SyncedMemory = std::ptr::with_exposed_provenance(holding.object);
-    // SAFETY: an object lives as long as tensors of it are counted, and this one is.
-    let object = unsafe { &*object };
-    // There is none to end if the object is not evictable, or not any more.
-    let _ = object.end_access();
-    if EXPORTS.close(holding) {
+    end_waiting(waiting);
+}
+
+/// The first of the objects that wait for their end; each knows the next.
+type Waiting = Option<NonNull<SyncedMemory>>;
+
+fn end_one(lent: Lent, waiting: &mut Waiting) {
+    if let Some(object) = lent.end().and_then(close) {
+        // SAFETY: it was destroyed, and this was its last tensor: see `close`.
+        let next = unsafe { SyncedMemory::next_to_end(object) };
+        // SAFETY: nobody else knows it.
+        unsafe { next.write(waiting.replace(object)) };
+    }
+}
+
+fn end_waiting(mut waiting: Waiting) {
+    while let Some(object) = waiting {
+        // SAFETY: as in `end_one`.
+        let next = unsafe { SyncedMemory::next_to_end(object) };
+        // SAFETY: `end_one` has written it.
+        waiting = unsafe { next.read() };
+        // SAFETY: nobody else knows it.
+        let object = unsafe { object.as_ref() };
+        // SAFETY: only objects of `create` are destroyed, and whoever destroyed it and its tensors were the last to use it.
+        if let Ok(Some(lent)) = unsafe { object.end_alone() } {
+            lent.into_iter().flatten().for_each(|lent| end_one(lent, &mut waiting));
+        }
+    }
+}
+
+/// A tensor was deleted, or could not be made.
+fn let_go(holding: Holding) {
+    if let Some(object) = close(holding) {
+        // SAFETY: nobody else knows it: see `close`.
+        let object = unsafe { object.as_ref() };
         // SAFETY: only objects of `create` are destroyed, and whoever destroyed it and its tensors were the last to use it.
         let _ = unsafe { object.end() };
     }
+}
+
+/// One tensor less: an access ends, and with the last one an object that was destroyed before, which then is the caller's to end.
+fn close(holding: Holding) -> Option<NonNull<SyncedMemory>> {
+    // Otherwise the object was ended behind its back.
+    if !EXPORTS.knows(holding) {
+        return None;
+    }
+    let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object))?;
+    // SAFETY: an object lives as long as tensors of it are counted, and this one is.
+    let alive = unsafe { object.as_ref() };
+    // There is none to end if the object is not evictable, or not any more.
+    let _ = alive.end_access();
+    EXPORTS.close(holding).then_some(object)
 }

@@ -10,7 +10,11 @@ use crate::head::Side;
 use crate::spread::AddressMap;
 use crate::sync::Lock;
 // Not loom's: it is a hint, and whoever exports or lends has the object, or knows that nobody changes it.
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
 
 /// What is known of one object.
 #[derive(Default)]
@@ -101,9 +105,22 @@ impl Registry {
         })
     }
 
+    /// The same, for whoever does then what a tensor stood in the way of: what its user did with it is seen.
+    fn is_empty_by_now(&self) -> bool {
+        // The other side of `recount`.
+        let is_empty = self.is_empty();
+        fence(Acquire);
+        is_empty
+    }
+
+    fn recount(&self, entries: &Entries) {
+        // Release: what was done with a tensor came before its end.
+        self.count.store(entries.by_object.len(), Release);
+    }
+
     /// How many tensors of each side are in use: the host's, the device's.
     pub fn tensors(&self, object: usize) -> [usize; 2] {
-        if self.is_empty() {
+        if self.is_empty_by_now() {
             return [0, 0];
         }
         self.entries.with(|entries| entries.by_object.get(&object).map_or([0, 0], |entry| entry.tensors))
@@ -122,7 +139,7 @@ impl Registry {
 
     /// The object is destroyed: says whether at once.
     pub fn destroy(&self, object: usize) -> Result<Fate, Error> {
-        if self.is_empty() {
+        if self.is_empty_by_now() {
             return Ok(Fate::Ends);
         }
         self.entries.with(|entries| match entries.by_object.get_mut(&object) {
@@ -140,28 +157,29 @@ impl Registry {
         self.with_room(object, |entry| entry.reserved = true)
     }
 
-    /// What was about to be lent to a side of the object is lent to it, or, without anything, is not.
-    pub fn settle(&self, object: usize, lent: Option<(Side, Lent)>) {
+    /// What was about to be lent to the object is not.
+    pub fn unreserve(&self, object: usize) {
         self.entries.with(|entries| {
             if let Some(entry) = entries.by_object.get_mut(&object) {
                 entry.reserved = false;
-                if let Some((side, lent)) = lent {
-                    entry.lent[side as usize] = Some(lent);
-                }
             }
             self.tidy(entries, object);
         });
     }
 
-    /// A side of the object refers to nothing that was lent to it any more. What it did is to be ended, with nothing held.
-    pub fn let_go(&self, object: usize, side: Side) -> Option<Lent> {
+    /// A side of the object refers to what is `lent` to it, for which room was kept, if anything is. What it referred to before
+    /// is to be ended, with nothing held.
+    pub fn exchange(&self, object: usize, side: Side, lent: Option<Lent>) -> Option<Lent> {
         if self.is_empty() {
             return None;
         }
         self.entries.with(|entries| {
-            let lent = entries.by_object.get_mut(&object).and_then(|entry| entry.lent[side as usize].take());
+            let before = entries.by_object.get_mut(&object).and_then(|entry| {
+                entry.reserved &= lent.is_none();
+                std::mem::replace(&mut entry.lent[side as usize], lent)
+            });
             self.tidy(entries, object);
-            lent
+            before
         })
     }
 
@@ -169,7 +187,7 @@ impl Registry {
     pub fn forget(&self, object: usize) -> [Option<Lent>; 2] {
         self.entries.with(|entries| {
             let entry = entries.by_object.remove(&object);
-            self.count.store(entries.by_object.len(), Relaxed);
+            self.recount(entries);
             entry.map_or([None, None], |entry| entry.lent)
         })
     }
@@ -197,7 +215,7 @@ impl Registry {
                 Entry { life: *lives, ..Entry::default() }
             });
             let answer = work(entry);
-            self.count.store(entries.by_object.len(), Relaxed);
+            self.recount(entries);
             Ok(answer)
         })
     }
@@ -208,7 +226,7 @@ impl Registry {
             |entry: &Entry| entry.tensors == [0, 0] && !entry.reserved && entry.lent.iter().all(Option::is_none);
         if entries.by_object.get(&object).is_some_and(says_nothing) {
             entries.by_object.remove(&object);
-            self.count.store(entries.by_object.len(), Relaxed);
+            self.recount(entries);
         }
     }
 }

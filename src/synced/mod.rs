@@ -139,6 +139,18 @@ impl SyncedMemory {
     /// # Safety
     /// Nobody uses the object or its pointers any more.
     pub unsafe fn destruct(&self) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.destruct_alone() }?;
+        Self::forget_exchange(self.address());
+        Ok(())
+    }
+
+    /// The same, but what was lent to it is still lent.
+    ///
+    /// # Safety
+    /// As for `destruct`.
+    #[inline]
+    unsafe fn destruct_alone(&self) -> Result<(), Error> {
         // From here on nobody comes to evict it, and it stays as it is.
         MARKED.purge(self.address());
         let word = self.load();
@@ -154,7 +166,6 @@ impl SyncedMemory {
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: nobody uses its pointers any more, says the caller.
         unsafe { owned.free() };
-        Self::forget_exchange(self.address());
         live::ended(self.address());
         Ok(())
     }

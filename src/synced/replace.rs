@@ -6,7 +6,8 @@ use std::ptr::NonNull;
 
 use super::evictable::Use;
 use super::word::Word;
-use super::{Claim, EXPORTS, Outcome, Owned, SyncedMemory};
+use super::{Claim, EXPORTS, Outcome, Owned, SyncedMemory, exchange};
+use crate::dlpack::Lent;
 use crate::error::Error;
 use crate::head::{Head, Side};
 use crate::observe::event::What;
@@ -22,7 +23,7 @@ impl SyncedMemory {
     /// pointers to a host block that the object owned are not used any more.
     pub unsafe fn set_cpu_data(&self, data: *mut c_void) -> Result<(), Error> {
         // SAFETY: the caller guarantees it.
-        unsafe { self.borrow(NonNull::new(data).ok_or(Error::NullData { side: Side::Host })?, Side::Host) }
+        unsafe { self.borrow(data, Side::Host, None) }
     }
 
     /// Borrows the caller's device memory as the device side, which is then the newest. An owned block is freed at
@@ -32,17 +33,20 @@ impl SyncedMemory {
     /// `data` stays good for `size()` bytes for as long as the object refers to it, and pointers to a device block
     /// that the object owned are not used any more.
     pub unsafe fn set_gpu_data(&self, data: *mut c_void) -> Result<(), Error> {
-        self.head()?;
-        let data = NonNull::new(data).ok_or(Error::NullData { side: Side::Device })?;
-        cuda::driver()?;
         // SAFETY: the caller guarantees it.
-        unsafe { self.borrow(data, Side::Device) }
+        unsafe { self.borrow(data, Side::Device, None) }
     }
 
+    /// Both of them; the memory may be that of a tensor that is `lent`, for which there is room in the registry.
+    ///
     /// # Safety
     /// As for `set_cpu_data` and `set_gpu_data`.
-    unsafe fn borrow(&self, data: NonNull<c_void>, side: Side) -> Result<(), Error> {
+    pub(super) unsafe fn borrow(&self, data: *mut c_void, side: Side, lent: Option<Lent>) -> Result<(), Error> {
         self.head()?;
+        let data = NonNull::new(data).ok_or(Error::NullData { side })?;
+        if side == Side::Device {
+            cuda::driver()?;
+        }
         EXPORTS.refuse(self.address(), Some(side))?;
         let mut claim = self.claim_always()?;
         self.finish(&mut claim)?;
@@ -52,7 +56,7 @@ impl SyncedMemory {
         live::tell(self.subject(), || What::Lent { side });
         contents::forget(self.address());
         // SAFETY: the caller guarantees it.
-        unsafe { self.replace(claim, now, next, side) };
+        unsafe { self.replace(claim, now, next, side, lent) };
         Ok(())
     }
 
@@ -78,15 +82,16 @@ impl SyncedMemory {
         let next = now.with_head(now.head().on_release(side).ok_or(refusal)?).without(side);
         live::tell(self.subject(), || What::Released { side });
         // SAFETY: the caller guarantees it.
-        unsafe { self.replace(claim, now, next, side) };
+        unsafe { self.replace(claim, now, next, side, None) };
         Ok(())
     }
 
-    /// Publishes `next`, which no longer refers to `side`'s block, and gives that back.
+    /// Publishes `next`, which no longer refers to `side`'s block, and gives that back. What was lent to it is ended last: a
+    /// deleter may do anything, even end the object.
     ///
     /// # Safety
     /// Nobody refers to that block any more, and nothing is in flight.
-    unsafe fn replace(&self, claim: Claim<'_>, now: Outcome, next: Outcome, side: Side) {
+    unsafe fn replace(&self, claim: Claim<'_>, now: Outcome, next: Outcome, side: Side, lent: Option<Lent>) {
         let owned = self.owned(now.word);
         let old = match side {
             // What is lent anew stays registered.
@@ -98,7 +103,7 @@ impl SyncedMemory {
         self.publish(claim, next, Use::None);
         // SAFETY: the object no longer refers to it, nor does the caller.
         unsafe { old.free() };
-        self.return_lent(side);
+        exchange::end_lent(EXPORTS.exchange(self.address(), side, lent));
     }
 
     /// Compat: yjxiong's `Resize`. To grow discards both sides; to shrink, or to stay, does nothing.
@@ -129,8 +134,8 @@ impl SyncedMemory {
         contents::forget(self.address());
         // SAFETY: the object no longer refers to them, nor does the caller.
         unsafe { old.free() };
-        self.return_lent(Side::Host);
-        self.return_lent(Side::Device);
+        let lent = [Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None));
+        exchange::end_lent(lent.into_iter().flatten());
         Ok(())
     }
 }

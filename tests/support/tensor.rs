@@ -123,6 +123,10 @@ impl Tensor {
         self.tensor().data.cast()
     }
 
+    pub fn is_versioned(&self) -> bool {
+        self.versioned
+    }
+
     /// The tensor, whose deleter somebody else calls.
     pub fn into_raw(self) -> *mut c_void {
         let address = self.address;

@@ -156,7 +156,8 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
 /// A later copy from the device writes into the caller's memory.
 ///
 /// Errors: `INVALID_ARGUMENT` (also where `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER` and `PENDING` (a
-/// copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`.
+/// copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (tensors of
+/// that side are in use).
 ///
 /// # Safety
 /// `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object
@@ -173,7 +174,7 @@ pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mu
 /// Makes the caller's device memory the device side, which is the newest afterwards: the mirror image of
 /// `syncedmem_set_cpu_data`. It may be on any device, and managed memory will do.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
+/// Errors: as `syncedmem_set_cpu_data`, and `NO_GPU`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it.
@@ -191,7 +192,7 @@ pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mu
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data, so
 /// nothing is given back), `DRIVER` and `PENDING` (a copy in flight could not be waited for), `WRONG_DEVICE` (with the
-/// device check on), `REENTERED`.
+/// device check on), `REENTERED`, `EXPORTED` (tensors of that side are in use).
 ///
 /// # Safety
 /// `mem` is NULL or a handle; pointers to its host data are not used any more.

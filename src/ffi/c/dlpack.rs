@@ -76,10 +76,13 @@ fn access_of(number: i32) -> Result<Access, Error> {
 /// last tensor. An object that neither function ends (one that C++ made) must outlive its tensors. To an evictable
 /// object a tensor is an open access, which its deleter ends.
 ///
-/// For whoever reads a device tensor on another stream than the legacy default one there is `syncedmem_stream_wait`.
+/// For whoever reads a device tensor on another stream than the legacy default one there is `syncedmem_stream_wait`; for whoever
+/// may delete it before such a stream is done, where `syncedmem_set_reuse` is told that an event is enough,
+/// `syncedmem_record_stream`. A reset of the device takes the memory of device tensors with it.
 ///
-/// Errors: as the access, and `INVALID_ARGUMENT` (NULL, another number, a type or shape that cannot be, more bytes than the
-/// object has, reading without a version): then nothing has changed.
+/// Errors: as the access, `OUT_OF_MEMORY`, and `INVALID_ARGUMENT` (NULL, another number, a type or shape that cannot be, more
+/// bytes than the object has, reading without a version, borrowed device memory that the driver does not know): then nothing has
+/// changed.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `shape` is readable for `ndim` numbers; `tensor` is NULL or writable.
@@ -130,7 +133,12 @@ unsafe fn numbers<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> 
 /// `versioned` is false, a `DLManagedTensor *`.
 ///
 /// On success the tensor is the library's: its deleter is called once the object does not refer to that memory any more
-/// (that side was set or released, or the object ended), on the thread that did so. On an error it stays the caller's.
+/// (that side was set or released, or the object ended), on the thread that did so, or, where a destroyed object waited for its
+/// own tensors, on the one that deleted the last of them. The library holds nothing meanwhile: a deleter may call it, and take its
+/// time. Whoever hands device memory on there does so behind the legacy default stream, where a copy of the library's to it may
+/// not be done yet. On an error the tensor stays the caller's.
+///
+/// Objects to which tensors of each other are lent keep each other, until one of them lets go.
 ///
 /// The memory must be contiguous in C's order, writable, since a copy from the other side writes to it, and of the object's
 /// size.

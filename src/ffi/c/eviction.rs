@@ -60,7 +60,7 @@ impl From<Eviction> for syncedmem_eviction_t {
 /// `syncedmem_destruct`, the C++ destructor) before its memory goes.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another number), `INVALID_HANDLE`, `OUT_OF_MEMORY` (nothing has changed),
-/// `WRONG_DEVICE` (with the device check on), `REENTERED`.
+/// `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (a first mark while tensors of the object are in use).
 ///
 /// # Safety
 /// `mem` is NULL or a handle; addresses of its data that were handed out before are not used any more, unless the object
