@@ -177,7 +177,7 @@ class SyncedArray(Accessors):
         array = self._on_host(Kind.READ)
         interface = dict(array.__array_interface__)
         # Memory instead of an address: what keeps it keeps the access, rather than this view, which may live for long.
-        interface["data"] = memoryview(array.reshape(-1).view(np.uint8))
+        interface["data"] = array.reshape(-1).view(np.uint8).data
         return interface
 
     def __dlpack_device__(self) -> DLDevice:
