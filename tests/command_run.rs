@@ -7,6 +7,7 @@ mod caffe_like;
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -95,6 +96,7 @@ fn signals_reach_the_program() {
     let script = "trap 'echo got; exit 5' TERM HUP INT USR1; echo ready; while :; do sleep 0.01; done";
     for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGUSR1] {
         let mut command = run(&workshop, &[], &["sh", "-c", script]);
+        heed(&mut command, signal);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), "ready");
@@ -102,6 +104,18 @@ fn signals_reach_the_program() {
         assert_eq!(lines.next().unwrap().unwrap(), "got", "signal {signal}");
         assert_eq!(child.wait().unwrap().code(), Some(5));
     }
+}
+
+/// A signal that is ignored where the tests were started, as SIGINT is in a shell's background, would not be heeded here.
+#[expect(unsafe_code, reason = "signal(2), between fork and exec")]
+fn heed(command: &mut Command, signal: i32) {
+    let to_the_default = move || {
+        // SAFETY: signal is async-signal-safe, and this one has a default.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        Ok(())
+    };
+    // SAFETY: nothing but that is done in the child.
+    unsafe { command.pre_exec(to_the_default) };
 }
 
 #[expect(unsafe_code, reason = "kill(2)")]
