@@ -51,11 +51,13 @@ need_rust() {
   command -v cargo >/dev/null || die "cargo is not on PATH: a Rust toolchain (1.85 or later) is needed, see rust-lang.org"
 }
 
-# build_library: the release library, without the command; prints its path.
+# build_library: the release library, without the command; prints its path. To the letter as cmake/cargo.cmake builds it, so
+# that it is built once for all of the tests.
 build_library() {
   need_rust
   need gcc libc6-dev
-  (cd "$root" && cargo build --release --lib --no-default-features >&2) || die "the library does not build"
+  (cd "$root" && cargo rustc --lib --no-default-features --profile release --target-dir "$target" -- \
+    --print "native-static-libs=$target/release/native-static-libs" >&2) || die "the library does not build"
   printf '%s\n' "$target/release/libsyncedmem.so"
 }
 

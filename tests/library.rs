@@ -14,13 +14,16 @@ fn library() -> &'static PathBuf {
         Some(path) => path.into(),
         None => {
             let root = env!("CARGO_MANIFEST_DIR");
+            let target =
+                std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from(root).join("target"), PathBuf::from);
+            // To the letter as CMake has it built, so that it is built once.
             let status = Command::new(env!("CARGO"))
-                .args(["build", "--release", "--lib", "--no-default-features"])
+                .args(["rustc", "--lib", "--no-default-features", "--profile", "release", "--target-dir"])
+                .args([target.as_path(), "--".as_ref(), "--print".as_ref()])
+                .arg(format!("native-static-libs={}", target.join("release/native-static-libs").display()))
                 .current_dir(root)
                 .status();
             assert!(status.is_ok_and(|status| status.success()), "the library does not build");
-            let target =
-                std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from(root).join("target"), PathBuf::from);
             target.join("release/libsyncedmem.so")
         }
     })
