@@ -81,6 +81,8 @@ def test_numpy_brings_to_the_cpu_what_is_on_the_device(simulated: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"])
 def test_numpy_understands_every_type(dtype: str) -> None:
+    if dtype == "?" and tuple(map(int, np.__version__.split(".")[:2])) < (1, 25):
+        pytest.skip("NumPy reads booleans since 1.25")
     array = np.from_dlpack(SyncedMemory(96).array(dtype).mutable_cpu())
     assert array.dtype == np.dtype(dtype) and array.nbytes == 96
 

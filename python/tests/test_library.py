@@ -45,6 +45,14 @@ def test_the_one_that_is_named_is_used(program: Program, another: str) -> None:
     ended_well(program(TELL, SYNCEDMEM_LIBRARY=another), f"{another}\n{ZEROS}")
 
 
+def test_one_that_is_installed_but_not_loaded_is_not_used(program: Program, another: str) -> None:
+    folder = Path(another).parent / "lib"
+    folder.mkdir()
+    shutil.copy(another, folder / "libsyncedmem.so.0")
+    own = Path(syncedmem.__file__).parent / "libsyncedmem.so.0"
+    ended_well(program(TELL, LD_LIBRARY_PATH=str(folder)), f"{own}\n{ZEROS}")
+
+
 def test_a_preloaded_one_wins_over_the_one_that_is_named(program: Program, another: str) -> None:
     # Two in one process would not know each other's blocks.
     ended_well(program(TELL, LD_PRELOAD=another, SYNCEDMEM_LIBRARY=syncedmem.library_path()), f"{another}\n{ZEROS}")
