@@ -134,11 +134,21 @@ const WRITES: [[Access; 2]; 2] = [
     [syncedmem_overwrite_gpu_data, syncedmem_mutable_gpu_data],
 ];
 
-/// What may come of it besides success where there is too little memory.
+/// What may come of it besides success where there is too little memory, and the driver may fail.
 fn succeeds(status: syncedmem_status_t) -> bool {
-    assert!(matches!(status, SYNCEDMEM_SUCCESS | SYNCEDMEM_ERROR_OUT_OF_MEMORY), "{status:?}: {}", last_error());
+    let known = matches!(status, SYNCEDMEM_SUCCESS | SYNCEDMEM_ERROR_OUT_OF_MEMORY | SYNCEDMEM_ERROR_DRIVER);
+    assert!(known, "{status:?}: {}", last_error());
     status == SYNCEDMEM_SUCCESS
 }
+
+/// Entry points, and how one of their calls may fail.
+const FAULTS: [(&str, i32); 5] = [
+    ("cuMemAlloc_v2", 999),
+    ("cuMemcpy", 999),
+    ("cuMemcpyAsync", 999),
+    ("cuMemsetD8_v2", 999),
+    ("cuMemHostRegister_v2", 2),
+];
 
 impl Model {
     /// Sees how many of its tensors the threads have deleted.
@@ -338,7 +348,11 @@ impl World<'_> {
         }
     }
 
-    fn step(&mut self) {
+    fn step(&mut self, faults: bool) {
+        if faults && self.dice.below(4) == 0 {
+            let (function, status) = FAULTS[self.dice.below(FAULTS.len())];
+            self.gpu.fail(function, 1 + self.dice.below(3) as u32, status);
+        }
         let at = self.dice.below(OBJECTS);
         let Some(mut model) = self.objects[at].take() else { return self.create(at) };
         model.count();
@@ -393,7 +407,7 @@ impl World<'_> {
     }
 }
 
-fn at_random(gpu: &Gpu, seed: u64, steps: usize) {
+fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
     gpu.control().simcuda_set_memory(0, ROOM * BYTES);
     let deletes = |tensors: mpsc::Receiver<Tensor>| tensors.into_iter().for_each(drop);
     let (threads, running): (Vec<_>, Vec<_>) = std::iter::repeat_with(|| {
@@ -405,7 +419,8 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize) {
     let objects = (0..OBJECTS).map(|_| None).collect();
     let dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mut world = World { gpu, dice, objects, orphans: vec![], foreign: vec![], blocks: vec![], threads, value: 0 };
-    (0..steps).for_each(|_| world.step());
+    (0..steps).for_each(|_| world.step(faults));
+    gpu.control().simcuda_clear_faults();
     for model in std::mem::take(&mut world.objects).into_iter().flatten() {
         world.destroy(model);
     }
@@ -428,6 +443,6 @@ fn whatever_is_done_in_whatever_order_nothing_is_lost_and_nothing_is_left() {
     let seeds = std::env::var("SYNCEDMEM_TEST_SEEDS").map_or(4, |seeds| seeds.parse().unwrap());
     for seed in 1..=seeds {
         println!("seed {seed}");
-        at_random(&gpu, seed, 1500);
+        at_random(&gpu, seed, 1500, seed % 2 == 0);
     }
 }

@@ -327,21 +327,3 @@ fn null_and_unknown_numbers_are_refused() {
     assert!(tensor.is_null());
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
-
-#[test]
-fn a_forked_child_deletes_its_own_copies_of_tensors() {
-    let mem = created(BYTES);
-    let tensor = export(mem, Ask { access: WRITE, ..FLOATS }).unwrap();
-    unsafe { tensor.data::<f32>().write(42.0) };
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let kept = unsafe { tensor.data::<f32>().read() } == 42.0;
-        drop(tensor);
-        unsafe { libc::_exit(if kept { 0 } else { 1 }) };
-    }
-    let mut status = -1;
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    assert_eq!(status, 0);
-    assert_eq!(unsafe { tensor.data::<f32>().read() }, 42.0);
-}

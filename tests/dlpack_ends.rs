@@ -9,6 +9,7 @@
 mod support;
 
 use std::ffi::c_void;
+use std::sync::Barrier;
 
 use support::object::Object;
 use support::tensor::*;
@@ -100,7 +101,7 @@ fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
 
 #[test]
 fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {
-    const LINKS: usize = 20_000;
+    const LINKS: usize = 2_000;
     let mut bytes = [7u8; BYTES];
     let mut tensor = Theirs::of(bytes.as_mut_ptr(), BYTES);
     let mut last = created(BYTES);
@@ -156,4 +157,30 @@ fn an_address_that_is_all_offset_is_no_memory() {
     assert_eq!(odd.lend(mem), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     assert!(last_error().contains("data is NULL"), "{}", last_error());
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+#[test]
+fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given() {
+    const THREADS: usize = 6;
+    for bytes in [BYTES, 50_000] {
+        let (mem, begin) = (created(bytes) as usize, Barrier::new(THREADS));
+        let (give, take) = std::sync::mpsc::channel();
+        std::thread::scope(|threads| {
+            for _ in 0..THREADS {
+                let (begin, give) = (&begin, give.clone());
+                threads.spawn(move || {
+                    begin.wait();
+                    for _ in 0..100 {
+                        let tensor = export(mem as *mut syncedmem_t, FLOATS).unwrap();
+                        assert_eq!(unsafe { tensor.data::<u8>().read() }, 0);
+                        give.send(tensor).unwrap();
+                    }
+                });
+            }
+            drop(give);
+            threads.spawn(|| take.into_iter().for_each(drop));
+        });
+        let mem = mem as *mut syncedmem_t;
+        assert_eq!((exports(mem), destroy(mem)), ((0, 0), SYNCEDMEM_SUCCESS));
+    }
 }

@@ -12,8 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use support::object::Object;
+use support::tensor::*;
 use support::*;
 use syncedmem::ffi::c::access::syncedmem_cpu_data;
+use syncedmem::ffi::c::dlpack::syncedmem_set_dlpack;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::ffi::c::object::syncedmem_t;
 
@@ -161,4 +163,63 @@ fn a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses() {
     for object in &mut objects {
         assert_eq!((object.end_access(), object.end_access()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_ERROR_INVALID_STATE));
     }
+}
+
+#[test]
+fn a_forked_child_deletes_its_own_copies_of_tensors() {
+    let mem = created(96);
+    let tensor = export(mem, Ask { access: WRITE, ..FLOATS }).unwrap();
+    unsafe { tensor.data::<f32>().write(42.0) };
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let kept = unsafe { tensor.data::<f32>().read() } == 42.0;
+        drop(tensor);
+        unsafe { libc::_exit(i32::from(!kept)) };
+    }
+    assert_eq!(wait_for(child), Ok(0));
+    assert_eq!(unsafe { tensor.data::<f32>().read() }, 42.0);
+}
+
+/// Makes a tensor of an object, lends it to another, and ends both.
+fn exchange() -> bool {
+    let (from, to) = (created(96), created(96));
+    let first = export(from, FLOATS).unwrap();
+    let lent = export(from, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw();
+    let is_lent = unsafe { syncedmem_set_dlpack(to, lent, true) } == SYNCEDMEM_SUCCESS;
+    let counted = exports(from) == (2, 0);
+    let ended = [from, to].map(destroy) == [SYNCEDMEM_SUCCESS; 2];
+    drop(first);
+    is_lent && counted && ended
+}
+
+#[test]
+fn forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable() {
+    let stop = AtomicBool::new(false);
+    let old = created(96);
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    assert!(exchange());
+                }
+            });
+        }
+        let tensor = export(old, Ask { access: WRITE, ..FLOATS }).unwrap();
+        let outcomes: Vec<_> = (0..forks() / 10)
+            .map(|_| {
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    let whole = exports(old) == (1, 0) && exchange();
+                    unsafe { (tensor.managed().deleter.unwrap())(tensor.address.cast()) };
+                    let ended = exports(old) == (0, 0) && destroy(old) == SYNCEDMEM_SUCCESS;
+                    unsafe { libc::_exit(i32::from(!(whole && ended))) };
+                }
+                wait_for(child)
+            })
+            .collect();
+        stop.store(true, Ordering::Relaxed);
+        assert!(outcomes.iter().all(|outcome| *outcome == Ok(0)), "{outcomes:?}");
+    });
+    assert_eq!(destroy(old), SYNCEDMEM_SUCCESS);
 }

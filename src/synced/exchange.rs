@@ -31,8 +31,8 @@ impl SyncedMemory {
         if side == Side::Device {
             cuda::driver()?;
         }
-        // Of a block that is there it is asked before anything changes.
-        self.device_of(side)?;
+        // Of a block that is there it is asked before anything changes: a new one is the library's own.
+        let before = self.device_of(side)?;
         let blank = Blank::new(versioned)?;
         // Its deleter finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
@@ -42,7 +42,7 @@ impl SyncedMemory {
         })?;
         // Where there are no bytes there is no block, and any device will do.
         let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
-        let device = self.device_of(side).inspect_err(|_| let_go(holding))?.unwrap_or(nowhere);
+        let device = self.device_of(side).ok().flatten().or(before).unwrap_or(nowhere);
         let flags = if access == Access::Read { dlpack::READ_ONLY } else { 0 };
         Ok(blank.fill(layout, Memory { data, device, flags }, holding, let_go))
     }
