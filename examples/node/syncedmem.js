@@ -156,6 +156,8 @@ class DeviceData {
  * What is never closed ends when it is garbage; the collector does not know how large it is, and does not run when a
  * worker ends: close what is large, and what a worker made. What garbage held is given back between turns of the event
  * loop, not within one.
+ * And let a worker end by itself: terminate() in the middle of a call of koffi's, of whichever library, can end the
+ * process.
  */
 class SyncedMemory {
   #handle;

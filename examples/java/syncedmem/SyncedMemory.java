@@ -8,6 +8,7 @@ import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.LongByReference;
 import com.sun.jna.ptr.PointerByReference;
 import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Objects;
@@ -163,7 +164,7 @@ public final class SyncedMemory implements AutoCloseable {
 
     /** Any other function of the API, with nobody else inside; it must neither keep nor end the handle. */
     public void call(ToIntFunction<SyncedmemLibrary.Syncedmem> function) {
-        state.call(state.lock.writeLock(), function);
+        locked(state.lock.writeLock(), function);
     }
 
     /** Ends it; its memory ends with the last buffer that is alive. What is closed already stays so. */
@@ -182,7 +183,16 @@ public final class SyncedMemory implements AutoCloseable {
     }
 
     private void read(ToIntFunction<SyncedmemLibrary.Syncedmem> function) {
-        state.call(state.lock.readLock(), function);
+        locked(state.lock.readLock(), function);
+    }
+
+    private void locked(Lock lock, ToIntFunction<SyncedmemLibrary.Syncedmem> function) {
+        try {
+            state.call(lock, function);
+        } finally {
+            // Or the Cleaner might end it before the lock is held: of `new SyncedMemory(n).cpuData()` nothing else is left.
+            Reference.reachabilityFence(this);
+        }
     }
 
     private long[] exports() {
