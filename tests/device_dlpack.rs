@@ -8,17 +8,22 @@
 
 mod support;
 
+use std::cell::RefCell;
 use std::ffi::c_void;
+use std::rc::Rc;
 
+use support::driver;
 use support::gpu::*;
 use support::object::*;
 use support::tensor::*;
 use support::*;
 use syncedmem::ffi::c::access::*;
+use syncedmem::ffi::c::dlpack::syncedmem_set_dlpack;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::ffi::c::eviction::syncedmem_set_evictable;
 use syncedmem::ffi::c::object::syncedmem_t;
 use syncedmem::ffi::c::transfer::*;
+use syncedmem::ffi::caffe;
 
 const BYTES: usize = 9600;
 const FLOATS_THERE: Ask<'static> =
@@ -222,4 +227,99 @@ fn what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays
     assert_eq!((refused, object.head()), (Some(SYNCEDMEM_ERROR_INVALID_ARGUMENT), 1));
     assert!(last_error().contains("on which device"), "{}", last_error());
     assert_eq!(exports(object.mem()), (0, 0));
+}
+
+/// Pinned memory with a pattern, and a tensor of it whose deleter notes down what is there, and whether any memory is
+/// registered, and overwrites it.
+fn lent(gpu: &Gpu, memory: *mut u8, seen: &Rc<RefCell<Vec<u8>>>) -> Calling {
+    let (control, seen) = (gpu.control(), seen.clone());
+    Calling::new(memory, BYTES, move || {
+        let mut account = driver::Account { size: size_of::<driver::Account>(), ..Default::default() };
+        control.simcuda_account(&mut account);
+        assert_eq!(account.registered_blocks, 0, "it is the driver's no more");
+        let bytes = unsafe { std::slice::from_raw_parts_mut(memory, BYTES) };
+        seen.replace(bytes.to_vec());
+        bytes.fill(0xEE);
+    })
+}
+
+#[test]
+fn lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it() {
+    let Some(gpu) = simulated_gpu() else { return };
+    let (stream, memory, other, seen) = (gpu.stream(), gpu.pinned(BYTES), gpu.pinned(BYTES), Rc::default());
+    for push in [true, false] {
+        let mut object = Object::new(BYTES);
+        let mut tensor = lent(&gpu, memory.pointer(), &seen);
+        unsafe { memory.pointer().copy_from(pattern(5, BYTES).as_ptr(), BYTES) };
+        assert_eq!(unsafe { syncedmem_set_dlpack(object.mem(), tensor.address(), true) }, SYNCEDMEM_SUCCESS);
+        gpu.control().simcuda_set_lag(20_000);
+        let there = if push {
+            assert_eq!(object.push(stream.handle().cast()), SYNCEDMEM_SUCCESS);
+            let there = object.device_address();
+            assert_eq!(object.set_cpu_data(other.pointer()), SYNCEDMEM_SUCCESS);
+            Some(there)
+        } else {
+            let there = object.overwrite_gpu_data().unwrap();
+            gpu.write(there as usize, &pattern(6, BYTES));
+            assert_eq!(object.pull(stream.handle().cast()), SYNCEDMEM_SUCCESS);
+            assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+            None
+        };
+        gpu.control().simcuda_set_lag(0);
+        assert_bytes(&seen.borrow(), &pattern(if push { 5 } else { 6 }, BYTES), &push);
+        if let Some(there) = there {
+            assert_bytes(&gpu.read(there, BYTES), &pattern(5, BYTES), &"pushed");
+        }
+    }
+}
+
+#[test]
+fn lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go() {
+    let Some(gpu) = simulated_gpu() else { return };
+    let (mut memory, seen) = (vec![7u8; BYTES], Rc::default());
+    for way in 0..3 {
+        memory.fill(7);
+        let mut object = Object::new(BYTES);
+        let mut tensor = lent(&gpu, memory.as_mut_ptr(), &seen);
+        assert_eq!(unsafe { syncedmem_set_dlpack(object.mem(), tensor.address(), true) }, SYNCEDMEM_SUCCESS);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+        assert_eq!(gpu.alive().registered_blocks, 1);
+        match way {
+            0 => assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS)),
+            1 => unsafe { caffe::resize(object.mem().cast(), 2 * BYTES) },
+            _ => {
+                object.mutable_gpu_data().unwrap();
+                assert_eq!(object.release_cpu(), SYNCEDMEM_SUCCESS);
+            }
+        }
+        assert_bytes(&seen.take(), &[7; BYTES], &way);
+    }
+}
+
+#[test]
+fn a_reset_of_the_device_takes_nothing_that_was_lent() {
+    let name = "a_reset_of_the_device_takes_nothing_that_was_lent";
+    let errors = in_a_process_with_a_driver(name, &[], || {
+        let Some(gpu) = simulated_gpu() else { return };
+        let (mut memory, mut object) = (vec![7u8; BYTES], Object::new(BYTES));
+        let mut host = Theirs::of(memory.as_mut_ptr(), BYTES);
+        let block = gpu.block(BYTES);
+        let mut there = Theirs::of(block.pointer(), BYTES);
+        // The reset takes it.
+        std::mem::forget(block);
+        there.managed.tensor.device = (2, 0);
+        assert_eq!(there.lend(object.mem()), SYNCEDMEM_SUCCESS);
+        assert_eq!(host.lend(object.mem()), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        assert_eq!((host.deleted(), there.deleted()), (0, 0));
+        assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
+        assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+        assert_eq!((host.deleted(), there.deleted()), (1, 1));
+        // The device goes on.
+        let mem = at_cpu(BYTES);
+        assert_bytes(&gpu.read(gpu_data(mem) as usize, BYTES), &pattern(1, BYTES), &"");
+        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    });
+    assert_eq!(errors, "");
 }

@@ -20,32 +20,6 @@ use syncedmem::ffi::c::object::*;
 
 const BYTES: usize = 96;
 
-/// A tensor of bytes whose deleter does something.
-struct Calling {
-    managed: Box<DLManagedTensorVersioned>,
-    _shape: Box<[i64; 1]>,
-}
-
-impl Calling {
-    fn new(data: *mut u8, does: impl FnOnce() + 'static) -> Calling {
-        unsafe extern "C" fn call(managed: *mut DLManagedTensorVersioned) {
-            let does = unsafe { Box::from_raw((*managed).context.cast::<Box<dyn FnOnce()>>()) };
-            does();
-        }
-        let mut shape = Box::new([BYTES as i64]);
-        let does: Box<dyn FnOnce()> = Box::new(does);
-        let mut managed = Theirs::of(data, BYTES).managed;
-        managed.context = Box::into_raw(Box::new(does)).cast();
-        managed.deleter = Some(call);
-        (managed.tensor.shape, managed.tensor.strides) = (shape.as_mut_ptr(), std::ptr::null_mut());
-        Calling { managed, _shape: shape }
-    }
-
-    fn address(&mut self) -> *mut c_void {
-        std::ptr::from_mut(&mut *self.managed).cast()
-    }
-}
-
 fn lend(mem: *mut syncedmem_t, tensor: *mut c_void) {
     assert_eq!(unsafe { syncedmem_set_dlpack(mem, tensor, true) }, SYNCEDMEM_SUCCESS, "{}", last_error());
 }
@@ -63,7 +37,7 @@ fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
     let mut third = Theirs::of(bytes[2].as_mut_ptr(), BYTES);
     let last = std::ptr::from_mut(&mut *third.managed).cast::<c_void>();
     let handle = mem as usize;
-    let mut first = Calling::new(bytes[0].as_mut_ptr(), move || lend(handle as *mut syncedmem_t, last));
+    let mut first = Calling::new(bytes[0].as_mut_ptr(), BYTES, move || lend(handle as *mut syncedmem_t, last));
     let mut second = Theirs::of(bytes[1].as_mut_ptr(), BYTES);
     lend(mem, first.address());
     assert_eq!(second.lend(mem), SYNCEDMEM_SUCCESS);
@@ -78,7 +52,7 @@ fn a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it() {
     let mem = created(BYTES);
     let handle = mem as usize;
     let ends = move || assert_eq!(destroy(handle as *mut syncedmem_t), SYNCEDMEM_SUCCESS);
-    let mut first = Calling::new(bytes[0].as_mut_ptr(), ends);
+    let mut first = Calling::new(bytes[0].as_mut_ptr(), BYTES, ends);
     let mut second = Theirs::of(bytes[1].as_mut_ptr(), BYTES);
     lend(mem, first.address());
     assert_eq!(second.lend(mem), SYNCEDMEM_SUCCESS);
@@ -89,7 +63,7 @@ fn a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it() {
 fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
     let mut bytes = [1u8; BYTES];
     let mut object = Object::new(BYTES);
-    let mut tensor = Calling::new(bytes.as_mut_ptr(), || {
+    let mut tensor = Calling::new(bytes.as_mut_ptr(), BYTES, || {
         let mem = created(BYTES);
         drop(export(mem, Ask { access: WRITE, ..FLOATS }).unwrap());
         assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);

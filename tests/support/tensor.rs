@@ -216,3 +216,29 @@ unsafe extern "C" fn count(managed: *mut DLManagedTensorVersioned) {
 unsafe extern "C" fn count_legacy(managed: *mut DLManagedTensor) {
     unsafe { &*(*managed).context.cast::<AtomicUsize>() }.fetch_add(1, SeqCst);
 }
+
+/// A tensor of bytes whose deleter does something.
+pub struct Calling {
+    pub managed: Box<DLManagedTensorVersioned>,
+    _shape: Box<[i64; 1]>,
+}
+
+impl Calling {
+    pub fn new(data: *mut u8, bytes: usize, does: impl FnOnce() + 'static) -> Calling {
+        unsafe extern "C" fn call(managed: *mut DLManagedTensorVersioned) {
+            let does = unsafe { Box::from_raw((*managed).context.cast::<Box<dyn FnOnce()>>()) };
+            does();
+        }
+        let mut shape = Box::new([bytes as i64]);
+        let does: Box<dyn FnOnce()> = Box::new(does);
+        let mut managed = Theirs::of(data, bytes).managed;
+        managed.context = Box::into_raw(Box::new(does)).cast();
+        managed.deleter = Some(call);
+        (managed.tensor.shape, managed.tensor.strides) = (shape.as_mut_ptr(), std::ptr::null_mut());
+        Calling { managed, _shape: shape }
+    }
+
+    pub fn address(&mut self) -> *mut c_void {
+        std::ptr::from_mut(&mut *self.managed).cast()
+    }
+}
