@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
 import numpy as np
@@ -225,3 +227,24 @@ def test_every_kind_of_access_says_what_it_is() -> None:
     said: Callable[[Any], str] = repr
     for name in HOST + DEVICE:
         assert "Access" in said(getattr(SyncedMemory(16).array("f4"), name)())
+
+
+def test_a_block_that_ends_in_one_thread_ends_none_in_another() -> None:
+    access = SyncedMemory(4096).mutable_cpu()
+    entered, may_leave = threading.Event(), threading.Event()
+
+    def inside() -> None:
+        with access as array:
+            entered.set()
+            may_leave.wait()
+            array[0] = 1
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(inside)
+        entered.wait()
+        with access as mine:
+            # The other thread entered first, and leaves first.
+            may_leave.set()
+            done.result()
+            mine[1] = 2
+    assert not mine.flags.writeable

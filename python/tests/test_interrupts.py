@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from typing import Any, Callable
 
@@ -51,3 +52,39 @@ def test_ctrl_c_during_a_copy_leaves_nothing_in_use(simulated: Driver, use: Call
     assert mem.exports == (0, 0)
     assert (mem.cpu_data() == 4).all(), "nothing is lost, and no lock is held"
     mem.close()
+
+
+def borrowed(mem: SyncedMemory) -> None:
+    mem.set_cpu_data(bytearray(65536))
+
+
+SWEPT = [*USES[:5], ("what is lent", borrowed)]
+
+
+@pytest.mark.parametrize("use", [use for _, use in SWEPT], ids=[name for name, _ in SWEPT])
+def test_an_exception_after_any_call_leaves_nothing_in_use(use: Callable[[SyncedMemory], Any]) -> None:
+    done = False
+    after = 0
+    while not done:
+        mem, left, after = SyncedMemory(65536), after, after + 1
+
+        def interrupts(frame: Any, event: str, argument: Any) -> None:
+            # Python looks for signals where a call of C's returns, and where a function begins.
+            nonlocal left
+            if event in ("c_return", "call"):
+                left -= 1
+                if left < 0:
+                    sys.setprofile(None)
+                    raise KeyboardInterrupt
+
+        sys.setprofile(interrupts)
+        try:
+            use(mem)
+            done = True
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        assert mem.exports == (0, 0), f"after {after} calls"
+        mem.close()
+    assert after > 5

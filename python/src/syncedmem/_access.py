@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -31,7 +32,8 @@ class Access(Generic[T]):
     def __init__(self, array: SyncedArray, kind: Kind) -> None:
         self._array = array
         self._kind = kind
-        self._given: list[T] = []
+        # By thread: several may be in blocks of one access at once.
+        self._given: dict[int, list[T]] = {}
         self._hold: Hold | None = None
 
     def _do(self) -> T:
@@ -42,13 +44,13 @@ class Access(Generic[T]):
 
     def __enter__(self) -> T:
         given = self._do()
-        self._given.append(given)
+        self._given.setdefault(get_ident(), []).append(given)
         return given
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._end(self._given.pop())
+        self._end(self._given.get(get_ident(), []).pop())
 
     def _held(self) -> Hold:
         """The access, done anew, for whoever takes an address and keeps this object."""

@@ -37,9 +37,9 @@ _C_TYPES = {True: "DLManagedTensorVersioned *", False: "DLManagedTensor *"}
 _DESTRUCTOR = int(ffi.cast("uintptr_t", ffi.addressof(lib, "syncedmem_end_capsule")))
 
 
-def wrap(tensor: Any, versioned: bool) -> object:
-    """A capsule that owns a tensor until somebody takes it."""
-    return _new(int(ffi.cast("uintptr_t", tensor)), _NAMES[versioned], _DESTRUCTOR)
+def owner(tensor: Any, versioned: bool) -> tuple[Any, ...]:
+    """The call that makes a capsule, which owns a tensor until somebody takes it: a function and its arguments."""
+    return _new, int(ffi.cast("uintptr_t", tensor)), _NAMES[versioned], _DESTRUCTOR
 
 
 class Taken:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,18 +54,30 @@ def numpy_type(data_type: Any) -> DType:
     )
 
 
-def _made(handle: Handle, side: Side, kind: Kind, code: int, bits: int, shape: Shape, versioned: bool) -> Any:
-    made = ffi.new("void **")
+def _made(
+    handle: Handle,
+    side: Side,
+    kind: Kind,
+    code: int,
+    bits: int,
+    shape: Shape,
+    versioned: bool,
+    owner: Callable[[Any], tuple[Any, ...]],
+) -> Any:
+    """Makes a tensor and what owns it, by the one call that `owner` says: a function of C's, and its arguments."""
+    made, nothing = ffi.new("void **"), ffi.NULL
     c_type = "DLManagedTensorVersioned *" if versioned else "DLManagedTensor *"
     try:
         handle.call(lib.syncedmem_to_dlpack, side, kind, code, bits, len(shape), shape, versioned, made)
+        function, *arguments = owner(ffi.cast(c_type, made[0]))
+        # Ctrl-C, during a long copy above all, is an exception after a call: here it has one owner before and after.
+        made[0] = nothing
+        return function(*arguments)
     except BaseException:
-        # Ctrl-C during a long copy is an exception when the call is done: then nobody would delete what it made.
-        if made[0] != ffi.NULL:
+        if made[0] != nothing:
             tensor = ffi.cast(c_type, made[0])
             tensor.deleter(tensor)
         raise
-    return ffi.cast(c_type, made[0])
 
 
 class Hold:
@@ -73,11 +86,13 @@ class Hold:
     __slots__ = ("_tensor", "address", "device", "nbytes", "readonly")
 
     def __init__(self, handle: Handle, side: Side, kind: Kind, nbytes: int) -> None:
-        tensor = _made(handle, side, kind, _UNSIGNED, _BYTE_BITS, (nbytes,), True)
         # The deleter is native, and called without any code of Python's.
-        self._tensor = ffi.gc(tensor, tensor.deleter)
-        self.address = int(ffi.cast("uintptr_t", tensor.dl_tensor.data))
-        self.device = int(tensor.dl_tensor.device.device_id)
+        self._tensor = _made(
+            handle, side, kind, _UNSIGNED, _BYTE_BITS, (nbytes,), True, lambda tensor: (ffi.gc, tensor, tensor.deleter)
+        )
+        described = self._tensor.dl_tensor
+        self.address = int(ffi.cast("uintptr_t", described.data))
+        self.device = int(described.device.device_id)
         self.nbytes = nbytes
         self.readonly = kind == Kind.READ
 
@@ -128,19 +143,28 @@ def capsule(
             "consumer that knows DLPack 1.0."
         )
     code, bits = dlpack_type(dtype)
-    tensor = _made(handle, side, kind, code, bits, shape, versioned)
-    if copied and versioned:
-        tensor.flags |= IS_COPIED
-    return _capsules.wrap(tensor, versioned)
+
+    def owner(tensor: Any) -> tuple[Any, ...]:
+        if copied and versioned:
+            tensor.flags |= IS_COPIED
+        return _capsules.owner(tensor, versioned)
+
+    made: object = _made(handle, side, kind, code, bits, shape, versioned, owner)
+    return made
 
 
 def lend(handle: Handle, taken: _capsules.Taken) -> None:
     """Lends a tensor to the object, which calls its deleter when it lets it go."""
     with handle.alone:
         pointer = handle.pointer
-        # First, since what interrupts Python in between must leave the tensor with one owner at most.
-        taken.take()
-        status = lib.syncedmem_set_dlpack(pointer, taken.tensor, taken.versioned)
+        lends, tensor, versioned = lib.syncedmem_set_dlpack, taken.tensor, taken.versioned
+        # First, so that what interrupts Python in between leaves the tensor with one owner at most.
+        try:
+            taken.take()
+        except BaseException:
+            taken.give_back()
+            raise
+        status = lends(pointer, tensor, versioned)
         if status != 0:
             taken.give_back()
         check(status)
