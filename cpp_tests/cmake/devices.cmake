@@ -45,6 +45,7 @@ if(SYNCEDMEM_TESTS_ASAN)
 endif()
 if(SYNCEDMEM_TESTS_VALGRIND)
   on_the_simulated_driver(valgrind.device valgrind.device.bvlc_rc2 valgrind.device_use)
+  set_tests_properties(valgrind.device valgrind.device.bvlc_rc2 valgrind.device_use PROPERTIES COST 100)
 endif()
 
 # They count each of the driver's calls, and what a program that exports nothing keeps cannot be trimmed from a test.

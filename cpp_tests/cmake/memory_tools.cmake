@@ -18,11 +18,12 @@ function(run_test name label program)
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 120)
 endfunction()
 
-# run_under_valgrind(NAME PROGRAM [argument…]), with the options in memcheck_too behind valgrind's others
+# run_under_valgrind(NAME PROGRAM [argument…]), with the options in memcheck_too behind valgrind's others. What takes longest
+# begins first, so that no processor is idle while the last one ends.
 function(run_under_valgrind name program)
   if(SYNCEDMEM_TESTS_VALGRIND)
     add_test(NAME valgrind.${name} COMMAND ${memcheck} ${memcheck_too} $<TARGET_FILE:${program}> ${ARGN})
-    set_tests_properties(valgrind.${name} PROPERTIES LABELS valgrind TIMEOUT 300
+    set_tests_properties(valgrind.${name} PROPERTIES LABELS valgrind TIMEOUT 300 COST 10
       ENVIRONMENT "SYNCEDMEM_TESTS_ROUNDS=3")
   endif()
 endfunction()
