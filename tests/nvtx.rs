@@ -85,16 +85,19 @@ fn ranges_nest_in_a_domain_of_the_librarys_own() {
 }
 
 #[test]
-fn a_tool_that_is_in_the_process_already_is_found_there() {
-    let tool = Tool::new("preloaded");
+fn what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named() {
+    // As CUPTI is in a process with PyTorch: without a driver its entry calls itself until the stack ends.
+    let tool = Tool::new("unnamed");
     let library = tool.library();
     let environment = [("NVTX_INJECTION64_PATH", ""), ("TOOL", library.to_str().unwrap())];
-    let seen = tool.sees(&environment, "a_tool_that_is_in_the_process_already_is_found_there", || {
+    let name = "what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named";
+    let seen = tool.sees(&environment, name, || {
         let library = CString::new(std::env::var("TOOL").unwrap()).unwrap();
-        assert!(!unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null());
-        assert!(nvtx::attach());
+        assert!(!unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) }.is_null());
+        assert!(!nvtx::attach());
+        two_ranges();
     });
-    assert!(inside() || seen == ["initialize", "create libsyncedmem"], "{seen:?}");
+    assert!(inside() || seen.is_empty(), "{seen:?}");
 }
 
 #[test]

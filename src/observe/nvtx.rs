@@ -1,9 +1,9 @@
 //! Ranges for a profiler: what takes time is shown beside the kernels, by NVTX.
 //!
-//! NVTX is a protocol between a program and whatever tool is attached, and needs no library of NVIDIA's. The tool exports
-//! `InitializeInjectionNvtx2`, and is in the process already or named by NVTX_INJECTION64_PATH. It is handed a function that
-//! returns tables of pointers to our slots, one slot for each function of the API, and fills those that it wants to be
-//! called through. The numbers are those of NVTX 3's headers (nvtxDetail/nvtxTypes.h, nvtxInit.h, nvToolsExt.h).
+//! NVTX is a protocol between a program and whatever tool is attached, and needs no library of NVIDIA's. The tool is named
+//! by NVTX_INJECTION64_PATH, and exports `InitializeInjectionNvtx2`. It is handed a function that returns tables of
+//! pointers to our slots, one slot for each function of the API, and fills those that it wants to be called through. That
+//! something in the process exports such a function says nothing: CUPTI does, which PyTorch loads unused. The numbers are those of NVTX 3's headers (nvtxDetail/nvtxTypes.h, nvtxInit.h, nvToolsExt.h).
 #![expect(unsafe_code, reason = "the tool is loaded, and called")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -13,8 +13,8 @@ use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::settings;
 use crate::uncancelled::Uncancelled;
-use crate::{loaded, settings};
 
 /// Where the tool puts a function of its own.
 type Slot = AtomicPtr<c_void>;
@@ -155,12 +155,9 @@ pub fn attach() -> bool {
     wants_ranges() && create()
 }
 
-/// The tool's entry: of one that is in the process, else of the one that the environment names.
+/// The entry of the tool that the environment names.
 fn find() -> Option<NonNull<c_void>> {
     const ENTRY: &CStr = c"InitializeInjectionNvtx2";
-    if let Some(found) = loaded::find(ENTRY) {
-        return Some(found);
-    }
     let path = settings::environment(if cfg!(target_pointer_width = "32") {
         c"NVTX_INJECTION32_PATH"
     } else {
