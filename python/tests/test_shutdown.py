@@ -132,3 +132,36 @@ if child:
 def test_an_import_alone_ends_in_silence_and_opens_no_driver(program: Program) -> None:
     done = program("import syncedmem; print('libcuda' in open('/proc/self/maps').read())", SYNCEDMEM_TEST_DRIVER="")
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
+def test_the_interpreter_ends_beside_a_thread_that_is_in_a_producers_deleter(
+    program: Program, simulated: cuda.Driver
+) -> None:
+    # CPython ends a thread that waits for the GIL then, in the middle of NumPy's deleter and of the library's calls.
+    text = """
+import time
+import cuda
+driver = cuda.find()
+syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
+mem = SyncedMemory(65536)
+mem.set_cpu_data(np.zeros(65536, "u1"))
+mem.pin()
+def last():
+    # The GIL is not given away from here to the end.
+    sys.setswitchinterval(100)
+    ctypes.PyDLL(driver.library._name).simcuda_release_streams()
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until:
+        pass
+atexit.register(last)
+with driver.current():
+    stream = ctypes.c_void_p()
+    driver.call("cuStreamCreate", ctypes.byref(stream), 1)
+driver.library.simcuda_hold_streams()
+mem.async_gpu_push(stream.value)
+waits = threading.Thread(target=lambda: mem.set_cpu_data(np.ones(65536, "u1")), daemon=True)
+waits.start()
+waits.join(0.1)
+print(waits.is_alive(), flush=True)
+"""
+    ended_well(program(BEGIN + text), "True\n")

@@ -102,13 +102,30 @@ pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {
 
 /// # Safety
 /// `managed` leads to a tensor that is not used any more.
-unsafe fn end<T>(managed: NonNull<T>, deleter: impl Fn(&T) -> Option<unsafe extern "C" fn(*mut T)>) {
+unsafe fn end<T>(managed: NonNull<T>, deleter: impl Fn(&T) -> Option<unsafe extern "C-unwind" fn(*mut T)>) {
     // SAFETY: the caller guarantees it.
     let deleter = deleter(unsafe { managed.as_ref() });
     // NULL says that there is nothing to do.
     if let Some(deleter) = deleter {
+        let ended = Ended;
         // SAFETY: it is called once, with its own tensor.
         unsafe { deleter(managed.as_ptr()) };
+        std::mem::forget(ended);
+    }
+}
+
+/// What becomes of a thread that is ended inside a deleter, and not by a return: it waits for the end of the process.
+///
+/// CPython before 3.14 ends a thread with pthread_exit(3) where it waits for the GIL while the interpreter ends, as
+/// NumPy's deleter does. That unwinds frames of this library, which would end the process with a message.
+struct Ended;
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        loop {
+            // SAFETY: it has no preconditions.
+            unsafe { libc::pause() };
+        }
     }
 }
 

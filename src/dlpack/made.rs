@@ -163,7 +163,7 @@ fn tensor<T>(made: NonNull<Made<T>>, layout: Layout<'_>, memory: Memory) -> Tens
 }
 
 /// The deleter of our tensors: any thread may call it, at any time, once.
-unsafe extern "C" fn delete<T>(managed: *mut T) {
+unsafe extern "C-unwind" fn delete<T>(managed: *mut T) {
     // DLPack allows NULL nowhere, and some callers pass it.
     let Some(made) = NonNull::new(managed.cast::<Made<T>>()) else { return };
     // SAFETY: whoever calls it has it from `Blank::fill`.

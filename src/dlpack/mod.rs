@@ -96,7 +96,7 @@ pub struct Managed {
     /// The maker's own.
     pub context: *mut c_void,
     /// To be called when the tensor is not needed any more.
-    pub deleter: Option<unsafe extern "C" fn(*mut Managed)>,
+    pub deleter: Option<unsafe extern "C-unwind" fn(*mut Managed)>,
 }
 
 /// `DLManagedTensorVersioned`.
@@ -109,7 +109,7 @@ pub struct ManagedVersioned {
     /// The maker's own.
     pub context: *mut c_void,
     /// To be called when the tensor is not needed any more.
-    pub deleter: Option<unsafe extern "C" fn(*mut ManagedVersioned)>,
+    pub deleter: Option<unsafe extern "C-unwind" fn(*mut ManagedVersioned)>,
     /// What is said of the memory.
     pub flags: u64,
     /// The tensor.
