@@ -110,6 +110,29 @@ def test_the_gil_is_released_while_a_copy_is_waited_for(simulated: Driver) -> No
     assert (arrived[0] == 4).all() and mem.head is Head.SYNCED
 
 
+def test_a_call_that_needs_the_memory_alone_waits_for_the_one_that_has_it(simulated: Driver) -> None:
+    syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
+    mem = SyncedMemory(65536)
+    mem.mutable_gpu_data()
+    order: list[str] = []
+    first = threading.Thread(target=lambda: (mem.cpu_data(), order.append("first")))
+    second = threading.Thread(target=lambda: (mem.device, order.append("second")))
+    try:
+        with simulated.stream() as stream:
+            with simulated.held():
+                mem.async_cpu_pull(stream)
+                first.start()
+                first.join(0.05)
+                second.start()
+                second.join(0.05)
+                assert first.is_alive() and second.is_alive() and not order
+            first.join()
+            second.join()
+    finally:
+        syncedmem.set_pinning(syncedmem.Pinning.AUTO)
+    assert sorted(order) == ["first", "second"]
+
+
 def test_an_object_that_one_thread_waits_on_ends_in_another(simulated: Driver) -> None:
     syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
     mem = SyncedMemory(65536)
