@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
 import syncedmem
+from conftest import Program, ended_well
 from cuda import Driver
 from syncedmem import Accounting, ErrorPolicy, Memory, Mode, Pinning, Reuse, SyncedMemory
 
@@ -217,3 +219,12 @@ def test_everything_that_is_public_is_there_and_documented() -> None:
 def test_the_header_is_in_the_package() -> None:
     text = Path(syncedmem.include_dir(), "syncedmem.h").read_text()
     assert "syncedmem_to_dlpack" in text
+
+
+@pytest.mark.once
+def test_what_the_packages_readme_shows_is_what_happens(program: Program) -> None:
+    readme = Path(__file__).parents[1] / "README.md"
+    (example,) = re.findall(r"```python\n(.*?)```", readme.read_text(), re.DOTALL)
+    shown = re.findall(r"print\(.*\)  # (.*)", example)
+    assert shown
+    ended_well(program(example), "".join(f"{line}\n" for line in shown))
