@@ -107,11 +107,18 @@ def test_an_object_that_is_no_memory_cannot_be_viewed() -> None:
             syncedmem.SyncedArray(memory, "f4", None).cpu_data()  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", [syncedmem.SyncedMemory, syncedmem.SyncedArray, syncedmem.DeviceArray, syncedmem.HostAccess])
+@pytest.mark.parametrize(
+    "kind", [syncedmem.SyncedMemory, syncedmem.SyncedArray, syncedmem.DeviceArray, syncedmem.HostAccess]
+)
 def test_an_object_that_was_never_initialised_is_an_exception(kind: Any) -> None:
     unmade = kind.__new__(kind)
     for name in sorted(set(dir(kind)) - set(dir(object))):
-        if name.startswith("__") and name not in ("__dlpack__", "__enter__", "__array_interface__", "__cuda_array_interface__"):
+        if name.startswith("__") and name not in (
+            "__dlpack__",
+            "__enter__",
+            "__array_interface__",
+            "__cuda_array_interface__",
+        ):
             continue
         try:
             member = getattr(unmade, name)
@@ -231,8 +238,10 @@ import syncedmem
 from syncedmem import SyncedMemory
 warnings.simplefilter("ignore")
 rng = random.Random(6)
-odd = [None, 0, 1, -1, 2**31, 2**63, 2**64, -2**63, 1.5, float("nan"), "", "f4", b"x", (), (1,), (1, 0), (2, 0), [], [3], {}, object(),
-       np.zeros(4), np.float32, int, lambda: None, True, Ellipsis, bytearray(16), memoryview(b"ab"), np.int64(4), (1, 2, 3), "\\0", "\\ud800"]
+odd = [None, 0, 1, -1, 2**31, 2**63, 2**64, -2**63, 1.5, float("nan"), "", "f4", b"x", (), (1,), (1, 0), (2, 0), [], [3], {},
+       object(), np.zeros(4), np.float32, int, lambda: None, True, Ellipsis, bytearray(16), memoryview(b"ab"), np.int64(4),
+       (1, 2, 3), "\\0", "\\ud800"]
+dlpack = ("stream", "max_version", "dl_device", "copy")
 made = 0
 for turn in range(3000):
     mem = SyncedMemory(rng.choice([0, 1, 16, 4096]))
@@ -250,12 +259,12 @@ for turn in range(3000):
         member = getattr(thing, name)
         if callable(member):
             arguments = [rng.choice(odd) for _ in range(rng.randrange(3))]
-            keywords = {k: rng.choice(odd) for k in ("stream", "max_version", "dl_device", "copy") if rng.random() < .3} if name == "__dlpack__" else {}
+            keywords = {k: rng.choice(odd) for k in dlpack if name == "__dlpack__" and rng.random() < .3}
             member(*arguments, **keywords)
         elif rng.random() < .5:
             setattr(thing, name, rng.choice(odd))
         made += 1
-    except (TypeError, ValueError, AttributeError, BufferError, MemoryError, OverflowError, IndexError, RuntimeError, NotImplementedError, KeyError):
+    except (TypeError, ValueError, AttributeError, BufferError, MemoryError, OverflowError, LookupError, RuntimeError):
         pass
 for turn in range(500):
     for use in (syncedmem.from_dlpack, SyncedMemory):

@@ -60,7 +60,11 @@ def test_every_function_is_there_with_the_same_signature() -> None:
 
 
 def test_there_are_no_other_functions() -> None:
-    ours = {name for name in dir(lib) if isinstance(getattr(lib, name), ffi.CData) and ffi.typeof(getattr(lib, name)).kind == "function"}
+    ours = {
+        name
+        for name in dir(lib)
+        if isinstance(getattr(lib, name), ffi.CData) and ffi.typeof(getattr(lib, name)).kind == "function"
+    }
     assert ours == set(FUNCTIONS)
 
 

@@ -34,7 +34,9 @@ names = [each[0] for each in CAPSULES]
 
 
 @pytest.mark.parametrize("what, of, readonly", CAPSULES, ids=names)
-def test_a_versioned_capsule_says_what_the_memory_is(driver: Driver, what: str, of: Callable[[Any], Any], readonly: bool) -> None:
+def test_a_versioned_capsule_says_what_the_memory_is(
+    driver: Driver, what: str, of: Callable[[Any], Any], readonly: bool
+) -> None:
     view = on_device().memory.array("f4", (4, 6))
     seen = see(of(view).__dlpack__(max_version=(1, 0)))
     assert seen.versioned and seen.version[0] == 1
@@ -45,7 +47,9 @@ def test_a_versioned_capsule_says_what_the_memory_is(driver: Driver, what: str, 
 
 
 @pytest.mark.parametrize("what, of, readonly", CAPSULES, ids=names)
-def test_a_legacy_capsule_is_for_writing_alone(driver: Driver, what: str, of: Callable[[Any], Any], readonly: bool) -> None:
+def test_a_legacy_capsule_is_for_writing_alone(
+    driver: Driver, what: str, of: Callable[[Any], Any], readonly: bool
+) -> None:
     source = of(on_device())
     if readonly:
         with pytest.raises(BufferError, match="mutable_gpu"):
@@ -57,7 +61,9 @@ def test_a_legacy_capsule_is_for_writing_alone(driver: Driver, what: str, of: Ca
 
 
 @pytest.mark.parametrize("what, of, readonly", CAPSULES, ids=names)
-def test_dlpack_device_says_the_device_and_its_ordinal(simulated: Driver, what: str, of: Callable[[Any], Any], readonly: bool) -> None:
+def test_dlpack_device_says_the_device_and_its_ordinal(
+    simulated: Driver, what: str, of: Callable[[Any], Any], readonly: bool
+) -> None:
     view = SyncedMemory(96).array("f4")
     with simulated.current(1):
         view.mutable_gpu_data()

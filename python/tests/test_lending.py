@@ -57,7 +57,13 @@ def test_arrays_of_every_type_and_shape_can_be_lent(dtype: Any, shape: str) -> N
 
 
 def test_any_writable_buffer_can_be_lent() -> None:
-    for buffer in (bytearray(96), memoryview(bytearray(96)), arrays.array("f", [0] * 24), mmap.mmap(-1, 96), (ctypes.c_float * 24)()):
+    for buffer in (
+        bytearray(96),
+        memoryview(bytearray(96)),
+        arrays.array("f", [0] * 24),
+        mmap.mmap(-1, 96),
+        (ctypes.c_float * 24)(),
+    ):
         mem = SyncedMemory(96)
         mem.set_cpu_data(buffer)
         mem.mutable_cpu_data()[:] = 65

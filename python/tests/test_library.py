@@ -64,7 +64,9 @@ def test_a_name_that_is_no_library_is_an_import_error_that_names_it(program: Pro
     for name in ("/no/such/library.so", str(text)):
         done = program("import syncedmem", SYNCEDMEM_LIBRARY=name)
         last = done.stderr.strip().splitlines()[-1]
-        assert done.returncode == 1 and last.startswith("ImportError: ") and name in last and "SYNCEDMEM_LIBRARY" in last
+        assert (
+            done.returncode == 1 and last.startswith("ImportError: ") and name in last and "SYNCEDMEM_LIBRARY" in last
+        )
 
 
 OTHERS = {
@@ -78,7 +80,9 @@ def test_a_library_that_does_not_fit_is_refused_with_a_sentence(program: Program
     source, library = tmp_path / "other.c", tmp_path / "other.so"
     source.write_text(OTHERS[what])
     subprocess.run(
-        ["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)], check=True, timeout=60
+        ["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)],
+        check=True,
+        timeout=60,
     )
     for environment in ({"SYNCEDMEM_LIBRARY": str(library)}, {"LD_PRELOAD": str(library)}):
         done = program("import syncedmem", **environment)
@@ -89,11 +93,19 @@ def test_a_library_that_does_not_fit_is_refused_with_a_sentence(program: Program
 
 def test_a_library_of_another_version_is_refused_though_it_has_every_function(program: Program, tmp_path: Path) -> None:
     lib = syncedmem.lib
-    functions = [name for name in dir(lib) if callable(getattr(lib, name)) and name not in ("syncedmem_version", "CaffeMallocHost")]
+    functions = [
+        name
+        for name in dir(lib)
+        if callable(getattr(lib, name)) and name not in ("syncedmem_version", "CaffeMallocHost")
+    ]
     source, library = tmp_path / "other.c", tmp_path / "other.so"
-    source.write_text(OTHERS["of another version"] + "".join(f"int {name}(void) {{ return 7; }}\n" for name in functions))
+    source.write_text(
+        OTHERS["of another version"] + "".join(f"int {name}(void) {{ return 7; }}\n" for name in functions)
+    )
     subprocess.run(
-        ["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)], check=True, timeout=60
+        ["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)],
+        check=True,
+        timeout=60,
     )
     done = program("import syncedmem", SYNCEDMEM_LIBRARY=str(library))
     last = done.stderr.strip().splitlines()[-1]
@@ -146,7 +158,17 @@ def test_the_wheel_is_installed_without_a_compiler(tmp_path: Path) -> None:
     nothing = tmp_path / "bin"
     nothing.mkdir()
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(tmp_path / "site")]
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-index",
+            "--no-deps",
+            "--target",
+            str(tmp_path / "site"),
+        ]
         + [os.environ["SYNCEDMEM_TEST_WHEEL"]],
         env={**os.environ, "PATH": str(nothing)},
         check=True,

@@ -124,7 +124,9 @@ def test_a_policy_that_was_set_is_in_force(put: Any, get: Any, values: list[Any]
 
 @pytest.mark.parametrize("put, get, values", POLICIES, ids=[each[1].__name__ for each in POLICIES])
 @pytest.mark.parametrize("value", ["text", None, object(), [1], -(2**70), -7])
-def test_a_policy_that_cannot_be_is_an_error_and_changes_nothing(put: Any, get: Any, values: list[Any], value: Any) -> None:
+def test_a_policy_that_cannot_be_is_an_error_and_changes_nothing(
+    put: Any, get: Any, values: list[Any], value: Any
+) -> None:
     before = get()
     if isinstance(before, bool):
         return  # everything is true or false

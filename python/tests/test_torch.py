@@ -114,7 +114,10 @@ def test_a_tensor_that_is_not_contiguous_is_copied_only_when_it_is_asked_for(ten
     assert syncedmem.from_dlpack(made, copy=True).shape == tuple(made.shape)
 
 
-@pytest.mark.parametrize("tensor", ["torch.zeros(4, requires_grad=True)", "torch.zeros(4, dtype=torch.bfloat16)", "torch.zeros(2, 2).to_sparse()"])
+@pytest.mark.parametrize(
+    "tensor",
+    ["torch.zeros(4, requires_grad=True)", "torch.zeros(4, dtype=torch.bfloat16)", "torch.zeros(2, 2).to_sparse()"],
+)
 def test_a_tensor_that_cannot_be_borrowed_is_an_error(tensor: str) -> None:
     with pytest.raises((BufferError, RuntimeError, TypeError, AttributeError)):
         syncedmem.from_dlpack(eval(tensor))
