@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 import traceback
 from typing import Any, Callable
@@ -24,6 +25,7 @@ def in_a_child(work: Callable[[], Any]) -> None:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(30)  # one that waits for ever ends by it
         status = 1
         try:
             try:
