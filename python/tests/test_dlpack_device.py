@@ -193,6 +193,14 @@ def test_an_array_for_overwriting_does_not_lose_what_was_written_when_it_is_expo
     assert all(simulated.read(see(capsule).data, 96) == b"\3" * 96 for capsule in capsules)
 
 
+def test_an_array_for_overwriting_that_is_exported_after_a_write_to_the_host_has_that(simulated: Driver) -> None:
+    view = SyncedMemory(96).array("f4")
+    array = view.overwrite_gpu_data()
+    view.mutable_cpu_data()[:] = 5
+    capsule = array.__dlpack__()
+    assert simulated.read(see(capsule).data, 96) == np.full(24, 5, "f4").tobytes()
+
+
 # --- streams ----------------------------------------------------------------------------------------------
 
 
