@@ -70,6 +70,8 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         library = pathlib.Path(named).resolve() if named else build_library(checkout)
         if not library.is_file():
             raise SystemExit(f"syncedmem: there is no library {library}, which SYNCEDMEM_LIBRARY names")
+        if b"syncedmem_to_dlpack" not in library.read_bytes():
+            raise SystemExit(f"syncedmem: {library}, which SYNCEDMEM_LIBRARY names, is no libsyncedmem, or too old a one")
 
         sys.path.insert(0, self.root)
         import declarations

@@ -185,6 +185,24 @@ def test_the_wheel_is_installed_without_a_compiler(tmp_path: Path) -> None:
 
 
 @needs_wheel
+@pytest.mark.parametrize(("content", "says"), [(b"no library", "is no libsyncedmem"), (None, "there is no library")])
+def test_a_wheel_is_not_made_of_something_else(content: bytes | None, says: str, tmp_path: Path) -> None:
+    library = tmp_path / "other.so"
+    if content is not None:
+        library.write_bytes(content)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
+    done = subprocess.run(
+        [*command, str(Path(__file__).parents[1])],
+        env={**os.environ, "SYNCEDMEM_LIBRARY": str(library)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode != 0 and says in done.stdout + done.stderr, done.stdout + done.stderr
+    assert not list(tmp_path.glob("*.whl"))
+
+
+@needs_wheel
 def test_the_module_of_declarations_is_pure_python_for_every_version() -> None:
     with zipfile.ZipFile(os.environ["SYNCEDMEM_TEST_WHEEL"]) as archive:
         text = archive.read("syncedmem/_declarations.py").decode()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ._access import DeviceAccess, HostAccess
 from ._device import DeviceArray
-from ._exporting import DLDevice, Source, Version, export
+from ._exporting import DLDevice, Source, Version, asked_device, export
 from ._tensors import CPU, CUDA, DType, Hold, Shape, bytes_of, host_array
 from ._types import Head, Kind, Side
 
@@ -203,7 +203,7 @@ class SyncedArray(Accessors):
         """
         device = self.__dlpack_device__()
         if dl_device is not None:
-            asked = (int(dl_device[0]), int(dl_device[1]))
+            asked = asked_device(dl_device)
             self._check_side(asked, copy)
             device = asked
         side = Side.DEVICE if device[0] == CUDA else Side.HOST

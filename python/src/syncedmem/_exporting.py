@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 from ._handle import Handle
@@ -26,6 +27,15 @@ class Source(NamedTuple):
     shape: Shape
 
 
+def asked_device(dl_device: DLDevice) -> DLDevice:
+    """The device that a consumer asks for, as numbers; `TypeError` where it is no such pair."""
+    try:
+        kind, ordinal = dl_device
+        return operator.index(kind), operator.index(ordinal)
+    except (TypeError, ValueError):
+        raise TypeError(f"dl_device is {dl_device!r}, and not DLPack's kind of device with its ordinal") from None
+
+
 def export(
     source: Source,
     device: DLDevice,
@@ -36,9 +46,9 @@ def export(
 ) -> object:
     """The capsule of an access, which is done now; the arguments are those of `__dlpack__`, of the array API."""
     versioned = max_version is not None and tuple(max_version) >= (1, 0)
-    if dl_device is not None and (int(dl_device[0]), int(dl_device[1])) != device:
+    if dl_device is not None and asked_device(dl_device) != device:
         raise BufferError(
-            f"this is device {device}, and {tuple(dl_device)} was asked for: export the array of the SyncedMemory "
+            f"this is device {device}, and {dl_device} was asked for: export the array of the SyncedMemory "
             "itself, which has both sides"
         )
     waits = None
