@@ -56,7 +56,7 @@ def test_numpys_array_keeps_the_memory(alive: Callable[[], int]) -> None:
 def test_numpy_may_ask_for_a_copy() -> None:
     view = SyncedMemory(96).array("f4")
     view.mutable_cpu_data()[:] = 2
-    array: Any = np.from_dlpack(view, copy=True)  # type: ignore[arg-type,unused-ignore]
+    array: Any = np.from_dlpack(view, copy=True)  # type: ignore[arg-type,call-arg,unused-ignore]
     assert address(array) != address(view.cpu_data())
     if WRITES:
         array[:] = 0
@@ -67,7 +67,7 @@ def test_numpy_may_ask_for_a_copy() -> None:
 def test_numpy_may_ask_for_the_cpu() -> None:
     view = SyncedMemory(96).array("f4")
     view.mutable_cpu_data()[:] = 2
-    array: Any = np.from_dlpack(view, device="cpu", copy=False)  # type: ignore[arg-type,unused-ignore]
+    array: Any = np.from_dlpack(view, device="cpu", copy=False)  # type: ignore[arg-type,call-arg,unused-ignore]
     assert address(array) == address(view.cpu_data())
 
 
@@ -75,7 +75,7 @@ def test_numpy_may_ask_for_the_cpu() -> None:
 def test_numpy_brings_to_the_cpu_what_is_on_the_device(simulated: Any) -> None:
     view = SyncedMemory(96).array("f4")
     simulated.write(view.mutable_gpu_data().ptr, np.full(24, 6, "f4").tobytes())
-    array: Any = np.from_dlpack(view, device="cpu")  # type: ignore[arg-type,unused-ignore]
+    array: Any = np.from_dlpack(view, device="cpu")  # type: ignore[arg-type,call-arg,unused-ignore]
     assert (array == 6).all() and view.memory.head is Head.SYNCED
 
 
