@@ -6,8 +6,8 @@
 //! The object's life and what it looks like are here; `access` is how its data is made ready, `replace` how its
 //! blocks are exchanged and given back, `transfer` how copies go on in the background, `query` what can be asked,
 //! `marks` and `evictable` which objects may be evicted, `reclaim` and `eviction` how they are when memory runs out.
-//! `exchange` and `exports` are the tensors that other libraries have of objects, and objects of other libraries;
-//! `created` the objects whose storage is the library's own.
+//! `outcome` is what they look like after an operation, `exchange` and `exports` are the tensors that other libraries
+//! have of objects, and objects of other libraries; `created` the objects whose storage is the library's own.
 #![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
 mod access;
@@ -19,6 +19,7 @@ mod exports;
 pub mod fast_path;
 pub(crate) mod fork;
 mod marks;
+mod outcome;
 mod pinning;
 mod query;
 mod reclaim;
@@ -36,8 +37,9 @@ use crate::head::{Head, Side};
 use crate::observe::live::{self, Subject};
 use crate::observe::{contents, switch};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
-use crate::{cuda, device, host, settings};
+use crate::{cuda, host, settings};
 use evictable::{Registry, Use};
+use outcome::{Outcome, Owned};
 use table::{Identity, NoClaim, Patience};
 use word::Word;
 
@@ -298,100 +300,6 @@ impl SyncedMemory {
         let word = self.load();
         word.head().ok_or(Error::InvalidHandle)?;
         Ok(Outcome { host: self.block(word, Side::Host), device: self.block(word, Side::Device), word })
-    }
-}
-
-/// What an object looks like after an operation.
-#[derive(Clone, Copy)]
-struct Outcome {
-    host: Option<NonNull<c_void>>,
-    device: Option<NonNull<c_void>>,
-    word: Word,
-}
-
-impl Outcome {
-    #[inline]
-    fn block(&self, side: Side) -> Option<NonNull<c_void>> {
-        match side {
-            Side::Host => self.host,
-            Side::Device => self.device,
-        }
-    }
-
-    /// `side`'s address: null if there is no block, and on the device where there are no bytes.
-    #[inline]
-    fn pointer(&self, side: Side) -> *mut c_void {
-        self.block(side).map_or(std::ptr::null_mut(), NonNull::as_ptr)
-    }
-
-    fn head(&self) -> Head {
-        // Whoever made this outcome has looked.
-        self.word.head().unwrap_or(Head::Uninitialized)
-    }
-
-    #[inline]
-    fn with_head(self, head: Head) -> Outcome {
-        Outcome { word: self.word.with_head(head), ..self }
-    }
-
-    /// The same without `side`'s block.
-    fn without(self, side: Side) -> Outcome {
-        match side {
-            Side::Host => Outcome { host: None, word: self.word.with_host(false, false), ..self },
-            Side::Device => Outcome { device: None, word: self.word.with_device(false, None), ..self },
-        }
-    }
-
-    /// The same with a borrowed block on `side`.
-    fn borrowing(self, data: NonNull<c_void>, side: Side) -> Outcome {
-        match side {
-            Side::Host => Outcome { host: Some(data), ..self.without(side) },
-            Side::Device => Outcome { device: Some(data), ..self.without(side) },
-        }
-    }
-}
-
-/// What an object no longer refers to: blocks that it must give back, and memory that may be registered for it.
-#[derive(Default)]
-struct Owned {
-    host: Option<host::Owned>,
-    /// With the object's address.
-    device: Option<(NonNull<c_void>, usize)>,
-    /// Host memory of the caller's, with the object's address.
-    borrowed: Option<(NonNull<c_void>, usize)>,
-}
-
-impl Owned {
-    /// Gives them back. The host's first: the driver may take its time.
-    ///
-    /// # Safety
-    /// Nobody refers to them any more, and nothing that is in flight needs them.
-    #[inline]
-    unsafe fn free(self) {
-        if !switch::off() {
-            self.tell();
-        }
-        if let Some(block) = self.host {
-            // SAFETY: the caller guarantees it.
-            unsafe { host::free(block) };
-        }
-        if let Some((address, holder)) = self.borrowed {
-            host::registration::let_go(holder, address, None);
-        }
-        if let Some((address, holder)) = self.device {
-            // SAFETY: the caller guarantees it.
-            unsafe { device::free(address, holder) };
-        }
-    }
-
-    #[cold]
-    fn tell(&self) {
-        if let Some(block) = &self.host {
-            live::freed(block.holder, Side::Host, block.address);
-        }
-        if let Some((address, holder)) = self.device {
-            live::freed(holder, Side::Device, address);
-        }
     }
 }
 
