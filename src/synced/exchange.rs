@@ -69,9 +69,15 @@ impl SyncedMemory {
         Ok(EXPORTS.tensors(self.address()))
     }
 
-    /// An error while tensors of the object are in use.
-    pub fn refuse_if_exported(&self) -> Result<(), Error> {
-        EXPORTS.refuse(self.address(), None)
+    /// Ends an object in somebody else's storage, unless tensors of it are in use: they could not end it later.
+    ///
+    /// # Safety
+    /// As for `destruct`.
+    pub unsafe fn destruct_unless_exported(&self) -> Result<(), Error> {
+        self.head()?;
+        EXPORTS.refuse(self.address(), None)?;
+        // SAFETY: the caller guarantees it.
+        unsafe { self.destruct() }
     }
 
     /// Borrows a tensor's memory, as `set_cpu_data` or `set_gpu_data` does, and with it the tensor: its deleter is called

@@ -148,10 +148,8 @@ pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_
     call("syncedmem_destruct", || {
         // SAFETY: the caller guarantees it.
         let object = unsafe { object(mem) }?;
-        object.head()?;
-        object.refuse_if_exported()?;
         // SAFETY: the caller guarantees it.
-        unsafe { object.destruct() }
+        unsafe { object.destruct_unless_exported() }
     })
 }
 
