@@ -6,7 +6,7 @@ use std::ptr::{null, null_mut};
 use std::slice;
 
 /// What bindgen makes of syncedmem.h.
-#[allow(dead_code, non_camel_case_types, non_upper_case_globals)]
+#[allow(dead_code, non_camel_case_types, non_upper_case_globals, reason = "C's names, not all used")]
 mod syncedmem {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }
