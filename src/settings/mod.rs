@@ -179,9 +179,16 @@ fn least(from: &Amount, default: u64) -> usize {
     }
 }
 
-/// The value of an environment variable; an empty one counts as not set.
-#[expect(unsafe_code, reason = "getenv(3): std's own way allocates")]
+/// The value of an environment variable that is a setting of this library; an empty one counts as not set.
+///
+/// A program that runs with more rights than its caller (set-user-ID, set-group-ID, file capabilities) heeds none: a setting
+/// can name a file to write or a library to load, and can make an operation fail that the program relies on.
+#[expect(unsafe_code, reason = "getenv(3) and getauxval(3): std's own way allocates")]
 pub fn environment(variable: &CStr) -> Option<&'static CStr> {
+    // SAFETY: getauxval has no preconditions.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
     // SAFETY: `variable` is NUL-terminated.
     let value = unsafe { libc::getenv(variable.as_ptr()) };
     if value.is_null() {
@@ -192,7 +199,7 @@ pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Whether an environment variable is there, even an empty one.
+/// Whether an environment variable of another library is there, even an empty one.
 #[expect(unsafe_code, reason = "getenv(3)")]
 pub fn is_set(variable: &CStr) -> bool {
     // SAFETY: `variable` is NUL-terminated.
