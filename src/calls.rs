@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::observe::switch::{self, CALLS};
 use crate::settings;
-use crate::text::{Text, append, to_stderr};
+use crate::text::{Text, append_to, to_stderr};
 
 /// An entry point that is counted.
 #[derive(Clone, Copy, Debug)]
@@ -100,13 +100,8 @@ extern "C" fn report() {
     }
     let _ = line.write_char('\n');
     match destination() {
-        Some(file) if file != c"stderr" => {
-            if !append(file, line.as_bytes()) {
-                to_stderr(b"libsyncedmem: SYNCEDMEM_CALLS: the file cannot be written; the counts follow\n");
-                to_stderr(line.as_bytes());
-            }
-        }
-        _ => to_stderr(line.as_bytes()),
+        Some(file) => append_to(file, "SYNCEDMEM_CALLS", "the counts follow", line.as_bytes()),
+        None => to_stderr(line.as_bytes()),
     }
 }
 
@@ -121,8 +116,8 @@ pub fn program() -> Text<256> {
     // SAFETY: NUL-terminated, says the C library's manual.
     let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default();
     let mut text = Text::new();
-    // Spaces separate the fields of the line.
-    for part in name.chars().map(|c| if c.is_whitespace() { '_' } else { c }) {
+    // Spaces separate the fields of the line, and control characters would steer a terminal.
+    for part in name.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }) {
         let _ = text.write_char(part);
     }
     text

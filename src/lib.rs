@@ -35,6 +35,7 @@ mod device;
 mod dlpack;
 pub mod error;
 pub mod ffi;
+mod file;
 mod given_back;
 pub mod head;
 mod host;

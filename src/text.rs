@@ -3,6 +3,8 @@
 use std::ffi::CStr;
 use std::fmt::{self, Write};
 
+use crate::file;
+
 /// Up to `N` bytes of UTF-8 and a NUL; what does not fit is cut at a character and marked with `...`.
 #[derive(Clone, Copy)]
 pub struct Text<const N: usize> {
@@ -70,13 +72,25 @@ impl<const N: usize> AsRef<str> for Text<N> {
     }
 }
 
-/// Somebody else's text, with a question mark for each control character: it steers no terminal, and begins no line.
+/// Text of another's (a setting, a file's name, a program's), with control characters and bytes that are no text escaped
+/// as in C: it steers no terminal and begins no line.
 #[derive(Clone, Copy)]
-pub struct Plain<'t>(pub &'t str);
+pub struct Escaped<'t>(pub &'t [u8]);
 
-impl fmt::Display for Plain<'_> {
+impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|c| f.write_char(if c.is_control() { '?' } else { c }))
+        for chunk in self.0.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                match c {
+                    '\n' | '\r' | '\t' => write!(f, "{}", c.escape_default())?,
+                    c if c.is_ascii_control() => write!(f, "\\x{:02x}", u32::from(c))?,
+                    c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
+                    c => f.write_char(c)?,
+                }
+            }
+            chunk.invalid().iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;
+        }
+        Ok(())
     }
 }
 
@@ -136,41 +150,25 @@ fn binary(bytes: u64) -> Option<(u128, &'static str)> {
     Some(((u128::from(bytes) * 10) >> (10 * power), UNITS[power - 1]))
 }
 
-/// Writes `text` to the process's standard error, whole, without buffering.
-///
-/// By `syscall`, since `write` is a cancellation point: a thread that is cancelled in here would have to unwind
-/// through the guard against panics, which ends the process. A reader that has gone sends SIGPIPE, as for any writer.
+/// Writes `text` to the process's standard error, whole, without buffering. A reader that has gone sends SIGPIPE, as for
+/// any writer.
 pub fn to_stderr(text: &[u8]) {
     // A closed or full standard error must not stop the program.
-    write_all(libc::STDERR_FILENO, text);
+    let _ = file::write(libc::STDERR_FILENO, text);
 }
 
-/// Adds `text` to the end of a file, which is made if there is none; `false` if that cannot be, or not whole.
-#[expect(unsafe_code, reason = "open(2) and close(2) without allocation")]
-pub fn append(file: &CStr, text: &[u8]) -> bool {
-    const FLAGS: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
-    // SAFETY: `file` is NUL-terminated.
-    let file = unsafe { libc::open(file.as_ptr(), FLAGS, 0o666) };
-    let written = write_all(file, text);
-    // SAFETY: `file` is not used again; one that could not be opened is refused by the kernel.
-    unsafe { libc::close(file) };
-    written
-}
-
-#[expect(unsafe_code, reason = "write(2) without the locks and buffers of std")]
-fn write_all(file: i32, text: &[u8]) -> bool {
-    let mut rest = text;
-    while !rest.is_empty() {
-        // SAFETY: `rest` is a live slice; the kernel only reads it.
-        let written = unsafe { libc::syscall(libc::SYS_write, file, rest.as_ptr(), rest.len()) };
-        match usize::try_from(written) {
-            Ok(0) => return false,
-            Ok(n) => rest = &rest[n.min(rest.len())..],
-            Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return false,
-        }
+/// Appends `text` to where a setting says: `stderr`, or a file. Where the file cannot be written this is said on standard
+/// error, and `text` follows there: nothing is lost. `what` names it in that sentence.
+pub fn append_to(destination: &CStr, variable: &str, what: &str, text: &[u8]) {
+    let written = if destination == c"stderr" { None } else { Some(file::append(destination, text)) };
+    if let Some(Err(trouble)) = written {
+        let name = Escaped(destination.to_bytes());
+        let why = format_args!("libsyncedmem: {variable}={name}: {trouble}; {what} here\n");
+        to_stderr(Text::<600>::of(why).as_bytes());
     }
-    true
+    if written != Some(Ok(())) {
+        to_stderr(text);
+    }
 }
 
 #[cfg(test)]
@@ -192,9 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn somebody_elses_text_begins_no_line_and_steers_no_terminal() {
-        let plain = |text| Text::<64>::of(format_args!("{}", Plain(text))).as_ref().to_string();
-        assert_eq!(plain("conv1\n\u{1b}[2J\u{9b}é"), "conv1??[2J?é");
+    fn text_of_anothers_begins_no_line_and_steers_no_terminal() {
+        let escaped = |text: &[u8]| Text::<64>::of(format_args!("{}", Escaped(text))).as_ref().to_string();
+        assert_eq!(escaped(b"conv1\n\x1b[2J\xc2\x9b\xc3\xa9\xff"), "conv1\\n\\x1b[2J\\u009b\u{e9}\\xff");
+        assert_eq!(escaped(b"a\tb\x7f"), "a\\tb\\x7f");
     }
 
     #[test]

@@ -3,31 +3,14 @@
 //! `cargo test` builds the library for tests only; `SYNCEDMEM_LIBRARY` names the one to look at, and by default it
 //! is built here, as users get it.
 
+#[path = "support/as_shipped.rs"]
+mod as_shipped;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 
-fn library() -> &'static PathBuf {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| match std::env::var_os("SYNCEDMEM_LIBRARY") {
-        Some(path) => path.into(),
-        None => {
-            let root = env!("CARGO_MANIFEST_DIR");
-            let target =
-                std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from(root).join("target"), PathBuf::from);
-            // To the letter as CMake has it built, so that it is built once.
-            let status = Command::new(env!("CARGO"))
-                .args(["rustc", "--lib", "--no-default-features", "--profile", "release", "--target-dir"])
-                .args([target.as_path(), "--".as_ref(), "--print".as_ref()])
-                .arg(format!("native-static-libs={}", target.join("release/native-static-libs").display()))
-                .current_dir(root)
-                .status();
-            assert!(status.is_ok_and(|status| status.success()), "the library does not build");
-            target.join("release/libsyncedmem.so")
-        }
-    })
-}
+use as_shipped::library;
 
 /// What a tool prints about the library.
 fn about(tool: &str, arguments: &[&str]) -> String {

@@ -2,10 +2,12 @@
 //! linked with the library and with it in the program, ending in every way that a program can.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/as_shipped.rs"]
+mod as_shipped;
+
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What each program does, by its first argument.
@@ -60,20 +62,9 @@ int main(int, char** arguments) {
 const OUTLINED: &str = "bvlc_master";
 const INLINED: &str = "bvlc_rc2";
 
-/// The folder of the library as users get it, built here unless `SYNCEDMEM_LIBRARY` names one.
+/// The folder of the library as users get it.
 fn libraries() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        if let Some(library) = std::env::var_os("SYNCEDMEM_LIBRARY") {
-            return PathBuf::from(library).parent().unwrap().to_path_buf();
-        }
-        let root = env!("CARGO_MANIFEST_DIR");
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--release", "--lib", "--no-default-features"]).current_dir(root);
-        assert!(build.status().is_ok_and(|status| status.success()), "the library does not build");
-        let target = std::env::var_os("CARGO_TARGET_DIR");
-        target.map_or_else(|| PathBuf::from(root).join("target"), PathBuf::from).join("release")
-    })
+    as_shipped::library().parent().unwrap()
 }
 
 /// How a program has the library.
@@ -245,7 +236,10 @@ fn what_cannot_be_written_to_its_file_goes_to_standard_error() {
     let run = zoo.run_with("return", &[("SYNCEDMEM_REPORT", missing.to_str().unwrap())]);
     let said = String::from_utf8_lossy(&run.stderr);
     assert!(
-        said.starts_with("libsyncedmem: SYNCEDMEM_REPORT: the file cannot be written; the report follows\n"),
+        said.starts_with(&format!(
+            "libsyncedmem: SYNCEDMEM_REPORT={}: there is no such folder; the report follows here\n",
+            missing.display()
+        )),
         "{said}"
     );
     assert!(said.contains("libsyncedmem: memory of zoo (process "), "{said}");

@@ -71,7 +71,7 @@ fn a_run_satisfies_the_rules_of_the_format() {
         assert_eq!(found.nested, rounds, "the copy inside the eviction");
         // Two allocations and two frees of each round, and the first event, which is none of them.
         assert_eq!(count("C"), rounds * 4 + 1);
-        assert_eq!(count("M"), 1, "the process; these threads are not of this process");
+        assert_eq!(count("M"), 2, "the process, and its end; these threads are not of this process");
         assert_eq!(events_of(&read(&path).0, me()), events);
     });
 }
@@ -150,7 +150,7 @@ fn a_place_that_is_too_long_loses_its_middle_and_fits_into_a_block() {
         writer::stop();
         rules::check(&text(&path));
         let (items, notes) = read(&path);
-        assert_eq!(notes.ours, 4, "process, thread, place and name");
+        assert_eq!(notes.ours, 5, "process, thread, place and name, and the end");
         let Some(Item::Site { place, .. }) = items.get(2) else { panic!("{items:?}") };
         assert!(place.starts_with("caffe::Layer<\"\\>") && place.ends_with("(libcaffe.so.1)"), "{place}");
         assert!(place.contains("...") && place.len() > 200, "{place}");
@@ -231,11 +231,17 @@ fn what_cannot_be_a_trace_is_refused() {
         assert_eq!(start(&folder.path(&"x".repeat(5000))), Err(Trouble::NameTooLong));
         let pipe = folder.path("pipe");
         assert_eq!(unsafe { libc::mkfifo(c_path(&pipe).as_ptr(), 0o600) }, 0);
-        assert_eq!(start(&pipe), Err(Trouble::System(libc::ENXIO)), "nobody reads it");
+        assert_eq!(start(&pipe), Err(Trouble::NotAFile), "without a reader");
         let reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
         assert_eq!(start(&pipe), Err(Trouble::NotAFile));
         drop(reader);
+        let (other, link) = (folder.path("other"), folder.path("link"));
+        std::fs::write(&other, "mine").unwrap();
+        assert_eq!(start(&other), Err(Trouble::NotATrace));
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        assert_eq!(start(&link), Err(Trouble::System(libc::ELOOP)));
+        assert_eq!(text(&other), "mine");
         assert!(!writer::is_on());
-        assert_eq!(folder.names(), ["pipe"]);
+        assert_eq!(folder.names(), ["link", "other", "pipe"]);
     });
 }

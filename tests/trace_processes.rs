@@ -119,6 +119,7 @@ fn a_kill_at_any_moment_leaves_every_line_whole() {
         }
         let (items, notes) = read(&path);
         assert_eq!((notes.damaged, notes.incomplete), (0, false));
+        assert_eq!(notes.unended, (1, child.id()));
         moments += items.len();
     }
     assert!(moments > 40 * 40);
@@ -154,7 +155,9 @@ fn an_exit_leaves_what_was_recorded() {
             unsafe { libc::exit(0) };
         });
         wait(child);
-        assert_eq!(starts(&read(&path).0, child), [1]);
+        let (items, notes) = read(&path);
+        assert_eq!(starts(&items, child), [1]);
+        assert_eq!(notes.unended, (0, 0), "its trace is known to be whole");
     });
 }
 
@@ -334,6 +337,7 @@ fn a_full_disk_ends_the_trace_with_one_line_and_not_the_program() {
         rules::check_lines(&std::fs::read_to_string(&path).unwrap());
         let (items, notes) = read(&path);
         assert!(!notes.incomplete && notes.damaged == 0);
+        assert_eq!(notes.unended, (1, std::process::id()), "a cut trace is not taken for a whole one");
         assert_eq!(
             events_of(&items, std::process::id()).len(),
             (64 << 10) / 512 - 2,

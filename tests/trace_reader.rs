@@ -77,7 +77,7 @@ fn the_bracket_may_be_missing_or_there() {
     let body = process(1, "") + &synchronised(1, "1.000") + &synchronised(1, "2.000");
     let open = read(&format!("[\n{body}"));
     assert_eq!(starts(&open.0, 1), [1000, 2000]);
-    assert_eq!(open.1, Notes { ours: 3, ..Notes::default() });
+    assert_eq!(open.1, Notes { ours: 3, unended: (1, 1), ..Notes::default() });
     let closed = body.trim_end().trim_end_matches(',');
     for text in
         [format!("[\n{closed}\n]\n"), format!("[\n{closed}]"), format!("[{closed}\n,\n]"), format!("[\r\n{body}]\r\n")]

@@ -10,7 +10,7 @@ use super::driver::Driver;
 use super::{process, status};
 use crate::error::{LoaderWords, WhyNot};
 use crate::settings;
-use crate::text::Text;
+use crate::text::{Escaped, Text};
 use crate::uncancelled::Uncancelled;
 
 /// The oldest driver with primary contexts, as `cuDriverGetVersion` counts: CUDA 7.0.
@@ -85,7 +85,9 @@ fn why_not_opened() -> WhyNot {
             WhyNot::NotNow(NO_MEMORY)
         }
         words if words.contains("Too many open files") => WhyNot::NotNow(NO_DESCRIPTOR),
-        words => WhyNot::NotLoadable(LoaderWords(WORDS.get_or_init(|| Text::of(format_args!("{words}"))))),
+        words => WhyNot::NotLoadable(LoaderWords(
+            WORDS.get_or_init(|| Text::of(format_args!("{}", Escaped(words.as_bytes())))),
+        )),
     }
 }
 

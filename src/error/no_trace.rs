@@ -1,4 +1,4 @@
-//! Why a trace cannot be begun, or ends early.
+//! Why a file that a setting names cannot be written, or a trace ends early.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -10,6 +10,8 @@ pub enum Trouble {
     NameTooLong,
     /// There is something else of that name: a folder, a pipe.
     NotAFile,
+    /// There is something in the file, and it is no trace.
+    NotATrace,
     /// Another program has the file to itself.
     Locked,
     /// Another thread is starting or stopping a trace.
@@ -26,7 +28,12 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {
             Trouble::NameTooLong => "its name is too long",
-            Trouble::NotAFile => "it is not a regular file",
+            // A FIFO without a reader cannot even be opened for writing alone.
+            Trouble::NotAFile | Trouble::System(libc::ENXIO) => "it is not a regular file; name one",
+            Trouble::NotATrace => {
+                "there is something in it, and not a trace; name another file, or remove this one first"
+            }
+            Trouble::System(libc::ELOOP) => "it is a symbolic link, which is not followed; name the file itself",
             Trouble::Locked => "another program has it locked",
             Trouble::Busy => "another thread is starting or stopping a trace",
             Trouble::Limit | Trouble::System(libc::EFBIG) => "the process may make no longer file (ulimit -f)",

@@ -9,7 +9,7 @@ use crate::settings;
 use crate::sync::nap;
 use crate::synced;
 use crate::synced::fast_path;
-use crate::text::{Text, to_stderr};
+use crate::text::{Escaped, Text, to_stderr};
 
 /// What is observed, a bit for each.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub fn after_fork_in_child() {
 
 #[cold]
 fn complain(file: &CStr, trouble: Trouble) {
-    let file = file.to_str().unwrap_or("(not text)");
+    let file = Escaped(file.to_bytes());
     to_stderr(Text::<600>::of(format_args!("libsyncedmem: SYNCEDMEM_TRACE={file}: {trouble}\n")).as_bytes());
 }
 

@@ -6,7 +6,7 @@ use super::whole;
 use crate::observe::live;
 use crate::observe::switch::{self, ACCOUNT};
 use crate::settings;
-use crate::text::{append, to_stderr};
+use crate::text::{append_to, to_stderr};
 
 /// Runs when the library is finalised: after `main` and the destructors of the program's own static objects.
 #[used]
@@ -40,10 +40,5 @@ pub fn write() {
         to_stderr(b"libsyncedmem: SYNCEDMEM_REPORT: there is no memory to make the report\n");
         return;
     };
-    if file == c"stderr" {
-        to_stderr(text.as_bytes());
-    } else if !append(file, text.as_bytes()) {
-        to_stderr(b"libsyncedmem: SYNCEDMEM_REPORT: the file cannot be written; the report follows\n");
-        to_stderr(text.as_bytes());
-    }
+    append_to(file, "SYNCEDMEM_REPORT", "the report follows", text.as_bytes());
 }

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::environment;
-use crate::text::{Text, to_stderr};
+use crate::text::{Escaped, Text, to_stderr};
 
 const UNREAD: u64 = u64::MAX - 1;
 const NONE: u64 = u64::MAX;
@@ -57,7 +57,7 @@ impl Amount {
         let text = Text::<400>::of(format_args!(
             "libsyncedmem: {}={} is not a number of bytes (digits, then K, M, G or T if wanted); using {}\n",
             self.variable.to_str().unwrap_or_default(),
-            value.to_str().unwrap_or("(not text)"),
+            Escaped(value.to_bytes()),
             self.otherwise
         ));
         to_stderr(text.as_bytes());

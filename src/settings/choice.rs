@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::environment;
-use crate::text::{Text, to_stderr};
+use crate::text::{Escaped, Text, to_stderr};
 
 /// A choice among a few named values. The first is the default.
 pub struct Choice {
@@ -62,7 +62,7 @@ impl Choice {
             text,
             "libsyncedmem: {}={} is not one of",
             self.variable.to_str().unwrap_or_default(),
-            value.to_str().unwrap_or("(not text)")
+            Escaped(value.to_bytes())
         );
         for name in self.names {
             let _ = write!(text, " {name}");

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::environment;
-use crate::text::{Text, to_stderr};
+use crate::text::{Escaped, Text, to_stderr};
 
 const UNREAD: u64 = u64::MAX;
 
@@ -49,7 +49,7 @@ impl Seconds {
             let text = Text::<400>::of(format_args!(
                 "libsyncedmem: {}={} is not a number of seconds; using {}\n",
                 self.variable.to_str().unwrap_or_default(),
-                given.and_then(|value| value.to_str().ok()).unwrap_or("(not text)"),
+                Escaped(given.unwrap_or_default().to_bytes()),
                 self.otherwise
             ));
             to_stderr(text.as_bytes());

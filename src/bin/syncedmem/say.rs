@@ -14,12 +14,18 @@ pub fn error(what: impl Display) {
 
 /// Says a line on standard error.
 pub fn beside(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", plain(line));
 }
 
 /// Says a line on standard output.
 pub fn line(line: impl Display) {
-    let _ = writeln!(io::stdout(), "{line}");
+    let _ = writeln!(io::stdout(), "{}", plain(line));
+}
+
+/// Text without control characters but the ends of its lines: names of files and what is in them steer no terminal.
+fn plain(text: impl Display) -> String {
+    let escaped = |c: char| if c.is_control() && c != '\n' { c.escape_default().to_string() } else { c.to_string() };
+    text.to_string().chars().map(escaped).collect()
 }
 
 /// Says what is wrong, and gives the exit status for it.

@@ -10,7 +10,7 @@ use crate::observe::advice::Advice;
 use crate::observe::event::{Path, Site};
 use crate::observe::ledger::Share;
 use crate::observe::site::Place;
-use crate::text::{Duration, Plain, Size, Text};
+use crate::text::{Duration, Escaped, Size, Text};
 
 /// So many holders of each kind are named, and so many places of each piece of advice; how many more there are is said.
 const HOLDERS: usize = 8;
@@ -50,7 +50,7 @@ pub struct Told<'a, P: Fn(Site) -> Place> {
 impl<P: Fn(Site) -> Place> fmt::Display for Told<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let About { program, process, .. } = *self.about;
-        let program = Plain(program);
+        let program = Escaped(program.as_bytes());
         writeln!(f, "libsyncedmem: memory of {program} (process {process})")?;
         self.objects(f)?;
         self.memory(f)?;
@@ -232,7 +232,7 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
 
     fn label(&self, label: &Label) -> Place {
         match label {
-            Label::Name(name) => Place::of(format_args!("{}", Plain(name))),
+            Label::Name(name) => Place::of(format_args!("{}", Escaped(name.as_bytes()))),
             Label::Site(site) => self.site(*site),
         }
     }
@@ -241,7 +241,7 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
         if site == Site::UNKNOWN {
             return Place::of(format_args!("an unknown place"));
         }
-        Place::of(format_args!("{}", Plain((self.place)(site).as_ref())))
+        Place::of(format_args!("{}", Escaped((self.place)(site).as_ref().as_bytes())))
     }
 }
 

@@ -14,6 +14,9 @@ pub const BLOCK: usize = 512;
 /// How a record ends.
 const END: &str = "},\n";
 
+/// The first block of a file: the bracket that opens the array.
+pub static OPENING: Block = Block::opening();
+
 /// The records of one event, one line each. Aligned, so that the kernel finds all of it on one page.
 #[repr(C, align(512))]
 pub struct Block {
@@ -27,11 +30,15 @@ impl Block {
         Block { bytes: [b' '; BLOCK], length: 0 }
     }
 
-    /// The first one of a file: the bracket that opens the array.
-    pub fn opening() -> Block {
+    const fn opening() -> Block {
         let mut block = Block::new();
         (block.bytes[0], block.bytes[1], block.bytes[BLOCK - 1]) = (b'[', b'\n', b'\n');
         block
+    }
+
+    /// All of it, as it is.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Adds a record, up to its closing brace; `false` if it has no room, and then the block is as before.

@@ -15,6 +15,9 @@ use super::{FORMAT, Live};
 /// The category of every record of ours.
 pub const CATEGORY: &str = "syncedmem";
 
+/// What the record is called that says that a process's records are whole.
+pub const END: &str = "syncedmem_end";
+
 /// How many bytes of a name or a place are kept: what a record has room for.
 pub const TEXT: usize = 320;
 
@@ -104,6 +107,12 @@ pub fn process(block: &mut Block, process: u32, name: &str, parent: u32) -> fmt:
         write!(block, ",\"parent\":{parent}")?;
     }
     block.write_str("}")
+}
+
+/// The end of a process's records, written when it exits or stops the trace: without it, they may have been cut.
+pub fn end(block: &mut Block, process: u32) -> fmt::Result {
+    begin(block, "M", process, process)?;
+    head(block, END)?.text(",\"args\":{}").map(drop)
 }
 
 /// A thread.

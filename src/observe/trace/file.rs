@@ -1,13 +1,14 @@
 //! The file that a trace goes to, shared with other processes that trace to it.
 //!
 //! Each write appends (O_APPEND), so that threads and processes need no order among themselves. A shared lock of flock(2)
-//! says that somebody is tracing there. Who finds nobody begins the file anew, and who finds somebody adds to it.
-#![expect(unsafe_code, reason = "open(2), flock(2), fstat(2), write(2)")]
+//! says that a process traces there. A process that finds no other begins the file anew; one that finds another adds to it.
+#![expect(unsafe_code, reason = "flock(2), ftruncate(2) and pread(2)")]
 
 use std::ffi::{CStr, c_int};
-use std::mem::MaybeUninit;
 
+use super::block::BLOCK;
 use crate::error::no_trace::Trouble;
+use crate::file::{self, close, result, status};
 use crate::sync::nap;
 
 /// A file that is open for appending.
@@ -24,49 +25,90 @@ pub struct File {
 /// What is left to those that write at the same time, below the limit: one byte beyond it ends a process by SIGXFSZ.
 const MARGIN: u64 = 16 << 10;
 
-/// How often is asked again for a lock that another process has while it begins the file.
-const TRIES: u32 = 2000;
+/// How often a lock is asked for again that another process has while it begins the file: for some two seconds in all.
+const TRIES: u32 = 20_000;
+
+/// A file with an earlier trace in it, which this process has to itself until it begins it anew.
+#[derive(Debug)]
+pub struct Earlier(File);
+
+impl Earlier {
+    /// Begins the file anew, with `opening`.
+    pub fn replace(self, opening: &[u8]) -> Result<File, Trouble> {
+        let Earlier(file) = self;
+        let begun = file.begin(opening).and_then(|()| file.share());
+        if begun.is_err() {
+            close(file.descriptor);
+        }
+        begun.map(|()| file)
+    }
+}
+
+/// What is in a file that was opened for a trace.
+#[derive(Debug)]
+pub enum Opened {
+    /// The trace of this process, or of several at once: it is open for what they add.
+    Ready(File),
+    /// A trace that has ended.
+    Earlier(Earlier),
+}
 
 impl File {
-    /// Opens or makes a file. One that nobody traces to is begun anew, with `opening`.
-    pub fn open(path: &CStr, opening: &[u8]) -> Result<File, Trouble> {
-        // A pipe without a reader must not stop the program: such an open fails, and one with a reader is found below.
-        let flags =
-            libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-        // By `syscall`, since `open` and `write` are cancellation points: see `text::to_stderr`.
-        // SAFETY: the path is NUL-terminated.
-        let opened = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o666 as c_int) };
-        let descriptor = above_standard(result(opened)? as c_int)?;
-        let begun = File::begin(descriptor, opening);
-        if begun.is_err() {
+    /// Opens or makes a file for a trace that begins with `opening`. An empty one is begun at once. One with something else
+    /// in it than a trace is refused.
+    pub fn open(path: &CStr, opening: &[u8]) -> Result<Opened, Trouble> {
+        // What is in it has to be read.
+        let (descriptor, status) = file::open(path, libc::O_RDWR)?;
+        let file = File { descriptor, identity: (status.st_dev, status.st_ino), limit: file::limit() };
+        let opened = file.find_out(opening);
+        if opened.is_err() {
             close(descriptor);
         }
-        begun
+        opened
     }
 
-    fn begin(descriptor: c_int, opening: &[u8]) -> Result<File, Trouble> {
-        let status = status(descriptor)?;
-        // Of the devices /dev/null and /dev/full make sense.
-        if !matches!(status.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFCHR) {
-            return Err(Trouble::NotAFile);
-        }
-        let file = File { descriptor, identity: (status.st_dev, status.st_ino), limit: limit() };
-        match file.lock(libc::LOCK_EX) {
-            Ok(true) => {
-                file.empty()?;
-                file.write(opening)?;
+    fn find_out(self, opening: &[u8]) -> Result<Opened, Trouble> {
+        match self.lock(libc::LOCK_EX) {
+            Ok(true) if self.is_empty()? => {
+                self.begin(opening)?;
+                self.share()?;
             }
-            Ok(false) => {}
-            // There are no locks here: what is in the file may be another's.
-            Err(_) if status.st_size > 0 => return Ok(file),
-            Err(_) => {
-                file.write(opening)?;
-                return Ok(file);
-            }
+            Ok(true) if self.begins_with(opening)? => return Ok(Opened::Earlier(Earlier(self))),
+            Ok(true) => return Err(Trouble::NotATrace),
+            // Another process traces to it, or is about to begin it.
+            Ok(false) => self.share()?,
+            // There are no locks here: a trace that is in the file may be another's, and goes on.
+            Err(_) if self.is_empty()? => self.write(opening)?,
+            Err(_) => {}
         }
+        if self.is_empty()? || self.begins_with(opening)? { Ok(Opened::Ready(self)) } else { Err(Trouble::NotATrace) }
+    }
+
+    /// Whether nothing is in it. A device is always empty.
+    fn is_empty(&self) -> Result<bool, Trouble> {
+        Ok(status(self.descriptor)?.st_size == 0)
+    }
+
+    fn begins_with(&self, opening: &[u8]) -> Result<bool, Trouble> {
+        let mut begins = [0u8; BLOCK];
+        let length = opening.len().min(BLOCK);
+        let (first, from) = (begins.as_mut_ptr(), 0 as libc::off_t);
+        // SAFETY: no more is read than there is room for.
+        let read = result(unsafe { libc::syscall(libc::SYS_pread64, self.descriptor, first, length, from) })?;
+        Ok(begins[..read as usize] == *opening)
+    }
+
+    fn begin(&self, opening: &[u8]) -> Result<(), Trouble> {
+        self.empty()?;
+        self.write(opening)
+    }
+
+    /// Says that this process traces to it, so that others add to it. Another one may have it to itself for as long as it takes
+    /// to begin it.
+    fn share(&self) -> Result<(), Trouble> {
         for _ in 0..TRIES {
-            if file.lock(libc::LOCK_SH)? {
-                return Ok(file);
+            if self.lock(libc::LOCK_SH)? {
+                return Ok(());
             }
             nap();
         }
@@ -102,18 +144,7 @@ impl File {
         if (status.st_size as u64).saturating_add(bytes.len() as u64 + MARGIN) > self.limit {
             return Err(Trouble::Limit);
         }
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            // SAFETY: `rest` is a live slice; the kernel only reads it.
-            let written = unsafe { libc::syscall(libc::SYS_write, self.descriptor, rest.as_ptr(), rest.len()) };
-            match result(written) {
-                Ok(0) => return Err(Trouble::System(libc::ENOSPC)),
-                Ok(count) => rest = rest.get(count as usize..).unwrap_or_default(),
-                Err(Trouble::System(libc::EINTR)) => {}
-                Err(trouble) => return Err(trouble),
-            }
-        }
-        Ok(())
+        file::write_all(self.descriptor, bytes)
     }
 
     /// Closes it, unless its number has become another file's.
@@ -134,49 +165,4 @@ impl File {
     pub fn of_parts([descriptor, device, inode, limit]: [u64; 4]) -> File {
         File { descriptor: descriptor as c_int, identity: (device, inode), limit }
     }
-}
-
-/// The same file under a number that is none of standard input, output and error: what a program that has closed one of
-/// them prints is not for the trace.
-fn above_standard(descriptor: c_int) -> Result<c_int, Trouble> {
-    if descriptor > libc::STDERR_FILENO {
-        return Ok(descriptor);
-    }
-    let above = libc::STDERR_FILENO + 1;
-    // SAFETY: it takes plain numbers.
-    let moved = result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_DUPFD_CLOEXEC, above) });
-    close(descriptor);
-    Ok(moved? as c_int)
-}
-
-fn close(descriptor: c_int) {
-    // SAFETY: the descriptor is ours, says the caller, and not used again.
-    unsafe { libc::syscall(libc::SYS_close, descriptor) };
-}
-
-fn status(descriptor: c_int) -> Result<libc::stat, Trouble> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: it is writable.
-    let failed = unsafe { libc::fstat(descriptor, status.as_mut_ptr()) };
-    result(failed.into())?;
-    // SAFETY: fstat has written it.
-    Ok(unsafe { status.assume_init() })
-}
-
-/// The longest that a file of this process may be.
-fn limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: it is writable.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
-    limit.rlim_cur
-}
-
-fn result(returned: libc::c_long) -> Result<libc::c_long, Trouble> {
-    if returned >= 0 {
-        return Ok(returned);
-    }
-    // SAFETY: errno is the calling thread's own.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: likewise.
-    Err(Trouble::System(unsafe { *errno }))
 }

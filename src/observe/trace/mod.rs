@@ -5,8 +5,8 @@
 //! said once on standard error, and the trace ends there; the program goes on.
 //!
 //! A forked child goes on in the same file, or in its own where the name has `%p` in it, once it has something to record:
-//! its fork handler calls [`after_fork_in_child`], and nothing else has to be done. Exits, aborts and kills need nothing:
-//! what was recorded is in the file.
+//! its fork handler calls [`after_fork_in_child`], and nothing else has to be done. Aborts and kills need nothing: what was
+//! recorded is in the file. A process that exits leaves a record that says so, by which a whole trace is known.
 #![expect(unsafe_code, reason = "clock_gettime, getpid, gettid and prctl")]
 
 mod block;
@@ -21,12 +21,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::event::{Event, Site};
 pub use crate::error::no_trace::Trouble;
-use crate::text::Text;
+use crate::text::{Escaped, Text};
 use block::Block;
-pub use chrome::CATEGORY;
+pub use chrome::{CATEGORY, END};
 pub use rmm::COLUMNS;
 use sink::Entry;
-pub use sink::{after_fork_in_child, hold, is_on, start, stop};
+pub use sink::{Held, after_fork_in_child, hold, is_on, start, stop};
 
 /// The number of the form that records have. A reader of another form says so.
 pub const FORMAT: u32 = 1;
@@ -158,6 +158,19 @@ fn introduce_process(entry: &Entry, parent: u32) {
     records.write();
 }
 
+/// Says that all that this process had to record is in the file.
+fn conclude(entry: &Entry) {
+    let mut records = Records::new(entry);
+    records.add(|block| chrome::end(block, entry.process()));
+    records.write();
+}
+
+/// Runs when the library is finalised: after `main` and the destructors of the program's own static objects. What other
+/// libraries do after that is recorded, too.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = sink::conclude;
+
 /// The name of the process's first thread, which is the program's unless that was changed.
 fn process_name() -> Text<64> {
     let mut name = [0u8; 64];
@@ -172,18 +185,10 @@ fn process_name() -> Text<64> {
     printable(&name)
 }
 
-/// Bytes up to a NUL or a line's end, as text: what is no text becomes a question mark.
+/// Bytes up to a NUL or a line's end, as text.
 fn printable(bytes: &[u8]) -> Text<64> {
     let line = bytes.split(|&byte| byte == 0 || byte == b'\n').next().unwrap_or_default();
-    let mut text = Text::new();
-    for chunk in line.utf8_chunks() {
-        // Neither name is longer than the text.
-        let _ = std::fmt::Write::write_str(&mut text, chunk.valid());
-        if !chunk.invalid().is_empty() {
-            let _ = std::fmt::Write::write_str(&mut text, "?");
-        }
-    }
-    text
+    Text::of(format_args!("{}", Escaped(line)))
 }
 
 /// The kernel's number of this thread.

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-use super::block::Block;
-use super::file::File;
+use super::block::OPENING;
+use super::file::{Earlier, File, Opened};
 use super::{COLUMNS, introduce_process};
 use crate::error::no_trace::Trouble;
 use crate::sync::nap;
-use crate::text::{Text, to_stderr};
+use crate::text::{Escaped, Text, to_stderr};
 
 /// No trace.
 const OFF: u32 = 0;
@@ -132,24 +132,67 @@ pub fn start(path: &CStr) -> Result<(), Trouble> {
 /// Ends the trace, if there is one, once all that is being recorded is in the file.
 pub fn stop() {
     let change = |from| STATE.compare_exchange(from, CHANGING, SeqCst, Relaxed).is_ok();
-    if change(ON) || change(ENDED) {
+    let is_whole = change(ON);
+    if is_whole || change(ENDED) {
         wait_until_nobody_is_inside();
+        if is_whole {
+            conclude_file();
+        }
         file().close();
         STATE.store(OFF, SeqCst);
     }
 }
 
-/// Holds the file of a trace for as long as this process lives, as if it traced to it: who traces to it meanwhile adds to
-/// it, even one after the other. Where the name has `%p` there is nothing to hold: each process has its own.
-pub fn hold(path: &CStr) -> Result<(), Trouble> {
+/// When the process exits, with a trace that goes on: its file is whole from now on.
+pub extern "C" fn conclude() {
+    // A panic would be a bug of ours; the process goes on to its end.
+    let _ = std::panic::catch_unwind(|| {
+        if is_on() {
+            conclude_file();
+        }
+    });
+}
+
+/// Adds the last record, unless this is a child that has recorded nothing.
+fn conclude_file() {
+    let entry = Entry::new();
+    if entry.process() != 0 && !entry.is_csv() {
+        super::conclude(&entry);
+    }
+}
+
+/// Holds the file of a trace for as long as this process lives, as if it traced to it: processes that trace to it meanwhile
+/// add to it, even one after the other. Where the name has `%p` there is nothing to hold: each process has its own.
+///
+/// What the file held before stays until [`Held::begin`].
+pub fn hold(path: &CStr) -> Result<Option<Held>, Trouble> {
     let name = Name([const { AtomicU8::new(0) }; LONGEST]);
     if !name.set(path) {
         return Err(Trouble::NameTooLong);
     }
-    if !name.has_process() {
-        open(&name, 0)?;
+    if name.has_process() {
+        return Ok(None);
     }
-    Ok(())
+    match open(&name, 0)? {
+        Opened::Ready(_) => Ok(None),
+        Opened::Earlier(earlier) => Ok(Some(Held { earlier, csv: name.is_csv() })),
+    }
+}
+
+/// The file of an earlier trace, which waits to be begun anew: a process that is to trace to it waits for that.
+#[derive(Debug)]
+pub struct Held {
+    earlier: Earlier,
+    csv: bool,
+}
+
+impl Held {
+    /// Begins the file anew, and says how many bytes are in it now.
+    pub fn begin(self) -> Result<u64, Trouble> {
+        let opening = opening(self.csv);
+        self.earlier.replace(opening)?;
+        Ok(opening.len() as u64)
+    }
 }
 
 /// Tells the trace that this is a forked child. To be called from its handler, where no other thread is.
@@ -170,7 +213,10 @@ pub fn after_fork_in_child() {
 /// Opens the file and says whose it is. Nobody else is here meanwhile.
 fn begin() -> Result<(), Trouble> {
     let process = std::process::id();
-    let file = open(&NAME, process)?;
+    let file = match open(&NAME, process)? {
+        Opened::Ready(file) => file,
+        Opened::Earlier(earlier) => earlier.replace(opening(NAME.is_csv()))?,
+    };
     for (kept, part) in FILE.iter().zip(file.parts()) {
         kept.store(part, Relaxed);
     }
@@ -179,10 +225,13 @@ fn begin() -> Result<(), Trouble> {
     Ok(())
 }
 
-fn open(name: &Name, process: u32) -> Result<File, Trouble> {
-    let mut opening = Block::opening();
-    let opening = if name.is_csv() { COLUMNS.as_bytes() } else { opening.whole() };
-    File::open(Path::of(name, process)?.as_c_str(), opening)
+fn open(name: &Name, process: u32) -> Result<Opened, Trouble> {
+    File::open(Path::of(name, process)?.as_c_str(), opening(name.is_csv()))
+}
+
+/// What a trace begins with.
+fn opening(csv: bool) -> &'static [u8] {
+    if csv { COLUMNS.as_bytes() } else { OPENING.bytes() }
 }
 
 fn introduce(process: u32) {
@@ -231,7 +280,7 @@ fn end(state: u32, trouble: Trouble) {
         let mut text = Text::<600>::new();
         let _ = text.write_str("libsyncedmem: the trace ends here: ");
         for byte in NAME.bytes().take(400) {
-            let _ = text.write_char(if byte.is_ascii_graphic() || byte == b' ' { byte.into() } else { '?' });
+            let _ = write!(text, "{}", Escaped(&[byte]));
         }
         let _ = writeln!(text, ": {trouble}");
         to_stderr(text.as_bytes());

@@ -99,6 +99,14 @@ fn sentences(notes: &Notes) -> Vec<String> {
             "The last record is incomplete: its process ended, or the disk was full, while it was written.".to_string(),
         );
     }
+    if let (count @ 1.., first) = notes.unended {
+        let processes = Counted(count, "process has no end", "processes have no end");
+        let first = if count == 1 { format!("process {first}") } else { format!("process {first} first") };
+        sentences.push(format!(
+            "{processes} in the trace ({first}), and what was done there after the last record is missing: killed, ended by \
+             _exit, still running, or without room for more records (a full disk)."
+        ));
+    }
     if notes.damaged > 0 {
         let damaged = Counted(notes.damaged, "line is no record and was", "lines are no records and were");
         sentences.push(format!("{damaged} passed over, line {} first.", notes.first_damaged));
@@ -139,6 +147,12 @@ mod tests {
         )
     }
 
+    fn end(id: u32) -> String {
+        format!(
+            "{{\"ph\":\"M\",\"pid\":{id},\"tid\":{id},\"name\":\"syncedmem_end\",\"cat\":\"syncedmem\",\"args\":{{}}}},\n"
+        )
+    }
+
     fn read(lines: &[String]) -> Trace {
         let text = format!("{BEGIN}{}", lines.concat());
         all(Reader::new(text.as_bytes()), "a".to_string(), |_| {}).expect("a trace")
@@ -154,6 +168,9 @@ mod tests {
             allocated(1, 0x100, 64),
             place(2, "there"),
             allocated(2, 0x100, 128),
+            end(3),
+            end(1),
+            end(2),
         ];
         let trace = read(&lines);
         let told: Vec<_> = trace.processes.iter().map(|p| (p.id, &*p.name, p.events, &*p.callers[0].who)).collect();
@@ -178,9 +195,20 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_trace_is_said() {
         let cut = allocated(1, 0x100, 64)[..40].to_string();
-        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64), "{\"ph\":\n".to_string(), cut]);
+        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64), "{\"ph\":\n".to_string(), end(1), cut]);
         assert_eq!(trace.notes.len(), 2);
         assert!(trace.notes[0].contains("incomplete"), "{:?}", trace.notes);
         assert!(trace.notes[1].contains("1 line is no record and was passed over, line 4 first"), "{:?}", trace.notes);
+    }
+
+    #[test]
+    fn a_process_without_an_end_is_said_to_have_been_cut() {
+        let lines = [process(1, "one"), process(2, "two"), allocated(1, 0x100, 64), end(2)];
+        let notes = read(&lines).notes;
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(notes[0].starts_with("1 process has no end in the trace (process 1), "), "{notes:?}");
+        let again = [process(1, "one"), end(1), process(1, "again"), process(2, "two")];
+        let notes = read(&again).notes;
+        assert!(notes[0].starts_with("2 processes have no end in the trace (process 1 first), "), "{notes:?}");
     }
 }

@@ -26,14 +26,19 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 /// Signals that came before it was there, by bit.
 static EARLY: AtomicU32 = AtomicU32::new(0);
 
-/// Runs a program to its end.
-pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io::Result<Ended> {
+/// Runs a program to its end, and calls `started` once it was started.
+pub fn run(
+    program: &[OsString],
+    environment: &[(&'static str, OsString)],
+    started: impl FnOnce(),
+) -> io::Result<Ended> {
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
     FORWARDED.into_iter().for_each(forward);
     let mut child = command.spawn()?;
     CHILD.store(child.id() as i32, Ordering::SeqCst);
     let early = EARLY.swap(0, Ordering::SeqCst);
+    started();
     FORWARDED.into_iter().filter(|signal| early & 1 << signal != 0).for_each(send);
     // std waits again where a signal interrupts it.
     let status = child.wait()?;

@@ -57,7 +57,7 @@ pub struct Options {
 const NOT_STARTED: u8 = 125;
 
 pub fn run(options: &Options) -> ExitCode {
-    let Prepared { library, environment, report } = match prepare(options) {
+    let Prepared { library, environment, mut report } = match prepare(options) {
         Ok(prepared) => prepared,
         Err(why) => {
             say::error(why);
@@ -65,7 +65,7 @@ pub fn run(options: &Options) -> ExitCode {
         }
     };
     let program = &options.program[0];
-    match child::run(&options.program, &environment) {
+    match child::run(&options.program, &environment, || report.begin_trace()) {
         Ok(ended) => {
             report.end(&ended, program, &library);
             match ended {
@@ -98,7 +98,7 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     }
     let mut environment = options.settings.environment();
     environment.push(("LD_PRELOAD", preload(&library)?));
-    let trace = options.trace.as_deref().map(Trace::begin).transpose()?;
+    let trace = options.trace.as_deref().map(Trace::take).transpose()?;
     environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.name.clone())));
     let report = Report::begin(options.report.as_ref(), trace)?;
     environment.extend(report.environment());

@@ -47,8 +47,18 @@ impl Report {
         vec![("SYNCEDMEM_REPORT", self.file.clone().into())]
     }
 
+    /// The program was started: an earlier trace gives way.
+    pub fn begin_trace(&mut self) {
+        if let Some(Err(why)) = self.trace.as_mut().map(Trace::begin) {
+            say::error(why);
+        }
+    }
+
     /// Removes it: the program was never started.
     pub fn abandon(self) {
+        if let Some(trace) = self.trace {
+            trace.abandon();
+        }
         if self.private {
             // An empty file that cannot be removed is no reason to fail.
             let _ = fs::remove_file(&self.file);

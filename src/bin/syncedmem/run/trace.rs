@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use syncedmem::observe::trace;
+use syncedmem::observe::trace::{self, Held};
 
 /// A trace that is begun.
 #[derive(Debug)]
@@ -16,29 +16,56 @@ pub struct Trace {
     file: Option<PathBuf>,
     /// How long the file is before anything happened.
     begins: u64,
+    /// An earlier trace that is in the file, until the program has been started.
+    earlier: Option<Held>,
+    /// There was no such file before.
+    is_new: bool,
 }
 
 impl Trace {
-    /// Begins the file and keeps it begun: programs that run one after the other would each begin it anew.
-    pub fn begin(name: &Path) -> Result<Trace, String> {
+    /// Takes the file, and keeps it as long as this command runs: programs that run one after the other would each begin it anew.
+    pub fn take(name: &Path) -> Result<Trace, String> {
         let name = absolute(name);
         let path = CString::new(name.as_bytes()).map_err(|error| error.to_string())?;
-        trace::hold(&path).map_err(|trouble| format!("{} cannot be written: {trouble}", name.to_string_lossy()))?;
         let file = file_of(&name);
-        let begins = file.as_ref().and_then(|file| fs::metadata(file).ok()).map_or(0, |file| file.len());
-        Ok(Trace { name, file, begins })
+        let is_new = file.as_ref().is_some_and(|file| !file.exists());
+        let earlier = trace::hold(&path).map_err(|trouble| unwritable(&name, trouble))?;
+        let begins = length(file.as_deref());
+        Ok(Trace { name, file, begins, earlier, is_new })
+    }
+
+    /// Begins the file anew where an earlier trace is in it: the program was started, and waits for that before it traces.
+    pub fn begin(&mut self) -> Result<(), String> {
+        let Some(earlier) = self.earlier.take() else { return Ok(()) };
+        self.begins = earlier.begin().map_err(|trouble| unwritable(&self.name, trouble))?;
+        Ok(())
+    }
+
+    /// Leaves everything as it was: the program could not be started.
+    pub fn abandon(self) {
+        if let (true, Some(file)) = (self.is_new, &self.file) {
+            // A trace without an event that cannot be removed is no reason to fail.
+            let _ = fs::remove_file(file);
+        }
     }
 
     /// Whether something was written.
     pub fn is_there(&self) -> bool {
-        let longer = |file: &PathBuf| fs::metadata(file).is_ok_and(|file| file.len() > self.begins);
-        self.file.as_ref().is_none_or(longer)
+        self.file.as_ref().is_none_or(|file| length(Some(file)) > self.begins)
     }
 
     /// The file, where there is one and this command can read it.
     pub fn readable(&self) -> Option<&Path> {
         self.file.as_deref().filter(|file| file.extension().is_none_or(|extension| extension != "csv"))
     }
+}
+
+fn unwritable(name: &OsStr, trouble: trace::Trouble) -> String {
+    format!("{} cannot be written: {trouble}", name.to_string_lossy())
+}
+
+fn length(file: Option<&Path>) -> u64 {
+    file.and_then(|file| fs::metadata(file).ok()).map_or(0, |file| file.len())
 }
 
 /// The name from the root: the program may change its folder, or start another one elsewhere. A percent sign of the folder

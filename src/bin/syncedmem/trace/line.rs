@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use syncedmem::observe::event::{Event, Site};
 use syncedmem::observe::trace::fields::{self, Fields};
-use syncedmem::observe::trace::{CATEGORY, COLUMNS};
+use syncedmem::observe::trace::{CATEGORY, COLUMNS, END};
 
 use super::Trouble;
 
@@ -18,6 +18,8 @@ pub enum Record {
     Drawn,
     /// A process.
     Process { process: u32, name: String, parent: Option<u32>, format: u64 },
+    /// The end of a process's records.
+    End { process: u32 },
     /// A thread.
     Thread { process: u32, thread: u32, name: String },
     /// A call site.
@@ -173,6 +175,7 @@ fn ours(line: &Line) -> Option<Record> {
     if phase == "M" {
         return Some(match &*text(line.name)? {
             "process_name" => Record::Process { process, name: name()?, parent: args.parent, format: args.format },
+            END => Record::End { process },
             "thread_name" => Record::Thread { process, thread, name: name()? },
             _ => Record::Drawn,
         });

@@ -87,6 +87,9 @@ pub struct Notes {
     pub first_damaged: u64,
     /// Whether the last line lacks its end: its process was killed while it wrote it, or the disk was full.
     pub incomplete: bool,
+    /// Processes whose last record is missing, and the first of them by number: they were killed, or still run, or their records
+    /// could not be written any more.
+    pub unended: (u64, u32),
     /// Events that came so late in the file that their place in time had gone by.
     pub late: u64,
 }
@@ -113,6 +116,7 @@ struct Process {
     sites: Vec<(Site, String)>,
     names: HashMap<u64, String>,
     mode: Option<(bool, bool)>,
+    ended: bool,
 }
 
 impl Reader<BufReader<File>> {
@@ -191,6 +195,7 @@ impl<R: BufRead> Reader<R> {
                 return Err(Trouble::Newer(format));
             }
             Record::Process { process, name, parent, .. } => self.begin(process, name, parent),
+            Record::End { process } => self.processes.entry(process).or_default().ended = true,
             Record::Thread { process, thread, name } => self.ready.push_back(Item::Thread { process, thread, name }),
             Record::Site { process, site, place } => {
                 self.processes.entry(process).or_default().sites.push((site, place.clone()));
@@ -261,7 +266,11 @@ impl<R: BufRead> Reader<R> {
         }
         let mut left: Vec<(u32, Process)> = self.processes.drain().collect();
         left.sort_by_key(|(process, _)| *process);
-        for (_, process) in left {
+        for (number, process) in left {
+            if !process.ended {
+                let (count, first) = self.notes.unended;
+                self.notes.unended = (count + 1, if count == 0 { number } else { first });
+            }
             self.finish(process);
         }
         Ok(())

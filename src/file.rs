@@ -1,0 +1,162 @@
+//! Files that a setting names, and standard error: appended to without waiting and without ending the process.
+//!
+//! Every call goes by `syscall`, since open(2), write(2) and their like are cancellation points: a thread that is
+//! cancelled in here would have to unwind through the guard against panics, which ends the process. Nothing allocates.
+#![expect(
+    unsafe_code,
+    reason = "open(2), fstat(2), write(2) and signals, without std's allocations, locks and buffers"
+)]
+
+use std::ffi::{CStr, c_int, c_long};
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+
+use crate::error::no_trace::Trouble;
+
+/// Opens a regular file or a character device for appending, and makes the file if there is none. The descriptor is
+/// never that of standard input, output or error: what a program that has closed one of them prints is not for the file.
+///
+/// - `O_NONBLOCK`: opening a FIFO that has no reader must not stop the program.
+/// - `O_NOFOLLOW`: in a folder that others can write to, such as /tmp, a link could lead to any file of the user's.
+/// - `O_CLOEXEC`: programs that this one starts do not inherit the file.
+/// - Mode 0666 less the umask, as the logs of other tools (valgrind, the sanitizers): the contents are addresses, sizes
+///   and names, and who may read them is for the user to choose.
+pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), Trouble> {
+    const ALWAYS: c_int =
+        libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
+    let (flags, mode) = (access | ALWAYS, 0o666 as c_int);
+    // SAFETY: the path is NUL-terminated.
+    let opened = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, mode) };
+    let descriptor = above_standard(result(opened)? as c_int)?;
+    let checked = status(descriptor).and_then(|status| match status.st_mode & libc::S_IFMT {
+        // Of the devices /dev/null, /dev/full and terminals make sense.
+        libc::S_IFREG | libc::S_IFCHR => Ok((descriptor, status)),
+        _ => Err(Trouble::NotAFile),
+    });
+    if checked.is_err() {
+        close(descriptor);
+    }
+    checked
+}
+
+fn above_standard(descriptor: c_int) -> Result<c_int, Trouble> {
+    if descriptor > libc::STDERR_FILENO {
+        return Ok(descriptor);
+    }
+    let above = libc::STDERR_FILENO + 1;
+    // SAFETY: it takes plain numbers.
+    let moved = result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_DUPFD_CLOEXEC, above) });
+    close(descriptor);
+    Ok(moved? as c_int)
+}
+
+/// Closes a descriptor of ours, which is not used again.
+pub fn close(descriptor: c_int) {
+    // SAFETY: it takes a plain number.
+    unsafe { libc::syscall(libc::SYS_close, descriptor) };
+}
+
+/// What a descriptor leads to.
+pub fn status(descriptor: c_int) -> Result<libc::stat, Trouble> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: it is writable.
+    let failed = unsafe { libc::fstat(descriptor, status.as_mut_ptr()) };
+    result(failed.into())?;
+    // SAFETY: fstat has written it.
+    Ok(unsafe { status.assume_init() })
+}
+
+/// Appends `text` to the file of that name.
+pub fn append(path: &CStr, text: &[u8]) -> Result<(), Trouble> {
+    let (descriptor, _) = open(path, libc::O_WRONLY)?;
+    let written = write(descriptor, text);
+    close(descriptor);
+    written
+}
+
+/// Writes all of `text` to a descriptor. Where the file would become longer than the process may make one (ulimit -f),
+/// this is an error, and the kernel's SIGXFSZ does not reach the program.
+pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), Trouble> {
+    if limit() == libc::RLIM_INFINITY {
+        return write_all(descriptor, text);
+    }
+    let (before, was_pending) = block_size_signal();
+    let written = write_all(descriptor, text);
+    if written == Err(Trouble::System(libc::EFBIG)) && !was_pending {
+        take_size_signal();
+    }
+    // SAFETY: `before` is the mask that this thread had.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, null_mut()) };
+    written
+}
+
+/// Writes all of `text` to a descriptor.
+pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), Trouble> {
+    let mut rest = text;
+    while !rest.is_empty() {
+        // SAFETY: `rest` is a live slice; the kernel only reads it.
+        let written = unsafe { libc::syscall(libc::SYS_write, descriptor, rest.as_ptr(), rest.len()) };
+        match result(written) {
+            Ok(0) => return Err(Trouble::System(libc::ENOSPC)),
+            Ok(count) => rest = rest.get(count as usize..).unwrap_or_default(),
+            Err(Trouble::System(libc::EINTR)) => {}
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    Ok(())
+}
+
+/// The longest in bytes that a file of this process may be.
+pub fn limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: it is writable.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
+}
+
+/// Blocks SIGXFSZ on this thread. Returns the mask before, and whether one was waiting already.
+fn block_size_signal() -> (libc::sigset_t, bool) {
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: one set is filled, the other writable.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &size_signal(), before.as_mut_ptr()) };
+    let mut pending = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: it is writable.
+    unsafe { libc::sigpending(pending.as_mut_ptr()) };
+    // SAFETY: zeros are a set, and sigpending has written it.
+    let was_pending = unsafe { libc::sigismember(pending.as_ptr(), libc::SIGXFSZ) } == 1;
+    // SAFETY: zeros are a set, and pthread_sigmask has written it.
+    (unsafe { before.assume_init() }, was_pending)
+}
+
+/// Takes the SIGXFSZ that a write of this thread has brought, if the program does not ignore it.
+fn take_size_signal() {
+    /// Bytes of the kernel's own set of signals.
+    const SET: usize = 8;
+    let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let set = size_signal();
+    // SAFETY: both are live; what is known of the signal is not asked for.
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigtimedwait, &raw const set, null::<libc::siginfo_t>(), &raw const at_once, SET)
+    };
+}
+
+fn size_signal() -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: it is writable.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: it is a set, and the signal has a number that sets hold.
+    unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ) };
+    // SAFETY: sigemptyset has written it.
+    unsafe { set.assume_init() }
+}
+
+/// What a system call returned, or why it failed.
+pub fn result(returned: c_long) -> Result<c_long, Trouble> {
+    if returned >= 0 {
+        return Ok(returned);
+    }
+    // SAFETY: errno is the calling thread's own.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: likewise.
+    Err(Trouble::System(unsafe { *errno }))
+}
