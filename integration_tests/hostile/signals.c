@@ -1,0 +1,62 @@
+/* signals SECONDS [evictable]: handlers that read current data, as the header allows, interrupt threads that work. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "objects.h"
+
+enum { THREADS = 4, OBJECTS = 8, MOST = 18 };
+static double deadline;
+static atomic_ulong handled;
+static object_t current;
+static const void *address;
+
+static void handle(int signal) {
+  (void)signal;
+  const void *data;
+  if (syncedmem_cpu_data(current.mem, &data) != SYNCEDMEM_SUCCESS) fail("a handler could not read: %s", syncedmem_last_error());
+  if (data != address) fail("a handler was given another address");
+  verify(&current, data);
+  /* Without a mark there is no access to end. */
+  syncedmem_end_access(current.mem);
+  atomic_fetch_add(&handled, 1);
+}
+
+static void *work(void *number) {
+  object_t objects[OBJECTS] = {{0}};
+  uint64_t random = seed_of((uintptr_t)number);
+  while (now() < deadline) {
+    step(objects, OBJECTS, MOST, &random);
+    const void *data;
+    if (!done(syncedmem_cpu_data(current.mem, &data), "cpu_data")) continue;
+    verify(&current, data);
+    syncedmem_end_access(current.mem);
+  }
+  end_all(objects, OBJECTS);
+  return NULL;
+}
+
+int main(int arguments, char **argument) {
+  deadline = now() + atof(argument[arguments > 1 ? 1 : 0]);
+  struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+  sigaction(SIGUSR1, &action, NULL);
+  void *data;
+  current.bytes = 10000;
+  current.fill = 42;
+  if (!done(syncedmem_create(current.bytes, &current.mem), "create")) fail("no memory to begin with");
+  if (!done(syncedmem_mutable_cpu_data(current.mem, &data), "mutable_cpu_data")) fail("no memory to begin with");
+  memset(data, current.fill, current.bytes);
+  address = data;
+  if (arguments > 2) done(syncedmem_set_evictable(current.mem, SYNCEDMEM_EVICT_REDUNDANT), "set_evictable");
+  pthread_t threads[THREADS];
+  for (intptr_t i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, work, (void *)i);
+  for (unsigned i = 0; now() < deadline - 0.05; ++i) {
+    pthread_kill(threads[i % THREADS], SIGUSR1);
+    if (i % 64 == 0) usleep(1);
+  }
+  for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+  if (handled < 100) fail("only %lu signals arrived", (unsigned long)handled);
+  done(syncedmem_destroy(current.mem), "destroy");
+  printf("%lu signals\n", (unsigned long)handled);
+  return 0;
+}
