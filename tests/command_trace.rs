@@ -1,4 +1,5 @@
-//! `syncedmem run --trace`: no file is lost that is something else, or whose successor never comes to be.
+//! `syncedmem run --trace` and `--report`: no file is lost that is something else, or whose successor never comes to be, and
+//! none hangs the command.
 #![cfg(feature = "command")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test cannot prepare, it cannot test")]
 
@@ -76,4 +77,19 @@ fn a_trace_without_its_end_is_reported_as_cut_and_a_whole_one_is_not() {
     let last = trace.len() - 512;
     workshop.source("cut.json", &trace[..last]);
     assert!(report("cut.json").contains("1 process has no end in the trace"), "{}", report("cut.json"));
+}
+
+#[test]
+fn a_report_does_not_wait_for_the_reader_of_a_fifo_and_follows_no_link() {
+    let workshop = Workshop::new("report-fifo");
+    let (fifo, link) = (workshop.path("fifo"), workshop.path("link"));
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    std::os::unix::fs::symlink("other", &link).unwrap();
+    for (file, why) in
+        [(&fifo, "it is not a regular file; name one"), (&link, "it is a symbolic link, which is not followed")]
+    {
+        let told = said(command().args(["run", &format!("--report={}", file.display()), "--", "echo", "ran"]));
+        assert_eq!((told.status, told.output.as_str()), (Some(125), ""), "{}", told.error);
+        assert!(told.error.contains(why), "{}", told.error);
+    }
 }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::child::Ended;
@@ -31,9 +31,7 @@ impl Report {
         if let Some(Some(file)) = asked {
             // The program may change its folder before it ends.
             let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
-            let opened = OpenOptions::new().create(true).append(true).open(&file);
-            let opened = opened.map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
-            let before = opened.metadata().map(|file| file.len()).unwrap_or(0);
+            let before = length(&file).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
             return Ok(Report { file, private: false, shown: false, before, trace });
         }
         let file = private_file().map_err(|error| {
@@ -116,6 +114,24 @@ impl Report {
             Some(file) => say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}")),
             None => say::error(format_args!("the trace is in {}", trace.name.to_string_lossy())),
         }
+    }
+}
+
+/// How long a file is that the library can add to; it is made if there is none. The library refuses the same ones.
+fn length(file: &Path) -> Result<u64, String> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
+    let about = options.open(file).and_then(|file| file.metadata());
+    let no_file = || "it is not a regular file; name one".to_string();
+    match about {
+        Ok(about) if about.is_file() || about.file_type().is_char_device() => Ok(about.len()),
+        Ok(_) => Err(no_file()),
+        Err(error) => match error.raw_os_error() {
+            // A FIFO without a reader.
+            Some(libc::ENXIO) => Err(no_file()),
+            Some(libc::ELOOP) => Err("it is a symbolic link, which is not followed; name the file itself".to_string()),
+            _ => Err(error.to_string()),
+        },
     }
 }
 
