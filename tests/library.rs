@@ -3,10 +3,13 @@
 //! `cargo test` builds the library for tests only; `SYNCEDMEM_LIBRARY` names the one to look at, and by default it
 //! is built here, as users get it.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 fn library() -> &'static PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
@@ -94,6 +97,41 @@ fn preloaded_into_a_program_that_never_calls_it_it_does_nothing() {
     assert!(loaded.contains("Threads:\t1\n"), "no thread is started at load");
 }
 
+/// Ways in which a program gets the library.
+const WAYS: [&str; 3] = ["linked", "linked statically", "preloaded"];
+
+/// Compiles a C program and runs it, with the library in one of `WAYS`.
+fn run(source: &str, way: &str, environment: &[(&str, &str)]) -> Output {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Relaxed);
+    let folder = std::env::temp_dir().join(format!("syncedmem-library-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (file, program) = (folder.join("program.c"), folder.join("program"));
+    std::fs::write(&file, source).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-rdynamic", "-w", "-o"]).args([&program, &file]);
+    match way {
+        "linked" => compiler.arg(library()),
+        "linked statically" => {
+            compiler.arg(library().with_extension("a")).args(["-lgcc_s", "-lpthread", "-ldl", "-lm"])
+        }
+        // What a library that is preloaded defines later.
+        _ => compiler.arg("-DPRELOADED"),
+    };
+    assert!(compiler.arg("-pthread").status().is_ok_and(|status| status.success()), "the program does not build");
+    // Its name in the program is the soname, which is looked for beside the file that was linked.
+    let named = folder.join("libsyncedmem.so.0");
+    std::fs::copy(library(), &named).unwrap();
+    let mut command = Command::new(&program);
+    command.env("LD_LIBRARY_PATH", &folder).envs(environment.iter().copied());
+    if way == "preloaded" {
+        command.env("LD_PRELOAD", &named);
+    }
+    let output = command.output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    output
+}
+
 /// A release build may end an entry by a jump, and leave no frame of its own on the stack.
 #[test]
 fn the_report_of_the_library_as_users_get_it_names_who_made_an_object() {
@@ -117,17 +155,7 @@ fn the_report_of_the_library_as_users_get_it_names_who_made_an_object() {
             touched_first(inlined);
             return 0;
         }"#;
-    let folder = std::env::temp_dir().join(format!("syncedmem-library-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (source, program) = (folder.join("program.c"), folder.join("program"));
-    std::fs::write(&source, PROGRAM).unwrap();
-    let built = Command::new("cc").args(["-O2", "-rdynamic", "-w", "-o"]).args([&program, &source, library()]).status();
-    assert!(built.is_ok_and(|status| status.success()), "the program does not build");
-    // Its name in the program is the soname, which is looked for beside the file that was linked.
-    std::fs::copy(library(), folder.join("libsyncedmem.so.0")).unwrap();
-    let run =
-        Command::new(&program).env("LD_LIBRARY_PATH", &folder).env("SYNCEDMEM_REPORT", "stderr").output().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
+    let run = run(PROGRAM, "linked", &[("SYNCEDMEM_REPORT", "stderr")]);
     assert!(run.status.success());
     let report = String::from_utf8_lossy(&run.stderr).into_owned();
     let holder = |size: &str| {
@@ -136,4 +164,57 @@ fn the_report_of_the_library_as_users_get_it_names_who_made_an_object() {
     assert!(holder("97.6 KiB").contains("made_by_cpp, from main"), "{report}");
     assert!(holder("195.3 KiB").contains("made_by_c, from main"), "{report}");
     assert!(holder("292.9 KiB").contains("touched_first, from main"), "{report}");
+}
+
+/// At load the library registers its fork handlers, and so before the program does: otherwise the two wait for each other.
+#[test]
+fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library() {
+    const PROGRAM: &str = r#"
+        #include <pthread.h>
+        #include <stddef.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        #ifdef PRELOADED
+        #pragma weak syncedmem_create
+        #pragma weak syncedmem_cpu_data
+        #pragma weak syncedmem_destroy
+        #endif
+        int syncedmem_create(size_t, void**);
+        int syncedmem_cpu_data(void*, const void**);
+        int syncedmem_destroy(void*);
+        static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+        static void lock(void) { pthread_mutex_lock(&own); }
+        static void unlock(void) { pthread_mutex_unlock(&own); }
+        static int use(size_t bytes) {
+            void* mem;
+            const void* data;
+            return syncedmem_create(bytes, &mem) || syncedmem_cpu_data(mem, &data) || syncedmem_destroy(mem);
+        }
+        static void* work(void* unused) {
+            for (;;) {
+                lock();
+                if (use(100) || use(50000)) _exit(2);
+                unlock();
+            }
+        }
+        int main(void) {
+            pthread_t thread;
+            alarm(20);
+            pthread_atfork(lock, unlock, unlock);
+            pthread_create(&thread, NULL, work, NULL);
+            for (int forks = 0; forks < 200; ++forks) {
+                int status;
+                pid_t child = fork();
+                if (child == 0) {
+                    alarm(20);
+                    _exit(use(100));
+                }
+                if (waitpid(child, &status, 0) != child || status != 0) return 1;
+            }
+            return 0;
+        }"#;
+    for way in WAYS {
+        let run = run(PROGRAM, way, &[]);
+        assert!(run.status.success(), "{way}: {}", run.status);
+    }
 }

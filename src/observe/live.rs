@@ -17,7 +17,6 @@ use super::trace::{self, Live, Trouble};
 use crate::head::{Access, Side};
 use crate::kind::Kind;
 use crate::sync::Lock;
-use crate::synced;
 use crate::text::Text;
 
 #[cfg(not(loom))]
@@ -215,8 +214,6 @@ fn trace_site(site: Site) {
 /// Opens the trace, for what is told from now on.
 pub fn open_trace(file: &CStr, observed: switch::What) -> Result<(), Trouble> {
     trace::start(file)?;
-    // A child has to say that it is another process. Where that cannot be had, its records bear its parent's number.
-    let _ = synced::watches_forks();
     trace::mode(observed.has(switch::ACCESSES), observed.has(switch::COMPARE));
     site::all().for_each(trace_site);
     Ok(())

@@ -7,7 +7,6 @@ use super::trace::{self, Trouble};
 use super::{contents, live, nvtx};
 use crate::settings;
 use crate::sync::nap;
-use crate::synced;
 use crate::synced::fast_path;
 use crate::text::{Text, to_stderr};
 
@@ -82,8 +81,6 @@ fn find_out() {
         }
         return;
     }
-    // Objects and calls are told of before the first claim, and a child is told of as another process.
-    let _ = synced::watches_forks();
     let mut state = 0;
     let mut add = |what: What, wanted: bool| state |= if wanted { what.0 } else { 0 };
     let level = settings::ACCOUNT.get();
