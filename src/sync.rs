@@ -20,6 +20,10 @@ pub(crate) struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
+/// This thread holds a lock already: this is a signal handler that has interrupted it there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
 const FREE: usize = 0;
 /// Held for a fork: nobody is inside, and only the forking thread may enter. No control block has this address.
 const FORK: usize = 1;
@@ -53,6 +57,12 @@ mod lock {
                 }
             };
             held.enter(work)
+        }
+
+        /// Does `work` with the lock held, unless this thread holds it already.
+        #[inline]
+        pub(crate) fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
+            self.take().map(|held| held.enter(work)).ok_or(Interrupted)
         }
 
         /// Takes the lock; `None` if this thread holds it already.
@@ -328,8 +338,10 @@ mod tests {
 
     #[test]
     fn a_thread_does_not_wait_for_itself() {
-        let lock = Lock::new(());
+        let lock = Lock::new(1);
+        assert_eq!(lock.with(|_| lock.try_with(|_| ())), Err(Interrupted));
         assert!(!lock.with(|_| lock.is_free_within(u32::MAX)));
+        assert_eq!(lock.try_with(|value| *value), Ok(1));
     }
 
     #[test]

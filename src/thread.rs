@@ -67,8 +67,8 @@ pub unsafe fn join(thread: libc::pthread_t) {
     unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
 }
 
-/// Blocks every signal on this thread, so that a thread that it starts begins with none, and returns what was blocked.
-fn block_signals() -> libc::sigset_t {
+/// Blocks every signal on this thread, and on those that it starts, and returns what was blocked.
+pub fn block_signals() -> libc::sigset_t {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: it is writable.
@@ -79,7 +79,8 @@ fn block_signals() -> libc::sigset_t {
     unsafe { before.assume_init() }
 }
 
-fn restore_signals(before: &libc::sigset_t) {
+/// Lets those signals come again that came before.
+pub fn restore_signals(before: &libc::sigset_t) {
     // SAFETY: it is a set.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
 }

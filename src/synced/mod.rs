@@ -315,6 +315,7 @@ fn refused<T>(why: NoClaim<T>) -> Error {
             Error::OutOfMemory { side: Side::Host, asked: size_of::<Identity>(), cause: Cause::Bookkeeping }
         }
         NoClaim::Reentered => Error::Reentered,
+        NoClaim::Interrupted => Error::Interrupted,
         // Only an `unless` that answers, and impatience, lead here, and who asks for them takes the answer.
         NoClaim::Unneeded(_) | NoClaim::Busy => Error::Internal,
     }

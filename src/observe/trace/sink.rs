@@ -11,6 +11,7 @@ use super::{COLUMNS, introduce_process};
 use crate::error::no_trace::Trouble;
 use crate::sync::nap;
 use crate::text::{Text, to_stderr};
+use crate::thread::{block_signals, restore_signals};
 
 /// No trace.
 const OFF: u32 = 0;
@@ -193,9 +194,16 @@ fn introduce(process: u32) {
     }
 }
 
-/// In a forked child, before its first record: says which process this is, in its own file where the name has `%p`.
+/// In a forked child, before its first record: says which process this is, in its own file where the name has `%p`. No
+/// signal comes meanwhile: its handler might wait for this.
 #[cold]
 fn take_over() {
+    let before = block_signals();
+    take_over_at_once();
+    restore_signals(&before);
+}
+
+fn take_over_at_once() {
     if STATE.compare_exchange(ON, TAKING_OVER, SeqCst, Relaxed).is_err() {
         return;
     }
@@ -249,13 +257,14 @@ pub fn enter() -> Option<Entry> {
 
 fn enter_trace() -> Option<Entry> {
     loop {
+        // Asked before there is an entry: a signal handler that takes over waits until nobody is inside.
+        if PROCESS.load(Relaxed) == 0 && is_on() {
+            take_over();
+        }
         let entry = Entry::new();
         match STATE.load(SeqCst) {
             ON if entry.process() != 0 => return Some(entry),
-            ON => {
-                drop(entry);
-                take_over();
-            }
+            ON => {}
             TAKING_OVER => {
                 drop(entry);
                 nap();
