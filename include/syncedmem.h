@@ -23,6 +23,11 @@
  * the object and the thread must have been used before, outside of handlers, and an access that comes in the middle of an
  * entry is counted as dropped.
  *
+ * Stacks. A thread with the smallest stack that POSIX threads have on Linux (16 KiB) may call everything, also while accesses
+ * are traced. What makes a report needs 24 KiB: syncedmem_report, and a failure in C++ that ends the process. The CUDA
+ * driver and the program's callbacks need theirs in addition, and a library that was built without optimisation needs
+ * twice as much.
+ *
  * Errors. Functions that return a syncedmem_status_t write their results only on success; otherwise the object is
  * as it was (but for a copy in flight that has ended meanwhile: after a pull the head is SYNCED then, after a push that
  * failed it is HEAD_AT_CPU), and syncedmem_last_error() tells the calling thread what was asked, what is wrong and what to do.

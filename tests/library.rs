@@ -218,3 +218,116 @@ fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_
         assert!(run.status.success(), "{way}: {}", run.status);
     }
 }
+
+/// Each in a process and a thread of its own, with as much stack as is documented, which ends at a page without access.
+#[test]
+fn threads_with_the_smallest_documented_stacks_may_call_everything() {
+    const PROGRAM: &str = r#"
+        #include <dlfcn.h>
+        #include <pthread.h>
+        #include <signal.h>
+        #include <stddef.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int syncedmem_create(size_t, void**);
+        int syncedmem_cpu_data(void*, const void**);
+        int syncedmem_mutable_cpu_data(void*, void**);
+        int syncedmem_gpu_data(void*, const void**);
+        int syncedmem_set_evictable(void*, int);
+        int syncedmem_set_name(void*, const char*);
+        int syncedmem_destroy(void*);
+        int syncedmem_trim(int);
+        int syncedmem_report(char*, size_t, size_t*);
+        void construct(void*, size_t) __asm__("_ZN5caffe12SyncedMemoryC1Em");
+        void* mutable_cpu_data(void*) __asm__("_ZN5caffe12SyncedMemory16mutable_cpu_dataEv");
+        void* mutable_gpu_data(void*) __asm__("_ZN5caffe12SyncedMemory16mutable_gpu_dataEv");
+        void set_cpu_data(void*, void*) __asm__("_ZN5caffe12SyncedMemory12set_cpu_dataEPv");
+        /* Names that take more stack to demangle than there is. */
+        void setup(void*) __asm__(
+            "_ZN5caffe9DataLayerIfE14DataLayerSetUpERKSt6vectorIPNS_4BlobIfEESaIS4_EES8_RKSt3mapISsS2_ISsSaISsEE"
+            "St4lessISsESaISt4pairIKSsSA_EEE");
+        void reshape(void*) __asm__("_ZN5caffe5LayerIfE5SetUpERKSt6vectorIPNS_4BlobIfEESaIS4_EES8_");
+        __attribute__((noinline)) void reshape(void* object) { construct(object, 300000); mutable_cpu_data(object); __asm__(""); }
+        __attribute__((noinline)) void setup(void* object) { reshape(object); __asm__(""); }
+
+        static char object[64] __attribute__((aligned(8)));
+        static void cycle(size_t bytes) {
+            void *mem, *data;
+            syncedmem_create(bytes, &mem);
+            syncedmem_set_name(mem, "conv1");
+            syncedmem_mutable_cpu_data(mem, &data);
+            syncedmem_destroy(mem);
+        }
+        static void* objects(void* unused) { cycle(100); cycle(50000); cycle(4 << 20); syncedmem_trim(7); return 0; }
+        static void* errors(void* unused) {
+            void* mem;
+            const void* data;
+            syncedmem_create(1, NULL);
+            syncedmem_create((size_t)1 << 46, &mem);
+            syncedmem_cpu_data(mem, &data);
+            syncedmem_gpu_data(mem, &data);
+            return 0;
+        }
+        static void* evictable(void* unused) {
+            void *mem, *data;
+            syncedmem_create(100, &mem);
+            syncedmem_set_evictable(mem, 2);
+            syncedmem_mutable_cpu_data(mem, &data);
+            return 0;
+        }
+        static void* cpp(void* unused) { setup(object); return 0; }
+        static void* report(void* unused) {
+            static char text[65536];
+            size_t length;
+            cpp(0);
+            objects(0);
+            syncedmem_report(text, sizeof text, &length);
+            return 0;
+        }
+        static void* null_aborts(void* unused) { construct(object, 100); set_cpu_data(object, NULL); return 0; }
+        static void* gpu_aborts(void* unused) { construct(object, 100); mutable_gpu_data(object); return 0; }
+        static void* memory_aborts(void* unused) { construct(object, (size_t)1 << 46); mutable_cpu_data(object); return 0; }
+
+        static const struct { const char* name; void* (*work)(void*); int signal; } works[] = {
+            {"objects", objects, 0}, {"errors", errors, 0}, {"evictable", evictable, 0}, {"cpp", cpp, 0},
+            {"report", report, 0}, {"null_aborts", null_aborts, SIGABRT}, {"gpu_aborts", gpu_aborts, SIGABRT},
+            {"memory_aborts", memory_aborts, SIGABRT},
+        };
+        int main(void) {
+            int wrong = 0;
+            if (!dlopen("libstdc++.so.6", RTLD_NOW)) return 2;
+            for (int i = 0; i < atoi(getenv("WORKS")); ++i) {
+                int status;
+                pid_t child = fork();
+                if (child == 0) {
+                    pthread_attr_t attributes;
+                    pthread_t thread;
+                    alarm(20);
+                    pthread_attr_init(&attributes);
+                    if (pthread_attr_setstacksize(&attributes, atoi(getenv("STACK")))) _exit(3);
+                    if (pthread_create(&thread, &attributes, works[i].work, NULL)) _exit(4);
+                    _exit(pthread_join(thread, NULL));
+                }
+                waitpid(child, &status, 0);
+                if (WIFSIGNALED(status) ? WTERMSIG(status) != works[i].signal : status || works[i].signal) {
+                    printf("%s: status %d\n", works[i].name, status);
+                    wrong = 1;
+                }
+            }
+            return wrong;
+        }"#;
+    let trace = std::env::temp_dir().join(format!("syncedmem-library-{}.json", std::process::id()));
+    let observed = [("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", trace.to_str().unwrap())];
+    let reported = [("SYNCEDMEM_REPORT", "stderr"), ("SYNCEDMEM_TRACE", trace.to_str().unwrap())];
+    // All, or all that neither report nor abort.
+    let (small, all) = ([("STACK", "16384"), ("WORKS", "4")], [("STACK", "24576"), ("WORKS", "8")]);
+    let settings: [&[_]; 4] = [&[], &observed, &[], &reported];
+    for (size, settings) in [small, small, all, all].iter().zip(settings) {
+        let run = run(PROGRAM, "linked", &[size.as_slice(), settings].concat());
+        let said = String::from_utf8_lossy(&run.stdout).into_owned();
+        assert!(run.status.success(), "{size:?}, {settings:?}: {}\n{said}", run.status);
+    }
+    std::fs::remove_file(trace).unwrap();
+}

@@ -1,11 +1,12 @@
 //! Whether there is a trace, where it goes, and who is writing to it just now.
+#![expect(unsafe_code, reason = "the path is kept in atomics, and opened as a C string")]
 
 use std::ffi::CStr;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-use super::block::Block;
+use super::block::OPENING;
 use super::file::File;
 use super::{COLUMNS, introduce_process};
 use crate::error::no_trace::Trouble;
@@ -76,38 +77,35 @@ impl Name {
     }
 }
 
-/// A path in a buffer.
-struct Path {
-    bytes: [u8; LONGEST],
-    length: usize,
-}
+/// The path that is opened: not on the stack, which may be a small one. Changed and read only while the state is
+/// `CHANGING` or `TAKING_OVER`.
+static PATH: Name = Name([const { AtomicU8::new(0) }; LONGEST]);
 
-impl Path {
-    /// The name with `%p` replaced by the process's number and `%%` by a percent sign.
-    fn of(name: &Name, process: u32) -> Result<Path, Trouble> {
-        let mut path = Path { bytes: [0; LONGEST], length: 0 };
+impl Name {
+    /// Becomes another name with `%p` replaced by the process's number and `%%` by a percent sign.
+    fn set_path(&self, name: &Name, process: u32) -> Result<(), Trouble> {
+        let mut rest = self.0.iter();
+        let mut add = |byte| rest.next().map(|place| place.store(byte, Relaxed)).ok_or(Trouble::NameTooLong);
         let mut bytes = name.bytes().peekable();
         while let Some(byte) = bytes.next() {
             let special = if byte == b'%' { bytes.next_if(|next| matches!(next, b'p' | b'%')) } else { None };
-            let added = match special {
-                Some(b'p') => path.add(Text::<12>::of(format_args!("{process}")).as_bytes()),
-                _ => path.add(&[byte]),
-            };
-            added.ok_or(Trouble::NameTooLong)?;
+            match special {
+                Some(b'p') => {
+                    Text::<12>::of(format_args!("{process}")).as_bytes().iter().try_for_each(|&byte| add(byte))?;
+                }
+                _ => add(byte)?,
+            }
         }
-        Ok(path)
+        add(0)
     }
 
-    fn add(&mut self, more: &[u8]) -> Option<()> {
-        let end = self.length + more.len();
-        // One byte stays for the NUL.
-        self.bytes[..LONGEST - 1].get_mut(self.length..end)?.copy_from_slice(more);
-        self.length = end;
-        Some(())
-    }
-
-    fn as_c_str(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    /// As a C string.
+    ///
+    /// # Safety
+    /// It was set, and does not change while the string lives.
+    unsafe fn as_c_str(&self) -> &CStr {
+        // SAFETY: atomic bytes are bytes, the last of what was set is a NUL, and nothing changes, says the caller.
+        unsafe { CStr::from_ptr(self.0.as_ptr().cast()) }
     }
 }
 
@@ -147,10 +145,15 @@ pub fn hold(path: &CStr) -> Result<(), Trouble> {
     if !name.set(path) {
         return Err(Trouble::NameTooLong);
     }
-    if !name.has_process() {
-        open(&name, 0)?;
+    if name.has_process() {
+        return Ok(());
     }
-    Ok(())
+    if STATE.compare_exchange(OFF, CHANGING, SeqCst, Relaxed).is_err() {
+        return Err(Trouble::Busy);
+    }
+    let opened = open(&name, 0);
+    STATE.store(OFF, SeqCst);
+    opened.map(drop)
 }
 
 /// Tells the trace that this is a forked child. To be called from its handler, where no other thread is.
@@ -180,10 +183,12 @@ fn begin() -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Opens the file of that name. Nobody else is here meanwhile.
 fn open(name: &Name, process: u32) -> Result<File, Trouble> {
-    let mut opening = Block::opening();
-    let opening = if name.is_csv() { COLUMNS.as_bytes() } else { opening.whole() };
-    File::open(Path::of(name, process)?.as_c_str(), opening)
+    let opening = if name.is_csv() { COLUMNS.as_bytes() } else { &OPENING };
+    PATH.set_path(name, process)?;
+    // SAFETY: it was just set, and the state keeps others out.
+    File::open(unsafe { PATH.as_c_str() }, opening)
 }
 
 fn introduce(process: u32) {
