@@ -15,8 +15,18 @@
  * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_to_dlpack for reading,
  * syncedmem_end_access, syncedmem_exports, syncedmem_head and syncedmem_size on one object at once: exactly one of them
  * allocates, fills and copies, the others wait for it. Every other call on an object needs it alone. Different objects are
- * independent. The functions that set a policy may be called at any time. In a signal handler only access to data that is
- * current already is safe.
+ * independent. The functions that set a policy may be called at any time.
+ *
+ * Signals. In a signal handler only access to data that is current already is safe, and its end (syncedmem_end_access), and
+ * not with the device check on. An object that may be evicted gives SYNCEDMEM_ERROR_REENTERED where the signal has come
+ * in the middle of a call of the library: to wait for that would take for ever. While every access is counted or traced,
+ * the object and the thread must have been used before, outside of handlers, and an access that comes in the middle of an
+ * entry is counted as dropped.
+ *
+ * Stacks. A thread with the smallest stack that POSIX threads have on Linux (16 KiB) may call everything, also while accesses
+ * are traced. What makes a report needs 24 KiB: syncedmem_report, and a failure in C++ that ends the process. The CUDA
+ * driver and the program's callbacks need theirs in addition, and a library that was built without optimisation needs
+ * twice as much.
  *
  * Errors. Functions that return a syncedmem_status_t write their results only on success; otherwise the object is
  * as it was (but for a copy in flight that has ended meanwhile: after a pull the head is SYNCED then, after a push that
@@ -124,7 +134,8 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_INVALID_STATE = 5,
   /**
-   * The calling thread is already inside an operation on the same object.
+   * The calling thread is already inside an operation on the same object; or a signal handler has interrupted it inside
+   * the library, where the call would have to wait for that.
    */
   SYNCEDMEM_ERROR_REENTERED = 6,
   /**
@@ -643,7 +654,7 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t device_overwrites;
   /**
-   * How many things were not counted for want of memory.
+   * How many things were not counted: for want of memory, or since a signal handler came in between.
    */
   uint64_t dropped;
 } syncedmem_stats_t;

@@ -12,13 +12,21 @@ use cell::UnsafeCell;
 
 /// A lock for some nanoseconds at a time: a few instructions, or at most one small block from malloc and its zeros.
 ///
-/// One atomic operation takes it and a plain store gives it back, which is half of what std's costs; it has no
-/// owner, so a forked child can give back what its parent took.
+/// One atomic operation takes it and a plain store gives it back, which is half of what std's costs. Its word names the
+/// holder, so that a signal handler finds out that it has interrupted the holder itself, which it cannot wait for.
 pub(crate) struct Lock<T> {
-    /// 0: free, 1: held.
-    state: AtomicU32,
+    /// `FREE`, `FORK`, or the thread that holds it.
+    state: AtomicUsize,
     value: UnsafeCell<T>,
 }
+
+/// This thread holds a lock already: this is a signal handler that has interrupted it there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
+const FREE: usize = 0;
+/// Held for a fork: nobody is inside, and only the forking thread may enter. No control block has this address.
+const FORK: usize = 1;
 
 #[expect(unsafe_code, reason = "a lock hands out its value from behind a shared reference")]
 mod lock {
@@ -30,50 +38,77 @@ mod lock {
     impl<T> Lock<T> {
         #[cfg(not(loom))]
         pub(crate) const fn new(value: T) -> Self {
-            Lock { state: AtomicU32::new(0), value: UnsafeCell::new(value) }
+            Lock { state: AtomicUsize::new(FREE), value: UnsafeCell::new(value) }
         }
 
         #[cfg(loom)]
         pub(crate) fn new(value: T) -> Self {
-            Lock { state: AtomicU32::new(0), value: UnsafeCell::new(value) }
+            Lock { state: AtomicUsize::new(FREE), value: UnsafeCell::new(value) }
         }
 
         /// Does `work` with the lock held.
         #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-            struct Held<'l, T>(&'l Lock<T>);
-            impl<T> Drop for Held<'_, T> {
-                #[inline]
-                fn drop(&mut self) {
-                    self.0.release();
+            let held = loop {
+                // A signal handler that comes here inside `work` waits for ever: the header forbids such calls.
+                match self.take() {
+                    Some(held) => break held,
+                    None => nap(),
                 }
-            }
-            let _held = self.acquire().then(|| Held(self));
-            // SAFETY: the lock is held until `work` is done, even if it panics: by `_held`, or by this thread's fork.
-            self.value.with_mut(|value| work(unsafe { &mut *value }))
+            };
+            held.enter(work)
         }
 
-        /// Takes the lock, and says whether it must be released: not if this thread is forking and has it already,
-        /// inside somebody else's fork handler.
+        /// Does `work` with the lock held, unless this thread holds it already.
         #[inline]
-        pub(crate) fn acquire(&self) -> bool {
+        pub(crate) fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
+            self.take().map(|held| held.enter(work)).ok_or(Interrupted)
+        }
+
+        /// Takes the lock; `None` if this thread holds it already.
+        #[inline]
+        fn take(&self) -> Option<Held<'_, T>> {
+            let thread = this_thread();
             // Acquire: what the last holder did is seen.
-            self.state.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() || self.acquire_when_free()
+            match self.state.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(before) => Some(Held { lock: self, before }),
+                Err(_) => self.take_when_free(thread),
+            }
         }
 
         #[cold]
-        fn acquire_when_free(&self) -> bool {
+        fn take_when_free(&self, thread: usize) -> Option<Held<'_, T>> {
             let mut tries = 0u32;
             loop {
-                if forking::is_this_thread() {
-                    return false;
+                let before = self.state.load(Ordering::Relaxed);
+                if before == thread {
+                    return None;
                 }
+                // In other people's fork handlers, this thread's own fork has the lock.
+                let is_free = before == FREE || (before == FORK && forking::is_this_thread());
                 // Acquire: as above.
-                if self.state.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                    return true;
+                let is_free = is_free
+                    && self.state.compare_exchange_weak(before, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
+                if is_free {
+                    return Some(Held { lock: self, before });
                 }
                 tries = tries.saturating_add(1);
                 pause(tries);
+            }
+        }
+
+        /// Takes the lock for a fork of this thread, which has it until [`Self::release`]. One that this thread holds
+        /// already stays as it is: in a nested fork, or in one by a signal handler that interrupted the holder.
+        pub(crate) fn acquire(&self) {
+            if let Some(mut held) = self.take() {
+                held.before = FORK;
+            }
+        }
+
+        /// Gives back what `acquire` took.
+        pub(crate) fn release(&self) {
+            if self.state.load(Ordering::Relaxed) == FORK {
+                drop(Held { lock: self, before: FREE });
             }
         }
 
@@ -81,30 +116,60 @@ mod lock {
         /// interrupted the holder itself.
         pub(crate) fn is_free_within(&self, naps: u32) -> bool {
             // Relaxed: nothing is read of what it guards.
-            let is_free = || self.state.load(Ordering::Relaxed) == 0;
+            let state = || self.state.load(Ordering::Relaxed);
             for _ in 0..naps {
-                if is_free() {
-                    return true;
+                if state() == FREE || state() == this_thread() {
+                    break;
                 }
                 nap();
             }
-            is_free()
+            state() == FREE
         }
+    }
 
+    /// A lock that this thread holds, and what its word becomes when this is dropped: `FREE`, or `FORK` during its fork.
+    struct Held<'l, T> {
+        lock: &'l Lock<T>,
+        before: usize,
+    }
+
+    impl<T> Held<'_, T> {
         #[inline]
-        pub(crate) fn release(&self) {
+        fn enter<R>(self, work: impl FnOnce(&mut T) -> R) -> R {
+            // SAFETY: the lock is held until `work` is done, even if it panics: by `self`.
+            self.lock.value.with_mut(|value| work(unsafe { &mut *value }))
+        }
+    }
+
+    impl<T> Drop for Held<'_, T> {
+        #[inline]
+        fn drop(&mut self) {
             // Release: what was done under the lock is seen by the next holder.
-            self.state.store(0, Ordering::Release);
+            self.lock.state.store(self.before, Ordering::Release);
         }
     }
 }
 
-/// The calling thread's name for the time of its life: never 0.
+/// The calling thread's name for the time of its life: the address of its control block, as `pthread_self` returns it, so
+/// never 0 or 1. Every lock asks for it, so it is read where the psABI has it, without a call.
 #[cfg(not(loom))]
-#[expect(unsafe_code, reason = "pthread_self")]
+#[inline(always)]
+#[expect(unsafe_code, reason = "the thread pointer is read")]
 pub(crate) fn this_thread() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let thread: usize;
+        // SAFETY: the first word of a thread's control block is its own address (ELF psABI for x86-64, TLS).
+        unsafe {
+            std::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) thread, options(nostack, preserves_flags, readonly));
+        }
+        thread
+    }
+    #[cfg(not(target_arch = "x86_64"))]
     // SAFETY: pthread_self has no preconditions.
-    unsafe { libc::pthread_self() as usize }
+    unsafe {
+        libc::pthread_self() as usize
+    }
 }
 
 #[cfg(loom)]
@@ -115,22 +180,33 @@ pub(crate) fn this_thread() -> usize {
     hasher.finish() as usize
 }
 
-/// Which thread is inside fork and holds every lock.
+/// Which thread is inside fork: from before it takes the first lock until it has given back the last.
 pub(crate) mod forking {
-    use super::this_thread;
+    use super::{pause, this_thread};
     // Not loom's: a model has no processes.
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
     static THREAD: AtomicUsize = AtomicUsize::new(0);
+    /// How many forks of that thread are under way, each in a prepare handler of the one before. The thread's own.
+    static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
-    /// From now on it is this thread.
+    /// This thread forks. Waits while another one does.
     pub(crate) fn begin() {
-        THREAD.store(this_thread(), Relaxed);
+        let mut tries = 0u32;
+        while !is_this_thread() && THREAD.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_err() {
+            tries = tries.saturating_add(1);
+            pause(tries);
+        }
+        DEPTH.fetch_add(1, Relaxed);
     }
 
-    /// No longer.
-    pub(crate) fn end() {
-        THREAD.store(0, Relaxed);
+    /// A fork of this thread is over. `release` is called if that was the outermost one.
+    pub(crate) fn end(release: impl FnOnce()) {
+        if DEPTH.fetch_sub(1, Relaxed) == 1 {
+            release();
+            THREAD.store(0, Release);
+        }
     }
 
     /// Whether it is this thread. Relaxed: nobody's store but its own can make it so.
@@ -249,9 +325,33 @@ mod tests {
     fn whoever_cannot_have_a_lock_in_time_is_told_so() {
         let lock = Lock::new(());
         assert!(lock.is_free_within(0));
-        assert!(lock.acquire());
-        assert!(!lock.is_free_within(3));
-        lock.release();
+        lock.with(|()| std::thread::scope(|scope| assert!(!scope.spawn(|| lock.is_free_within(3)).join().unwrap())));
         assert!(lock.is_free_within(3));
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "pthread_self")]
+    fn a_thread_is_called_as_pthread_self_calls_it() {
+        // SAFETY: pthread_self has no preconditions.
+        assert_eq!(this_thread(), unsafe { libc::pthread_self() } as usize);
+    }
+
+    #[test]
+    fn a_thread_does_not_wait_for_itself() {
+        let lock = Lock::new(1);
+        assert_eq!(lock.with(|_| lock.try_with(|_| ())), Err(Interrupted));
+        assert!(!lock.with(|_| lock.is_free_within(u32::MAX)));
+        assert_eq!(lock.try_with(|value| *value), Ok(1));
+    }
+
+    #[test]
+    fn a_lock_of_this_threads_fork_is_still_the_forks_after_it_was_entered() {
+        let lock = Lock::new(());
+        forking::begin();
+        lock.acquire();
+        lock.with(|()| assert!(!lock.is_free_within(0)));
+        assert_eq!(lock.state.load(Ordering::Relaxed), FORK);
+        forking::end(|| lock.release());
+        assert!(lock.is_free_within(0));
     }
 }

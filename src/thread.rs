@@ -1,4 +1,6 @@
-//! Threads of the library's own: started when there is work, with every signal blocked, since signals are the program's.
+//! Threads of the library's own, and what it asks of the program's.
+//!
+//! Its own are started when there is work, with every signal blocked, since signals are the program's.
 //!
 //! By pthread_create and not by std, which cannot do without memory, and panics where there is none.
 #![expect(unsafe_code, reason = "pthread_create")]
@@ -67,8 +69,31 @@ pub unsafe fn join(thread: libc::pthread_t) {
     unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
 }
 
-/// Blocks every signal on this thread, so that a thread that it starts begins with none, and returns what was blocked.
-fn block_signals() -> libc::sigset_t {
+/// Bytes that are left of this thread's stack. The process's first thread is taken to have as much as it wants: to ask
+/// would mean to read the list of all mappings.
+pub fn stack_left() -> usize {
+    // SAFETY: gettid has no preconditions.
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+    if thread == i64::from(std::process::id()) {
+        return usize::MAX;
+    }
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: pthread_self has no preconditions.
+    let this = unsafe { libc::pthread_self() };
+    // SAFETY: it is writable.
+    if unsafe { libc::pthread_getattr_np(this, attributes.as_mut_ptr()) } != 0 {
+        return 0;
+    }
+    let (mut lowest, mut bytes) = (std::ptr::null_mut(), 0);
+    // SAFETY: written above; both are writable.
+    unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &mut lowest, &mut bytes) };
+    // SAFETY: written above, and not used again.
+    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    (&raw const lowest).addr().saturating_sub(lowest.addr())
+}
+
+/// Blocks every signal on this thread, and on those that it starts, and returns what was blocked.
+pub fn block_signals() -> libc::sigset_t {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: it is writable.
@@ -79,7 +104,21 @@ fn block_signals() -> libc::sigset_t {
     unsafe { before.assume_init() }
 }
 
-fn restore_signals(before: &libc::sigset_t) {
+/// Lets those signals come again that came before.
+pub fn restore_signals(before: &libc::sigset_t) {
     // SAFETY: it is a set.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_threads_stack_is_known() {
+        // At least as large: the C library may hand out an older thread's.
+        let thread = std::thread::Builder::new().stack_size(512 << 10);
+        let left = thread.spawn(stack_left).unwrap().join().unwrap();
+        assert!((256 << 10..1 << 30).contains(&left), "{left} bytes");
+    }
 }

@@ -175,7 +175,7 @@ impl Evictable {
     fn read(&self) {
         let opens = |_| {
             let block = self.block.load(Relaxed);
-            (block != NONE && self.marks.follow(IDENTITY, IDENTITY, Use::Opens)).then_some(block)
+            (block != NONE && self.marks.open(IDENTITY).unwrap()).then_some(block)
         };
         let block = match self.table.claim(IDENTITY.object, 1, Patience::Wait, || IDENTITY, opens) {
             Err(NoClaim::Unneeded(block)) => block,
@@ -192,7 +192,7 @@ impl Evictable {
         };
         thread::yield_now();
         assert!(self.is_there[block].load(Relaxed), "a block is there while an access to it is open");
-        assert_eq!(self.table.under_lock(IDENTITY.object, || self.marks.end(IDENTITY)), Some(true));
+        assert_eq!(self.table.under_lock(IDENTITY.object, || self.marks.end(IDENTITY)), Ok(Ok(Some(true))));
     }
 
     /// As evictions do.

@@ -1,5 +1,5 @@
 //! What ends the use of the driver: the process's exit, and a fork.
-#![expect(unsafe_code, reason = "atexit and pthread_atfork")]
+#![expect(unsafe_code, reason = "atexit")]
 
 use std::sync::atomic::{
     AtomicBool, AtomicUsize,
@@ -27,18 +27,12 @@ pub fn usable() -> Result<(), WhyNot> {
 
 /// Called before the driver is looked for.
 pub fn begin() {
-    if BEGUN.load(Relaxed) {
-        return;
-    }
-    // Without memory for a handler, a forked child would use its parent's driver: it finds out from the driver, then.
-    // SAFETY: the handler stays mapped (the library is linked with -z nodelete).
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     BEGUN.store(true, Relaxed);
 }
 
 /// Called once the driver runs, so that the handler is called before the driver's own.
 pub fn watch_exit() {
-    // SAFETY: as above.
+    // SAFETY: the handler stays mapped (the library is linked with -z nodelete).
     unsafe { libc::atexit(at_exit) };
 }
 
@@ -78,7 +72,8 @@ impl Drop for Background {
     }
 }
 
-extern "C" fn in_child() {
+/// In a forked child.
+pub fn begin_child() {
     // Threads of the parent's.
     BACKGROUND.store(0, SeqCst);
     FORKED.store(is_lost_in_child(), Relaxed);

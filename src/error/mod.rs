@@ -6,6 +6,7 @@ mod why_not;
 use std::fmt;
 
 use crate::head::{Head, Side};
+use crate::sync::Interrupted;
 use crate::text::Bytes;
 use no_trace::Trouble;
 pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
@@ -86,6 +87,8 @@ pub enum Error {
     },
     /// This thread is already inside an operation on the same object.
     Reentered,
+    /// This is a signal handler, and the thread that it interrupted holds a lock of the library.
+    Interrupted,
     /// A bug of this library, caught before it could leave it.
     Internal,
 }
@@ -184,6 +187,10 @@ impl fmt::Display for Error {
             Error::Reentered => f.write_str(
                 "this thread is already inside an operation on the same object; let that operation return first",
             ),
+            Error::Interrupted => f.write_str(
+                "a signal handler asked for it and has interrupted this thread inside the library, which it cannot wait \
+                 for; ask again in a later signal, or outside of handlers",
+            ),
             Error::Internal => f.write_str("a bug in libsyncedmem was caught; its panic message is on standard error"),
         }
     }
@@ -208,3 +215,9 @@ impl fmt::Display for Cause {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Interrupted> for Error {
+    fn from(_: Interrupted) -> Self {
+        Error::Interrupted
+    }
+}

@@ -24,7 +24,16 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Keeps `sentence` as the calling thread's last, if there is memory for it.
 pub fn keep(sentence: &Sentence) {
-    if let Some(state) = state() {
+    keep_in(state(), sentence);
+}
+
+/// The same, if there is a place for it: in a signal handler, which may have interrupted malloc.
+pub fn keep_without_memory(sentence: &Sentence) {
+    keep_in(KEY.load(Ordering::Acquire).checked_sub(1).and_then(existing), sentence);
+}
+
+fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
+    if let Some(state) = state {
         // SAFETY: it is this thread's alone; C callers know that the last string is gone with this failure.
         unsafe { *state.sentence.get() = *sentence };
     }
@@ -32,11 +41,7 @@ pub fn keep(sentence: &Sentence) {
 
 /// The calling thread's last sentence, NUL-terminated; empty if it has none.
 pub fn last_error() -> *const c_char {
-    let state = match KEY.load(Ordering::Acquire) {
-        0 => None,
-        key => existing(key - 1),
-    };
-    state.map_or(c"".as_ptr(), |state| {
+    KEY.load(Ordering::Acquire).checked_sub(1).and_then(existing).map_or(c"".as_ptr(), |state| {
         // SAFETY: it is this thread's alone, and no reference to it outlives this line.
         unsafe { &*state.sentence.get() }.as_bytes_with_nul().as_ptr().cast()
     })

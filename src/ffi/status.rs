@@ -19,7 +19,8 @@ pub enum syncedmem_status_t {
     SYNCEDMEM_ERROR_NO_GPU = 4,
     /// The object's head does not allow it.
     SYNCEDMEM_ERROR_INVALID_STATE = 5,
-    /// The calling thread is already inside an operation on the same object.
+    /// The calling thread is already inside an operation on the same object; or a signal handler has interrupted it inside
+    /// the library, where the call would have to wait for that.
     SYNCEDMEM_ERROR_REENTERED = 6,
     /// A bug of the library, caught inside it.
     SYNCEDMEM_ERROR_INTERNAL = 7,
@@ -72,7 +73,7 @@ impl From<Error> for syncedmem_status_t {
             Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,
             Error::NoTrace { .. } => SYNCEDMEM_ERROR_FILE,
             Error::Exported { .. } => SYNCEDMEM_ERROR_EXPORTED,
-            Error::Reentered => SYNCEDMEM_ERROR_REENTERED,
+            Error::Reentered | Error::Interrupted => SYNCEDMEM_ERROR_REENTERED,
             Error::Internal => SYNCEDMEM_ERROR_INTERNAL,
         }
     }

@@ -1,7 +1,7 @@
 //! Whether this is still the process that it was, or a forked child of it, without a system call.
 #![expect(unsafe_code, reason = "a page is mapped that the system clears in a forked child")]
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 /// The process that was marked, where there is no word that the system clears.
 static HOME: AtomicU32 = AtomicU32::new(0);
@@ -25,14 +25,20 @@ pub fn mark() {
     }
 }
 
-/// Gets the word, where the system has such: Linux 4.14 and later.
+/// Gets the word, where the system has such: Linux 4.14 and later. Tried once.
 pub fn prepare() {
+    static TRIED: AtomicBool = AtomicBool::new(false);
+    // Relaxed: two threads that try at once both find a word.
+    if !TRIED.load(Ordering::Relaxed) {
+        get_word();
+        TRIED.store(true, Ordering::Relaxed);
+    }
+}
+
+fn get_word() {
     const BYTES: usize = 4096;
     const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
     const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    if word().is_some() {
-        return;
-    }
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
     let page = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, ACCESS, KIND, -1, 0) };
     if page == libc::MAP_FAILED {

@@ -11,11 +11,11 @@ mod home;
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::dl_phdr_info;
 
-use crate::sync::{nap, this_thread};
+use crate::sync::{forking, nap};
 
 /// The address of `name` in the first loaded object that exports it.
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
@@ -108,7 +108,6 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
 /// Does what walks the list by itself, such as to unwind the stack, unless it cannot be walked in this process any more.
 #[inline(always)]
 pub fn walk(walk: impl FnOnce()) {
-    watch_forks();
     if may_walk() {
         unforked(walk);
     }
@@ -118,12 +117,12 @@ pub fn walk(walk: impl FnOnce()) {
 // Not loom's, which has neither forks nor a loader.
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
-/// The thread that is inside fork, or 0.
-static FORKING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether this process may walk at all. A child whose parent had just begun to fork when the handlers were registered
-/// has run none of them: if a thread of the parent's was in a walk, the loader's list is locked there for ever.
+/// Whether this process may walk at all. A child whose parent had begun to fork before this library was loaded, or that
+/// was made by the system call alone, has run no handler: if a thread of the parent's was in a walk, the loader's list is
+/// locked there for ever.
 fn may_walk() -> bool {
+    home::prepare();
     if home::is_marked() {
         return true;
     }
@@ -138,7 +137,7 @@ fn may_walk() -> bool {
 #[inline(always)]
 fn unforked(walk: impl FnOnce()) {
     // In other people's fork handlers it is this thread's own fork that keeps the others out.
-    if is_forking() {
+    if forking::is_this_thread() {
         return walk();
     }
     // Acquire and Release throughout: a fork and the walks beside it come one after the other.
@@ -153,11 +152,6 @@ fn unforked(walk: impl FnOnce()) {
     WALKS.fetch_sub(1, Ordering::Release);
 }
 
-fn is_forking() -> bool {
-    // Relaxed: nobody's store but its own makes it this thread.
-    FORKING.load(Ordering::Relaxed) == this_thread()
-}
-
 fn wait_until(is_done: impl Fn() -> bool) {
     let mut tries = 0u32;
     while !is_done() {
@@ -167,51 +161,32 @@ fn wait_until(is_done: impl Fn() -> bool) {
     }
 }
 
-fn watch_forks() {
-    static WATCHED: AtomicBool = AtomicBool::new(false);
-    // Relaxed: to register twice does no harm, since the second call in the same fork does nothing.
-    if !WATCHED.load(Ordering::Relaxed) {
-        home::prepare();
-        // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
-        let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
-        // Where there is no memory for that, the next walk tries again.
-        WATCHED.store(failed == 0, Ordering::Relaxed);
-    }
-}
-
-extern "C" fn prepare() {
-    if is_forking() {
-        return;
-    }
+/// Keeps other threads out, until `release`: for fork. Nested forks of one thread do so once.
+pub fn acquire() {
     // See `may_walk`: what is counted is the parent's, if no walk was ever begun here.
     if !home::is_marked() {
         home::mark();
         WALKS.store(0, Ordering::Relaxed);
     }
-    // Two threads may fork at once.
-    wait_until(|| WALKS.fetch_or(FORK, Ordering::Acquire) & FORK == 0);
-    FORKING.store(this_thread(), Ordering::Relaxed);
+    WALKS.fetch_or(FORK, Ordering::Acquire);
     wait_until(|| WALKS.load(Ordering::Acquire) == FORK);
 }
 
-extern "C" fn in_parent() {
-    if is_forking() {
-        FORKING.store(0, Ordering::Relaxed);
-        WALKS.fetch_and(!FORK, Ordering::Release);
-    }
+/// Ends `acquire`.
+pub fn release() {
+    WALKS.fetch_and(!FORK, Ordering::Release);
 }
 
-extern "C" fn in_child() {
-    if is_forking() {
-        FORKING.store(0, Ordering::Relaxed);
-        home::mark();
-        // Threads that were just kept out do not exist here.
-        WALKS.store(0, Ordering::Release);
-    }
+/// In a forked child, where threads that were just kept out do not exist.
+pub fn forget_walks() {
+    home::mark();
+    WALKS.store(FORK, Ordering::Relaxed);
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     #[test]

@@ -6,6 +6,8 @@
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
+// Not loom's: a model has no signals.
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::contents;
 use super::event::{Event, Noticed, Site, What};
@@ -17,13 +19,15 @@ use super::trace::{self, Live, Trouble};
 use crate::head::{Access, Side};
 use crate::kind::Kind;
 use crate::sync::Lock;
-use crate::synced;
 use crate::text::Text;
 
 #[cfg(not(loom))]
 static LEDGER: Lock<Ledger> = Lock::new(Ledger::new());
 #[cfg(loom)]
 loom::lazy_static! { static ref LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
+
+/// Events that signal handlers told of in the middle of an entry, and that the ledger has not counted as dropped yet.
+static MISSED: AtomicU64 = AtomicU64::new(0);
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug)]
@@ -151,10 +155,15 @@ fn tell_at(start: u64, duration: u64, subject: Subject, what: What) {
     let site = if wants_site(what) { here() } else { Site::UNKNOWN };
     let event = Event { start, duration, thread, object, site, what };
     let is_about_known = object == 0 || matches!(what, What::Made { .. });
-    let taken = LEDGER.with(|ledger| {
+    let taken = LEDGER.try_with(|ledger| {
         let known = is_about_known || ledger.knows(object);
         known.then(|| take(ledger, &event))
     });
+    let Ok(taken) = taken else {
+        // A signal handler has interrupted an entry of this thread.
+        MISSED.fetch_add(1, Relaxed);
+        return;
+    };
     let live = taken.unwrap_or_else(|| {
         notice(Event { duration: 0, ..event }, subject.bytes);
         LEDGER.with(|ledger| take(ledger, &event))
@@ -215,8 +224,6 @@ fn trace_site(site: Site) {
 /// Opens the trace, for what is told from now on.
 pub fn open_trace(file: &CStr, observed: switch::What) -> Result<(), Trouble> {
     trace::start(file)?;
-    // A child has to say that it is another process. Where that cannot be had, its records bear its parent's number.
-    let _ = synced::watches_forks();
     trace::mode(observed.has(switch::ACCESSES), observed.has(switch::COMPARE));
     site::all().for_each(trace_site);
     Ok(())
@@ -280,7 +287,10 @@ pub fn can_be_had() -> bool {
 
 /// Does `work` with the ledger, which nobody else can use meanwhile.
 pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
-    LEDGER.with(work)
+    LEDGER.with(|ledger| {
+        ledger.drop_events(MISSED.swap(0, Relaxed));
+        work(ledger)
+    })
 }
 
 /// Holds the ledger still, until `release`: for fork.
@@ -301,6 +311,7 @@ pub fn release() {
 pub fn begin_anew() {
     switch::after_fork_in_child();
     trace::after_fork_in_child();
+    MISSED.store(0, Relaxed);
     LEDGER.with(Ledger::begin_anew);
 }
 

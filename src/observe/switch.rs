@@ -1,13 +1,13 @@
 //! What is observed: nothing, unless the user asks for it. Then every place that could tell of something costs one branch.
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU8, AtomicUsize};
 
 use super::trace::{self, Trouble};
 use super::{contents, live, nvtx};
 use crate::settings;
-use crate::sync::nap;
-use crate::synced;
+use crate::sync::{nap, this_thread};
 use crate::synced::fast_path;
 use crate::text::{Escaped, Text, to_stderr};
 
@@ -35,10 +35,11 @@ impl What {
     }
 }
 
-/// It is not known yet: nobody has needed to know.
+/// It is not known yet.
 const UNREAD: u8 = 128;
-/// A thread is finding out.
-const READING: u8 = 64;
+
+/// The thread that finds out, or 0: `this_thread`.
+static READER: AtomicUsize = AtomicUsize::new(0);
 
 // In a model nothing is observed: what is found out once would differ from one of its runs to the next.
 static STATE: AtomicU8 = AtomicU8::new(if cfg!(loom) { 0 } else { UNREAD });
@@ -69,21 +70,27 @@ pub fn on() -> bool {
 /// Finds out what is to be observed, the first time. It may open the trace, so nothing may be held.
 #[inline]
 pub fn settle() {
-    if STATE.load(Relaxed) & (UNREAD | READING) != 0 {
+    if STATE.load(Relaxed) & UNREAD != 0 {
         find_out();
     }
 }
 
 #[cold]
 fn find_out() {
-    if STATE.compare_exchange(UNREAD, READING, Relaxed, Relaxed).is_err() {
-        while STATE.load(Relaxed) & READING != 0 {
-            nap();
+    while let Err(reader) = READER.compare_exchange(0, this_thread(), Acquire, Relaxed) {
+        // A signal handler that has interrupted the reader observes nothing yet.
+        if reader == this_thread() || STATE.load(Relaxed) & UNREAD == 0 {
+            return;
         }
-        return;
+        nap();
     }
-    // Objects and calls are told of before the first claim, and a child is told of as another process.
-    let _ = synced::watches_forks();
+    if STATE.load(Relaxed) & UNREAD != 0 {
+        read();
+    }
+    READER.store(0, Release);
+}
+
+fn read() {
     let mut state = 0;
     let mut add = |what: What, wanted: bool| state |= if wanted { what.0 } else { 0 };
     let level = settings::ACCOUNT.get();
@@ -102,9 +109,7 @@ fn find_out() {
 
 /// In a forked child: a thread that was finding out is not here, and somebody else has to.
 pub fn after_fork_in_child() {
-    if STATE.load(Relaxed) & READING != 0 {
-        STATE.store(UNREAD, Relaxed);
-    }
+    READER.store(0, Relaxed);
 }
 
 #[cold]
@@ -139,5 +144,5 @@ pub fn set(what: What, wanted: bool) {
 /// Whether every call has to come to the library, also where nothing is to be done.
 #[inline]
 pub fn sees_every_call() -> bool {
-    has(What(ACCESSES.0 | CALLS.0)) || STATE.load(Relaxed) & (UNREAD | READING) != 0
+    has(What(ACCESSES.0 | CALLS.0 | UNREAD))
 }

@@ -15,7 +15,7 @@ use crate::kind::Kind;
 use crate::observe::event::{Cause, Origin, What};
 use crate::observe::switch::{self, ACCESSES};
 use crate::observe::{contents, live};
-use crate::sync::Ordering;
+use crate::sync::{Interrupted, Ordering};
 use crate::{cuda, host, settings};
 
 impl SyncedMemory {
@@ -70,7 +70,7 @@ impl SyncedMemory {
         // Asked before anything is held: it may be Caffe's own code that answers.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
         if side == Side::Host && bytes <= host::BRIEF && !pinned {
-            if let Some(address) = TABLE.briefly(self.address(), || self.first_touch(access)).flatten() {
+            if let Some(address) = TABLE.briefly(self.address(), || self.first_touch(access))?.flatten() {
                 if !switch::off() {
                     self.tell_first_touch(access, address);
                 }
@@ -81,6 +81,7 @@ impl SyncedMemory {
         let mut claim = match claim {
             Ok(claim) => claim,
             Err(NoClaim::Unneeded(address)) => {
+                let address = address?;
                 if switch::has(ACCESSES) {
                     self.tell_access(access, side, true);
                 }
@@ -103,7 +104,7 @@ impl SyncedMemory {
 
     /// What there is without a claim: a side that is current may be read whatever is in flight. But a slow bit without
     /// an entry or a mark was left in a forked child, or by what is gone: a claim clears it.
-    fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<*mut c_void> {
+    fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<Result<*mut c_void, Interrupted>> {
         let word = self.load();
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
         let serves = match is_known {
@@ -111,8 +112,11 @@ impl SyncedMemory {
             false => word.fast().is_ready(Word::deciding(access, side), side),
         };
         // Opened last: only if the address is handed out.
-        let serves = serves && (!word.is_slow() || self.opens_access() || is_known);
-        serves.then(|| self.pointer(side).load(Ordering::Relaxed))
+        let is_opened = if serves && word.is_slow() { self.opens_access() } else { Ok(!word.is_slow()) };
+        match is_opened {
+            Err(interrupted) => Some(Err(interrupted)),
+            Ok(opened) => (serves && (opened || is_known)).then(|| Ok(self.pointer(side).load(Ordering::Relaxed))),
+        }
     }
 
     /// The first access to a small object, on the host: done in no time, under the table's lock. `None`: it is not that,

@@ -11,7 +11,7 @@
 use super::table::Identity;
 use crate::head::Side;
 use crate::spread::AddressMap;
-use crate::sync::{Gate, Lock};
+use crate::sync::{Gate, Interrupted, Lock};
 // Not loom's: it is a hint, and whoever marks an object has it alone.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -91,6 +91,21 @@ impl Marks {
     fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
+    }
+
+    fn follow(&mut self, before: Identity, after: Identity, means: Use) -> bool {
+        let now = self.tick();
+        let Some(mark) = self.of(before) else { return false };
+        mark.identity = after;
+        match means {
+            Use::None => {}
+            Use::Opens => {
+                mark.open = mark.open.saturating_add(1);
+                mark.last_use = now;
+            }
+            Use::Renews => mark.open = 0,
+        }
+        true
     }
 
     /// The mark of this very object.
@@ -178,26 +193,17 @@ impl Registry {
     /// An operation has changed an object from `before` to `after`, and is about to make that visible. Says whether the
     /// object is marked. The mark of an earlier object does not follow.
     pub fn follow(&self, before: Identity, after: Identity, means: Use) -> bool {
-        let followed = self.marks.with(|marks| {
-            let now = marks.tick();
-            marks.of(before).map(|mark| {
-                mark.identity = after;
-                match means {
-                    Use::None => {}
-                    Use::Opens => {
-                        mark.open = mark.open.saturating_add(1);
-                        mark.last_use = now;
-                    }
-                    Use::Renews => mark.open = 0,
-                }
-            })
-        });
-        followed.is_some()
+        self.marks.with(|marks| marks.follow(before, after, means))
+    }
+
+    /// Opens an access to an object that stays as it is, and says whether it is marked.
+    pub fn open(&self, identity: Identity) -> Result<bool, Interrupted> {
+        self.marks.try_with(|marks| marks.follow(identity, identity, Use::Opens))
     }
 
     /// Ends an access: `Some(false)` if none is open, `None` if the object is not marked.
-    pub fn end(&self, identity: Identity) -> Option<bool> {
-        self.marks.with(|marks| {
+    pub fn end(&self, identity: Identity) -> Result<Option<bool>, Interrupted> {
+        self.marks.try_with(|marks| {
             let now = marks.tick();
             marks.of(identity).map(|mark| {
                 let Some(left) = mark.open.checked_sub(1) else { return false };

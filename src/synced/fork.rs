@@ -2,86 +2,101 @@
 //!
 //! Heads are published last, so in the child an object that another thread was filling is as it was before;
 //! only the entry that says so must go.
+//!
+//! # The order beside other libraries' handlers
+//! Handlers of `prepare` run in the reverse order of their registration. Ours are registered when the library is loaded, so
+//! they run behind those that the program registers later, in `main` or when it loads more libraries: such a handler
+//! may take a lock under which other threads call us. Constructors of libraries that are linked with this one run after
+//! its own. The order is the other one for handlers that were registered before: by a library that this one is preloaded
+//! beside and that does not depend on it, and by a program that loads this library with `dlopen`. A lock that those
+//! handlers take must not be held in calls of this library by other threads.
 #![expect(unsafe_code, reason = "pthread_atfork")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::table::NoClaim;
 use super::{EXPORTS, MARKED, TABLE, fast_path};
 use crate::device::ring;
 use crate::observe::live;
 use crate::sync::forking;
-use crate::{ageing, calls, cuda, given_back, host};
+use crate::{ageing, calls, cuda, given_back, host, loaded};
 
-/// Sees to it that forks are watched. Done at the first claim: nothing happens at load.
-pub fn watch<T>() -> Result<(), NoClaim<T>> {
-    static WATCHED: AtomicBool = AtomicBool::new(false);
-    // Relaxed: to register twice does no harm, see `prepare`.
-    if !WATCHED.load(Ordering::Relaxed) {
-        // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
-        let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
-        if failed != 0 {
-            return Err(NoClaim::NoRoom);
-        }
-        WATCHED.store(true, Ordering::Relaxed);
-    }
-    Ok(())
+/// Runs when the library is loaded, and does nothing else. `watch` is in this file, too, and every claim calls it: so a
+/// linker takes this from the static library wherever it takes anything that could need it.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = register;
+
+static WATCHED: AtomicBool = AtomicBool::new(false);
+/// Whether the library was used while forks were watched.
+static USED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn register() {
+    // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
+    let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+    WATCHED.store(failed == 0, Ordering::Relaxed);
 }
 
-/// Takes every lock, in this order: the table's shards, the marks of what may be evicted, what was
-/// exported and lent, what was given back, what is
-/// known of host blocks, the rings of copies, what is kept of the driver's, who keeps idle blocks, and the ledger.
-///
-/// Two threads may have registered the handlers at once; the second call in the same fork does nothing.
-extern "C" fn prepare() {
-    if !forking::is_this_thread() {
-        TABLE.acquire();
-        MARKED.acquire();
-        EXPORTS.acquire();
-        given_back::acquire();
-        host::acquire();
-        ring::acquire();
-        cuda::acquire();
-        ageing::acquire();
-        live::acquire();
-        forking::begin();
+/// Whether forks are watched. Asked at each claim: where there was no memory for the handlers at load, they are registered
+/// then.
+pub fn watch() -> bool {
+    // Relaxed: handlers that two threads register at once are nested forks to `forking`.
+    if !USED.load(Ordering::Relaxed) {
+        if !WATCHED.load(Ordering::Relaxed) {
+            register();
+        }
+        USED.store(WATCHED.load(Ordering::Relaxed), Ordering::Relaxed);
     }
+    USED.load(Ordering::Relaxed)
+}
+
+/// Takes every lock, in this order: the table's shards, the marks of what may be evicted, what was exported and lent,
+/// what was given back, what is known of host blocks, the rings of copies, what is kept of the driver's, who keeps idle
+/// blocks, the ledger, and the list of loaded objects, in whose walks nothing is waited for.
+extern "C" fn prepare() {
+    forking::begin();
+    TABLE.acquire();
+    MARKED.acquire();
+    EXPORTS.acquire();
+    given_back::acquire();
+    host::acquire();
+    ring::acquire();
+    cuda::acquire();
+    ageing::acquire();
+    live::acquire();
+    loaded::acquire();
 }
 
 extern "C" fn parent() {
-    release();
+    forking::end(release);
 }
 
 extern "C" fn child() {
-    if release() {
-        TABLE.forget();
-        MARKED.forget_evictions();
-        calls::forget();
-        live::begin_anew();
-        ageing::forget();
-        if cuda::is_lost_in_child() {
-            fast_path::lose_device();
-        }
-        IN_CHILD.store(true, Ordering::Relaxed);
+    loaded::forget_walks();
+    TABLE.forget();
+    MARKED.forget_evictions();
+    calls::forget();
+    live::begin_anew();
+    ageing::forget();
+    cuda::begin_child();
+    if cuda::is_lost_in_child() {
+        fast_path::lose_device();
     }
+    IN_CHILD.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
+    forking::end(release);
 }
 
-/// Gives every lock back, and says whether this call did.
-fn release() -> bool {
-    let held = forking::is_this_thread();
-    if held {
-        forking::end();
-        live::release();
-        ageing::release();
-        cuda::release();
-        ring::release();
-        host::release();
-        given_back::release();
-        EXPORTS.release();
-        MARKED.release();
-        TABLE.release();
-    }
-    held
+/// Gives every lock back.
+fn release() {
+    loaded::release();
+    live::release();
+    ageing::release();
+    cuda::release();
+    ring::release();
+    host::release();
+    given_back::release();
+    EXPORTS.release();
+    MARKED.release();
+    TABLE.release();
 }
 
 static IN_CHILD: AtomicBool = AtomicBool::new(false);

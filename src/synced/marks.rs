@@ -5,7 +5,7 @@ use super::table::Identity;
 use super::{EXPORTS, MARKED, Outcome, SyncedMemory, TABLE};
 use crate::error::{Cause, Error};
 use crate::head::Side;
-use crate::sync::Ordering;
+use crate::sync::{Interrupted, Ordering};
 
 impl SyncedMemory {
     /// Says what may be evicted of the object when memory runs out while it has no open access. Addresses that were
@@ -34,7 +34,7 @@ impl SyncedMemory {
     /// What may be evicted of the object.
     pub fn evictable(&self) -> Result<Eviction, Error> {
         self.head()?;
-        Ok(TABLE.under_lock(self.address(), || MARKED.how(self.marked_identity())))
+        Ok(TABLE.under_lock(self.address(), || MARKED.how(self.marked_identity()))?)
     }
 
     /// Ends an access: one address that was handed out is not used any more.
@@ -43,16 +43,15 @@ impl SyncedMemory {
         if MARKED.is_empty() {
             return Ok(());
         }
-        match TABLE.under_lock(self.address(), || MARKED.end(self.marked_identity())) {
+        match TABLE.under_lock(self.address(), || MARKED.end(self.marked_identity()))?? {
             Some(false) => Err(Error::NoOpenAccess),
             Some(true) | None => Ok(()),
         }
     }
 
     /// Opens an access to the object if it is marked, and says whether it is. Asked under the table's lock.
-    pub(super) fn opens_access(&self) -> bool {
-        let identity = self.marked_identity();
-        !MARKED.is_empty() && MARKED.follow(identity, identity, Use::Opens)
+    pub(super) fn opens_access(&self) -> Result<bool, Interrupted> {
+        if MARKED.is_empty() { Ok(false) } else { MARKED.open(self.marked_identity()) }
     }
 
     /// Whether the object is marked. Asked under the table's lock.

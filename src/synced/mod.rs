@@ -303,14 +303,9 @@ impl SyncedMemory {
     }
 }
 
-/// Sees to it that a forked child knows that it is one, and says whether that could be had.
-pub fn watches_forks() -> bool {
-    watch_forks::<()>().is_ok()
-}
-
 fn watch_forks<T>() -> Result<(), NoClaim<T>> {
     // A model has no processes.
-    if cfg!(loom) { Ok(()) } else { fork::watch() }
+    if cfg!(loom) || fork::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
 }
 
 #[cold]
@@ -320,6 +315,7 @@ fn refused<T>(why: NoClaim<T>) -> Error {
             Error::OutOfMemory { side: Side::Host, asked: size_of::<Identity>(), cause: Cause::Bookkeeping }
         }
         NoClaim::Reentered => Error::Reentered,
+        NoClaim::Interrupted => Error::Interrupted,
         // Only an `unless` that answers, and impatience, lead here, and who asks for them takes the answer.
         NoClaim::Unneeded(_) | NoClaim::Busy => Error::Internal,
     }

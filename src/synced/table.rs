@@ -12,7 +12,7 @@
 use std::mem::ManuallyDrop;
 
 use crate::spread::spread;
-use crate::sync::{AtomicUsize, Gate, Lock, Ordering};
+use crate::sync::{AtomicUsize, Gate, Interrupted, Lock, Ordering};
 
 #[cfg(not(loom))]
 const SHARDS: usize = 256;
@@ -68,6 +68,8 @@ pub enum NoClaim<T> {
     Busy,
     /// No memory for an entry.
     NoRoom,
+    /// This is a signal handler, and the thread that it interrupted has the table's lock.
+    Interrupted,
 }
 
 /// The right to work on one object. Gone when published or dropped; what is still in flight then stays parked.
@@ -111,16 +113,16 @@ impl<F: Copy> Table<F> {
     /// Does `work` under the lock that publishing takes, unless somebody is at work on the object.
     /// For work that takes no longer than to make a claim and end it.
     #[inline]
-    pub fn briefly<R>(&self, object: usize, work: impl FnOnce() -> R) -> Option<R> {
-        self.shard(object).entries.with(|entries| {
+    pub fn briefly<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<Option<R>, Interrupted> {
+        self.shard(object).entries.try_with(|entries| {
             let taken = entries.iter().any(|entry| entry.identity.object == object);
             (!taken).then(work)
         })
     }
 
     /// Does `work` under the lock that publishing takes, whoever is at work on the object.
-    pub fn under_lock<R>(&self, object: usize, work: impl FnOnce() -> R) -> R {
-        self.shard(object).entries.with(|_| work())
+    pub fn under_lock<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
+        self.shard(object).entries.try_with(|_| work())
     }
 
     /// Claims an object for the calling thread, `owner`. While another thread is at work on it, waits;
@@ -136,7 +138,7 @@ impl<F: Copy> Table<F> {
     ) -> Result<Claim<'_, F>, NoClaim<T>> {
         let shard = self.shard(object);
         loop {
-            let turn = shard.entries.with(|entries| {
+            let turn = shard.entries.try_with(|entries| {
                 let found = entries.iter_mut().find(|entry| entry.identity.object == object);
                 if let Some(answer) = unless(found.is_some()) {
                     return Err(NoClaim::Unneeded(answer));
@@ -166,7 +168,8 @@ impl<F: Copy> Table<F> {
                         Ok(Turn::Theirs(shard.gate.ticket()))
                     }
                 }
-            })?;
+            });
+            let turn = turn.unwrap_or(Err(NoClaim::Interrupted))?;
             match turn {
                 Turn::Ours { in_flight, stale } => return Ok(Claim { shard, object, owner, in_flight, stale }),
                 Turn::Theirs(ticket) => shard.gate.wait(ticket),

@@ -218,4 +218,4 @@ class Stats:
     device_overwrites: int
     """As `device_reads`."""
     dropped: int
-    """How many things were not counted for want of memory."""
+    """How many things were not counted: for want of memory, or since a signal handler came in between."""

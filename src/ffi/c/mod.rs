@@ -38,6 +38,11 @@ fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_statu
 
 #[cold]
 fn failed(name: &str, error: Error) -> syncedmem_status_t {
-    per_thread::keep(&per_thread::Sentence::of(format_args!("{name}: {error}{}", Circumstances(error))));
+    let sentence = per_thread::Sentence::of(format_args!("{name}: {error}{}", Circumstances(error)));
+    if error == Error::Interrupted {
+        per_thread::keep_without_memory(&sentence);
+    } else {
+        per_thread::keep(&sentence);
+    }
     error.into()
 }

@@ -110,7 +110,7 @@ pub struct syncedmem_stats_t {
     pub device_writes: u64,
     /// As `device_reads`.
     pub device_overwrites: u64,
-    /// How many things were not counted for want of memory.
+    /// How many things were not counted: for want of memory, or since a signal handler came in between.
     pub dropped: u64,
 }
 

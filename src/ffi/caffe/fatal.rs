@@ -29,9 +29,10 @@ pub struct Failure {
 #[cold]
 #[inline(never)]
 pub fn fail(failure: Failure) -> ! {
-    let sentence = failure.sentence();
+    let mut sentence = Sentence::new();
+    failure.write(&mut sentence);
     per_thread::keep(&sentence);
-    to_stderr(failure.log(&sentence).as_bytes());
+    failure.log(&sentence);
     callback::call(failure.error.into(), &sentence);
     if settings::throws() {
         throw::throw(failure.error, &sentence);
@@ -49,15 +50,15 @@ pub fn fail(failure: Failure) -> ! {
 #[cold]
 #[inline(never)]
 pub fn report_only(failure: Failure) {
-    let sentence = failure.sentence();
+    let mut sentence = Sentence::new();
+    failure.write(&mut sentence);
     per_thread::keep(&sentence);
     to_stderr(Text::<1100>::of(format_args!("libsyncedmem: {}; nothing was freed\n", sentence.as_ref())).as_bytes());
 }
 
 impl Failure {
     /// The words that Caffe had for it, then this library's report.
-    fn sentence(&self) -> Sentence {
-        let mut sentence = Sentence::new();
+    fn write(&self, sentence: &mut Sentence) {
         let _ = match self.error {
             // Compat: what CUDA_CHECK printed: the numbers of the runtime's statuses are the driver's.
             Error::OutOfMemory { cause: Cause::Device { .. }, .. } => {
@@ -78,7 +79,6 @@ impl Failure {
             _ => Ok(()),
         };
         let _ = write!(sentence, "SyncedMemory::{}: {}{}", self.call.name(), self.error, Circumstances(self.error));
-        sentence
     }
 
     /// Where BVLC's master says it, file and line; for a push, where the device first fails it.
@@ -102,13 +102,17 @@ impl Failure {
         }
     }
 
-    /// A line as glog writes it: `F0102 03:04:05.678901  2345 syncedmem.hpp:33] Check failed: …`.
-    fn log(&self, sentence: &Sentence) -> Text<1200> {
+    /// Writes a line as glog does: `F0102 03:04:05.678901  2345 syncedmem.hpp:33] Check failed: …`. Not inlined: its text
+    /// is off the stack again when the report is made.
+    #[inline(never)]
+    fn log(&self, sentence: &Sentence) {
         let now = LocalTime::now();
         // SAFETY: gettid has no preconditions. (syscall: glibc has had a function for it only since 2.30.)
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
-        Text::of(format_args!(
-            "F{:02}{:02} {:02}:{:02}:{:02}.{:06} {:5} {}] {}\n",
+        let mut line = Text::<1200>::new();
+        let _ = writeln!(
+            line,
+            "F{:02}{:02} {:02}:{:02}:{:02}.{:06} {:5} {}] {}",
             now.month,
             now.day,
             now.second_of_day / 3600,
@@ -118,6 +122,7 @@ impl Failure {
             thread,
             self.origin(),
             sentence.as_ref()
-        ))
+        );
+        to_stderr(line.as_bytes());
     }
 }

@@ -55,6 +55,18 @@ pub struct Findings {
     rates: Rates,
     turned_away: TurnedAway,
     dropped: u64,
+    /// Whether the lists may grow now: not by an event that a signal handler may have told of, which may have interrupted
+    /// malloc.
+    may_grow: bool,
+}
+
+/// Spare room in the lists for what is found by such events.
+const SPARE: usize = 32;
+const SPARE_OF_AN_OBJECT: usize = 4;
+
+/// Makes sure that there is room for one more.
+fn has_room<T>(list: &mut Vec<T>, may_grow: bool) -> bool {
+    list.len() < list.capacity() || (may_grow && list.try_reserve(1).is_ok())
 }
 
 /// One of them.
@@ -93,6 +105,11 @@ impl Seen {
     pub fn copy(&self) -> Option<Seen> {
         copy_of(&self.0).map(Seen)
     }
+
+    /// Makes spare room, if there is memory for it.
+    pub fn reserve(&mut self) {
+        let _ = self.0.try_reserve(SPARE_OF_AN_OBJECT);
+    }
 }
 
 fn copy_of<T: Clone>(list: &[T]) -> Option<Vec<T>> {
@@ -106,7 +123,14 @@ impl Findings {
     /// Nothing was found yet.
     #[expect(clippy::new_without_default, reason = "there is one, and it is in a static")]
     pub const fn new() -> Findings {
-        Findings { found: Vec::new(), order: Vec::new(), rates: Rates::NEW, turned_away: TurnedAway::NEW, dropped: 0 }
+        Findings {
+            found: Vec::new(),
+            order: Vec::new(),
+            rates: Rates::NEW,
+            turned_away: TurnedAway::NEW,
+            dropped: 0,
+            may_grow: true,
+        }
     }
 
     /// A copy, to which what can only be said at a report is added; `None` if there is no memory for it.
@@ -118,7 +142,19 @@ impl Findings {
             turned_away: TurnedAway::NEW,
             rates: self.rates,
             dropped: self.dropped,
+            may_grow: true,
         })
+    }
+
+    /// Says whether what follows may allocate.
+    pub fn set_may_grow(&mut self, may_grow: bool) {
+        self.may_grow = may_grow;
+    }
+
+    /// Makes spare room, if there is memory for it.
+    pub fn reserve(&mut self) {
+        let _ = self.found.try_reserve(SPARE);
+        let _ = self.order.try_reserve(SPARE);
     }
 
     /// How many findings could not be kept for want of memory.
@@ -189,8 +225,10 @@ impl Findings {
             Ok(at) => Some(self.order[at] as usize),
             Err(at) => {
                 let place = self.found.len();
-                self.found.try_reserve(1).ok()?;
-                self.order.try_reserve(1).ok()?;
+                let has_room = has_room(&mut self.found, self.may_grow) && has_room(&mut self.order, self.may_grow);
+                if !has_room {
+                    return None;
+                }
                 self.order.insert(at, u32::try_from(place).ok()?);
                 let times = Times::default();
                 self.found.push(Found { key, first_object: object, objects: 0, count: 0, bytes: 0, times });
@@ -219,7 +257,9 @@ impl Scribe<'_> {
 
     fn keep(&mut self, key: Key, cost: Cost) -> Option<()> {
         // Reserved before anything is changed.
-        self.seen.0.try_reserve(1).ok()?;
+        if !has_room(&mut self.seen.0, self.findings.may_grow) {
+            return None;
+        }
         let place = self.findings.place(key, self.object)?;
         let found = &mut self.findings.found[place];
         if !self.seen.0.contains(&(place as u32)) {

@@ -47,6 +47,11 @@ impl History {
         self.state.take(event, &mut scribe);
     }
 
+    /// Makes room for what accesses find that need nothing, see [`Findings::set_may_grow`].
+    pub fn reserve(&mut self) {
+        self.seen.reserve();
+    }
+
     /// From now on not every access is told, and perhaps no more events of this object until they are again: what was to
     /// follow from there being none does not follow.
     pub fn lose_sight(&mut self, who: Who, findings: &mut Findings) {

@@ -1,6 +1,7 @@
 //! The ledger: what is known of each object, and whose memory it is, kept up event by event.
 //!
-//! It never fails for want of memory: what could not be kept is counted, and the report says so.
+//! It never fails for want of memory: what could not be kept is counted, and the report says so. To take down an access
+//! that needed nothing allocates nothing: a signal handler may have made it.
 
 mod holders;
 mod names;
@@ -135,9 +136,19 @@ impl Ledger {
     }
 
     fn advise(&mut self, event: &Event) {
+        // A signal handler may tell of it, and no other event.
+        let may_grow = !matches!(event.what, What::Accessed { ready: true, .. });
+        let reserves = may_grow && self.every_access;
+        self.findings.set_may_grow(may_grow);
+        if reserves {
+            self.findings.reserve();
+        }
         match self.objects.get_mut(&(event.object as usize)) {
             Some(object) => {
                 let who = object.who(self.every_access);
+                if reserves {
+                    object.history.reserve();
+                }
                 object.history.take(event, who, &mut self.findings);
             }
             None => self.findings.take_without_object(event),
@@ -160,6 +171,10 @@ impl Ledger {
                 let who = object.who(false);
                 object.history.lose_sight(who, &mut self.findings);
             }
+        }
+        if every_access && !self.every_access {
+            self.findings.reserve();
+            self.objects.values_mut().for_each(|object| object.history.reserve());
         }
         self.every_access = every_access;
     }
@@ -272,7 +287,12 @@ impl Ledger {
         }
     }
 
-    /// How many things could not be kept for want of memory.
+    /// Counts events that could not be taken down.
+    pub fn drop_events(&mut self, events: u64) {
+        self.dropped += events;
+    }
+
+    /// How many things could not be kept, for want of memory or where a signal handler came in between.
     pub fn dropped(&self) -> u64 {
         self.dropped + self.findings.dropped()
     }

@@ -7,8 +7,8 @@ use std::mem::transmute;
 use std::ops::ControlFlow;
 use std::ptr::{null, null_mut};
 
-use crate::loaded;
 use crate::text::Text;
+use crate::{loaded, thread};
 
 /// The text of a site.
 pub type Place = Text<400>;
@@ -88,10 +88,17 @@ fn find(address: usize) -> Option<Found> {
 /// `char* __cxa_demangle(const char* mangled, char* buffer, size_t* length, int* status)`
 type Demangle = unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut c_int) -> *mut c_char;
 
-/// A name as C++ has it, without the function's parameters; as it is if it is none of C++'s.
+/// Bytes of stack that `__cxa_demangle` takes for a name: tables of 72 bytes for each of its letters (libiberty's
+/// `d_demangle_callback`), and as much again for what it prints, which also recurses.
+fn demangler_needs(name: &CStr) -> usize {
+    (16 << 10) + 144 * name.count_bytes()
+}
+
+/// A name as C++ has it, without the function's parameters; as it is if it is none of C++'s, or if the thread's stack is
+/// too small to find out.
 fn demangled(name: &CStr) -> Name {
     let plain = || Name::of(format_args!("{}", name.to_str().unwrap_or_default()));
-    if !name.to_bytes().starts_with(b"_Z") {
+    if !name.to_bytes().starts_with(b"_Z") || thread::stack_left() < demangler_needs(name) {
         return plain();
     }
     let Some(demangle) = loaded::find(c"__cxa_demangle") else { return plain() };

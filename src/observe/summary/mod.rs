@@ -43,7 +43,7 @@ pub struct Summary {
     pub objects: u64,
     /// Whether accesses that needed nothing were seen.
     pub every_access: bool,
-    /// How many things could not be kept for want of memory.
+    /// How many things could not be kept, for want of memory or where a signal handler came in between.
     pub dropped: u64,
 }
 

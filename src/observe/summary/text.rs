@@ -61,7 +61,10 @@ impl<P: Fn(Site) -> Place> fmt::Display for Told<'_, P> {
         self.advice(f)?;
         match self.summary.dropped {
             0 => Ok(()),
-            dropped => writeln!(f, "Incomplete: there was no memory to take down {dropped} things."),
+            dropped => writeln!(
+                f,
+                "Incomplete: {dropped} things were not taken down, for want of memory or in a signal handler."
+            ),
         }
     }
 }

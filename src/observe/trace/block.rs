@@ -11,11 +11,15 @@ use std::fmt::{self, Write};
 /// Bytes of a block.
 pub const BLOCK: usize = 512;
 
+/// The first block of a file: the bracket that opens the array.
+pub static OPENING: [u8; BLOCK] = {
+    let mut bytes = [b' '; BLOCK];
+    (bytes[0], bytes[1], bytes[BLOCK - 1]) = (b'[', b'\n', b'\n');
+    bytes
+};
+
 /// How a record ends.
 const END: &str = "},\n";
-
-/// The first block of a file: the bracket that opens the array.
-pub static OPENING: Block = Block::opening();
 
 /// The records of one event, one line each. Aligned, so that the kernel finds all of it on one page.
 #[repr(C, align(512))]
@@ -30,15 +34,10 @@ impl Block {
         Block { bytes: [b' '; BLOCK], length: 0 }
     }
 
-    const fn opening() -> Block {
-        let mut block = Block::new();
-        (block.bytes[0], block.bytes[1], block.bytes[BLOCK - 1]) = (b'[', b'\n', b'\n');
-        block
-    }
-
-    /// All of it, as it is.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// An empty one again. In place: a new one would be on the stack beside this one.
+    pub fn clear(&mut self) {
+        self.bytes.fill(b' ');
+        self.length = 0;
     }
 
     /// Adds a record, up to its closing brace; `false` if it has no room, and then the block is as before.

@@ -49,7 +49,8 @@ pub fn record(event: &Event, live: &Live) {
     }
     introduce_thread(&entry, event.thread);
     let process = entry.process();
-    let mut records = Records::new(&entry);
+    let mut block = Block::new();
+    let mut records = Records { entry: &entry, block: &mut block };
     records.add(|block| chrome::event(block, process, event));
     if let Some((phase, copy)) = chrome::flow_phase(event) {
         records.add(|block| chrome::flow(block, process, event, phase, copy));
@@ -82,7 +83,8 @@ fn note(write: impl Fn(&mut Block, u32, u32, u64) -> std::fmt::Result) {
     }
     let (process, thread, now) = (entry.process(), this_thread(), now());
     introduce_thread(&entry, thread);
-    let mut records = Records::new(&entry);
+    let mut block = Block::new();
+    let mut records = Records { entry: &entry, block: &mut block };
     records.add(|block| write(block, process, thread, now));
     records.write();
 }
@@ -90,14 +92,11 @@ fn note(write: impl Fn(&mut Block, u32, u32, u64) -> std::fmt::Result) {
 /// The records of one event. Almost always they fit into one block.
 struct Records<'e> {
     entry: &'e Entry,
-    block: Block,
+    /// Made by the caller: to move it would take its room on the stack twice.
+    block: &'e mut Block,
 }
 
-impl<'e> Records<'e> {
-    fn new(entry: &'e Entry) -> Self {
-        Records { entry, block: Block::new() }
-    }
-
+impl Records<'_> {
     fn add(&mut self, record: impl Fn(&mut Block) -> std::fmt::Result) {
         if !self.block.add(&record) {
             self.write();
@@ -109,7 +108,7 @@ impl<'e> Records<'e> {
     fn write(&mut self) {
         if !self.block.is_empty() {
             self.entry.write(self.block.whole());
-            self.block = Block::new();
+            self.block.clear();
         }
     }
 }
@@ -145,7 +144,8 @@ fn introduce_thread(entry: &Entry, thread: u32) {
     let mut name = [0u8; 17];
     // SAFETY: 16 bytes are written at most, and there is one more.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
-    let mut records = Records::new(entry);
+    let mut block = Block::new();
+    let mut records = Records { entry, block: &mut block };
     records.add(|block| chrome::thread(block, entry.process(), thread, printable(&name).as_ref()));
     records.write();
 }
@@ -153,16 +153,18 @@ fn introduce_thread(entry: &Entry, thread: u32) {
 /// Says which process this is, and from which it was forked (0: from none that traced).
 fn introduce_process(entry: &Entry, parent: u32) {
     LAST.forget();
-    let mut records = Records::new(entry);
+    let mut block = Block::new();
+    let mut records = Records { entry, block: &mut block };
     records.add(|block| chrome::process(block, entry.process(), process_name().as_ref(), parent));
     records.write();
 }
 
 /// Says that all that this process had to record is in the file.
 fn conclude(entry: &Entry) {
-    let mut records = Records::new(entry);
-    records.add(|block| chrome::end(block, entry.process()));
-    records.write();
+    let mut block = Block::new();
+    if block.add(|block| chrome::end(block, entry.process())) {
+        entry.write(block.whole());
+    }
 }
 
 /// Runs when the library is finalised: after `main` and the destructors of the program's own static objects. What other

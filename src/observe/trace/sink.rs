@@ -1,4 +1,5 @@
 //! Whether there is a trace, where it goes, and who is writing to it just now.
+#![expect(unsafe_code, reason = "the path is kept in atomics, and opened as a C string")]
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -11,6 +12,7 @@ use super::{COLUMNS, introduce_process};
 use crate::error::no_trace::Trouble;
 use crate::sync::nap;
 use crate::text::{Escaped, Text, to_stderr};
+use crate::thread::{block_signals, restore_signals};
 
 /// No trace.
 const OFF: u32 = 0;
@@ -75,38 +77,35 @@ impl Name {
     }
 }
 
-/// A path in a buffer.
-struct Path {
-    bytes: [u8; LONGEST],
-    length: usize,
-}
+/// The path that is opened: not on the stack, which may be a small one. Changed and read only while the state is
+/// `CHANGING` or `TAKING_OVER`.
+static PATH: Name = Name([const { AtomicU8::new(0) }; LONGEST]);
 
-impl Path {
-    /// The name with `%p` replaced by the process's number and `%%` by a percent sign.
-    fn of(name: &Name, process: u32) -> Result<Path, Trouble> {
-        let mut path = Path { bytes: [0; LONGEST], length: 0 };
+impl Name {
+    /// Becomes another name with `%p` replaced by the process's number and `%%` by a percent sign.
+    fn set_path(&self, name: &Name, process: u32) -> Result<(), Trouble> {
+        let mut rest = self.0.iter();
+        let mut add = |byte| rest.next().map(|place| place.store(byte, Relaxed)).ok_or(Trouble::NameTooLong);
         let mut bytes = name.bytes().peekable();
         while let Some(byte) = bytes.next() {
             let special = if byte == b'%' { bytes.next_if(|next| matches!(next, b'p' | b'%')) } else { None };
-            let added = match special {
-                Some(b'p') => path.add(Text::<12>::of(format_args!("{process}")).as_bytes()),
-                _ => path.add(&[byte]),
-            };
-            added.ok_or(Trouble::NameTooLong)?;
+            match special {
+                Some(b'p') => {
+                    Text::<12>::of(format_args!("{process}")).as_bytes().iter().try_for_each(|&byte| add(byte))?;
+                }
+                _ => add(byte)?,
+            }
         }
-        Ok(path)
+        add(0)
     }
 
-    fn add(&mut self, more: &[u8]) -> Option<()> {
-        let end = self.length + more.len();
-        // One byte stays for the NUL.
-        self.bytes[..LONGEST - 1].get_mut(self.length..end)?.copy_from_slice(more);
-        self.length = end;
-        Some(())
-    }
-
-    fn as_c_str(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    /// As a C string.
+    ///
+    /// # Safety
+    /// It was set, and does not change while the string lives.
+    unsafe fn as_c_str(&self) -> &CStr {
+        // SAFETY: atomic bytes are bytes, the last of what was set is a NUL, and nothing changes, says the caller.
+        unsafe { CStr::from_ptr(self.0.as_ptr().cast()) }
     }
 }
 
@@ -173,7 +172,12 @@ pub fn hold(path: &CStr) -> Result<Option<Held>, Trouble> {
     if name.has_process() {
         return Ok(None);
     }
-    match open(&name, 0)? {
+    if STATE.compare_exchange(OFF, CHANGING, SeqCst, Relaxed).is_err() {
+        return Err(Trouble::Busy);
+    }
+    let opened = open(&name, 0);
+    STATE.store(OFF, SeqCst);
+    match opened? {
         Opened::Ready(_) => Ok(None),
         Opened::Earlier(earlier) => Ok(Some(Held { earlier, csv: name.is_csv() })),
     }
@@ -225,13 +229,16 @@ fn begin() -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Opens the file of that name. Nobody else is here meanwhile.
 fn open(name: &Name, process: u32) -> Result<Opened, Trouble> {
-    File::open(Path::of(name, process)?.as_c_str(), opening(name.is_csv()))
+    PATH.set_path(name, process)?;
+    // SAFETY: it was just set, and the state keeps others out.
+    File::open(unsafe { PATH.as_c_str() }, opening(name.is_csv()))
 }
 
 /// What a trace begins with.
 fn opening(csv: bool) -> &'static [u8] {
-    if csv { COLUMNS.as_bytes() } else { OPENING.bytes() }
+    if csv { COLUMNS.as_bytes() } else { &OPENING }
 }
 
 fn introduce(process: u32) {
@@ -242,9 +249,16 @@ fn introduce(process: u32) {
     }
 }
 
-/// In a forked child, before its first record: says which process this is, in its own file where the name has `%p`.
+/// In a forked child, before its first record: says which process this is, in its own file where the name has `%p`. No
+/// signal comes meanwhile: its handler might wait for this.
 #[cold]
 fn take_over() {
+    let before = block_signals();
+    take_over_at_once();
+    restore_signals(&before);
+}
+
+fn take_over_at_once() {
     if STATE.compare_exchange(ON, TAKING_OVER, SeqCst, Relaxed).is_err() {
         return;
     }
@@ -298,13 +312,14 @@ pub fn enter() -> Option<Entry> {
 
 fn enter_trace() -> Option<Entry> {
     loop {
+        // Asked before there is an entry: a signal handler that takes over waits until nobody is inside.
+        if PROCESS.load(Relaxed) == 0 && is_on() {
+            take_over();
+        }
         let entry = Entry::new();
         match STATE.load(SeqCst) {
             ON if entry.process() != 0 => return Some(entry),
-            ON => {
-                drop(entry);
-                take_over();
-            }
+            ON => {}
             TAKING_OVER => {
                 drop(entry);
                 nap();
