@@ -10,6 +10,7 @@ pub mod pool;
 mod recent;
 mod records;
 pub mod registration;
+mod trim;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;

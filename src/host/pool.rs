@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::recent;
+use super::trim::return_to_system;
 use super::{ALIGNMENT, MAPPED_FROM};
 use crate::ageing::{self, Keeper};
 use crate::budget::{self, Peak};
@@ -153,15 +154,6 @@ pub fn give_back_all() -> u64 {
     recent::give_back_all();
     return_to_system();
     bytes
-}
-
-/// malloc keeps what is freed, in its turn: asks it to give that back to the system, as far as it knows how.
-fn return_to_system() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim has no preconditions.
-    unsafe {
-        libc::malloc_trim(0)
-    };
 }
 
 /// Gives back what lies idle beyond the budget.
