@@ -99,7 +99,7 @@ impl Peak {
 }
 
 /// With a sixteenth of the peak: what idle memory and memory in use may together exceed it by, in bytes.
-const SLACK: u64 = 2 << 20;
+pub const SLACK: u64 = 2 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -9,8 +9,8 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::malloc::return_to_system;
 use super::recent;
-use super::trim::return_to_system;
 use super::{ALIGNMENT, MAPPED_FROM};
 use crate::ageing::{self, Keeper};
 use crate::budget::{self, Peak};
@@ -139,6 +139,22 @@ fn room(source: Source, bytes: usize) -> Option<usize> {
 pub fn make_room(in_use: u64) {
     if settings::keeps_pageable() {
         reduce_to(PEAK.leaves(in_use));
+    }
+}
+
+/// Less than so many idle bytes are not given back for the sake of another block.
+const LITTLE: u64 = 1 << 20;
+
+/// Called before malloc is asked for a block of `bytes` that no idle one fits: gives it as many bytes back, the oldest first.
+/// A mapping that lies idle is no more than itself; an idle block of malloc's lies between others in the heap, which would
+/// grow around it.
+pub fn make_way(bytes: usize) {
+    let is_mallocs = |idle: &Idle<Source>| matches!(idle.block, Source::Malloc(_));
+    let mut given = 0;
+    while given < bytes && idle() > LITTLE {
+        let Some(idle) = take_oldest(is_mallocs) else { return };
+        given += idle.bytes;
+        give_back(idle.block);
     }
 }
 

@@ -1,13 +1,32 @@
-//! Gives what malloc keeps of freed blocks back to the system.
-//!
-//! Called by the pool, once it has given its own idle blocks to `free()`.
-#![expect(unsafe_code, reason = "malloc_trim(3) is looked up and called")]
+//! What the library asks of malloc besides small blocks: aligned ones, and to give back what it keeps of freed ones.
+#![expect(unsafe_code, reason = "posix_memalign and malloc_trim are called")]
 
+use std::ffi::c_void;
 use std::ops::ControlFlow;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use super::ALIGNMENT;
 use crate::loaded;
 use crate::sync::nap;
+
+/// Memory that `free()` takes, aligned to [`ALIGNMENT`].
+pub fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
+    let mut address = std::ptr::null_mut();
+    let bytes = if of_this_malloc().is_some() { to_end_of_chunk(bytes) } else { bytes };
+    // SAFETY: `address` is writable; the alignment is a power of two and a multiple of a pointer's size.
+    let failed = unsafe { libc::posix_memalign(&mut address, ALIGNMENT, bytes) };
+    if failed == 0 { NonNull::new(address) } else { None }
+}
+
+/// So many bytes that glibc's chunk, which has a header of one word, ends where an aligned block may begin.
+///
+/// glibc cuts what lies before an aligned block off, as a chunk of its own. Small free chunks do not join their neighbours,
+/// and where they lie between large ones those do not either: a program of random sizes needed a third more memory.
+fn to_end_of_chunk(bytes: usize) -> usize {
+    const HEADER: usize = size_of::<usize>();
+    (bytes + HEADER).next_multiple_of(ALIGNMENT) - HEADER
+}
 
 /// malloc_trim(3): whether it gave any memory back.
 type Trim = unsafe extern "C" fn(usize) -> i32;
@@ -38,8 +57,8 @@ pub fn return_to_system() {
     PROCESS.store(0, Ordering::Release);
 }
 
-/// The malloc_trim of the object whose malloc this process uses: the first one that exports malloc. Another malloc than
-/// glibc's has none as a rule, and then glibc's must not be called: it would initialise arenas that nothing uses.
+/// The malloc_trim of this process's malloc, if that is glibc's: the first object that exports a part of malloc's family has
+/// all of it. Of another malloc glibc's own must not be called: it would initialise arenas that nothing uses.
 fn of_this_malloc() -> Option<Trim> {
     const UNKNOWN: usize = 0;
     const NONE: usize = 1;
@@ -57,11 +76,12 @@ fn of_this_malloc() -> Option<Trim> {
 fn look() -> Option<usize> {
     let mut trim = None;
     loaded::each(|object| {
-        let Some(symbols) = object.symbols().filter(|symbols| symbols.find(c"malloc").is_some()) else {
-            return ControlFlow::Continue(());
-        };
-        trim = symbols.find(c"malloc_trim").map(|address| address.as_ptr().expose_provenance());
-        ControlFlow::Break(())
+        let Some(symbols) = object.symbols() else { return ControlFlow::Continue(()) };
+        let family = [c"malloc", c"posix_memalign", c"malloc_trim"].map(|name| symbols.find(name));
+        if let [Some(_), Some(_), Some(address)] = family {
+            trim = Some(address.as_ptr().expose_provenance());
+        }
+        if family.iter().any(Option::is_some) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     trim
 }
@@ -69,6 +89,14 @@ fn look() -> Option<usize> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_next_chunk_begins_aligned_and_less_than_a_line_is_spent_on_that() {
+        for bytes in 1..10_000 {
+            let all = to_end_of_chunk(bytes);
+            assert!((bytes..bytes + ALIGNMENT).contains(&all) && (all + 8) % ALIGNMENT == 0, "{bytes}: {all}");
+        }
+    }
 
     #[test]
     fn glibcs_malloc_is_trimmed_by_its_own_function() {
