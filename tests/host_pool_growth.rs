@@ -8,9 +8,23 @@
 
 mod support;
 
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use support::object::*;
 use support::pools::*;
 use support::*;
+
+/// Whether `main` is done, as far as this test goes.
+static EXITING: AtomicBool = AtomicBool::new(false);
+
+#[unsafe(no_mangle)]
+extern "C" fn munmap(at: *mut c_void, len: usize) -> c_int {
+    if EXITING.load(Relaxed) && len >= 2 * MIB {
+        eprintln!("unmapped {len} bytes at exit");
+    }
+    unsafe { libc::syscall(libc::SYS_munmap, at, len) as c_int }
+}
 
 /// What the original's object is: malloc, zeros at the first touch, free.
 struct Plain(*mut u8);
@@ -98,4 +112,18 @@ fn a_block_that_no_idle_one_serves_takes_the_place_of_as_much_that_lies_idle() {
         let given = before - idle(PAGEABLE);
         assert!((4 * 500 * KIB..4 * 510 * KIB).contains(&given), "{given} bytes: and four are for this");
     });
+}
+
+#[test]
+fn idle_mappings_are_given_back_before_the_process_ends() {
+    let errors = alone(&[], || {
+        drop([filled(30 * MIB, 1), filled(20 * MIB, 1)]);
+        assert_eq!(idle(PAGEABLE), 50 * MIB);
+        EXITING.store(true, Relaxed);
+    });
+    if !inside() {
+        for bytes in [30 * MIB, 20 * MIB] {
+            assert!(errors.contains(&format!("unmapped {bytes} bytes at exit")), "{bytes}: {errors}");
+        }
+    }
 }

@@ -158,6 +158,25 @@ pub fn make_way(bytes: usize) {
     }
 }
 
+/// Called when the process exits: gives idle mappings back, for what other libraries touch as they end comes on top of them.
+/// Not malloc's: the thread that exits may have been interrupted inside malloc.
+pub fn leave() {
+    for shard in POOL.iter().filter(|shard| shard.bytes.load(Relaxed) > 0) {
+        // So may it have been in here.
+        if !shard.store.is_free_within(NAPS) {
+            continue;
+        }
+        while let Some(Idle { block: Source::Mapped(mapping), .. }) =
+            shard.with(|store| store.take_oldest(|idle| matches!(idle.block, Source::Mapped(_))))
+        {
+            mapping.unmap();
+        }
+    }
+}
+
+/// How long a process that exits waits for another thread of its own in the pool, in naps.
+const NAPS: u32 = 100;
+
 /// Gives everything idle back, and says how many bytes that were.
 pub fn give_back_all() -> u64 {
     let mut bytes = 0;
