@@ -99,6 +99,25 @@ fn objects_of_random_sizes_need_little_more_memory_than_plain_mallocs() {
     }
 }
 
+/// How many bytes malloc says that the block of an object of 64 KiB has.
+fn room_of_64_kib() -> usize {
+    let mut object = Object::new(64 * KIB);
+    unsafe { libc::malloc_usable_size(object.overwrite_cpu_data().unwrap().cast()) }
+}
+
+/// A chunk of glibc's that ends on a multiple of 64, behind its header of 8 bytes.
+const WHOLE: usize = 64 * KIB + 64 - 8;
+
+#[test]
+fn a_block_of_mallocs_ends_where_the_next_may_begin_aligned() {
+    alone(&[], || assert!(room_of_64_kib() >= WHOLE));
+}
+
+#[test]
+fn where_every_block_is_mallocs_it_ends_with_its_object_so_that_valgrind_sees_what_is_written_behind() {
+    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || assert!(room_of_64_kib() < WHOLE));
+}
+
 #[test]
 fn a_block_that_no_idle_one_serves_takes_the_place_of_as_much_that_lies_idle() {
     alone(&[], || {

@@ -7,13 +7,15 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::ALIGNMENT;
-use crate::loaded;
 use crate::sync::nap;
+use crate::{loaded, settings};
 
 /// Memory that `free()` takes, aligned to [`ALIGNMENT`].
 pub fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
     let mut address = std::ptr::null_mut();
-    let bytes = if of_this_malloc().is_some() { to_end_of_chunk(bytes) } else { bytes };
+    // Where every block is to be malloc's, it ends where its object does: valgrind sees what is written behind it.
+    let is_exact = settings::malloc_only() || of_this_malloc().is_none();
+    let bytes = if is_exact { bytes } else { to_end_of_chunk(bytes) };
     // SAFETY: `address` is writable; the alignment is a power of two and a multiple of a pointer's size.
     let failed = unsafe { libc::posix_memalign(&mut address, ALIGNMENT, bytes) };
     if failed == 0 { NonNull::new(address) } else { None }
