@@ -89,6 +89,9 @@ void Bench::run(const Effort& effort, const Figure& figure, const Task& task) {
     of_library.insert(of_library.end(), {samples[1], samples[2]});
   }
   print(figure, of_rival, of_library);
+  if (!task.faults_id.empty()) {
+    print({task.faults_id, "count", task.faults_description}, {rival.faults()}, {library.faults()});
+  }
   if (task.peak_id.empty()) return;
   print({task.peak_id, "bytes", task.peak_description}, {rival.peak()}, {library.peak()});
 }

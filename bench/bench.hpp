@@ -47,12 +47,13 @@ class Bench {
   void run(const Effort& effort, const std::vector<Figure>& figures, const Work& work);
   void run(int rounds, const std::vector<Figure>& figures, const Work& work);
 
-  // The same with a task (task.hpp) in two processes of their own, which take turns. The row after it may be that of
-  // their peak memory.
+  // The same with a task (task.hpp) in two processes of their own, which take turns. The rows after it may be those of
+  // their peak memory and of their page faults.
   struct Task {
     std::string history;
     std::vector<std::string> words;
-    std::string peak_id, peak_description;  // empty: none
+    std::string peak_id, peak_description;      // empty: none
+    std::string faults_id, faults_description;  // empty: none
   };
   void run(const Effort& effort, const Figure& figure, const Task& task);
 

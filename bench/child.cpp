@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,14 +40,30 @@ void forget_peak() {
   close(file);
 }
 
+// Page faults so far.
+double page_faults() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_minflt + usage.ru_majflt);
+}
+
 // Words: a history and the task.
 int run_task(const Library& library, const std::vector<std::string>& words, const std::vector<int>& cpus) {
   if (words.at(0) == "settled") settle();
   const auto task = task_of(library, std::vector<std::string>(words.begin() + 1, words.end()), cpus);
   forget_peak();
   const double before = status("VmRSS:");
+  double faults = 0, samples = 0;
   for (char what; read(STDIN_FILENO, &what, 1) == 1;) {
-    const double answer = what == 's' ? task() : status("VmHWM:") - before;
+    double answer = 0;
+    if (what == 's') {
+      const double faults_before = page_faults();
+      answer = task();
+      faults += page_faults() - faults_before;
+      ++samples;
+    } else {
+      answer = what == 'p' ? status("VmHWM:") - before : faults / samples;
+    }
     if (write(STDOUT_FILENO, &answer, sizeof answer) != sizeof answer) return 1;
   }
   return 0;
@@ -130,6 +147,7 @@ double Worker::ask(char what) {
 
 double Worker::sample() { return ask('s'); }
 double Worker::peak() { return ask('p'); }
+double Worker::faults() { return ask('f'); }
 
 std::vector<double> calls_of_cycle(const std::vector<std::string>& command, const Library& library,
                                    std::size_t bytes) {

@@ -25,6 +25,8 @@ class Worker {
   double sample();
   // Bytes by which its resident memory has grown at most since the task began.
   double peak();
+  // Page faults of a sample, on average.
+  double faults();
 
  private:
   double ask(char what);

@@ -123,6 +123,7 @@ int main(int argc, char** argv) {
   cached_rows(bench);
   touch_rows(bench);
   small_rows(bench);
+  random_rows(bench);
   passing_rows(bench);
   thread_rows(bench);
   scaling_rows(bench);

@@ -14,9 +14,10 @@ void touch_rows(Bench& bench);
 // A network's memory, made anew for each image; Faster R-CNN's takes gigabytes, and a minute.
 void net_rows(Bench& bench, bool faster_rcnn);
 
-// Many objects; objects that pass from one thread to another. These and the networks' run in processes of
+// Many objects; objects of random sizes; objects that pass from one thread to another. These and the networks' run in processes of
 // their own.
 void small_rows(Bench& bench);
+void random_rows(Bench& bench);
 void passing_rows(Bench& bench);
 
 // Threads with objects of their own; threads that read one object. The latter last of all: where

@@ -16,7 +16,7 @@ void row(Bench& bench, const Case& what, const std::string& history, const std::
             {history,
              {"churn", what.net, touch},
              full ? "" : id + ".peak",
-             what.title + ", most resident at once" + when});
+             what.title + ", most resident at once" + when, "", ""});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "blobs.hpp"
 #include "churn.hpp"
 #include "nets.hpp"
+#include "random.hpp"
 
 namespace {
 
@@ -55,6 +56,11 @@ std::function<double()> task_of(const Library& library, const std::vector<std::s
     const auto work = words.at(1) == "alive" ? all_alive : one_by_one;
     const std::vector<std::size_t> sizes = small_sizes(10000);
     return twice([=, &library] { return work(library, sizes); });
+  }
+  if (kind == "random") {
+    const Sizes sizes = words.at(1) == "even" ? Sizes::kEven : Sizes::kSmall;
+    const auto state = std::make_shared<RandomSizes>(library, sizes);
+    return [=] { return state->step(); };
   }
   if (kind == "hand_over") {
     const std::size_t bytes = std::stoul(words.at(1));

@@ -12,6 +12,7 @@
 // Returns a sample, in nanoseconds, whenever it is called. The words:
 //   churn NET pages|full            per image
 //   small alive|one_by_one          per object
+//   random even|small               per object
 //   hand_over BYTES mutable|overwrite   per object
 //   prefetch mutable|overwrite      per image
 std::function<double()> task_of(const Library& library, const std::vector<std::string>& words,

@@ -1,7 +1,7 @@
 //! How much may lie idle, and how much may be page-locked: as the user says, or by default what leaves others room.
 //!
 //! Idle memory never exceeds the budget of its kind. Pageable memory, together with what is in use, never exceeds the most
-//! that was in use at once either, but for a small slack: what the program needed by itself at some time is what it costs
+//! that was in use at once either, but for a small slack: what its objects needed at some time is what they cost
 //! at most. The other kinds take so long to come by that they may lie idle beyond that, in a budget that is smaller.
 #![expect(unsafe_code, reason = "sysconf")]
 
@@ -99,7 +99,7 @@ impl Peak {
 }
 
 /// With a sixteenth of the peak: what idle memory and memory in use may together exceed it by, in bytes.
-const SLACK: u64 = 2 << 20;
+pub const SLACK: u64 = 2 << 20;
 
 #[cfg(test)]
 mod tests {

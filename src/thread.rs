@@ -7,6 +7,9 @@
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::idle::now;
 
 /// What a thread does.
 pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
@@ -14,7 +17,14 @@ pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
 /// Bytes of address space for its stack: what the CUDA driver may need, and not the 8 MiB that a program's threads get.
 const STACK: usize = 1 << 20;
 
-/// Starts a thread that nobody waits for; `false` if the system has none to give.
+/// For so many milliseconds after the system refused a thread, no other is asked for: each try costs 50 times as much as
+/// the block that the thread is wanted for.
+const REFUSED_FOR: u64 = 1000;
+
+/// Until when no thread is asked for, in milliseconds.
+static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+/// Starts a thread that nobody waits for; `false` if the system has none to give, or had none a moment ago.
 ///
 /// # Safety
 /// `argument` is what `body` needs, and stays so until it is done with it.
@@ -26,26 +36,40 @@ pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
     true
 }
 
-/// Starts a thread that must be joined with [`join`]; `None` if the system has none to give.
+/// Starts a thread that must be joined with [`join`]; `None` as [`start`] says `false`.
 ///
 /// # Safety
 /// As for [`start`].
 pub unsafe fn start_joinable(body: Body, argument: *mut c_void) -> Option<libc::pthread_t> {
+    // Relaxed, here and below: a hint. A thread that does not see the refusal yet asks once more.
+    if now() < NOT_BEFORE.load(Relaxed) {
+        return None;
+    }
     let before = block_signals();
-    // Where a stack of that size has no room for the thread-local storage of all libraries, it has the usual size.
     // SAFETY: the caller guarantees it.
-    let thread = [Some(STACK), None].into_iter().find_map(|stack| unsafe { create(stack, body, argument) });
+    let mut thread = unsafe { create(Some(STACK), body, argument) };
+    if thread == Err(libc::EINVAL) {
+        // A stack of that size has no room for the thread-local storage of all libraries: it has the usual size.
+        // SAFETY: the caller guarantees it.
+        thread = unsafe { create(None, body, argument) };
+    }
     restore_signals(&before);
-    thread
+    if thread.is_err() {
+        NOT_BEFORE.store(now() + REFUSED_FOR, Relaxed);
+    }
+    thread.ok()
 }
 
+/// The error is one of errno's numbers.
+///
 /// # Safety
 /// As for [`start`].
-unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Option<libc::pthread_t> {
+unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Result<libc::pthread_t, i32> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     // SAFETY: it is writable.
-    if unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) } != 0 {
-        return None;
+    let failed = unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
+    if failed != 0 {
+        return Err(failed);
     }
     if let Some(bytes) = stack {
         // SAFETY: initialised above. A size that is refused leaves the usual one.
@@ -56,8 +80,11 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Opt
     let failed = unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), body, argument) };
     // SAFETY: initialised above, and not used again.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    if failed != 0 {
+        return Err(failed);
+    }
     // SAFETY: pthread_create has written it.
-    (failed == 0).then(|| unsafe { thread.assume_init() })
+    Ok(unsafe { thread.assume_init() })
 }
 
 /// Waits until the thread is done.

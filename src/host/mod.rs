@@ -5,6 +5,7 @@
 //! for the next: see `recent` for blocks of up to 32 KiB, and `pool` for larger ones.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
+mod malloc;
 mod pinned;
 pub mod pool;
 mod recent;
@@ -23,6 +24,7 @@ use crate::observe::contents;
 use crate::observe::event::{Origin, What};
 use crate::observe::live::{self, Span, Subject};
 use crate::{caffe_mode, cuda, settings, stats};
+use malloc::aligned;
 use pool::Source;
 
 /// Blocks of more than 4 KiB start on a multiple of this many bytes: a cache line, and what AVX-512 loads like. Smaller
@@ -319,6 +321,9 @@ fn is_beyond_a_boundary(address: NonNull<c_void>, bytes: usize) -> bool {
 fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     let Some(source) = pool::take(bytes, zeroed) else {
         make_room(bytes);
+        if bytes < MAPPED_FROM {
+            pool::make_way(bytes);
+        }
         return fresh(bytes);
     };
     let address = match source {
@@ -345,14 +350,6 @@ fn fresh(bytes: usize) -> Result<Found, Cause> {
 unsafe fn fill(address: NonNull<c_void>, bytes: usize) {
     // SAFETY: the caller guarantees it.
     unsafe { address.cast::<u8>().write_bytes(0, bytes) };
-}
-
-/// Memory that `free()` takes, aligned to [`ALIGNMENT`].
-fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
-    let mut address = std::ptr::null_mut();
-    // SAFETY: `address` is writable; the alignment is a power of two and a multiple of a pointer's size.
-    let failed = unsafe { libc::posix_memalign(&mut address, ALIGNMENT, bytes) };
-    if failed == 0 { NonNull::new(address) } else { None }
 }
 
 /// Reads the settings before any lock is taken.

@@ -9,6 +9,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::malloc::return_to_system;
 use super::recent;
 use super::{ALIGNMENT, MAPPED_FROM};
 use crate::ageing::{self, Keeper};
@@ -141,6 +142,41 @@ pub fn make_room(in_use: u64) {
     }
 }
 
+/// Less than so many idle bytes are not given back for the sake of another block.
+const LITTLE: u64 = 1 << 20;
+
+/// Called before malloc is asked for a block of `bytes` that no idle one fits: gives it as many bytes back, the oldest first.
+/// A mapping that lies idle is no more than itself; an idle block of malloc's lies between others in the heap, which would
+/// grow around it.
+pub fn make_way(bytes: usize) {
+    let is_mallocs = |idle: &Idle<Source>| matches!(idle.block, Source::Malloc(_));
+    let mut given = 0;
+    while given < bytes && idle() > LITTLE {
+        let Some(idle) = take_oldest(is_mallocs) else { return };
+        given += idle.bytes;
+        give_back(idle.block);
+    }
+}
+
+/// Called when the process exits: gives idle mappings back, for what other libraries touch as they end comes on top of them.
+/// Not malloc's: the thread that exits may have been interrupted inside malloc.
+pub fn leave() {
+    for shard in POOL.iter().filter(|shard| shard.bytes.load(Relaxed) > 0) {
+        // So may it have been in here.
+        if !shard.store.is_free_within(NAPS) {
+            continue;
+        }
+        while let Some(Idle { block: Source::Mapped(mapping), .. }) =
+            shard.with(|store| store.take_oldest(|idle| matches!(idle.block, Source::Mapped(_))))
+        {
+            mapping.unmap();
+        }
+    }
+}
+
+/// How long a process that exits waits for another thread of its own in the pool, in naps.
+const NAPS: u32 = 100;
+
 /// Gives everything idle back, and says how many bytes that were.
 pub fn give_back_all() -> u64 {
     let mut bytes = 0;
@@ -153,15 +189,6 @@ pub fn give_back_all() -> u64 {
     recent::give_back_all();
     return_to_system();
     bytes
-}
-
-/// malloc keeps what is freed, in its turn: asks it to give that back to the system, as far as it knows how.
-fn return_to_system() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim has no preconditions.
-    unsafe {
-        libc::malloc_trim(0)
-    };
 }
 
 /// Gives back what lies idle beyond the budget.

@@ -12,6 +12,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::ALIGNMENT;
+use super::malloc::aligned;
 use crate::settings;
 use crate::spread::spread;
 use crate::sync::this_thread;
@@ -66,8 +67,9 @@ const LARGE_SLOTS: usize = 38;
 static SLOTS: [Slot; SMALL_SLOTS + LARGE_SLOTS] =
     [const { Slot { block: AtomicPtr::new(null_mut()), class: AtomicUsize::new(NONE) } }; SMALL_SLOTS + LARGE_SLOTS];
 
-/// What a kept block may have room for beyond its class's: the C library's blocks do not have every size.
-const SURPLUS: usize = 64;
+/// What a kept block may have room for beyond its class's: an aligned chunk of glibc's is made to end where the next may begin,
+/// and may have up to 32 bytes more.
+const SURPLUS: usize = 96;
 /// The most bytes that lie idle here.
 const MOST: usize = SMALL_SLOTS * (SMALL + SURPLUS) + LARGE_SLOTS * (LARGEST + SURPLUS);
 const _: () = assert!(MOST <= 2 << 20, "the header says so");
@@ -93,7 +95,7 @@ pub fn allocate(bytes: usize) -> Option<NonNull<c_void>> {
         return unkept(bytes);
     }
     slot.class.store(class.number, Ordering::Relaxed);
-    super::aligned(class.room)
+    aligned(class.room)
 }
 
 /// Keeps a block of `bytes`, or frees it.
@@ -140,7 +142,7 @@ pub fn give_back_all() {
 #[inline]
 fn unkept(bytes: usize) -> Option<NonNull<c_void>> {
     if bytes > SMALL {
-        return super::aligned(bytes);
+        return aligned(bytes);
     }
     // SAFETY: malloc has no preconditions.
     NonNull::new(unsafe { libc::malloc(bytes) })
@@ -305,7 +307,7 @@ mod tests {
         for bytes in KEPT {
             for its_own in [bytes / 2, bytes * 2] {
                 give_back_all();
-                give_back(super::super::aligned(its_own).expect("there is memory"), bytes);
+                give_back(aligned(its_own).expect("there is memory"), bytes);
                 assert!(!is_there(bytes), "{its_own} for {bytes}");
             }
         }

@@ -1,8 +1,10 @@
 //! The report that `SYNCEDMEM_REPORT` asks for: written when the process exits, or when the library is about to end it.
+//! At the exit idle mappings are given back behind it: it tells what lay idle.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::whole;
+use crate::host::pool;
 use crate::observe::live;
 use crate::observe::switch::{self, ACCOUNT};
 use crate::settings;
@@ -16,7 +18,10 @@ static AT_EXIT: extern "C" fn() = at_exit;
 
 extern "C" fn at_exit() {
     // A panic would be a bug of ours; the process goes on to its end.
-    let _ = std::panic::catch_unwind(write);
+    let _ = std::panic::catch_unwind(|| {
+        write();
+        pool::leave();
+    });
 }
 
 /// The process whose report was written: a forked child has one of its own to tell.

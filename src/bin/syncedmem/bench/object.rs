@@ -127,8 +127,6 @@ fn succeeded(status: syncedmem_status_t) -> Option<()> {
 /// Gives everything back that either side keeps, so that what comes next is fresh.
 pub fn give_back() {
     syncedmem_trim(ALL);
-    // SAFETY: it has no conditions.
-    unsafe { libc::malloc_trim(0) };
 }
 
 /// Every kind of memory.

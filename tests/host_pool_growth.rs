@@ -1,0 +1,148 @@
+//! How much memory a program needs on the library, beside what it needs by itself.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod support;
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use support::object::*;
+use support::pools::*;
+use support::*;
+
+/// Whether `main` is done, as far as this test goes.
+static EXITING: AtomicBool = AtomicBool::new(false);
+
+#[unsafe(no_mangle)]
+extern "C" fn munmap(at: *mut c_void, len: usize) -> c_int {
+    if EXITING.load(Relaxed) && len >= 2 * MIB {
+        eprintln!("unmapped {len} bytes at exit");
+    }
+    unsafe { libc::syscall(libc::SYS_munmap, at, len) as c_int }
+}
+
+/// What the original's object is: malloc, zeros at the first touch, free.
+struct Plain(*mut u8);
+
+impl Plain {
+    fn filled(bytes: usize) -> Plain {
+        let data = unsafe { libc::malloc(bytes) }.cast::<u8>();
+        assert!(!data.is_null());
+        unsafe { data.write_bytes(0, bytes) };
+        unsafe { data.write_bytes(1, bytes) };
+        Plain(data)
+    }
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        unsafe { libc::free(self.0.cast()) };
+    }
+}
+
+/// Bytes by which resident memory grows at most while 5000 objects are made, each in the place of another of a hundred. Most
+/// are small: of 4 KiB to 1 MiB, of each power of two as many.
+fn growth<T>(make: impl Fn(usize) -> T) -> usize {
+    let mut random = 1u64;
+    let mut number = move || {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) as usize
+    };
+    let mut objects: Vec<Option<T>> = (0..100).map(|_| None).collect();
+    let before = resident();
+    let mut most = before;
+    for step in 0..5000 {
+        let place = number() % objects.len();
+        objects[place] = None;
+        let power = (4 * KIB) << (number() % 8);
+        objects[place] = Some(make(power + number() % power));
+        if step % 10 == 0 {
+            most = most.max(resident());
+        }
+    }
+    most - before
+}
+
+#[test]
+fn objects_of_random_sizes_need_little_more_memory_than_plain_mallocs() {
+    const SIDE: &str = "SYNCEDMEM_TEST_SIDE";
+    let run = |side: &str| {
+        alone(&[(SIDE, side), ("SYNCEDMEM_MODE", "cpu")], || {
+            let most = match std::env::var(SIDE).unwrap().as_str() {
+                "plain" => growth(Plain::filled),
+                _ => growth(|bytes| {
+                    let mut object = Object::new(bytes);
+                    let data = object.mutable_cpu_data().unwrap();
+                    unsafe { data.write_bytes(1, bytes) };
+                    object
+                }),
+            };
+            eprintln!("growth: {most}");
+        })
+    };
+    let growth = |errors: String| -> usize {
+        let number = errors.lines().find_map(|line| line.strip_prefix("growth: ")).unwrap();
+        number.parse().unwrap()
+    };
+    if inside() {
+        run("of this process");
+    } else {
+        let (plain, ours) = (growth(run("plain")), growth(run("ours")));
+        println!("{plain} bytes by itself, {ours} on the library");
+        assert!(plain > 20 * MIB, "{plain}: what is measured is memory");
+        assert!(ours <= plain + plain / 4 + MIB, "{ours} bytes, where malloc alone needs {plain}");
+    }
+}
+
+/// How many bytes malloc says that the block of an object of 64 KiB has.
+fn room_of_64_kib() -> usize {
+    let mut object = Object::new(64 * KIB);
+    unsafe { libc::malloc_usable_size(object.overwrite_cpu_data().unwrap().cast()) }
+}
+
+/// A chunk of glibc's that ends on a multiple of 64, behind its header of 8 bytes.
+const WHOLE: usize = 64 * KIB + 64 - 8;
+
+#[test]
+fn a_block_of_mallocs_ends_where_the_next_may_begin_aligned() {
+    alone(&[], || assert!(room_of_64_kib() >= WHOLE));
+}
+
+#[test]
+fn where_every_block_is_mallocs_it_ends_with_its_object_so_that_valgrind_sees_what_is_written_behind() {
+    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || assert!(room_of_64_kib() < WHOLE));
+}
+
+#[test]
+fn a_block_that_no_idle_one_serves_takes_the_place_of_as_much_that_lies_idle() {
+    alone(&[], || {
+        drop([(); 8].map(|()| filled(500 * KIB, 1)));
+        let before = idle(PAGEABLE);
+        assert!(before >= 8 * 500 * KIB);
+        let _other = filled(300 * KIB, 1);
+        let given = before - idle(PAGEABLE);
+        assert!((500 * KIB..510 * KIB).contains(&given), "{given} bytes: one block is enough");
+        let _larger = filled(1500 * KIB, 1);
+        let given = before - idle(PAGEABLE);
+        assert!((4 * 500 * KIB..4 * 510 * KIB).contains(&given), "{given} bytes: and four are for this");
+    });
+}
+
+#[test]
+fn idle_mappings_are_given_back_before_the_process_ends() {
+    let errors = alone(&[], || {
+        drop([filled(30 * MIB, 1), filled(20 * MIB, 1)]);
+        assert_eq!(idle(PAGEABLE), 50 * MIB);
+        EXITING.store(true, Relaxed);
+    });
+    if !inside() {
+        for bytes in [30 * MIB, 20 * MIB] {
+            assert!(errors.contains(&format!("unmapped {bytes} bytes at exit")), "{bytes}: {errors}");
+        }
+    }
+}
