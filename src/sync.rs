@@ -49,14 +49,7 @@ mod lock {
         /// Does `work` with the lock held.
         #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-            let held = loop {
-                // A signal handler that comes here inside `work` waits for ever: the header forbids such calls.
-                match self.take() {
-                    Some(held) => break held,
-                    None => nap(),
-                }
-            };
-            held.enter(work)
+            self.take().unwrap_or_else(wait_for_ever).enter(work)
         }
 
         /// Does `work` with the lock held, unless this thread holds it already.
@@ -71,7 +64,7 @@ mod lock {
             let thread = this_thread();
             // Acquire: what the last holder did is seen.
             match self.state.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(before) => Some(Held { lock: self, before }),
+                Ok(_) => Some(Held { lock: self, before: FREE }),
                 Err(_) => self.take_when_free(thread),
             }
         }
@@ -127,6 +120,15 @@ mod lock {
         }
     }
 
+    /// What a signal handler does that wants a lock of the thread that it has interrupted, in a call that the header
+    /// forbids there.
+    #[cold]
+    fn wait_for_ever<T>() -> T {
+        loop {
+            nap();
+        }
+    }
+
     /// A lock that this thread holds, and what its word becomes when this is dropped: `FREE`, or `FORK` during its fork.
     struct Held<'l, T> {
         lock: &'l Lock<T>,
@@ -161,7 +163,7 @@ pub(crate) fn this_thread() -> usize {
         let thread: usize;
         // SAFETY: the first word of a thread's control block is its own address (ELF psABI for x86-64, TLS).
         unsafe {
-            std::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) thread, options(nostack, preserves_flags, readonly));
+            std::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) thread, options(pure, readonly, nostack, preserves_flags));
         }
         thread
     }

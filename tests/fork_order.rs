@@ -15,8 +15,8 @@ use support::object::Object;
 use support::*;
 
 /// Seconds after which a process that hangs ends by a signal, which its parent reports.
-const LIMIT: u32 = 20;
-const FORKS: usize = 200;
+const LIMIT: u32 = 60;
+const FORKS: usize = 100;
 
 /// The lock of another library.
 struct Foreign(UnsafeCell<libc::pthread_mutex_t>);

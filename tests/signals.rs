@@ -21,7 +21,7 @@ use syncedmem::observe::event::{Event, Site, What};
 use syncedmem::observe::trace as writer;
 
 /// Seconds after which a process that hangs ends by a signal, which its parent reports.
-const LIMIT: u32 = 20;
+const LIMIT: u32 = 60;
 
 /// What the handler reads, and whether its accesses are to be ended.
 static OBJECTS: [AtomicPtr<syncedmem_t>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];

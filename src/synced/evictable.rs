@@ -139,7 +139,14 @@ impl Registry {
     /// Whether an object at this address is marked, or an earlier one was.
     #[inline]
     pub fn knows(&self, object: usize) -> bool {
-        !self.is_empty() && self.marks.with(|marks| marks.by_object.contains_key(&object))
+        !self.is_empty() && self.is_among_them(object)
+    }
+
+    // Not inlined into constructors and destructors, which ask on their shortest way.
+    #[cold]
+    #[inline(never)]
+    fn is_among_them(&self, object: usize) -> bool {
+        self.marks.with(|marks| marks.by_object.contains_key(&object))
     }
 
     /// Marks an object; `false` if there is no memory for that. Its open accesses stay open. An earlier object's mark at its

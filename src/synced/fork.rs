@@ -20,8 +20,8 @@ use crate::observe::live;
 use crate::sync::forking;
 use crate::{ageing, calls, cuda, given_back, host, loaded};
 
-/// Runs when the library is loaded, and does nothing else. `watch` is in this file, too, and every claim calls it: so a
-/// linker takes this from the static library wherever it takes anything that could need it.
+/// Runs when the library is loaded, and does nothing else. `begin` is in this file, too, and every claim refers to it: so
+/// a linker takes this from the static library wherever it takes anything that could need it.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = register;
@@ -38,14 +38,18 @@ extern "C" fn register() {
 
 /// Whether forks are watched. Asked at each claim: where there was no memory for the handlers at load, they are registered
 /// then.
+#[inline]
 pub fn watch() -> bool {
     // Relaxed: handlers that two threads register at once are nested forks to `forking`.
-    if !USED.load(Ordering::Relaxed) {
-        if !WATCHED.load(Ordering::Relaxed) {
-            register();
-        }
-        USED.store(WATCHED.load(Ordering::Relaxed), Ordering::Relaxed);
+    USED.load(Ordering::Relaxed) || begin()
+}
+
+#[cold]
+fn begin() -> bool {
+    if !WATCHED.load(Ordering::Relaxed) {
+        register();
     }
+    USED.store(WATCHED.load(Ordering::Relaxed), Ordering::Relaxed);
     USED.load(Ordering::Relaxed)
 }
 
