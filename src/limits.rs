@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::text::Text;
 
+/// The largest address space that a process can have, in bytes: 56 bits of x86-64's 57 with five-level page tables.
+pub const ADDRESS_SPACE: usize = 1 << 56;
+
 /// `RLIMIT_AS` in bytes, if it is set.
 pub fn address_space() -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -22,7 +22,7 @@ use crate::mapping::{HUGE_PAGE, Mapping};
 use crate::observe::contents;
 use crate::observe::event::{Origin, What};
 use crate::observe::live::{self, Span, Subject};
-use crate::{caffe_mode, cuda, settings, stats};
+use crate::{caffe_mode, cuda, limits, settings, stats};
 use pool::Source;
 
 /// Blocks of more than 4 KiB start on a multiple of this many bytes: a cache line, and what AVX-512 loads like. Smaller
@@ -288,9 +288,7 @@ pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) -> Result<(), Error
 
 /// Refuses a size that no allocation could have.
 pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
-    /// The largest a process can have: 56 bits of x86-64's 57 with five-level page tables.
-    const ADDRESS_SPACE: usize = 1 << 56;
-    if bytes > ADDRESS_SPACE {
+    if bytes > limits::ADDRESS_SPACE {
         return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Absurd });
     }
     Ok(())
