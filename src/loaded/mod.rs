@@ -27,6 +27,15 @@ pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
     found
 }
 
+/// What an object's references to a function lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// This address.
+    To(usize),
+    /// What the loader finds when the function is called first.
+    AtItsFirstCall,
+}
+
 /// A loaded object, while the list is walked.
 pub struct Object<'w> {
     info: &'w dl_phdr_info,
@@ -46,6 +55,21 @@ impl<'w> Object<'w> {
     pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
         // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
         unsafe { elf::Symbols::of(self.headers(), self.base()) }
+    }
+
+    /// What the object's own references to a function lead to; `None` if it neither refers to one of that name nor exports it.
+    pub fn bound(&self, name: &CStr) -> Option<Bound> {
+        let symbols = self.symbols()?;
+        let mut references = symbols.references(name).peekable();
+        let is_referred_to = references.peek().is_some();
+        // Of several the one in data is bound when the object is loaded.
+        let elsewhere = references.find(|&address| !self.contains(address));
+        let own = || symbols.find(name).map(|address| address.addr().get());
+        match elsewhere.or_else(own) {
+            Some(address) => Some(Bound::To(address)),
+            None if is_referred_to => Some(Bound::AtItsFirstCall),
+            None => None,
+        }
     }
 
     /// Where it is mapped: what addresses in its file are counted from.
@@ -223,6 +247,25 @@ mod tests {
         });
         assert_eq!(names[0].as_c_str(), c"");
         assert!(names.iter().any(|name| name.to_string_lossy().contains("libc.so")), "{names:?}");
+    }
+
+    #[test]
+    fn references_lead_to_where_the_loader_has_bound_them_and_else_to_an_objects_own() {
+        let bound_in = |file: &str, name: &CStr| {
+            let mut bound = None;
+            each(|object| {
+                let is_it = object.name().to_string_lossy().contains(file);
+                bound = if is_it { object.bound(name) } else { None };
+                if is_it { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            bound
+        };
+        let address = |name| Some(Bound::To(find(name)?.addr().get()));
+        // The program is the first object, and its name is empty. It refers to both, and libc exports one.
+        assert_eq!(bound_in("", c"getenv"), address(c"getenv"));
+        assert_eq!(bound_in("", c"_Unwind_GetIP"), address(c"_Unwind_GetIP"));
+        assert_eq!(bound_in("libc.so", c"getenv"), address(c"getenv"));
+        assert_eq!(bound_in("libc.so", c"_Unwind_GetIP"), None);
     }
 
     #[test]
