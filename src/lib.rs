@@ -16,6 +16,7 @@
 //! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
 //! host, cuda       →  idle (blocks that nobody holds, by size), budget, ageing, mapping
 //! cuda, caffe_mode →  loaded (the objects in the process), sync
+//! ffi::caffe, host →  loaded (the C++ runtime that the caller uses; other copies of this library)
 //! everything       →  error, text, settings
 //! ```
 //! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate, copy or

@@ -24,6 +24,10 @@ set_tests_properties(no_libstdcxx PROPERTIES
   PASS_REGULAR_EXPRESSION "the program, which called, shows no C\\+\\+ runtime to throw with: .*; aborting"
   FAIL_REGULAR_EXPRESSION "the child ended")
 
+add_executable(two_copies two_copies.c)
+target_link_libraries(two_copies PRIVATE syncedmem::static ${CMAKE_DL_LIBS})
+run_test(two_copies c two_copies "$<TARGET_FILE:syncedmem::syncedmem>")
+
 if(SYNCEDMEM_TESTS_CHECKED)
   # Another library from the same source, in a folder of its own; unoptimized, which is built sooner.
   set(checked_dir "${CMAKE_CURRENT_BINARY_DIR}/checked")

@@ -5,6 +5,7 @@
 //! for the next: see `recent` for blocks of up to 32 KiB, and `pool` for larger ones.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
+mod copies;
 mod pinned;
 pub mod pool;
 mod recent;
@@ -224,8 +225,12 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
         return;
     }
+    let mapping = records::take(address);
+    if mapping.is_none() && bytes >= MAPPED_FROM && copies::free(block) {
+        return;
+    }
     stats::removed(address, bytes);
-    match records::take(address) {
+    match mapping {
         Some(mapping) if pool::keep(Source::Mapped(mapping), bytes) => (),
         Some(mapping) => mapping.unmap(),
         None if pool::keep(Source::Malloc(address), bytes) => (),

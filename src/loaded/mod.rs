@@ -7,6 +7,7 @@
 
 pub mod elf;
 mod home;
+mod note;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
@@ -55,6 +56,12 @@ impl<'w> Object<'w> {
     pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
         // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
         unsafe { elf::Symbols::of(self.headers(), self.base()) }
+    }
+
+    /// The address of the descriptor, of `bytes`, of its first note with this owner, NUL included, and this type.
+    pub fn note(&self, owner: &CStr, kind: u32, bytes: usize) -> Option<usize> {
+        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        unsafe { note::find(self.headers(), self.base(), owner.to_bytes_with_nul(), kind, bytes) }
     }
 
     /// What the object's own references to a function lead to; `None` if it neither refers to one of that name nor exports it.
