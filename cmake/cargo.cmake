@@ -6,15 +6,12 @@ cargo-web (Debian 12), or name yours with -DSYNCEDMEM_CARGO=/path/to/cargo")
 if(NOT SYNCEDMEM_CARGO)
   message(FATAL_ERROR "cargo was not found, and Rust ${rust_version} or later is needed to build libsyncedmem. ${get_rust}")
 endif()
-# An older cargo does not know the edition, and its error does not say which version does.
-execute_process(COMMAND "${SYNCEDMEM_CARGO}" --version OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE)
-string(REGEX REPLACE "^cargo ([0-9.]+).*" "\\1" found "${found}")
-if(NOT found)
-  set(found "of no known version")
-endif()
-if(NOT found VERSION_GREATER_EQUAL rust_version)
-  message(FATAL_ERROR "Rust ${rust_version} or later is needed to build libsyncedmem, and ${SYNCEDMEM_CARGO} is ${found}. \
-${get_rust}")
+# An older cargo does not know the edition, and its error does not say which version does. What only wraps cargo, such as
+# cargo-zigbuild, says a version of its own.
+execute_process(COMMAND "${SYNCEDMEM_CARGO}" --version OUTPUT_VARIABLE found)
+if(found MATCHES "^cargo ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS rust_version)
+  message(FATAL_ERROR "Rust ${rust_version} or later is needed to build libsyncedmem, and ${SYNCEDMEM_CARGO} is \
+${CMAKE_MATCH_1}. ${get_rust}")
 endif()
 
 # Where cargo puts its results: the profile "dev" goes to debug/, and a C library's version that
