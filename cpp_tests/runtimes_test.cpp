@@ -57,6 +57,13 @@ TEST(Libstdcxx, IsThrownWithBesideOthers) { expect_caught_beside(CATCHES_SHARED,
 
 TEST(Libstdcxx, IsFoundByAProgramAtAFixedAddressThatIsBoundLazily) { expect_caught_beside(CATCHES_FIXED, libcxx); }
 
+TEST(Libstdcxx, OfALibraryIsFoundThroughAProgramAtAFixedAddress) {
+  // All references to a function that such a program refers to lead to the program's own entry for it.
+  expect_caught(CATCHES_FIXED " policy " PLUGIN_SHARED " fails", caught);
+  expect_caught(CATCHES_FIXED " policy " PLUGIN_SHARED " fails", caught, "LD_BIND_NOW=1");
+  expect_caught(CATCHES_FIXED " callback " PLUGIN_SHARED " fails", caught_from_the_callback);
+}
+
 TEST(Libstdcxx, IsFoundWhereTheLibraryIsLinkedIn) { expect_caught_beside(CATCHES_LINKED_IN, libcxx); }
 
 TEST(StaticLibstdcxx, IsThrownWithWhereTheProgramExportsIt) { expect_caught_beside(CATCHES_EXPORTED, libstdcxx); }
@@ -82,6 +89,10 @@ TEST(StaticLibstdcxx, OfALibraryIsNotTakenForAnothersWhereItIsHidden) {
 
 #ifdef CATCHES_LIBCXX
 TEST(Libcxx, IsThrownWithBesideOthers) { expect_caught_beside(CATCHES_LIBCXX, libstdcxx); }
+
+TEST(Libcxx, IsFoundByAProgramAtAFixedAddressThatIsBoundLazily) {
+  expect_caught_beside(CATCHES_LIBCXX_FIXED, libstdcxx);
+}
 
 TEST(Libcxx, IsFoundWhereTheLibraryIsLinkedIn) { expect_caught_beside(CATCHES_LIBCXX_LINKED_IN, libstdcxx); }
 

@@ -1,6 +1,6 @@
 // Fails in the library's C++ functions and says what it catches: a program, or with PLUGIN a library that one opens.
 //
-//   catches policy|callback [LIBRARY local|global]      LIBRARY is opened before
+//   catches policy|callback [LIBRARY local|global|fails]      LIBRARY is opened before, or opened to fail in the program's place
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -75,9 +75,13 @@ extern "C" int catches(const char* how) {
 int main(int arguments, char** argument) {
   if (arguments == 4) {
     const int scope = std::strcmp(argument[3], "global") == 0 ? RTLD_GLOBAL : RTLD_LOCAL;
-    if (!dlopen(argument[2], RTLD_NOW | scope)) {
+    void* library = dlopen(argument[2], RTLD_NOW | scope);
+    if (!library) {
       std::fprintf(stderr, "%s\n", dlerror());
       return 2;
+    }
+    if (std::strcmp(argument[3], "fails") == 0) {
+      return reinterpret_cast<int (*)(const char*)>(dlsym(library, "catches"))(argument[1]);
     }
   }
   return catches(argument[1]);

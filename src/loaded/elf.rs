@@ -54,6 +54,15 @@ const ADDRESSES: [u32; 0] = [];
 /// Words of a GNU hash table before its Bloom filter.
 const HEADER: usize = 4;
 
+/// An object's reference to a function.
+pub struct Reference {
+    /// The object's own entry for a function of another, which stands for the function in the whole process: a program at a fixed
+    /// address may have that.
+    pub entry: Option<usize>,
+    /// What the loader has written there: for what is bound at its first call an address in the object itself until then.
+    pub word: usize,
+}
+
 /// An object's dynamic symbols.
 pub struct Symbols<'o> {
     base: usize,
@@ -143,9 +152,8 @@ impl<'o> Symbols<'o> {
         }
     }
 
-    /// What the loader has written for the object's own references to `name`. For a function that is bound at its first call
-    /// this is an address in the object itself until then.
-    pub fn references(&self, name: &CStr) -> impl Iterator<Item = usize> {
+    /// The object's own references to the function of that name.
+    pub fn references(&self, name: &CStr) -> impl Iterator<Item = Reference> {
         let tables = self.relocations.into_iter();
         // SAFETY: the dynamic section says where the table is and how many it has; `of` was promised that it is mapped.
         let all = tables.flat_map(|(table, count)| (0..count).map(move |at| unsafe { read::<Relocation>(table, at) }));
@@ -157,8 +165,13 @@ impl<'o> Symbols<'o> {
             }
             // SAFETY: relocations name symbols that are there.
             let symbol: Elf64_Sym = unsafe { read(self.symbols, symbol) };
+            if self.name(&symbol) != name {
+                return None;
+            }
+            let has_entry = symbol.st_shndx == SHN_UNDEF && symbol.st_value != 0;
+            let entry = has_entry.then(|| self.base.wrapping_add(symbol.st_value as usize));
             // SAFETY: the loader itself has written this word, and programs read it.
-            (self.name(&symbol) == name).then(|| unsafe { read(word, 0) })
+            Some(Reference { entry, word: unsafe { read(word, 0) } })
         })
     }
 

@@ -28,15 +28,6 @@ pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
     found
 }
 
-/// What an object's references to a function lead to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// This address.
-    To(usize),
-    /// What the loader finds when the function is called first.
-    AtItsFirstCall,
-}
-
 /// A loaded object, while the list is walked.
 pub struct Object<'w> {
     info: &'w dl_phdr_info,
@@ -64,19 +55,13 @@ impl<'w> Object<'w> {
         unsafe { note::find(self.headers(), self.base(), owner.to_bytes_with_nul(), kind, bytes) }
     }
 
-    /// What the object's own references to a function lead to; `None` if it neither refers to one of that name nor exports it.
-    pub fn bound(&self, name: &CStr) -> Option<Bound> {
+    /// The address that a function has for this object: what its references to it lead to, or else where the object exports it.
+    pub fn bound(&self, name: &CStr) -> Option<usize> {
         let symbols = self.symbols()?;
-        let mut references = symbols.references(name).peekable();
-        let is_referred_to = references.peek().is_some();
-        // Of several the one in data is bound when the object is loaded.
-        let elsewhere = references.find(|&address| !self.contains(address));
+        let entry = || symbols.references(name).find_map(|reference| reference.entry);
+        let elsewhere = || symbols.references(name).map(|it| it.word).find(|&address| !self.contains(address));
         let own = || symbols.find(name).map(|address| address.addr().get());
-        match elsewhere.or_else(own) {
-            Some(address) => Some(Bound::To(address)),
-            None if is_referred_to => Some(Bound::AtItsFirstCall),
-            None => None,
-        }
+        entry().or_else(elsewhere).or_else(own)
     }
 
     /// Where it is mapped: what addresses in its file are counted from.
@@ -267,7 +252,7 @@ mod tests {
             });
             bound
         };
-        let address = |name| Some(Bound::To(find(name)?.addr().get()));
+        let address = |name| Some(find(name)?.addr().get());
         // The program is the first object, and its name is empty. It refers to both, and libc exports one.
         assert_eq!(bound_in("", c"getenv"), address(c"getenv"));
         assert_eq!(bound_in("", c"_Unwind_GetIP"), address(c"_Unwind_GetIP"));

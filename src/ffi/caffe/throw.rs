@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 use crate::error::Error;
 use crate::ffi::per_thread::{self, Sentence};
-use crate::loaded::{self, Bound};
+use crate::loaded;
 use crate::observe::site;
 use crate::text::Text;
 
@@ -23,7 +23,7 @@ pub fn throw(error: Error, sentence: &Sentence) -> FileName {
         Some(caller) => caller,
         None => return FileName::of(format_args!("code that no loaded file has")),
     };
-    let thrower = caller.personality.and_then(|personality| Thrower::find(&Runtime { personality }, error));
+    let thrower = caller.personality.and_then(Runtime::of).and_then(|runtime| Thrower::find(&runtime, error));
     match thrower {
         Some(thrower) => thrower.throw(sentence.as_c_str()),
         None => caller.file,
@@ -39,7 +39,7 @@ const PERSONALITY: &CStr = c"__gxx_personality_v0";
 /// The object that called the entry point that failed.
 struct Caller {
     file: FileName,
-    /// What its references to the personality routine lead to, if it has any.
+    /// The address that the personality routine has for it, if it has one.
     personality: Option<usize>,
 }
 
@@ -57,30 +57,44 @@ impl Caller {
             found = Some((FileName::of(format_args!("{file}")), object.bound(PERSONALITY)));
             ControlFlow::Break(())
         });
-        let (file, bound) = found?;
-        let personality = bound.and_then(|bound| match bound {
-            Bound::To(address) => Some(address),
-            // Only a program at a fixed address refers to it so, and the loader then takes the first there is.
-            Bound::AtItsFirstCall => loaded::find(PERSONALITY).map(|address| address.addr().get()),
-        });
+        let (file, personality) = found?;
         Some(Caller { file, personality })
     }
 }
 
-/// The C++ runtime with this personality routine.
+/// A C++ runtime.
 struct Runtime {
+    /// The address that its personality routine has for the caller.
     personality: usize,
+    /// Where the routine is: elsewhere, if that address is a program's entry for it.
+    routine: usize,
 }
 
 impl Runtime {
+    fn of(personality: usize) -> Option<Runtime> {
+        let mut routine = None;
+        loaded::each(|object| {
+            // The loader, too, takes the first there is for a program's entry.
+            let exported = object.symbols().and_then(|symbols| symbols.find(PERSONALITY));
+            let exported = exported.map(|address| address.addr().get());
+            routine = routine.or(exported);
+            if object.contains(personality) && exported.is_some() {
+                routine = exported;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        Some(Runtime { personality, routine: routine? })
+    }
+
     /// A function or variable of the object that has the personality routine.
     fn find(&self, name: &CStr) -> Option<*mut c_void> {
-        self.find_in(name, |object| object.contains(self.personality))
+        self.find_in(name, |object| object.contains(self.routine))
     }
 
     /// A function of any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
     fn find_beside(&self, name: &CStr) -> Option<*mut c_void> {
-        self.find_in(name, |object| object.bound(PERSONALITY) == Some(Bound::To(self.personality)))
+        self.find_in(name, |object| object.bound(PERSONALITY) == Some(self.personality))
     }
 
     fn find_in(&self, name: &CStr, is_it: impl Fn(&loaded::Object) -> bool) -> Option<*mut c_void> {
