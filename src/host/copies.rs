@@ -39,12 +39,14 @@ unsafe extern "C" fn free_own(block: *mut c_void, bytes: usize, holder: usize) -
     true
 }
 
-/// Has the copy that mapped a block give it back; `false` if none did.
+/// Has the other copy that mapped a block give it back; `false` if none did.
+#[cold]
+#[inline(never)]
 pub fn free(block: Owned) -> bool {
     /// More copies than these are passed over.
     const MOST: usize = 8;
     const SMALLEST_PAGE: usize = 4096;
-    if block.address.addr().get() % SMALLEST_PAGE != 0 {
+    if block.address.addr().get() % SMALLEST_PAGE != 0 || records::knows(block.address) {
         return false;
     }
     let own = (free_own as Free as *const c_void).addr();

@@ -225,12 +225,11 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
         return;
     }
-    let mapping = records::take(address);
-    if mapping.is_none() && bytes >= MAPPED_FROM && copies::free(block) {
+    if bytes >= MAPPED_FROM && copies::free(block) {
         return;
     }
     stats::removed(address, bytes);
-    match mapping {
+    match records::take(address) {
         Some(mapping) if pool::keep(Source::Mapped(mapping), bytes) => (),
         Some(mapping) => mapping.unmap(),
         None if pool::keep(Source::Malloc(address), bytes) => (),
