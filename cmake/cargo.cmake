@@ -1,9 +1,17 @@
 # Runs cargo, and gives what it builds the two target names that users link.
 
 find_program(SYNCEDMEM_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" DOC "The cargo to build with")
+set(get_rust "Get it with rustup (rustup.rs), or on Debian with apt-get install cargo (Debian 13 or later) or \
+cargo-web (Debian 12), or name yours with -DSYNCEDMEM_CARGO=/path/to/cargo")
 if(NOT SYNCEDMEM_CARGO)
-  message(FATAL_ERROR "cargo was not found: a Rust toolchain (1.85 or later) is needed to build libsyncedmem. \
-Install one (see rust-lang.org), or name yours with -DSYNCEDMEM_CARGO=/path/to/cargo")
+  message(FATAL_ERROR "cargo was not found, and Rust ${rust_version} or later is needed to build libsyncedmem. ${get_rust}")
+endif()
+# An older cargo does not know the edition, and its error does not say which version does. What only wraps cargo, such as
+# cargo-zigbuild, says a version of its own.
+execute_process(COMMAND "${SYNCEDMEM_CARGO}" --version OUTPUT_VARIABLE found)
+if(found MATCHES "^cargo ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS rust_version)
+  message(FATAL_ERROR "Rust ${rust_version} or later is needed to build libsyncedmem, and ${SYNCEDMEM_CARGO} is \
+${CMAKE_MATCH_1}. ${get_rust}")
 endif()
 
 # Where cargo puts its results: the profile "dev" goes to debug/, and a C library's version that

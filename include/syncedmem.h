@@ -331,7 +331,10 @@ enum syncedmem_error_policy_t
    */
   SYNCEDMEM_ON_ERROR_ABORT = 0,
   /**
-   * `std::bad_alloc` when memory ran out, `std::runtime_error` for the rest.
+   * `std::bad_alloc` when memory ran out, `std::runtime_error` for the rest: those of the C++ runtime that the calling program
+   * or library uses, libstdc++ or libc++. A runtime that is linked in statically is found only where it is exported
+   * (`-rdynamic`). Where it is not, no other is taken: the process ends by `abort()`, after a sentence that says so. There, throw
+   * from a callback: `syncedmem_set_error_callback`.
    */
   SYNCEDMEM_ON_ERROR_THROW = 1,
 };
@@ -1427,6 +1430,9 @@ syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
  * message (which lives until it returns) and `user`. It may throw a C++ exception, but not `longjmp`; if it
  * returns, the policy is followed. A failure inside it is not reported to it again, and where there is no memory
  * to note that it runs, it is not called.
+ *
+ * A callback that throws works with every C++ runtime, since the program's own code throws: it is the way to exceptions where
+ * the runtime is linked in statically (`-static-libstdc++`), and the library finds none to throw with.
  *
  * Errors: `OUT_OF_MEMORY` (the one in force stays).
  *

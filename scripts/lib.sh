@@ -46,9 +46,16 @@ need() {
   ) 8>"$cache/apt.lock" || exit 1
 }
 
-# need_rust: a Rust toolchain is the one thing asked of the machine.
+# need_rust: a Rust toolchain is the one thing asked of the machine. An older cargo does not know the edition, and its error
+# does not say which version does; of an older rustc cargo says so itself.
 need_rust() {
-  command -v cargo >/dev/null || die "cargo is not on PATH: a Rust toolchain (1.85 or later) is needed, see rust-lang.org"
+  local wanted found
+  wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
+  local get="get it with rustup (rustup.rs), or on Debian with apt-get install cargo (Debian 13 or later) or cargo-web (Debian 12)"
+  command -v cargo >/dev/null || die "cargo is not on PATH, and Rust $wanted or later is needed; $get"
+  found=$(cargo --version | sed -n 's/^cargo \([0-9.]*\).*/\1/p')
+  [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" = "$wanted" ] ||
+    die "Rust $wanted or later is needed, and $(command -v cargo) is ${found:-of no known version}; $get"
 }
 
 # build_library: the release library, without the command; prints its path. To the letter as cmake/cargo.cmake builds it, so

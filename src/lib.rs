@@ -15,7 +15,7 @@
 //! device           →  cuda
 //! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
 //! host, cuda       →  idle (blocks that nobody holds, by size), budget, ageing, mapping
-//! cuda, caffe_mode, host →  loaded (the objects in the process), sync
+//! cuda, caffe_mode, host, ffi::caffe →  loaded (the objects in the process), sync
 //! everything       →  error, text, settings
 //! ```
 //! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate, copy or

@@ -254,6 +254,13 @@ fn what_cannot_be_lent_stays_the_callers() {
         ("not those of the object", Theirs::of(data, BYTES - 1)),
         ("not contiguous", Theirs::of(data, BYTES).shaped(&[48, 2], &[1, 48])),
         ("not contiguous", Theirs::of(data, BYTES).shaped(&[96], &[2])),
+        ("beyond the address space", with(|managed| managed.tensor.byte_offset = 1 << 62)),
+        ("beyond the address space", with(|managed| managed.tensor.byte_offset = u64::MAX)),
+        // The last byte that has an address is the tensor's last but one.
+        (
+            "beyond the address space",
+            with(|managed| managed.tensor.byte_offset = (1 << 56) - managed.tensor.data as u64 - 95),
+        ),
     ];
     for (words, mut foreign) in cases {
         let mem = created(BYTES);

@@ -134,6 +134,32 @@ fn the_limit_on_the_address_space_is_told() {
 }
 
 #[test]
+fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there() {
+    const LIMIT: &str = "vm.max_map_count";
+    let name = "the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there";
+    in_a_process_of_its_own(name, &[], || {
+        let mut storage = Storage::new();
+        storage.construct(1 << 46);
+        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert!(!last_error().contains(LIMIT), "{}", last_error());
+        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+        // Neighbours with other protections are never merged.
+        for access in [libc::PROT_NONE, libc::PROT_READ].into_iter().cycle() {
+            let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, access, kind, -1, 0) };
+            if page == libc::MAP_FAILED {
+                break;
+            }
+        }
+        storage.construct(4 << 20);
+        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        let message = last_error();
+        let words = format!("memory mappings, and the limit (sysctl {LIMIT}) is {}", limit.trim());
+        assert!(message.contains(&words) && message.contains("raise"), "{message}");
+    });
+}
+
+#[test]
 fn the_host_limit_holds_and_what_is_freed_counts_again() {
     let name = "the_host_limit_holds_and_what_is_freed_counts_again";
     in_a_process_of_its_own(name, &[("SYNCEDMEM_HOST_LIMIT", "3M")], || {

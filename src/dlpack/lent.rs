@@ -10,6 +10,7 @@ use super::{
 };
 use crate::error::Error;
 use crate::head::Side;
+use crate::limits::ADDRESS_SPACE;
 
 /// Somebody else's tensor, whose memory is lent.
 #[derive(Clone, Copy, Debug)]
@@ -65,10 +66,16 @@ impl Lent {
         if held != bytes as u64 {
             return Err(wrong("the tensor's bytes are not those of the object; make the object of the tensor's size"));
         }
-        let data = described.data.wrapping_byte_add(described.byte_offset as usize);
-        if described.data.is_null() || data.is_null() {
+        if described.data.is_null() {
             return Err(wrong("the tensor's data is NULL; an empty one cannot be lent"));
         }
+        if !described.has_addresses(held) {
+            return Err(wrong(
+                "the tensor ends beyond the address space; correct its data or byte_offset, which counts bytes",
+            ));
+        }
+        // Within the address space, so nothing is cut off and nothing wraps.
+        let data = described.data.wrapping_byte_add(described.byte_offset as usize);
         Ok((Lent { tensor, versioned }, side, data))
     }
 
@@ -130,6 +137,14 @@ impl Drop for Ended {
 }
 
 impl Tensor {
+    /// Whether each of its `bytes` has an address.
+    fn has_addresses(&self, bytes: u64) -> bool {
+        // The bits above the address space are no part of an address: aarch64 lets a process keep a tag there.
+        let begin = self.data.addr() as u64 % ADDRESS_SPACE as u64;
+        let end = begin.checked_add(self.byte_offset).and_then(|begin| begin.checked_add(bytes));
+        end.is_some_and(|end| end <= ADDRESS_SPACE as u64)
+    }
+
     /// How many bytes it has, if they lie one behind the other in C's order.
     ///
     /// # Safety

@@ -8,6 +8,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::observe::site;
 use crate::text::Text;
 
 /// One sentence with the name of the call before it.
@@ -48,23 +49,30 @@ pub fn last_error() -> *const c_char {
 }
 
 /// Runs `callback` unless this thread is inside one already, or that cannot be known. An exception may pass.
-pub fn unless_inside_callback(callback: impl FnOnce()) {
-    struct Inside<'a>(&'a Cell<bool>);
-    impl Drop for Inside<'_> {
-        fn drop(&mut self) {
-            self.0.set(false);
-        }
+///
+/// Nothing here is dropped: like that of `fail`, this frame has no handlers. So an exception leaves the mark behind, and whether
+/// the thread is still inside is then read off its stack.
+pub fn unless_inside_callback(callback: impl Fn()) {
+    // Without memory to note it down, a callback that fails again could not be told from the first.
+    let Some(state) = state() else { return };
+    if state.inside_callback.get() && site::is_inside(caller_of_callbacks()) {
+        return;
     }
-    match state() {
-        Some(state) if state.inside_callback.get() => {}
-        Some(state) => {
-            state.inside_callback.set(true);
-            let _inside = Inside(&state.inside_callback);
-            callback();
-        }
-        // Without memory to note it down, a callback that fails again could not be told from the first.
-        None => {}
-    }
+    state.inside_callback.set(true);
+    call(&callback);
+    state.inside_callback.set(false);
+}
+
+/// The function that calls callbacks.
+pub fn caller_of_callbacks() -> *const () {
+    call as *const ()
+}
+
+#[inline(never)]
+fn call(callback: &dyn Fn()) {
+    callback();
+    // This frame stays on the stack until here.
+    std::hint::black_box(());
 }
 
 /// The calling thread's state, made now if it has none and there is memory for it.

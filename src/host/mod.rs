@@ -5,6 +5,7 @@
 //! for the next: see `recent` for blocks of up to 32 KiB, and `pool` for larger ones.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
+mod copies;
 mod malloc;
 mod pinned;
 pub mod pool;
@@ -23,7 +24,7 @@ use crate::mapping::{HUGE_PAGE, Mapping};
 use crate::observe::contents;
 use crate::observe::event::{Origin, What};
 use crate::observe::live::{self, Span, Subject};
-use crate::{caffe_mode, cuda, settings, stats};
+use crate::{caffe_mode, cuda, limits, settings, stats};
 use malloc::aligned;
 use pool::Source;
 
@@ -226,6 +227,9 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
         return;
     }
+    if bytes >= MAPPED_FROM && copies::free(block) {
+        return;
+    }
     stats::removed(address, bytes);
     match records::take(address) {
         Some(mapping) if pool::keep(Source::Mapped(mapping), bytes) => (),
@@ -290,9 +294,7 @@ pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) -> Result<(), Error
 
 /// Refuses a size that no allocation could have.
 pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
-    /// The largest a process can have: 56 bits of x86-64's 57 with five-level page tables.
-    const ADDRESS_SPACE: usize = 1 << 56;
-    if bytes > ADDRESS_SPACE {
+    if bytes > limits::ADDRESS_SPACE {
         return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Absurd });
     }
     Ok(())

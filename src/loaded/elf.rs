@@ -20,9 +20,22 @@ struct Dynamic {
     value: u64,
 }
 
+/// A relocation: the word at an offset from where the object is mapped, and which symbol's address goes there.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Relocation {
+    offset: u64,
+    info: u64,
+    addend: i64,
+}
+
 const DT_NULL: i64 = 0;
+const DT_PLTRELSZ: i64 = 2;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
+const DT_RELA: i64 = 7;
+const DT_RELASZ: i64 = 8;
+const DT_JMPREL: i64 = 23;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 
 /// Symbols of a section that is not there: imported ones.
@@ -30,8 +43,25 @@ const SHN_UNDEF: u16 = 0;
 const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 
+/// The relocations that write a symbol's address into a word: in data, in the table of addresses, in that of functions.
+#[cfg(target_arch = "x86_64")]
+const ADDRESSES: [u32; 3] = [1, 6, 7];
+#[cfg(target_arch = "aarch64")]
+const ADDRESSES: [u32; 3] = [257, 1025, 1026];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ADDRESSES: [u32; 0] = [];
+
 /// Words of a GNU hash table before its Bloom filter.
 const HEADER: usize = 4;
+
+/// An object's reference to a function.
+pub struct Reference {
+    /// The object's own entry for a function of another, which stands for the function in the whole process: a program at a fixed
+    /// address may have that.
+    pub entry: Option<usize>,
+    /// What the loader has written there: for what is bound at its first call an address in the object itself until then.
+    pub word: usize,
+}
 
 /// An object's dynamic symbols.
 pub struct Symbols<'o> {
@@ -39,6 +69,8 @@ pub struct Symbols<'o> {
     names: usize,
     symbols: usize,
     hash: usize,
+    /// Where relocations are, and how many: those of data, those of functions.
+    relocations: [(usize, usize); 2],
     object: PhantomData<&'o Elf64_Phdr>,
 }
 
@@ -57,6 +89,7 @@ impl<'o> Symbols<'o> {
         let section = headers.iter().find(|header| header.p_type == PT_DYNAMIC)?;
         let begin = base.wrapping_add(section.p_vaddr as usize);
         let (mut names, mut symbols, mut hash) = (None, None, None);
+        let mut relocations = [(0, 0); 2];
         for index in 0..section.p_memsz as usize / size_of::<Dynamic>() {
             // SAFETY: within the section, which the caller guarantees to be mapped.
             let entry: Dynamic = unsafe { read(begin, index) };
@@ -68,10 +101,19 @@ impl<'o> Symbols<'o> {
                 DT_STRTAB => names = Some(address),
                 DT_SYMTAB => symbols = Some(address),
                 DT_GNU_HASH => hash = Some(address),
+                DT_RELA => relocations[0].0 = address,
+                DT_RELASZ => relocations[0].1 = value / size_of::<Relocation>(),
+                DT_JMPREL => relocations[1].0 = address,
+                DT_PLTRELSZ => relocations[1].1 = value / size_of::<Relocation>(),
                 _ => {}
             }
         }
-        let found = Symbols { base, names: names?, symbols: symbols?, hash: hash?, object: PhantomData };
+        for table in &mut relocations {
+            if !within(table.0) {
+                *table = (0, 0);
+            }
+        }
+        let found = Symbols { base, names: names?, symbols: symbols?, hash: hash?, relocations, object: PhantomData };
         [found.names, found.symbols, found.hash].into_iter().all(within).then_some(found)
     }
 
@@ -108,6 +150,29 @@ impl<'o> Symbols<'o> {
             }
             index += 1;
         }
+    }
+
+    /// The object's own references to the function of that name.
+    pub fn references(&self, name: &CStr) -> impl Iterator<Item = Reference> {
+        let tables = self.relocations.into_iter();
+        // SAFETY: the dynamic section says where the table is and how many it has; `of` was promised that it is mapped.
+        let all = tables.flat_map(|(table, count)| (0..count).map(move |at| unsafe { read::<Relocation>(table, at) }));
+        all.filter_map(move |relocation| {
+            let (symbol, kind) = ((relocation.info >> 32) as usize, relocation.info as u32);
+            let word = self.base.wrapping_add(relocation.offset as usize);
+            if symbol == 0 || !ADDRESSES.contains(&kind) || word % align_of::<usize>() != 0 {
+                return None;
+            }
+            // SAFETY: relocations name symbols that are there.
+            let symbol: Elf64_Sym = unsafe { read(self.symbols, symbol) };
+            if self.name(&symbol) != name {
+                return None;
+            }
+            let has_entry = symbol.st_shndx == SHN_UNDEF && symbol.st_value != 0;
+            let entry = has_entry.then(|| self.base.wrapping_add(symbol.st_value as usize));
+            // SAFETY: the loader itself has written this word, and programs read it.
+            Some(Reference { entry, word: unsafe { read(word, 0) } })
+        })
     }
 
     /// The exported function that has the instruction at `address`.

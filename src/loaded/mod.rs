@@ -7,6 +7,7 @@
 
 pub mod elf;
 mod home;
+mod note;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
@@ -46,6 +47,21 @@ impl<'w> Object<'w> {
     pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
         // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
         unsafe { elf::Symbols::of(self.headers(), self.base()) }
+    }
+
+    /// The address of the descriptor, of `bytes`, of its first note with this owner, NUL included, and this type.
+    pub fn note(&self, owner: &CStr, kind: u32, bytes: usize) -> Option<usize> {
+        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        unsafe { note::find(self.headers(), self.base(), owner.to_bytes_with_nul(), kind, bytes) }
+    }
+
+    /// The address that a function has for this object: what its references to it lead to, or else where the object exports it.
+    pub fn bound(&self, name: &CStr) -> Option<usize> {
+        let symbols = self.symbols()?;
+        let entry = || symbols.references(name).find_map(|reference| reference.entry);
+        let elsewhere = || symbols.references(name).map(|it| it.word).find(|&address| !self.contains(address));
+        let own = || symbols.find(name).map(|address| address.addr().get());
+        entry().or_else(elsewhere).or_else(own)
     }
 
     /// Where it is mapped: what addresses in its file are counted from.
@@ -198,6 +214,25 @@ mod tests {
         });
         assert_eq!(names[0].as_c_str(), c"");
         assert!(names.iter().any(|name| name.to_string_lossy().contains("libc.so")), "{names:?}");
+    }
+
+    #[test]
+    fn references_lead_to_where_the_loader_has_bound_them_and_else_to_an_objects_own() {
+        let bound_in = |file: &str, name: &CStr| {
+            let mut bound = None;
+            each(|object| {
+                let is_it = object.name().to_string_lossy().contains(file);
+                bound = if is_it { object.bound(name) } else { None };
+                if is_it { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            bound
+        };
+        let address = |name| Some(find(name)?.addr().get());
+        // The program is the first object, and its name is empty. It refers to both, and libc exports one.
+        assert_eq!(bound_in("", c"getenv"), address(c"getenv"));
+        assert_eq!(bound_in("", c"_Unwind_GetIP"), address(c"_Unwind_GetIP"));
+        assert_eq!(bound_in("libc.so", c"getenv"), address(c"getenv"));
+        assert_eq!(bound_in("libc.so", c"_Unwind_GetIP"), None);
     }
 
     #[test]

@@ -49,6 +49,55 @@ pub fn here() -> (Site, bool) {
     }
 }
 
+/// Where the program goes on when the library's entry that this thread is in returns.
+///
+/// `callback` is the function by which the library calls the program back. A callback may enter the library by a jump, as its last
+/// act: then it has no frame any more, and the program goes on where the entry returns that had called back.
+pub fn caller(callback: *const ()) -> Option<usize> {
+    let mut has_entered = false;
+    let mut caller = None;
+    each_frame(|address| {
+        match is_entry(address) {
+            true => has_entered = true,
+            false if !has_entered => (),
+            false if is_in(address, callback) => has_entered = false,
+            false => caller = Some(address),
+        }
+        caller.is_some()
+    });
+    caller
+}
+
+/// Whether `function` is one of those that this thread is in.
+pub fn is_inside(function: *const ()) -> bool {
+    let mut is_found = false;
+    each_frame(|address| {
+        is_found = is_in(address, function);
+        is_found
+    });
+    is_found
+}
+
+fn is_in(address: usize, function: *const ()) -> bool {
+    // SAFETY: any address may be asked for.
+    unsafe { _Unwind_FindEnclosingFunction(address) }.cast() == function
+}
+
+/// Visits the return addresses on this thread's stack, the innermost first, until it is told that this is enough.
+fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
+    extern "C" fn visitor<F: FnMut(usize) -> bool>(context: *mut c_void, is_enough: *mut c_void) -> c_int {
+        // SAFETY: `each_frame` passes one that nobody else uses meanwhile.
+        let is_enough = unsafe { &mut *is_enough.cast::<F>() };
+        // SAFETY: the unwinder passes a context of its own.
+        let address = unsafe { _Unwind_GetIP(context) };
+        if address == 0 || is_enough(address) { END_OF_STACK } else { GO_ON }
+    }
+    loaded::walk(|| {
+        // SAFETY: the visitor takes what is given here, and is done when this returns. To unwind reads the stack alone.
+        unsafe { _Unwind_Backtrace(visitor::<F>, (&raw mut is_enough).cast()) };
+    });
+}
+
 #[cold]
 #[inline(never)]
 fn new(frames: &Frames, key: usize) -> (Site, bool) {
@@ -156,6 +205,7 @@ type Visitor = extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 unsafe extern "C" {
     fn _Unwind_Backtrace(visit: Visitor, argument: *mut c_void) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_FindEnclosingFunction(address: usize) -> *const c_void;
 }
 
 const GO_ON: c_int = 0;

@@ -24,8 +24,11 @@ impl fmt::Display for Circumstances {
                 f.write_str("; make the batch or the input smaller, or give back other programs' memory")?;
                 self.hint(f)
             }
-            Error::OutOfMemory { side: Side::Host, .. } => {
+            Error::OutOfMemory { side: Side::Host, cause, .. } => {
                 on_host(f)?;
+                if matches!(cause, Cause::System | Cause::Bookkeeping) {
+                    mappings(f)?;
+                }
                 self.given_back(f, Side::Host)?;
                 f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")?;
                 self.hint(f)
@@ -74,6 +77,15 @@ fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "; the limit of the control group is {}", Bytes(limit))?;
     }
     Ok(())
+}
+
+fn mappings(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Some((count, limit)) = limits::mappings() else { return Ok(()) };
+    write!(
+        f,
+        "; the process has {count} memory mappings, and the limit (sysctl vm.max_map_count) is {limit}, whatever memory is \
+         free: raise it, or unmap some"
+    )
 }
 
 fn on_device(f: &mut fmt::Formatter<'_>) -> fmt::Result {

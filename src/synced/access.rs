@@ -32,8 +32,14 @@ impl SyncedMemory {
                 }
                 Ok(address)
             }
-            None => self.prepare(access, side),
+            None => self.prepare_apart(access, side),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn prepare_apart(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
+        self.prepare(access, side)
     }
 
     /// Tells of an access that the object is about to serve, or has just served.
@@ -56,9 +62,9 @@ impl SyncedMemory {
     }
 
     /// Does what `access` to `side` needs, once for all threads that ask at the same time.
-    #[cold]
-    #[inline(never)]
-    fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
+    /// In a frame of the caller's: see `prepare_apart`.
+    #[inline(always)]
+    pub fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
         if side == Side::Device {
             self.head()?;
             cuda::driver()?;

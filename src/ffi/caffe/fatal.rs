@@ -35,9 +35,15 @@ pub fn fail(failure: Failure) -> ! {
     failure.log(&sentence);
     callback::call(failure.error.into(), &sentence);
     if settings::throws() {
-        throw::throw(failure.error, &sentence);
-        to_stderr(b"libsyncedmem: SYNCEDMEM_ON_ERROR=throw, but no libstdc++ is loaded to throw with; aborting\n");
+        let file = throw::throw(failure.error, &sentence);
+        to_stderr(no_runtime(file).as_bytes());
     }
+    abort()
+}
+
+/// Apart from `fail`, whose frame exceptions pass: see `apart`.
+#[inline(never)]
+fn abort() -> ! {
     let _ = guard(|| {
         at_exit::write();
         Ok(())
@@ -54,6 +60,15 @@ pub fn report_only(failure: Failure) {
     failure.write(&mut sentence);
     per_thread::keep(&sentence);
     to_stderr(Text::<1100>::of(format_args!("libsyncedmem: {}; nothing was freed\n", sentence.as_ref())).as_bytes());
+}
+
+/// What to do where there is nothing to throw with.
+fn no_runtime(file: impl std::fmt::Display) -> Text<500> {
+    Text::of(format_args!(
+        "libsyncedmem: SYNCEDMEM_ON_ERROR=throw, but {file}, which called, shows no C++ runtime to throw with: it has none, or \
+         has it linked in and does not export it; link the shared one, or export it (-rdynamic), or throw from a callback of \
+         your own (syncedmem_set_error_callback); aborting\n"
+    ))
 }
 
 impl Failure {

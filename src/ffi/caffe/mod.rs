@@ -1,6 +1,7 @@
 //! The C++ symbols of `caffe::SyncedMemory`, of every Caffe in the table of ABI.md, under their mangled names.
 //!
-//! An entry point that fails does what `fatal` says; nothing below it holds anything by then.
+//! An entry point that fails does what `fatal` says; nothing below it holds anything by then. Those that fail lie in the
+//! section of entries, by which their caller is found.
 #![expect(unsafe_code, reason = "C++ calls these with pointers that it vouches for")]
 
 pub mod callback;
@@ -8,6 +9,7 @@ mod fatal;
 mod throw;
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use super::guard::guard;
@@ -25,11 +27,41 @@ use fatal::Failure;
 /// when an exception passes.
 macro_rules! or_fail {
     ($call:expr, $work:expr) => {
-        match guard(|| $work) {
+        match apart(|| $work) {
             Ok(value) => value,
             Err(error) => fatal::fail(Failure { call: $call, error }),
         }
     };
+}
+
+/// `guard` in a frame of its own. The frame that an exception passes then has no handlers, so that the unwinder that carries it
+/// does not ask Rust's personality routine, which knows one unwinder alone: the process may have several, as runtimes.
+#[inline(never)]
+fn apart<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    guard(work)
+}
+
+/// The same for an access to the host side, in the least time: the address, or `None` and the error at `failure`.
+#[inline(never)]
+fn prepare_apart(
+    this: &SyncedMemory,
+    access: Access,
+    side: Side,
+    failure: &mut MaybeUninit<Error>,
+) -> Option<*mut c_void> {
+    // Beside the result, which is moved as a whole: an address in it would have to wait for that.
+    let mut address = std::ptr::null_mut();
+    let done = guard(|| {
+        address = this.prepare(access, side)?;
+        Ok(())
+    });
+    match done {
+        Ok(()) => Some(address),
+        Err(error) => {
+            failure.write(error);
+            None
+        }
+    }
 }
 
 /// Compat: in a process whose Caffe was built with CPU_ONLY, its device calls are errors, whatever the machine has.
@@ -55,18 +87,23 @@ macro_rules! accessor {
             #[inline(never)]
             #[unsafe(link_section = "syncedmem_entry")]
             extern "C-unwind" fn prepared(this: &SyncedMemory) -> *mut c_void {
-                count($call);
-                // Beside the result, which is moved as a whole: an address in it would have to wait for that.
-                let mut address = std::ptr::null_mut();
+                // Most often nothing else is to be done, and a frame less counts beside a small block.
+                if $side == Side::Host && switch::off() && fast_path::deciding($access, $side) != 0 {
+                    let mut failure = MaybeUninit::uninit();
+                    return match prepare_apart(this, $access, $side, &mut failure) {
+                        Some(address) => address,
+                        // SAFETY: `prepare_apart` has written it.
+                        None => fatal::fail(Failure { call: $call, error: unsafe { failure.assume_init() } }),
+                    };
+                }
                 or_fail!($call, {
+                    count($call);
                     if $side == Side::Device {
                         refuse_if_cpu_only()?;
                     }
                     fast_path::open($access, $side);
-                    address = this.data($access, $side)?;
-                    Ok(())
-                });
-                address
+                    this.data($access, $side)
+                })
             }
             // SAFETY: C++ calls a member of a live object.
             let this = unsafe { &*this };
@@ -261,6 +298,7 @@ pub unsafe extern "C-unwind" fn resize(this: *const SyncedMemory, bytes: usize) 
 /// # Safety
 /// `this` is a live object.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12check_deviceEv")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn check_device(this: *const SyncedMemory) {
     count(Call::CheckDevice);
     if settings::checks_device() {
@@ -275,6 +313,7 @@ pub unsafe extern "C-unwind" fn check_device(this: *const SyncedMemory) {
 /// # Safety
 /// `ptr` and `use_cuda` are writable.
 #[unsafe(export_name = "_ZN5caffe15CaffeMallocHostEPPvmPb")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, use_cuda: *mut bool) {
     count(Call::MallocHost);
     let block = or_fail!(Call::MallocHost, host::caffe_malloc(size));
@@ -289,6 +328,7 @@ pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, 
 /// # Safety
 /// `ptr` is writable.
 #[unsafe(export_name = "_ZN5caffe15CaffeMallocHostEPPvm")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size: usize) {
     count(Call::MallocHost);
     let block = or_fail!(Call::MallocHost, host::caffe_malloc_pageable(size));
@@ -301,6 +341,7 @@ pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size
 /// # Safety
 /// `ptr` is NULL, or came from `CaffeMallocHost` or `malloc`, and is not used any more.
 #[unsafe(export_name = "_ZN5caffe13CaffeFreeHostEPvb")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
     count(Call::FreeHost);
     // SAFETY: the caller guarantees it.
@@ -312,6 +353,7 @@ pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
 /// # Safety
 /// `ptr` is NULL, or came from `CaffeMallocHost` or `malloc`, and is not used any more.
 #[unsafe(export_name = "_ZN5caffe13CaffeFreeHostEPv")]
+#[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn free_host_pageable(ptr: *mut c_void) {
     count(Call::FreeHost);
     // SAFETY: the caller guarantees it.

@@ -1,0 +1,89 @@
+// Fails in the library's C++ functions and says what it catches: a program, or with PLUGIN a library that one opens.
+//
+//   catches policy|callback [LIBRARY local|global|fails]      LIBRARY is opened before, or opened to fail in the program's place
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <stdexcept>
+
+#include "generations/bvlc_master.hpp"
+#include "support/caffe_host.hpp"
+#include "syncedmem.h"
+
+namespace {
+
+constexpr std::size_t absurd = ~std::size_t(0);
+
+struct Mine : std::exception {
+  const char* what() const noexcept override { return "mine"; }
+};
+
+/// Counts what is destroyed while an exception passes.
+struct Counted {
+  explicit Counted(int* destroyed) : destroyed_(destroyed) {}
+  ~Counted() { ++*destroyed_; }
+  int* destroyed_;
+};
+
+template <typename Function>
+void say(const char* call, Function fails) {
+  int destroyed = 0;
+  try {
+    Counted counted(&destroyed);
+    fails();
+    std::printf("%s: nothing", call);
+  } catch (const Mine& mine) {
+    std::printf("%s: %s", call, mine.what());
+  } catch (const std::bad_alloc&) {
+    std::printf("%s: bad_alloc", call);
+  } catch (const std::runtime_error& error) {
+    const bool is_whole = std::strstr(error.what(), "SyncedMemory::") != nullptr;
+    std::printf("%s: runtime_error %.18s%s", call, error.what(), is_whole ? "" : " and no more");
+  } catch (const std::exception& other) {
+    std::printf("%s: another exception, %s", call, other.what());
+  } catch (...) {
+    std::printf("%s: a foreign exception", call);
+  }
+  std::printf(", %d destroyed, %d uncaught\n", destroyed, std::uncaught_exceptions());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+extern "C" int catches(const char* how) {
+  if (std::strcmp(how, "callback") == 0) {
+    syncedmem_set_error_callback([](syncedmem_status_t, const char*, void*) { throw Mine(); }, nullptr);
+  }
+  caffe::SyncedMemory memory(8);
+  say("cpu_data", [] { caffe::SyncedMemory(absurd).cpu_data(); });
+  // Where nothing stands against it, an access takes a shorter way from the second one on.
+  memory.cpu_data();
+  say("cpu_data again", [] { caffe::SyncedMemory(absurd).cpu_data(); });
+  say("set_cpu_data", [&] { memory.set_cpu_data(nullptr); });
+  say("CaffeMallocHost", [] {
+    void* block;
+    bool pinned;
+    caffe::CaffeMallocHost(&block, absurd, &pinned);
+  });
+  return 0;
+}
+
+#ifndef PLUGIN
+int main(int arguments, char** argument) {
+  if (arguments == 4) {
+    const int scope = std::strcmp(argument[3], "global") == 0 ? RTLD_GLOBAL : RTLD_LOCAL;
+    void* library = dlopen(argument[2], RTLD_NOW | scope);
+    if (!library) {
+      std::fprintf(stderr, "%s\n", dlerror());
+      return 2;
+    }
+    if (std::strcmp(argument[3], "fails") == 0) {
+      return reinterpret_cast<int (*)(const char*)>(dlsym(library, "catches"))(argument[1]);
+    }
+  }
+  return catches(argument[1]);
+}
+#endif
