@@ -17,11 +17,11 @@
  * allocates, fills and copies, the others wait for it. Every other call on an object needs it alone. Different objects are
  * independent. The functions that set a policy may be called at any time.
  *
- * Signals. In a signal handler only access to data that is current already is safe, and its end (syncedmem_end_access), and
- * not with the device check on. An object that may be evicted gives SYNCEDMEM_ERROR_REENTERED where the signal has come
- * in the middle of a call of the library: to wait for that would take for ever. While every access is counted or traced,
- * the object and the thread must have been used before, outside of handlers, and an access that comes in the middle of an
- * entry is counted as dropped.
+ * Signals. In a signal handler only access to data that is current already is safe, and not with the device check on, nor
+ * for an object that may be evicted: that one may need a lock whose holder waits for the thread that the signal has
+ * interrupted. (Where it is this thread's own, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or
+ * traced, the object and the thread must have been used before, outside of handlers, and an access that cannot be counted
+ * within 0.1 seconds is counted as dropped.
  *
  * Stacks. A thread with the smallest stack that POSIX threads have on Linux (16 KiB) may call everything, also while accesses
  * are traced. What makes a report needs 24 KiB: syncedmem_report, and a failure in C++ that ends the process. The CUDA

@@ -52,25 +52,33 @@ mod lock {
             self.take().unwrap_or_else(wait_for_ever).enter(work)
         }
 
-        /// Does `work` with the lock held, unless this thread holds it already.
+        /// Does `work` with the lock held, unless this thread holds it already, or another one for longer than `naps`.
+        ///
+        /// For what a signal handler may do. The thread that it has interrupted may be in malloc, or hold another lock, and
+        /// the holder of this one may be waiting for that: such a wait would take for ever.
         #[inline]
-        pub(crate) fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
-            self.take().map(|held| held.enter(work)).ok_or(Interrupted)
+        pub(crate) fn try_with<R>(&self, naps: u32, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
+            self.take_within(naps).map(|held| held.enter(work)).ok_or(Interrupted)
         }
 
         /// Takes the lock; `None` if this thread holds it already.
         #[inline]
         fn take(&self) -> Option<Held<'_, T>> {
+            self.take_within(FOR_EVER)
+        }
+
+        #[inline]
+        fn take_within(&self, naps: u32) -> Option<Held<'_, T>> {
             let thread = this_thread();
             // Acquire: what the last holder did is seen.
             match self.state.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => Some(Held { lock: self, before: FREE }),
-                Err(_) => self.take_when_free(thread),
+                Err(_) => self.take_when_free(thread, naps),
             }
         }
 
         #[cold]
-        fn take_when_free(&self, thread: usize) -> Option<Held<'_, T>> {
+        fn take_when_free(&self, thread: usize, naps: u32) -> Option<Held<'_, T>> {
             let mut tries = 0u32;
             loop {
                 let before = self.state.load(Ordering::Relaxed);
@@ -84,6 +92,9 @@ mod lock {
                     && self.state.compare_exchange_weak(before, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
                 if is_free {
                     return Some(Held { lock: self, before });
+                }
+                if tries.saturating_sub(BEFORE_NAPS) >= naps {
+                    return None;
                 }
                 tries = tries.saturating_add(1);
                 pause(tries);
@@ -217,6 +228,11 @@ pub(crate) mod forking {
     }
 }
 
+/// How often a thread that waits for a lock only spins or yields, before it naps.
+const BEFORE_NAPS: u32 = 128;
+/// As many naps as it takes.
+pub(crate) const FOR_EVER: u32 = u32::MAX;
+
 /// Lets the holder go on: it needs nanoseconds, unless it lost its processor.
 fn pause(_tries: u32) {
     #[cfg(loom)]
@@ -224,7 +240,7 @@ fn pause(_tries: u32) {
     #[cfg(not(loom))]
     match _tries {
         0..64 => std::hint::spin_loop(),
-        64..128 => std::thread::yield_now(),
+        64..BEFORE_NAPS => std::thread::yield_now(),
         // A holder of lower priority never runs while we only yield.
         _ => nap(),
     }
@@ -341,9 +357,20 @@ mod tests {
     #[test]
     fn a_thread_does_not_wait_for_itself() {
         let lock = Lock::new(1);
-        assert_eq!(lock.with(|_| lock.try_with(|_| ())), Err(Interrupted));
+        assert_eq!(lock.with(|_| lock.try_with(FOR_EVER, |_| ())), Err(Interrupted));
         assert!(!lock.with(|_| lock.is_free_within(u32::MAX)));
-        assert_eq!(lock.try_with(|value| *value), Ok(1));
+        assert_eq!(lock.try_with(FOR_EVER, |value| *value), Ok(1));
+    }
+
+    #[test]
+    fn a_thread_waits_for_another_no_longer_than_it_says() {
+        let lock = Lock::new(());
+        lock.with(|()| {
+            std::thread::scope(|scope| {
+                assert_eq!(scope.spawn(|| lock.try_with(3, |()| ())).join().unwrap(), Err(Interrupted));
+            });
+        });
+        assert_eq!(lock.try_with(0, |()| ()), Ok(()));
     }
 
     #[test]

@@ -1,5 +1,4 @@
-/* signals SECONDS [evictable]: handlers that read current data, as the header allows, interrupt threads that work. An object that
- * may be evicted is refused to a handler that interrupts its thread inside the library: it could not wait for it. */
+/* signals SECONDS: handlers that read current data, as the header allows, interrupt threads that work. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -8,8 +7,7 @@
 
 enum { THREADS = 4, OBJECTS = 8, MOST = 18 };
 static double deadline;
-static atomic_ulong handled, refused;
-static int may_be_refused;
+static atomic_ulong handled;
 static object_t current;
 static const void *address;
 
@@ -17,15 +15,9 @@ static void handle(int signal) {
   (void)signal;
   const void *data;
   syncedmem_status_t status = syncedmem_cpu_data(current.mem, &data);
-  if (status == SYNCEDMEM_ERROR_REENTERED && may_be_refused) {
-    atomic_fetch_add(&refused, 1);
-    return;
-  }
   if (status != SYNCEDMEM_SUCCESS) fail("a handler could not read: %s", syncedmem_status_name(status));
   if (data != address) fail("a handler was given another address");
   verify(&current, data);
-  /* Without a mark there is no access to end. */
-  syncedmem_end_access(current.mem);
   atomic_fetch_add(&handled, 1);
 }
 
@@ -37,7 +29,6 @@ static void *work(void *number) {
     const void *data;
     if (!done(syncedmem_cpu_data(current.mem, &data), "cpu_data")) continue;
     verify(&current, data);
-    syncedmem_end_access(current.mem);
   }
   end_all(objects, OBJECTS);
   return NULL;
@@ -54,8 +45,6 @@ int main(int arguments, char **argument) {
   if (!done(syncedmem_mutable_cpu_data(current.mem, &data), "mutable_cpu_data")) fail("no memory to begin with");
   memset(data, current.fill, current.bytes);
   address = data;
-  may_be_refused = arguments > 2;
-  if (may_be_refused) done(syncedmem_set_evictable(current.mem, SYNCEDMEM_EVICT_REDUNDANT), "set_evictable");
   pthread_t threads[THREADS];
   for (intptr_t i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, work, (void *)i);
   for (unsigned i = 0; now() < deadline - 0.05; ++i) {
@@ -65,6 +54,6 @@ int main(int arguments, char **argument) {
   for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
   if (handled < 100) fail("only %lu signals arrived", (unsigned long)handled);
   done(syncedmem_destroy(current.mem), "destroy");
-  printf("%lu signals, %lu refused\n", (unsigned long)handled, (unsigned long)refused);
+  printf("%lu signals\n", (unsigned long)handled);
   return 0;
 }

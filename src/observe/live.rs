@@ -18,7 +18,7 @@ use super::switch::{self, COMPARE, RANGES, TRACE};
 use super::trace::{self, Live, Trouble};
 use crate::head::{Access, Side};
 use crate::kind::Kind;
-use crate::sync::Lock;
+use crate::sync::{FOR_EVER, Lock};
 use crate::text::Text;
 
 #[cfg(not(loom))]
@@ -28,6 +28,9 @@ loom::lazy_static! { static ref LEDGER: Lock<Ledger> = Lock::new(Ledger::new());
 
 /// Events that signal handlers told of in the middle of an entry, and that the ledger has not counted as dropped yet.
 static MISSED: AtomicU64 = AtomicU64::new(0);
+
+/// How long an event waits for the ledger that a signal handler may tell of: some 100 ms. Entries take microseconds.
+const HANDLERS_NAPS: u32 = 1000;
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug)]
@@ -155,12 +158,14 @@ fn tell_at(start: u64, duration: u64, subject: Subject, what: What) {
     let site = if wants_site(what) { here() } else { Site::UNKNOWN };
     let event = Event { start, duration, thread, object, site, what };
     let is_about_known = object == 0 || matches!(what, What::Made { .. });
-    let taken = LEDGER.try_with(|ledger| {
+    // A signal handler may have made an access that needed nothing, and tell of it.
+    let naps = if matches!(what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
+    let taken = LEDGER.try_with(naps, |ledger| {
         let known = is_about_known || ledger.knows(object);
         known.then(|| take(ledger, &event))
     });
     let Ok(taken) = taken else {
-        // A signal handler has interrupted an entry of this thread.
+        // A signal handler has interrupted an entry of this thread, or cannot wait for that of another.
         MISSED.fetch_add(1, Relaxed);
         return;
     };

@@ -11,7 +11,7 @@
 use super::table::Identity;
 use crate::head::Side;
 use crate::spread::AddressMap;
-use crate::sync::{Gate, Interrupted, Lock};
+use crate::sync::{FOR_EVER, Gate, Interrupted, Lock};
 // Not loom's: it is a hint, and whoever marks an object has it alone.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -205,12 +205,12 @@ impl Registry {
 
     /// Opens an access to an object that stays as it is, and says whether it is marked.
     pub fn open(&self, identity: Identity) -> Result<bool, Interrupted> {
-        self.marks.try_with(|marks| marks.follow(identity, identity, Use::Opens))
+        self.marks.try_with(FOR_EVER, |marks| marks.follow(identity, identity, Use::Opens))
     }
 
     /// Ends an access: `Some(false)` if none is open, `None` if the object is not marked.
     pub fn end(&self, identity: Identity) -> Result<Option<bool>, Interrupted> {
-        self.marks.try_with(|marks| {
+        self.marks.try_with(FOR_EVER, |marks| {
             let now = marks.tick();
             marks.of(identity).map(|mark| {
                 let Some(left) = mark.open.checked_sub(1) else { return false };

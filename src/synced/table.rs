@@ -12,7 +12,7 @@
 use std::mem::ManuallyDrop;
 
 use crate::spread::spread;
-use crate::sync::{AtomicUsize, Gate, Interrupted, Lock, Ordering};
+use crate::sync::{AtomicUsize, FOR_EVER, Gate, Interrupted, Lock, Ordering};
 
 #[cfg(not(loom))]
 const SHARDS: usize = 256;
@@ -114,7 +114,7 @@ impl<F: Copy> Table<F> {
     /// For work that takes no longer than to make a claim and end it.
     #[inline]
     pub fn briefly<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<Option<R>, Interrupted> {
-        self.shard(object).entries.try_with(|entries| {
+        self.shard(object).entries.try_with(FOR_EVER, |entries| {
             let taken = entries.iter().any(|entry| entry.identity.object == object);
             (!taken).then(work)
         })
@@ -122,7 +122,7 @@ impl<F: Copy> Table<F> {
 
     /// Does `work` under the lock that publishing takes, whoever is at work on the object.
     pub fn under_lock<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
-        self.shard(object).entries.try_with(|_| work())
+        self.shard(object).entries.try_with(FOR_EVER, |_| work())
     }
 
     /// Claims an object for the calling thread, `owner`. While another thread is at work on it, waits;
@@ -138,7 +138,7 @@ impl<F: Copy> Table<F> {
     ) -> Result<Claim<'_, F>, NoClaim<T>> {
         let shard = self.shard(object);
         loop {
-            let turn = shard.entries.try_with(|entries| {
+            let turn = shard.entries.try_with(FOR_EVER, |entries| {
                 let found = entries.iter_mut().find(|entry| entry.identity.object == object);
                 if let Some(answer) = unless(found.is_some()) {
                     return Err(NoClaim::Unneeded(answer));
