@@ -175,7 +175,6 @@ fn flags_become_the_settings_of_the_library() {
         "--huge-pages=never",
         "--reuse=stream",
         "--stage-from=0",
-        "--register-from=1M",
         "--pageable-pool=1K",
         "--pinned-pool=2K",
         "--device-pool=3K",
@@ -196,7 +195,6 @@ fn flags_become_the_settings_of_the_library() {
         "PINNED_POOL=2K",
         "POOLS=off",
         "POOL_AGE=2.5",
-        "REGISTER_FROM=1M",
         "REUSE=stream",
         "STAGE_FROM=0",
     ];

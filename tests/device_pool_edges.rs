@@ -191,8 +191,7 @@ fn a_block_is_not_held_up_by_what_another_device_does() {
 /// Whatever goes wrong: what is not page-locked any more is not counted either.
 #[test]
 fn nothing_page_locked_is_counted_in_the_end() {
-    let environment =
-        [("SYNCEDMEM_STAGE_FROM", "100000"), ("SYNCEDMEM_REGISTER_FROM", "1"), ("SYNCEDMEM_PINNED_LIMIT", "200M")];
+    let environment = [("SYNCEDMEM_STAGE_FROM", "100000"), ("SYNCEDMEM_PINNED_LIMIT", "200M")];
     alone_with_pools(&environment, |gpu| {
         // What says that a context is gone, or that the driver does not know an address, would be believed.
         const STATUSES: [i32; 4] = [1, 2, 999, 712];
@@ -225,6 +224,8 @@ fn nothing_page_locked_is_counted_in_the_end() {
                     }
                     2 => {
                         let mut object = Object::new(5 << 20);
+                        let _ = object.overwrite_cpu_data();
+                        let _ = object.pin();
                         for _ in 0..5 {
                             let _ = object.mutable_cpu_data();
                             let _ = object.gpu_data();

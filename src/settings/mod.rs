@@ -109,14 +109,6 @@ pub fn stage_from() -> usize {
     least(&STAGE_FROM, 8 << 20)
 }
 
-/// From how many bytes on a pageable block that keeps crossing is registered where it is; 0 for never.
-pub static REGISTER_FROM: Amount = Amount::new(c"SYNCEDMEM_REGISTER_FROM", "4M");
-
-/// That number.
-pub fn register_from() -> usize {
-    least(&REGISTER_FROM, 4 << 20)
-}
-
 /// Whether what memory does is accounted for: off, on, or with every access to an object counted.
 pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses"]);
 /// Whether host contents are compared, to learn which copies and fills changed nothing: off, on.

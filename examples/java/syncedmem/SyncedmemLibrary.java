@@ -793,7 +793,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Writes to {@code *pinned} whether the object has host memory that this library page-locked: a block that was
-     * made so, memory of {@code syncedmem_pin}, or a large block that was registered because it kept being copied.
+     * made so, or memory of {@code syncedmem_pin}.
      */
     int syncedmem_is_pinned(Syncedmem mem, ByteByReference pinned);
 

@@ -151,10 +151,3 @@ pub fn choose(way: Way) {
     // Without pools, copies are the driver's own.
     syncedmem_set_pools(way != Way::Pageable);
 }
-
-/// Settings that must be there before the library reads them.
-pub fn before_the_first_use() {
-    // A block that keeps crossing would be page-locked where it is, and no longer go the way that is measured.
-    // SAFETY: this is the only thread.
-    unsafe { std::env::set_var("SYNCEDMEM_REGISTER_FROM", "0") };
-}

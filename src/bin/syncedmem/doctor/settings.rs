@@ -1,7 +1,7 @@
 //! The library's variables that are set in this environment, and those that only look like one.
 
 /// Every variable that the library or this command reads.
-pub const KNOWN: [&str; 23] = [
+pub const KNOWN: [&str; 22] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CALLS",
     "SYNCEDMEM_CHECK_DEVICE",
@@ -20,7 +20,6 @@ pub const KNOWN: [&str; 23] = [
     "SYNCEDMEM_PINNED_POOL",
     "SYNCEDMEM_POOLS",
     "SYNCEDMEM_POOL_AGE",
-    "SYNCEDMEM_REGISTER_FROM",
     "SYNCEDMEM_REPORT",
     "SYNCEDMEM_REUSE",
     "SYNCEDMEM_STAGE_FROM",

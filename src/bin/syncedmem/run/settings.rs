@@ -55,9 +55,6 @@ pub struct Settings {
     /// From how many bytes on pageable memory is copied through page-locked slots; 0: never.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     stage_from: Option<String>,
-    /// From how many bytes on pageable memory that keeps crossing is page-locked where it is; 0: never.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    register_from: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -124,7 +121,6 @@ impl Settings {
             ("SYNCEDMEM_HUGE_PAGES", word(self.huge_pages)),
             ("SYNCEDMEM_REUSE", word(self.reuse)),
             ("SYNCEDMEM_STAGE_FROM", self.stage_from.clone()),
-            ("SYNCEDMEM_REGISTER_FROM", self.register_from.clone()),
         ];
         given.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
     }
