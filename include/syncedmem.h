@@ -1301,14 +1301,16 @@ syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
                                              size_t *bytes);
 
 /**
- * Says for how many seconds a block may lie idle before it is given back. Wins over `SYNCEDMEM_POOL_AGE`; by default 10.
+ * Says for how many seconds a pageable block may lie idle before it is given back. Device and page-locked blocks are not
+ * given back for their age, but beyond the budget, by `syncedmem_trim`, and when memory runs out. Wins over
+ * `SYNCEDMEM_POOL_AGE`; by default 10.
  *
  * Errors: `INVALID_ARGUMENT` (negative, or no number).
  */
 syncedmem_status_t syncedmem_set_pool_age(double seconds);
 
 /**
- * Writes for how many seconds a block may lie idle to `*seconds`.
+ * Writes for how many seconds a pageable block may lie idle to `*seconds`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
  *

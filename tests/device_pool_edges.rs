@@ -78,24 +78,6 @@ fn a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it
 }
 
 #[test]
-fn the_exit_waits_for_the_thread_that_gives_idle_blocks_back() {
-    extern "C" fn give_time() {
-        std::thread::sleep(std::time::Duration::from_millis(600));
-    }
-    let test = "the_exit_waits_for_the_thread_that_gives_idle_blocks_back";
-    in_a_process_with_a_driver(test, &[("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_POOL_AGE", "0")], || {
-        // It runs after the driver's own handler: whoever calls the driver meanwhile is told on.
-        assert_eq!(unsafe { libc::atexit(give_time) }, 0);
-        let Some(gpu) = simulated_gpu() else { return };
-        let gpu: &'static Gpu = Box::leak(Box::new(gpu));
-        // So many that it is not done with them before the process ends.
-        drop((0..5000).map(|_| on_the_device(100)).collect::<Vec<_>>());
-        gpu.control().simcuda_clear_log();
-        until(|| gpu.calls_of(c"cuMemFree_v2") > 0);
-    });
-}
-
-#[test]
 fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
     alone_with_pools(&[("SYNCEDMEM_STAGE_FROM", "1"), ("SYNCEDMEM_PINNED_LIMIT", "40M")], |gpu| {
         let mut context = std::ptr::null_mut();

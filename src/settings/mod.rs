@@ -116,7 +116,7 @@ pub static COMPARE: Choice = Choice::new(c"SYNCEDMEM_COMPARE", &["off", "on"]);
 /// Ranges for a profiler: auto (where one is attached), off.
 pub static NVTX: Choice = Choice::new(c"SYNCEDMEM_NVTX", &["auto", "off"]);
 
-/// How long a block may lie idle.
+/// How long a pageable block may lie idle.
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
 
 /// Whether blocks are kept for the next that asks.

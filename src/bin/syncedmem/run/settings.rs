@@ -34,7 +34,7 @@ pub struct Settings {
     /// The most of each device's memory that may lie idle.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     device_pool: Option<String>,
-    /// How long a block may lie idle.
+    /// How long a pageable block may lie idle.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pool_age: Option<String>,
     /// The most memory that is page-locked in all: digits, then K, M, G or T if wanted.
