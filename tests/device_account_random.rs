@@ -128,7 +128,7 @@ fn every_figure_agrees_with_the_drivers_log_after_every_one_of_thousands_of_rand
 
 #[test]
 fn every_figure_agrees_where_the_drivers_calls_fail_now_and_then() {
-    alone_with_pools(&[ACCESSES, STAGED], |gpu| at_random(gpu, 2, 4000, true));
+    alone_with_pools(&[ACCESSES, STAGED, REGISTERED], |gpu| at_random(gpu, 2, 4000, true));
 }
 
 #[test]

@@ -261,7 +261,7 @@ fn a_pinned_limit_that_is_raised_holds_at_once() {
 
 #[test]
 fn what_counts_under_the_pinned_limit_is_let_go_of_with_its_block() {
-    alone_with_pools(&[("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
+    alone_with_pools(&[REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
         for _ in 0..20 {
             let mut objects = [3 * MIB, 3 * MIB + 5000, MIB].map(on_host);
             assert!(objects.iter_mut().all(|object| object.is_pinned()));
@@ -272,34 +272,49 @@ fn what_counts_under_the_pinned_limit_is_let_go_of_with_its_block() {
     });
 }
 
+/// Makes and gives back a page-locked block of `bytes` by those functions, and copies what it holds to the device.
+fn is_made_and_ended_by(gpu: &Gpu, bytes: usize, made: &str, ended: &str) {
+    let (mut object, calls) = gpu.watch(|| on_host(bytes));
+    assert!(object.is_pinned());
+    assert_eq!((locks(&calls), names(&calls).contains(&made)), (1, true), "{bytes}: {calls:?}");
+    let data = object.mutable_cpu_data().unwrap();
+    unsafe { data.write_bytes(7, bytes) };
+    let data = object.gpu_data().unwrap();
+    assert!(gpu.read(data.addr(), bytes).iter().all(|&byte| byte == 7));
+    drop(object);
+    let ((), calls) = gpu.watch(|| trim(PINNED));
+    assert!(names(&calls).contains(&ended), "{bytes}: {calls:?}");
+    assert_eq!(gpu.account().registered_blocks, 0);
+    trim(DEVICE);
+}
+
 #[test]
-fn large_page_locked_blocks_are_registered_and_small_ones_are_the_drivers() {
+fn page_locked_blocks_are_the_drivers_own_whatever_their_size() {
     alone_with_pools(&[], |gpu| {
-        for (bytes, made, ended) in [
-            (100, "cuMemHostAlloc", "cuMemFreeHost"),
-            (2 * MIB - 1, "cuMemHostAlloc", "cuMemFreeHost"),
-            (2 * MIB, "cuMemHostRegister_v2", "cuMemHostUnregister"),
-            (40 * MIB + 1, "cuMemHostRegister_v2", "cuMemHostUnregister"),
-        ] {
-            let (mut object, calls) = gpu.watch(|| on_host(bytes));
-            assert!(object.is_pinned());
-            assert_eq!((locks(&calls), names(&calls).contains(&made)), (1, true), "{bytes}: {calls:?}");
-            let data = object.mutable_cpu_data().unwrap();
-            unsafe { data.write_bytes(7, bytes) };
-            let data = object.gpu_data().unwrap();
-            assert!(gpu.read(data.addr(), bytes).iter().all(|&byte| byte == 7));
-            drop(object);
-            let ((), calls) = gpu.watch(|| trim(PINNED));
-            assert!(names(&calls).contains(&ended), "{bytes}: {calls:?}");
-            assert_eq!(gpu.account().registered_blocks, 0);
-            trim(DEVICE);
+        for bytes in [100, 2 * MIB, 40 * MIB + 1] {
+            is_made_and_ended_by(gpu, bytes, "cuMemHostAlloc", "cuMemFreeHost");
         }
     });
 }
 
 #[test]
+fn where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools() {
+    alone_with_pools(&[REGISTERED], |gpu| {
+        is_made_and_ended_by(gpu, 2 * MIB - 1, "cuMemHostAlloc", "cuMemFreeHost");
+        for bytes in [2 * MIB, 40 * MIB + 1] {
+            is_made_and_ended_by(gpu, bytes, "cuMemHostRegister_v2", "cuMemHostUnregister");
+        }
+        set_pools(false);
+        let (object, calls) = gpu.watch(|| on_host(2 * MIB));
+        assert!(names(&calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
+        let ((), calls) = gpu.watch(|| drop(object));
+        assert!(names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
+    });
+}
+
+#[test]
 fn registered_memory_is_the_systems_again_once_it_is_given_back() {
-    alone_with_pools(&[], |_| {
+    alone_with_pools(&[REGISTERED], |_| {
         let before = resident();
         drop(on_host(64 * MIB));
         assert!(resident() >= before + 64 * MIB, "its pages are there before it is registered");
@@ -310,7 +325,7 @@ fn registered_memory_is_the_systems_again_once_it_is_given_back() {
 
 #[test]
 fn a_block_that_cannot_be_registered_is_the_drivers_after_all() {
-    alone_with_pools(&[], |gpu| {
+    alone_with_pools(&[REGISTERED], |gpu| {
         for status in [2, 1, 801] {
             gpu.fail("cuMemHostRegister_v2", 1, status);
             let (mut object, calls) = gpu.watch(|| on_host(4 * MIB));
@@ -324,7 +339,7 @@ fn a_block_that_cannot_be_registered_is_the_drivers_after_all() {
 
 #[test]
 fn what_could_not_be_page_locked_does_not_count() {
-    alone_with_pools(&[("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
+    alone_with_pools(&[REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
         for _ in 0..5 {
             gpu.fail("cuMemHostRegister_v2", 1, 999);
             gpu.fail("cuMemHostAlloc", 1, 999);
@@ -338,7 +353,7 @@ fn what_could_not_be_page_locked_does_not_count() {
 
 #[test]
 fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
-    alone_with_pools(&[], |gpu| {
+    alone_with_pools(&[REGISTERED], |gpu| {
         let object = on_host(4 * MIB);
         let address = object.host_address();
         drop(object);

@@ -37,7 +37,7 @@ fn page_locked(bytes: usize) -> Object {
 /// Registered memory is given back in the context that it was registered in, and serves all others too.
 #[test]
 fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
-    alone_with_pools(&[], |gpu| {
+    alone_with_pools(&[REGISTERED], |gpu| {
         const BYTES: usize = 3 << 20;
         let (stream, source) = (gpu.stream_of(gpu.primary(1)), gpu.block(BYTES));
         for refuse in [&|| set_budget(PINNED, 0) as (), &|| set_pools(false)] as [&dyn Fn(); 2] {
@@ -96,7 +96,7 @@ fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
 
 #[test]
 fn where_free_must_do_page_locked_blocks_are_the_drivers_own() {
-    alone_with_pools(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], |gpu| {
+    alone_with_pools(&[REGISTERED, ("SYNCEDMEM_HOST_BLOCKS", "malloc")], |gpu| {
         let (object, calls) = gpu.watch(|| page_locked(3 << 20));
         assert!(!names(&calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
         drop(object);
@@ -173,7 +173,7 @@ fn a_block_is_not_held_up_by_what_another_device_does() {
 /// Whatever goes wrong: what is not page-locked any more is not counted either.
 #[test]
 fn nothing_page_locked_is_counted_in_the_end() {
-    let environment = [("SYNCEDMEM_STAGE_FROM", "100000"), ("SYNCEDMEM_PINNED_LIMIT", "200M")];
+    let environment = [REGISTERED, ("SYNCEDMEM_STAGE_FROM", "100000"), ("SYNCEDMEM_PINNED_LIMIT", "200M")];
     alone_with_pools(&environment, |gpu| {
         // What says that a context is gone, or that the driver does not know an address, would be believed.
         const STATUSES: [i32; 4] = [1, 2, 999, 712];

@@ -15,6 +15,8 @@ void page_locking(Bench& bench);
 // A block acquired and released.
 void device_blocks(Bench& bench);
 void pinned_blocks(Bench& bench);
+// Page-locked blocks that the driver registers instead of allocating them: from when on these pay.
+void registered_blocks(Bench& bench);
 // The device memory of whole networks, made anew for every image.
 void churn(Bench& bench);
 

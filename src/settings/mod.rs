@@ -29,7 +29,7 @@ fn read_all() {
     for amount in [&HOST_LIMIT, &PAGEABLE_POOL, &PINNED_POOL, &PINNED_LIMIT] {
         amount.get();
     }
-    for choice in [&MODE, &PIN, &HOST_BLOCKS, &HUGE_PAGES, &POOLS, &REUSE] {
+    for choice in [&MODE, &PIN, &HOST_BLOCKS, &HUGE_PAGES, &POOLS, &REUSE, &PINNED_BLOCKS] {
         choice.get();
     }
     POOL_AGE.get();
@@ -99,6 +99,14 @@ pub static PAGEABLE_POOL: Amount = Amount::new(c"SYNCEDMEM_PAGEABLE_POOL", "the 
 pub static PINNED_POOL: Amount = Amount::new(c"SYNCEDMEM_PINNED_POOL", "the default");
 /// The most bytes of each device's memory that may lie idle.
 pub static DEVICE_POOL: Amount = Amount::new(c"SYNCEDMEM_DEVICE_POOL", "the default");
+/// How page-locked blocks of 2 MiB and more are come by: the driver allocates them, or registers mappings on huge pages.
+pub static PINNED_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_PINNED_BLOCKS", &["allocated", "registered"]);
+
+/// Whether they are registered mappings. No GPU has been measured for that.
+pub fn registers_pinned_blocks() -> bool {
+    PINNED_BLOCKS.get() == 1
+}
+
 /// The most bytes that may be page-locked in all.
 pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
 /// From how many bytes on pageable memory is copied through page-locked slots; 0 for never.

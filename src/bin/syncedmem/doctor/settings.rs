@@ -1,7 +1,7 @@
 //! The library's variables that are set in this environment, and those that only look like one.
 
 /// Every variable that the library or this command reads.
-pub const KNOWN: [&str; 22] = [
+pub const KNOWN: [&str; 23] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CALLS",
     "SYNCEDMEM_CHECK_DEVICE",
@@ -16,6 +16,7 @@ pub const KNOWN: [&str; 22] = [
     "SYNCEDMEM_ON_ERROR",
     "SYNCEDMEM_PAGEABLE_POOL",
     "SYNCEDMEM_PIN",
+    "SYNCEDMEM_PINNED_BLOCKS",
     "SYNCEDMEM_PINNED_LIMIT",
     "SYNCEDMEM_PINNED_POOL",
     "SYNCEDMEM_POOLS",

@@ -49,6 +49,9 @@ pub struct Settings {
     /// Whether huge pages are asked for.
     #[arg(long, value_name = "WHEN")]
     huge_pages: Option<HugePages>,
+    /// How page-locked blocks of 2 MiB and more are made: by the driver, or of huge pages that it registers.
+    #[arg(long, value_name = "HOW")]
+    pinned_blocks: Option<PinnedBlocks>,
     /// When a device or page-locked block is handed out again.
     #[arg(long, value_name = "WHEN")]
     reuse: Option<Reuse>,
@@ -96,6 +99,12 @@ enum HugePages {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+enum PinnedBlocks {
+    Allocated,
+    Registered,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Reuse {
     Synchronised,
     Stream,
@@ -119,6 +128,7 @@ impl Settings {
             ("SYNCEDMEM_HOST_LIMIT", self.host_limit.clone()),
             ("SYNCEDMEM_HOST_BLOCKS", word(self.host_blocks)),
             ("SYNCEDMEM_HUGE_PAGES", word(self.huge_pages)),
+            ("SYNCEDMEM_PINNED_BLOCKS", word(self.pinned_blocks)),
             ("SYNCEDMEM_REUSE", word(self.reuse)),
             ("SYNCEDMEM_STAGE_FROM", self.stage_from.clone()),
         ];
