@@ -109,12 +109,12 @@ pub fn registers_pinned_blocks() -> bool {
 
 /// The most bytes that may be page-locked in all.
 pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
-/// From how many bytes on pageable memory is copied through page-locked slots; 0 for never.
-pub static STAGE_FROM: Amount = Amount::new(c"SYNCEDMEM_STAGE_FROM", "8M");
+/// From how many bytes on pageable memory is copied through page-locked slots; 0, the default, for never.
+pub static STAGE_FROM: Amount = Amount::new(c"SYNCEDMEM_STAGE_FROM", "0 (never)");
 
-/// That number: by default a careful one, of two slots, which no GPU has been measured for.
-pub fn stage_from() -> usize {
-    least(&STAGE_FROM, 8 << 20)
+/// That number, if there is one. No GPU has been measured for any.
+pub fn stage_from() -> Option<usize> {
+    STAGE_FROM.get().filter(|&bytes| bytes != 0).map(|bytes| bytes as usize)
 }
 
 /// Whether what memory does is accounted for: off, on, or with every access to an object counted.
@@ -167,16 +167,6 @@ pub fn changed() {
 /// Whether an event is enough to hand a block out again.
 pub fn reuses_by_event() -> bool {
     REUSE.get() == 1
-}
-
-/// From how many bytes on something is done, where 0 says that it never is.
-fn least(from: &Amount, default: u64) -> usize {
-    match from.get() {
-        Some(0) => usize::MAX,
-        // Without pools everything is as in the original, but for what was asked for.
-        None if !pools() => usize::MAX,
-        from => from.unwrap_or(default) as usize,
-    }
 }
 
 /// The value of an environment variable that is a setting of this library; an empty one counts as not set.

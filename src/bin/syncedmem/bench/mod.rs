@@ -37,6 +37,7 @@ struct Section {
 }
 
 pub fn run(options: &Options) -> ExitCode {
+    object::before_the_first_use();
     let effort = if options.quick { Effort::little() } else { Effort::usual() };
     let mut sections = vec![
         Section { title: "Fresh memory, written for the first time", rows: host::fresh() },
