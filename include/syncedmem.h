@@ -1174,8 +1174,8 @@ syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
                                             int *ordinal);
 
 /**
- * Writes to `*pinned` whether the object has host memory that this library page-locked: a block that was made so, memory
- * of `syncedmem_pin`, or a large block that was registered because it kept being copied.
+ * Writes to `*pinned` whether the object has host memory that this library page-locked: a block that was made so, or memory
+ * of `syncedmem_pin`.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
  *
@@ -1227,9 +1227,8 @@ syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns)
 syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
 
 /**
- * Undoes `syncedmem_pin`, after what the object has in flight. A large block of the object's own that was page-locked
- * because it kept being copied is pageable again, too, and stays so. Where nothing was done, nothing is undone; a block that
- * was made page-locked stays so.
+ * Undoes `syncedmem_pin`, after what the object has in flight. Where nothing was done, nothing is undone; a block that was
+ * made page-locked stays so.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING` (the memory is page-locked still),
  * `REENTERED`.
@@ -1302,14 +1301,16 @@ syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
                                              size_t *bytes);
 
 /**
- * Says for how many seconds a block may lie idle before it is given back. Wins over `SYNCEDMEM_POOL_AGE`; by default 10.
+ * Says for how many seconds a pageable block may lie idle before it is given back. Device and page-locked blocks are not
+ * given back for their age, but beyond the budget, by `syncedmem_trim`, and when memory runs out. Wins over
+ * `SYNCEDMEM_POOL_AGE`; by default 10.
  *
  * Errors: `INVALID_ARGUMENT` (negative, or no number).
  */
 syncedmem_status_t syncedmem_set_pool_age(double seconds);
 
 /**
- * Writes for how many seconds a block may lie idle to `*seconds`.
+ * Writes for how many seconds a pageable block may lie idle to `*seconds`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
  *

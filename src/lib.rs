@@ -14,7 +14,8 @@
 //! pools            →  host, cuda, device: what lies idle of every kind, as one
 //! device           →  cuda
 //! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
-//! host, cuda       →  idle (blocks that nobody holds, by size), budget, ageing, mapping
+//! host, cuda       →  idle (blocks that nobody holds, by size), budget, mapping
+//! host             →  ageing (gives pageable blocks back that have lain idle for long)
 //! cuda, caffe_mode, host, ffi::caffe →  loaded (the objects in the process), sync
 //! everything       →  error, text, settings
 //! ```

@@ -15,7 +15,6 @@ use support::pools::*;
 use support::*;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
 
-const UNREGISTERED: (&str, &str) = ("SYNCEDMEM_REGISTER_FROM", "0");
 /// Where newest data of a host goes that no device has held yet.
 const ONE_DEVICE: (&str, &str) = ("SIMCUDA_DEVICES", "1");
 const LARGE: usize = 4 << 20;
@@ -31,7 +30,7 @@ fn alone_without_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -
 #[test]
 fn a_copy_in_many_pieces_is_one_copy_of_all_its_bytes() {
     const BYTES: usize = (9 << 22) + 100_003;
-    alone_without_pools(&[ON, UNREGISTERED, STAGED], |_gpu| {
+    alone_without_pools(&[ON, STAGED], |_gpu| {
         let mut object = Object::new(BYTES);
         object.overwrite_cpu_data().unwrap();
         object.mutable_gpu_data().unwrap();
@@ -47,7 +46,7 @@ fn a_copy_in_many_pieces_is_one_copy_of_all_its_bytes() {
 
 #[test]
 fn memory_that_its_owner_has_page_locked_is_copied_as_pinned() {
-    alone_without_pools(&[ON, UNREGISTERED, STAGED], |gpu| {
+    alone_without_pools(&[ON, STAGED], |gpu| {
         let own = gpu.pinned(MIB);
         let mut object = Object::new(MIB);
         assert_eq!(object.set_cpu_data(own.pointer()), SYNCEDMEM_SUCCESS);
@@ -101,27 +100,9 @@ fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinne
 }
 
 #[test]
-fn a_large_block_that_keeps_crossing_is_registered_once() {
-    alone_with_pools(&[ON, ("SYNCEDMEM_STAGE_FROM", "0")], |gpu| {
-        let mut object = Object::new(LARGE);
-        object.overwrite_cpu_data().unwrap();
-        for _ in 0..3 {
-            object.mutable_gpu_data().unwrap();
-            object.mutable_cpu_data().unwrap();
-        }
-        until(|| object.is_pinned() && counts().registrations.count > 0);
-        assert_eq!(counts().registrations, sum(1, LARGE));
-        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 1);
-        let pageable = counts().to_device_pageable;
-        object.mutable_gpu_data().unwrap();
-        assert_eq!((counts().to_device_pageable, counts().to_device_pinned.count > 0), (pageable, true));
-    });
-}
-
-#[test]
 fn what_is_evicted_is_told_by_side_and_its_copies_too() {
     const ROOM: usize = 4;
-    alone_with_pools(&[ACCESSES, UNREGISTERED], |gpu| {
+    alone_with_pools(&[ACCESSES], |gpu| {
         gpu.control().simcuda_set_memory(0, ROOM * MIB);
         let mut objects: Vec<Object> = (0..ROOM).map(|_| Object::new(MIB)).collect();
         for (at, object) in objects.iter_mut().enumerate() {
@@ -158,7 +139,7 @@ fn what_is_evicted_is_told_by_side_and_its_copies_too() {
 
 #[test]
 fn host_sides_that_are_evicted_are_told_likewise() {
-    alone_with_pools(&[ACCESSES, UNREGISTERED, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")], |_gpu| {
+    alone_with_pools(&[ACCESSES, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")], |_gpu| {
         let mut objects: Vec<Object> = (0..4).map(|_| Object::new(MIB)).collect();
         for (at, object) in objects.iter_mut().enumerate() {
             object.mutable_cpu_data().unwrap();
@@ -201,7 +182,7 @@ fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_told() {
 
 #[test]
 fn blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away() {
-    alone_with_pools(&[ON, UNREGISTERED], |gpu| {
+    alone_with_pools(&[ON], |gpu| {
         set_budget(DEVICE, MIB);
         set_budget(PINNED, MIB);
         let _pinning = Pinning::always();
@@ -269,7 +250,7 @@ fn what_others_use_of_the_device_is_not_ours() {
 
 #[test]
 fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done() {
-    alone_without_pools(&[ON, UNREGISTERED], |gpu| {
+    alone_without_pools(&[ON], |gpu| {
         let stream = gpu.stream();
         let mut object = {
             let _pinning = Pinning::always();

@@ -17,7 +17,6 @@ use support::pools::*;
 use support::*;
 use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
 
-const UNREGISTERED: (&str, &str) = ("SYNCEDMEM_REGISTER_FROM", "0");
 const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
 /// Of malloc's cache, of the pool, staged, and large enough for a mapping; one piece each where it is staged.
 const SIZES: [usize; 6] = [0, 100, 5_000, 60_000, 300_000, 3 << 20];
@@ -124,19 +123,19 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
 
 #[test]
 fn every_figure_agrees_with_the_drivers_log_after_every_one_of_thousands_of_random_steps() {
-    alone_with_pools(&[ACCESSES, UNREGISTERED, STAGED], |gpu| at_random(gpu, 1, 4000, false));
+    alone_with_pools(&[ACCESSES, STAGED], |gpu| at_random(gpu, 1, 4000, false));
 }
 
 #[test]
 fn every_figure_agrees_where_the_drivers_calls_fail_now_and_then() {
-    alone_with_pools(&[ACCESSES, UNREGISTERED, STAGED], |gpu| at_random(gpu, 2, 4000, true));
+    alone_with_pools(&[ACCESSES, STAGED, REGISTERED], |gpu| at_random(gpu, 2, 4000, true));
 }
 
 #[test]
 fn what_threads_take_from_each_other_is_counted_once() {
     const THREADS: usize = 4;
     const TURNS: usize = 500;
-    alone_with_pools(&[ACCESSES, UNREGISTERED], |gpu| {
+    alone_with_pools(&[ACCESSES], |gpu| {
         // Every object that is wanted on the device drives another's out.
         gpu.control().simcuda_set_memory(0, 3 * MIB);
         std::thread::scope(|threads| {

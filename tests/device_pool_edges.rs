@@ -37,7 +37,7 @@ fn page_locked(bytes: usize) -> Object {
 /// Registered memory is given back in the context that it was registered in, and serves all others too.
 #[test]
 fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
-    alone_with_pools(&[], |gpu| {
+    alone_with_pools(&[REGISTERED], |gpu| {
         const BYTES: usize = 3 << 20;
         let (stream, source) = (gpu.stream_of(gpu.primary(1)), gpu.block(BYTES));
         for refuse in [&|| set_budget(PINNED, 0) as (), &|| set_pools(false)] as [&dyn Fn(); 2] {
@@ -78,24 +78,6 @@ fn a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it
 }
 
 #[test]
-fn the_exit_waits_for_the_thread_that_gives_idle_blocks_back() {
-    extern "C" fn give_time() {
-        std::thread::sleep(std::time::Duration::from_millis(600));
-    }
-    let test = "the_exit_waits_for_the_thread_that_gives_idle_blocks_back";
-    in_a_process_with_a_driver(test, &[("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_POOL_AGE", "0")], || {
-        // It runs after the driver's own handler: whoever calls the driver meanwhile is told on.
-        assert_eq!(unsafe { libc::atexit(give_time) }, 0);
-        let Some(gpu) = simulated_gpu() else { return };
-        let gpu: &'static Gpu = Box::leak(Box::new(gpu));
-        // So many that it is not done with them before the process ends.
-        drop((0..5000).map(|_| on_the_device(100)).collect::<Vec<_>>());
-        gpu.control().simcuda_clear_log();
-        until(|| gpu.calls_of(c"cuMemFree_v2") > 0);
-    });
-}
-
-#[test]
 fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
     alone_with_pools(&[("SYNCEDMEM_STAGE_FROM", "1"), ("SYNCEDMEM_PINNED_LIMIT", "40M")], |gpu| {
         let mut context = std::ptr::null_mut();
@@ -114,7 +96,7 @@ fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
 
 #[test]
 fn where_free_must_do_page_locked_blocks_are_the_drivers_own() {
-    alone_with_pools(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], |gpu| {
+    alone_with_pools(&[REGISTERED, ("SYNCEDMEM_HOST_BLOCKS", "malloc")], |gpu| {
         let (object, calls) = gpu.watch(|| page_locked(3 << 20));
         assert!(!names(&calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
         drop(object);
@@ -191,8 +173,7 @@ fn a_block_is_not_held_up_by_what_another_device_does() {
 /// Whatever goes wrong: what is not page-locked any more is not counted either.
 #[test]
 fn nothing_page_locked_is_counted_in_the_end() {
-    let environment =
-        [("SYNCEDMEM_STAGE_FROM", "100000"), ("SYNCEDMEM_REGISTER_FROM", "1"), ("SYNCEDMEM_PINNED_LIMIT", "200M")];
+    let environment = [REGISTERED, ("SYNCEDMEM_STAGE_FROM", "100000"), ("SYNCEDMEM_PINNED_LIMIT", "200M")];
     alone_with_pools(&environment, |gpu| {
         // What says that a context is gone, or that the driver does not know an address, would be believed.
         const STATUSES: [i32; 4] = [1, 2, 999, 712];
@@ -225,6 +206,8 @@ fn nothing_page_locked_is_counted_in_the_end() {
                     }
                     2 => {
                         let mut object = Object::new(5 << 20);
+                        let _ = object.overwrite_cpu_data();
+                        let _ = object.pin();
                         for _ in 0..5 {
                             let _ = object.mutable_cpu_data();
                             let _ = object.gpu_data();

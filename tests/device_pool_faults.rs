@@ -54,14 +54,18 @@ fn nothing(_: &Gpu) {
 const DEEDS: [Deed; 9] = [
     Deed { name: "a device block comes back", prepare: fill_pools, work: |_| on_device(BYTES).is_some() },
     Deed { name: "a page-locked block comes back", prepare: fill_pools, work: |_| on_host(BYTES).is_some() },
-    Deed { name: "a registered block comes back", prepare: fill_pools, work: |_| on_host(LARGE).is_some() },
+    Deed { name: "a large page-locked block comes back", prepare: fill_pools, work: |_| on_host(LARGE).is_some() },
     Deed {
         name: "a device block comes back as zeros",
         prepare: fill_pools,
         work: |_| Object::new(BYTES).gpu_data().is_ok(),
     },
     Deed { name: "a device block is made anew and kept", prepare: nothing, work: |_| on_device(BYTES).is_some() },
-    Deed { name: "a registered block is made anew and kept", prepare: nothing, work: |_| on_host(LARGE).is_some() },
+    Deed {
+        name: "a large page-locked block is made anew and kept",
+        prepare: nothing,
+        work: |_| on_host(LARGE).is_some(),
+    },
     Deed {
         name: "everything is trimmed",
         prepare: fill_pools,
@@ -169,6 +173,15 @@ fn every_fault_of_every_deed(gpu: &Gpu) {
 #[test]
 fn every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
     alone_with_pools(&ROOM, |gpu| {
+        assert_eq!(syncedmem_set_reuse(0), SYNCEDMEM_SUCCESS);
+        every_fault_of_every_deed(gpu);
+    });
+}
+
+#[test]
+fn every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn() {
+    let [memory, pool] = ROOM;
+    alone_with_pools(&[memory, pool, REGISTERED], |gpu| {
         assert_eq!(syncedmem_set_reuse(0), SYNCEDMEM_SUCCESS);
         every_fault_of_every_deed(gpu);
     });

@@ -77,9 +77,9 @@ fn bytes_arrive_where_one_processor_does_all() {
 }
 
 #[test]
-fn only_copies_of_the_size_that_is_set_and_more_go_through_slots() {
-    let name = "only_copies_of_the_size_that_is_set_and_more_go_through_slots";
-    let cases = [("", 8 << 20), ("1M", 1 << 20), ("0", usize::MAX), ("8Q", 8 << 20)];
+fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default() {
+    let name = "only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default";
+    let cases = [("", usize::MAX), ("8M", 8 << 20), ("1M", 1 << 20), ("0", usize::MAX), ("8Q", usize::MAX)];
     for (setting, from) in cases {
         let environment = [("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_STAGE_FROM", setting), ("CASE", setting)];
         let errors = in_a_process_with_a_driver(name, &environment, || {

@@ -81,7 +81,7 @@ fn a_childs_idle_blocks_grow_old_as_its_parents_do() {
 
 #[test]
 fn a_child_calls_no_driver_whatever_lies_idle() {
-    alone_with_pools(&[], |_| {
+    alone_with_pools(&[REGISTERED], |_| {
         let addresses = fill_pools();
         let before = (idle(PAGEABLE), idle(PINNED), idle(DEVICE));
         assert!(before.0 > 0 && before.1 > 0 && before.2 > 0);

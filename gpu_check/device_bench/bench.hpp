@@ -29,6 +29,8 @@ class Bench {
               const std::vector<Contestant>& contestants, const Bound& bound) const;
   // A row is judged, unless the driver is simulated: that is not fast or slow in the places where a GPU is.
   void add(Row row);
+  // The row that was added last.
+  const Row& last() const { return rows_.back(); }
   // What only the simulated driver can tell, of its log: judged there.
   void expect(const std::string& sentence, bool held);
   // A figure that others work with.

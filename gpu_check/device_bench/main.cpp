@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
                   {"pinned_copies", pinned_copies},
                   {"device_blocks", device_blocks},
                   {"pinned_blocks", pinned_blocks},
+                  {"registered_blocks", registered_blocks},
                   {"churn", churn},
                   {"page_locking", page_locking},
                   {"pageable_copies", pageable_copies}};

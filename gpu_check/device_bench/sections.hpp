@@ -10,11 +10,13 @@ void ready(Bench& bench);
 void pinned_copies(Bench& bench);
 // Copies of a caller's pageable buffer, through page-locked slots and not: from where on these pay.
 void pageable_copies(Bench& bench);
-// Page-locking a caller's buffer on request, and a block that keeps crossing by itself: what it costs and brings.
+// Page-locking a caller's buffer with syncedmem_pin: what it costs and brings.
 void page_locking(Bench& bench);
 // A block acquired and released.
 void device_blocks(Bench& bench);
 void pinned_blocks(Bench& bench);
+// Page-locked blocks that the driver registers instead of allocating them: from when on these pay.
+void registered_blocks(Bench& bench);
 // The device memory of whole networks, made anew for every image.
 void churn(Bench& bench);
 

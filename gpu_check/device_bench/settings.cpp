@@ -15,7 +15,7 @@ const char kUsage[] =
     "  --runtime PATH   the CUDA runtime to compare with as well, or none; default: the system's, if there is one\n"
     "  --device N       the device; default: 0\n"
     "  --only PREFIX    only the sections whose name starts so: ready, pinned_copies, device_blocks, pinned_blocks,\n"
-    "                   churn, page_locking, pageable_copies\n"
+    "                   registered_blocks, churn, page_locking, pageable_copies\n"
     "  --largest BYTES  the largest size, with K, M or G; default: 4G, or what memory allows\n"
     "  --seconds N      about how long each row takes; default: 1\n"
     "  --json FILE      write the figures there as well\n"

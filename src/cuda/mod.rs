@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 use crate::error::{DriverFailure, Error, WhyNot};
 use crate::text::Text;
 use driver::Driver;
-pub use process::{background, begin_child, is_lost_in_child};
+pub use process::{begin_child, is_lost_in_child};
 
 /// The driver, or why there is none. It stays mapped for ever.
 static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();

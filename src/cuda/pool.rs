@@ -3,6 +3,9 @@
 //! Work of the device's that the library cannot see may be using a block still. So it waits here until everything in its
 //! context was waited for at some time since: one synchronise clears all that wait, and it is made only when nothing that
 //! is clear fits. `SYNCEDMEM_REUSE=stream` takes an event on the legacy default stream for that instead.
+//!
+//! What lies idle is given back to the driver beyond the budget, by a trim, and when memory has run out: by the thread of the
+//! program's that frees, trims or allocates. No thread of the library's own does it, whatever its age.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_void};
@@ -16,7 +19,6 @@ use super::driver_in_use;
 use super::events::Event;
 use super::shelf::Shelf;
 use super::streams::{self, Behind};
-use crate::ageing::{self, Keeper};
 use crate::error::DriverFailure;
 use crate::head::Side;
 use crate::idle::{self, Idle};
@@ -42,8 +44,6 @@ unsafe impl Send for Kept {}
 
 /// How many blocks were put here: the number of the next.
 static FREES: AtomicU64 = AtomicU64::new(0);
-
-static KEEPER: Keeper = Keeper::new(age);
 
 /// An idle block of the context that `within` made current, for a request of `bytes`, and what is known of it.
 pub fn take(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
@@ -145,7 +145,6 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
         behind.wait(driver);
         return false;
     }
-    ageing::watch(&KEEPER);
     // Where pools are off since just now, who said so has given back what was here before.
     reduce_device(driver, shelf, record.device, if settings::pools() { budget } else { 0 });
     true
@@ -248,32 +247,6 @@ pub fn reduce(kind: Kind) {
     for device in shelf.devices() {
         reduce_device(driver, shelf, device, shelf.budget(device));
     }
-}
-
-/// Gives back what has been idle for longer than `most` milliseconds, and what a device cannot spare any more.
-fn age(most: u64) -> bool {
-    // The process's exit waits while this thread may be in the driver.
-    let Some(_background) = super::background() else { return false };
-    let Some(driver) = driver_in_use() else { return false };
-    let now = idle::now();
-    let is_old = |idle: &Idle<Kept>| now.saturating_sub(idle.since) > most;
-    for shelf in Shelf::all() {
-        // An exit that has begun meanwhile does not wait for more than one of them.
-        while let Some(idle) = driver_in_use().and_then(|_| shelf.take_oldest(is_old)) {
-            give_back(driver, idle.block);
-        }
-    }
-    for device in Shelf::of(Side::Device).devices() {
-        // Another thread may hand it out meanwhile: all that is wanted is its context.
-        let Some(Kept { address, record, .. }) = Shelf::of(Side::Device).some_of(device) else { continue };
-        if matches!(record.is_alive(driver, address), Ok(true)) {
-            if let Ok(_within) = Within::enter(driver, record.context) {
-                look(driver, device);
-            }
-        }
-    }
-    reduce(Kind::Device);
-    Shelf::all().iter().any(|shelf| !shelf.is_empty())
 }
 
 /// Holds the idle blocks still, until `release`: for fork.

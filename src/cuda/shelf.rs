@@ -115,13 +115,6 @@ impl Shelf {
         self.store.with(|store| store.iter_mut().map(|idle| &mut idle.block).for_each(change));
     }
 
-    /// Some block of a device, which stays where it is.
-    pub fn some_of(&self, device: c_int) -> Option<Kept> {
-        self.store.with(|store| {
-            store.iter_mut().map(|idle| idle.block).find(|kept| self.place(kept.record.device) == self.place(device))
-        })
-    }
-
     /// Whether nothing lies here.
     pub fn is_empty(&self) -> bool {
         self.idle_in_all() == 0

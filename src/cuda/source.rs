@@ -85,15 +85,15 @@ fn register(driver: &Driver, bytes: usize) -> Option<Allocation> {
     }
 }
 
-/// Whether large blocks are registered mappings. Without pools everything is as in the original, and where an inlined
-/// original may free a block, it must be one that `cudaFreeHost` takes.
+/// Whether large blocks are registered mappings, as was asked for. Where an inlined original may free a block, it must be one
+/// that `cudaFreeHost` takes.
 fn registers() -> bool {
-    settings::pools() && !settings::malloc_only() && forks_copy_locked_pages()
+    settings::registers_pinned_blocks() && !settings::malloc_only() && forks_copy_locked_pages()
 }
 
 /// Whether the system copies page-locked pages for a forked child, as Linux does since 5.12. Before, the parent's next write
 /// moved the page away from under the device; memory that the driver allocates is not touched by that.
-pub fn forks_copy_locked_pages() -> bool {
+fn forks_copy_locked_pages() -> bool {
     crate::limits::kernel().is_some_and(|version| version >= (5, 12))
 }
 

@@ -1,5 +1,5 @@
 //! Copies of pageable memory in pieces through a ring of page-locked slots, which the device reaches at its full speed
-//! while several threads fill or empty them.
+//! while several threads fill or empty them. Only where `SYNCEDMEM_STAGE_FROM` asks for it: no GPU has been measured yet.
 //!
 //! They are ordered as `cudaMemcpy`: each piece is a copy on the legacy default stream of the block's context. They are
 //! done when they return, to the device too: to wait for the last pieces costs little beside the whole, and then neither
@@ -36,7 +36,8 @@ pub enum Staged {
 /// # Safety
 /// Both ends are good for that many bytes.
 pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usize) -> Result<Staged, Error> {
-    if ends.pinned || bytes < settings::stage_from() || !is_pageable(driver, ends) {
+    let is_staged = settings::stage_from().is_some_and(|least| bytes >= least);
+    if !is_staged || ends.pinned || !is_pageable(driver, ends) {
         return Ok(Staged::No);
     }
     let Some(ring) = Ring::of(driver, within) else { return Ok(Staged::No) };

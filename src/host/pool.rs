@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::malloc::return_to_system;
 use super::recent;
 use super::{ALIGNMENT, MAPPED_FROM};
-use crate::ageing::{self, Keeper};
+use crate::ageing;
 use crate::budget::{self, Peak};
 use crate::idle::{self, Idle, Store, Turn};
 use crate::kind::Kind;
@@ -78,7 +78,6 @@ fn own_shard() -> usize {
 }
 
 static PEAK: Peak = Peak::new();
-static KEEPER: Keeper = Keeper::new(age);
 
 /// Whether blocks of that size are kept here.
 #[inline]
@@ -117,7 +116,7 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         reduce_to(0);
         return true;
     }
-    ageing::watch(&KEEPER);
+    ageing::watch(age);
     reduce();
     true
 }

@@ -29,7 +29,7 @@ fn read_all() {
     for amount in [&HOST_LIMIT, &PAGEABLE_POOL, &PINNED_POOL, &PINNED_LIMIT] {
         amount.get();
     }
-    for choice in [&MODE, &PIN, &HOST_BLOCKS, &HUGE_PAGES, &POOLS, &REUSE] {
+    for choice in [&MODE, &PIN, &HOST_BLOCKS, &HUGE_PAGES, &POOLS, &REUSE, &PINNED_BLOCKS] {
         choice.get();
     }
     POOL_AGE.get();
@@ -99,22 +99,22 @@ pub static PAGEABLE_POOL: Amount = Amount::new(c"SYNCEDMEM_PAGEABLE_POOL", "the 
 pub static PINNED_POOL: Amount = Amount::new(c"SYNCEDMEM_PINNED_POOL", "the default");
 /// The most bytes of each device's memory that may lie idle.
 pub static DEVICE_POOL: Amount = Amount::new(c"SYNCEDMEM_DEVICE_POOL", "the default");
-/// The most bytes that may be page-locked in all.
-pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
-/// From how many bytes on pageable memory is copied through page-locked slots; 0 for never.
-pub static STAGE_FROM: Amount = Amount::new(c"SYNCEDMEM_STAGE_FROM", "8M");
+/// How page-locked blocks of 2 MiB and more are come by: the driver allocates them, or registers mappings on huge pages.
+pub static PINNED_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_PINNED_BLOCKS", &["allocated", "registered"]);
 
-/// That number: by default a careful one, of two slots, which no GPU has been measured for.
-pub fn stage_from() -> usize {
-    least(&STAGE_FROM, 8 << 20)
+/// Whether they are registered mappings. No GPU has been measured for that.
+pub fn registers_pinned_blocks() -> bool {
+    PINNED_BLOCKS.get() == 1
 }
 
-/// From how many bytes on a pageable block that keeps crossing is registered where it is; 0 for never.
-pub static REGISTER_FROM: Amount = Amount::new(c"SYNCEDMEM_REGISTER_FROM", "4M");
+/// The most bytes that may be page-locked in all.
+pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
+/// From how many bytes on pageable memory is copied through page-locked slots; 0, the default, for never.
+pub static STAGE_FROM: Amount = Amount::new(c"SYNCEDMEM_STAGE_FROM", "0 (never)");
 
-/// That number.
-pub fn register_from() -> usize {
-    least(&REGISTER_FROM, 4 << 20)
+/// That number, if there is one. No GPU has been measured for any.
+pub fn stage_from() -> Option<usize> {
+    STAGE_FROM.get().filter(|&bytes| bytes != 0).map(|bytes| bytes as usize)
 }
 
 /// Whether what memory does is accounted for: off, on, or with every access to an object counted.
@@ -124,7 +124,7 @@ pub static COMPARE: Choice = Choice::new(c"SYNCEDMEM_COMPARE", &["off", "on"]);
 /// Ranges for a profiler: auto (where one is attached), off.
 pub static NVTX: Choice = Choice::new(c"SYNCEDMEM_NVTX", &["auto", "off"]);
 
-/// How long a block may lie idle.
+/// How long a pageable block may lie idle.
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
 
 /// Whether blocks are kept for the next that asks.
@@ -167,16 +167,6 @@ pub fn changed() {
 /// Whether an event is enough to hand a block out again.
 pub fn reuses_by_event() -> bool {
     REUSE.get() == 1
-}
-
-/// From how many bytes on something is done, where 0 says that it never is.
-fn least(from: &Amount, default: u64) -> usize {
-    match from.get() {
-        Some(0) => usize::MAX,
-        // Without pools everything is as in the original, but for what was asked for.
-        None if !pools() => usize::MAX,
-        from => from.unwrap_or(default) as usize,
-    }
 }
 
 /// The value of an environment variable that is a setting of this library; an empty one counts as not set.

@@ -328,7 +328,7 @@ impl SyncedMemory {
     /// The ends of a copy to the side `to`, for an object as `outcome` says.
     pub(super) fn ends(&self, outcome: Outcome, device: NonNull<c_void>, host: NonNull<c_void>, to: Side) -> Ends {
         let owner = outcome.word.owns_device().then_some(self.address());
-        let pinned = outcome.word.is_pinned() || self.is_registered(outcome, device, host);
+        let pinned = self.is_pinned_for_copy(outcome, host);
         Ends { device, host, to, owner, pinned }
     }
 

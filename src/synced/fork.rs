@@ -54,8 +54,8 @@ fn begin() -> bool {
 }
 
 /// Takes every lock, in this order: the table's shards, the marks of what may be evicted, what was exported and lent,
-/// what was given back, what is known of host blocks, the rings of copies, what is kept of the driver's, who keeps idle
-/// blocks, the ledger, and the list of loaded objects, in whose walks nothing is waited for.
+/// what was given back, what is known of host blocks, the rings of copies, what is kept of the driver's, the ledger,
+/// and the list of loaded objects, in whose walks nothing is waited for.
 extern "C" fn prepare() {
     forking::begin();
     TABLE.acquire();
@@ -65,7 +65,6 @@ extern "C" fn prepare() {
     host::acquire();
     ring::acquire();
     cuda::acquire();
-    ageing::acquire();
     live::acquire();
     loaded::acquire();
 }
@@ -93,7 +92,6 @@ extern "C" fn child() {
 fn release() {
     loaded::release();
     live::release();
-    ageing::release();
     cuda::release();
     ring::release();
     host::release();

@@ -8,7 +8,7 @@ use super::evictable::Use;
 use super::{Outcome, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;
-use crate::host::registration::{self, Crossing};
+use crate::host::registration;
 use crate::sync::Ordering;
 
 impl SyncedMemory {
@@ -41,16 +41,17 @@ impl SyncedMemory {
         self.finish(&mut claim)?;
         let now = self.now()?;
         if let Some(host) = now.host.filter(|_| !now.word.is_pinned()) {
-            registration::unpin(driver, self.address(), host, now.word.owns_host())?;
+            registration::unpin(driver, self.address(), host)?;
         }
         self.publish(claim, now, Use::None);
         Ok(())
     }
 
-    /// Counts a copy of an object that is as `outcome` says, and tells whether its host's memory is registered.
-    pub(super) fn is_registered(&self, outcome: Outcome, device: NonNull<c_void>, host: NonNull<c_void>) -> bool {
-        let (bytes, holder) = (self.size.load(Ordering::Relaxed), self.address());
-        let crossing = Crossing { host, bytes, device, holder, owned: outcome.word.owns_host() };
-        cuda::driver_in_use().is_some_and(|driver| registration::count(driver, crossing))
+    /// Whether a copy of an object that is as `outcome` says is one of page-locked memory.
+    pub(super) fn is_pinned_for_copy(&self, outcome: Outcome, host: NonNull<c_void>) -> bool {
+        let (bytes, owned) = (self.size.load(Ordering::Relaxed), outcome.word.owns_host());
+        outcome.word.is_pinned()
+            || cuda::driver_in_use()
+                .is_some_and(|driver| registration::is_pinned_for_copy(driver, self.address(), host, bytes, owned))
     }
 }

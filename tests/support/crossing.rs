@@ -1,4 +1,4 @@
-//! Copies that are counted, and registrations that another thread does.
+//! Copies of pageable memory, and whether it is registered.
 
 use super::gpu::Gpu;
 use super::last_error;

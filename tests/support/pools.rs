@@ -13,6 +13,9 @@ pub const PINNED: i32 = 1;
 pub const DEVICE: i32 = 2;
 pub const ALL: i32 = 3;
 
+/// Page-locked blocks of 2 MiB and more are mappings that the driver registers.
+pub const REGISTERED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "registered");
+
 pub const KIB: usize = 1 << 10;
 pub const MIB: usize = 1 << 20;
 

@@ -793,7 +793,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Writes to {@code *pinned} whether the object has host memory that this library page-locked: a block that was
-     * made so, memory of {@code syncedmem_pin}, or a large block that was registered because it kept being copied.
+     * made so, or memory of {@code syncedmem_pin}.
      */
     int syncedmem_is_pinned(Syncedmem mem, ByteByReference pinned);
 
@@ -845,10 +845,10 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_get_pool_budget(int memory, LongByReference bytes);
 
-    /** Says for how many seconds a block may lie idle before it is given back. */
+    /** Says for how many seconds a pageable block may lie idle before it is given back. */
     int syncedmem_set_pool_age(double seconds);
 
-    /** Writes for how many seconds a block may lie idle to {@code *seconds}. */
+    /** Writes for how many seconds a pageable block may lie idle to {@code *seconds}. */
     int syncedmem_get_pool_age(DoubleByReference seconds);
 
     /** Says how many bytes this library may page-lock in all: for objects, idle, and registered in place. */

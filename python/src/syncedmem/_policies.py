@@ -36,12 +36,12 @@ def get_pool_budget(kind: Memory) -> int:
 
 
 def set_pool_age(seconds: float) -> None:
-    """For how many seconds a block may lie idle before it is given back."""
+    """For how many seconds a pageable block may lie idle before it is given back."""
     check(lib.syncedmem_set_pool_age(seconds))
 
 
 def get_pool_age() -> float:
-    """For how many seconds a block may lie idle."""
+    """For how many seconds a pageable block may lie idle."""
     return float(_get(lib.syncedmem_get_pool_age, "double *"))
 
 

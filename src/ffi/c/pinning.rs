@@ -29,9 +29,8 @@ pub unsafe extern "C" fn syncedmem_pin(mem: *mut syncedmem_t) -> syncedmem_statu
     unsafe { with("syncedmem_pin", mem, pin) }
 }
 
-/// Undoes `syncedmem_pin`, after what the object has in flight. A large block of the object's own that was page-locked
-/// because it kept being copied is pageable again, too, and stays so. Where nothing was done, nothing is undone; a block that
-/// was made page-locked stays so.
+/// Undoes `syncedmem_pin`, after what the object has in flight. Where nothing was done, nothing is undone; a block that was
+/// made page-locked stays so.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING` (the memory is page-locked still),
 /// `REENTERED`.

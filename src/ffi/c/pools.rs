@@ -157,7 +157,9 @@ pub unsafe extern "C" fn syncedmem_get_pool_budget(memory: i32, bytes: *mut usiz
     })
 }
 
-/// Says for how many seconds a block may lie idle before it is given back. Wins over `SYNCEDMEM_POOL_AGE`; by default 10.
+/// Says for how many seconds a pageable block may lie idle before it is given back. Device and page-locked blocks are not
+/// given back for their age, but beyond the budget, by `syncedmem_trim`, and when memory runs out. Wins over
+/// `SYNCEDMEM_POOL_AGE`; by default 10.
 ///
 /// Errors: `INVALID_ARGUMENT` (negative, or no number).
 #[unsafe(no_mangle)]
@@ -168,7 +170,7 @@ pub extern "C" fn syncedmem_set_pool_age(seconds: f64) -> syncedmem_status_t {
     })
 }
 
-/// Writes for how many seconds a block may lie idle to `*seconds`.
+/// Writes for how many seconds a pageable block may lie idle to `*seconds`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
 ///

@@ -48,8 +48,8 @@ pub unsafe extern "C" fn syncedmem_device_ordinal(mem: *const syncedmem_t, ordin
     }
 }
 
-/// Writes to `*pinned` whether the object has host memory that this library page-locked: a block that was made so, memory
-/// of `syncedmem_pin`, or a large block that was registered because it kept being copied.
+/// Writes to `*pinned` whether the object has host memory that this library page-locked: a block that was made so, or memory
+/// of `syncedmem_pin`.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
 ///

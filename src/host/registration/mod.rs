@@ -1,13 +1,9 @@
-//! Host memory that was not page-locked when it was made, and is now, where it is: large blocks of ours that keep
-//! crossing to the device and back, and what the user asks for.
+//! Pageable host memory that `syncedmem_pin` has page-locked where it is.
 //!
-//! Nothing here says where memory came from: it is freed as ever, but not before its registration has ended. To register
-//! takes milliseconds, so what nobody asked for is done on a thread of its own; a block that is freed meanwhile is left to
-//! that thread.
+//! Nothing here says where memory came from: it is freed as ever, but not before its registration has ended.
 #![expect(unsafe_code, reason = "memory is registered, and freed")]
 
-mod asked;
-mod unasked;
+mod pin;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -22,16 +18,13 @@ use crate::error::Error;
 use crate::spread::AddressMap;
 use crate::sync::Lock;
 use crate::text::{Text, to_stderr};
-pub use asked::{pin, unpin};
-use unasked::Job;
-pub use unasked::{Crossing, count};
+pub use pin::{is_pinned_for_copy, pin, unpin};
 
 /// What is known about a range of host memory.
 #[derive(Clone, Copy)]
 struct Entry {
     bytes: usize,
     stage: Stage,
-    crossings: u32,
     /// How many objects are among the holders that keep it registered.
     pins: u32,
     /// The block, once its object has let it go.
@@ -40,11 +33,7 @@ struct Entry {
 
 #[derive(Clone, Copy)]
 enum Stage {
-    /// Its copies are counted.
-    Counting,
-    /// It is not registered, and shall not be but by request.
-    Refused,
-    /// Somebody is registering or unregistering it.
+    /// A thread is registering or unregistering it.
     Busy,
     Registered(Registration),
 }
@@ -54,7 +43,6 @@ struct Table {
     entries: AddressMap<Entry>,
     /// The address of the memory that an object keeps registered, by the object's own.
     holders: AddressMap<usize>,
-    job: Option<Job>,
 }
 
 // SAFETY: the addresses are numbers here: what they lead to is used by those whom the entries' stages give leave.
@@ -64,12 +52,11 @@ unsafe impl Send for Table {}
 static TABLE: Lock<Table> = Lock::new(Table {
     entries: AddressMap::with_hasher(crate::spread::SPREADING),
     holders: AddressMap::with_hasher(crate::spread::SPREADING),
-    job: None,
 });
 #[cfg(loom)]
 loom::lazy_static! {
     static ref TABLE: Lock<Table> =
-        Lock::new(Table { entries: AddressMap::default(), holders: AddressMap::default(), job: None });
+        Lock::new(Table { entries: AddressMap::default(), holders: AddressMap::default() });
 }
 
 /// How many entries there are, readable without the lock.
@@ -83,7 +70,7 @@ fn with_table<R>(work: impl FnOnce(&mut Table) -> R) -> R {
     })
 }
 
-/// Whether any memory is registered, or counted.
+/// Whether any memory is registered, or is just being registered.
 #[inline]
 pub fn is_used() -> bool {
     // Relaxed: who registers an object's memory and who lets it go are ordered by the object.
@@ -114,13 +101,16 @@ fn lose(address: NonNull<c_void>, lost: Registration) {
     bytes.into_iter().for_each(budget::withdraw_pinned);
 }
 
-impl Entry {
-    fn new(bytes: usize, stage: Stage, crossings: u32) -> Entry {
-        Entry { bytes, stage, crossings, pins: 0, left: None }
-    }
-}
-
 impl Table {
+    /// Counts an object among those that keep the memory at `address` registered, unless it keeps some already. There is
+    /// room for it.
+    fn hold(&mut self, holder: usize, address: NonNull<c_void>) {
+        if let Some(entry) = self.entries.get_mut(&key(address)).filter(|_| !self.holders.contains_key(&holder)) {
+            entry.pins += 1;
+            self.holders.insert(holder, key(address));
+        }
+    }
+
     fn remove(&mut self, address: NonNull<c_void>) {
         self.entries.remove(&key(address));
         self.holders.retain(|_, held| *held != key(address));
@@ -191,11 +181,9 @@ pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> 
         entry.pins -= u32::from(held);
         let last = held && entry.pins == 0;
         match entry.stage {
-            Stage::Counting | Stage::Refused if owned.is_some() => {
-                table.remove(address);
-                Next::Free
-            }
+            // An object that borrows it is pinning or unpinning it still, against the rules.
             Stage::Busy if owned.is_some() => {
+                STUCK.store(true, Ordering::Relaxed);
                 entry.left = owned;
                 Next::Keep
             }
@@ -241,7 +229,7 @@ fn offer_one() {
     }
 }
 
-/// Tells of the first failure that nobody asked for: what is silent is not looked for.
+/// Says the first failure that no caller is told: what is silent is not looked for.
 #[cold]
 fn say_once(what: std::fmt::Arguments<'_>) {
     static SAID: AtomicBool = AtomicBool::new(false);

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use super::measure::{Once, Row};
-use super::object::{Block, Object, Way, choose};
+use super::object::{Block, Object, STAGED_FROM, Way, choose};
 use crate::doctor::machine;
 
-const BYTES: usize = 64 << 20;
+const BYTES: usize = STAGED_FROM;
 
 /// Rows for both directions and every way; or why there are none.
 pub fn copies() -> Result<Vec<Row>, String> {
@@ -32,7 +32,8 @@ fn copy(way: Way, to_device: bool) -> Once {
     Box::new(move || {
         if kept.is_none() {
             choose(way);
-            let mut object = Object::of(BYTES)?;
+            // One byte less is not staged.
+            let mut object = Object::of(if way == Way::Pageable { BYTES - 1 } else { BYTES })?;
             object.write();
             object.copy_to_device()?;
             kept = Some(object);

@@ -7,7 +7,7 @@ use std::ptr::{NonNull, null_mut};
 use syncedmem::ffi::c::access;
 use syncedmem::ffi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
 use syncedmem::ffi::c::policy::syncedmem_set_pinning;
-use syncedmem::ffi::c::pools::{syncedmem_set_pools, syncedmem_trim};
+use syncedmem::ffi::c::pools::syncedmem_trim;
 use syncedmem::ffi::status::syncedmem_status_t::{self, SYNCEDMEM_SUCCESS};
 
 /// One byte of each page is written: that makes it the process's own.
@@ -148,13 +148,13 @@ pub fn choose(way: Way) {
     use syncedmem::ffi::c::policy::syncedmem_pinning_t::{SYNCEDMEM_PIN_ALWAYS, SYNCEDMEM_PIN_NEVER};
     let pinning = if way == Way::Pinned { SYNCEDMEM_PIN_ALWAYS } else { SYNCEDMEM_PIN_NEVER };
     syncedmem_set_pinning(pinning as i32);
-    // Without pools, copies are the driver's own.
-    syncedmem_set_pools(way != Way::Pageable);
 }
+
+/// Copies of so many bytes go through slots, and smaller ones do not.
+pub const STAGED_FROM: usize = 64 << 20;
 
 /// Settings that must be there before the library reads them.
 pub fn before_the_first_use() {
-    // A block that keeps crossing would be page-locked where it is, and no longer go the way that is measured.
     // SAFETY: this is the only thread.
-    unsafe { std::env::set_var("SYNCEDMEM_REGISTER_FROM", "0") };
+    unsafe { std::env::set_var("SYNCEDMEM_STAGE_FROM", STAGED_FROM.to_string()) };
 }

@@ -34,7 +34,7 @@ pub struct Settings {
     /// The most of each device's memory that may lie idle.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     device_pool: Option<String>,
-    /// How long a block may lie idle.
+    /// How long a pageable block may lie idle.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pool_age: Option<String>,
     /// The most memory that is page-locked in all: digits, then K, M, G or T if wanted.
@@ -49,15 +49,15 @@ pub struct Settings {
     /// Whether huge pages are asked for.
     #[arg(long, value_name = "WHEN")]
     huge_pages: Option<HugePages>,
+    /// How page-locked blocks of 2 MiB and more are made: by the driver, or of huge pages that it registers.
+    #[arg(long, value_name = "HOW")]
+    pinned_blocks: Option<PinnedBlocks>,
     /// When a device or page-locked block is handed out again.
     #[arg(long, value_name = "WHEN")]
     reuse: Option<Reuse>,
     /// From how many bytes on pageable memory is copied through page-locked slots; 0: never.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     stage_from: Option<String>,
-    /// From how many bytes on pageable memory that keeps crossing is page-locked where it is; 0: never.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    register_from: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -99,6 +99,12 @@ enum HugePages {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+enum PinnedBlocks {
+    Allocated,
+    Registered,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Reuse {
     Synchronised,
     Stream,
@@ -122,9 +128,9 @@ impl Settings {
             ("SYNCEDMEM_HOST_LIMIT", self.host_limit.clone()),
             ("SYNCEDMEM_HOST_BLOCKS", word(self.host_blocks)),
             ("SYNCEDMEM_HUGE_PAGES", word(self.huge_pages)),
+            ("SYNCEDMEM_PINNED_BLOCKS", word(self.pinned_blocks)),
             ("SYNCEDMEM_REUSE", word(self.reuse)),
             ("SYNCEDMEM_STAGE_FROM", self.stage_from.clone()),
-            ("SYNCEDMEM_REGISTER_FROM", self.register_from.clone()),
         ];
         given.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
     }

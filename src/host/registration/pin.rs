@@ -1,10 +1,10 @@
-//! Host memory that the user asks to have page-locked.
+//! What `syncedmem_pin` and `syncedmem_unpin` do, and what a copy asks about the memory.
 #![expect(unsafe_code, reason = "memory is registered")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::{Entry, Stage, key, let_go, lose, with_table};
+use super::{Entry, Stage, is_used, key, let_go, lose, with_table};
 use crate::budget;
 use crate::cuda::driver::Driver;
 use crate::cuda::registering::{self, Registration};
@@ -38,19 +38,18 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
                 let (side, asked) = (Side::Host, size_of::<Entry>());
                 return Next::Refuse(Error::OutOfMemory { side, asked, cause: Cause::Bookkeeping });
             }
-            let entry = table.entries.entry(key(address)).or_insert(Entry::new(bytes, Stage::Counting, 0));
-            let next = match entry.stage {
-                Stage::Busy => return Next::Wait,
-                Stage::Registered(_) if bytes > entry.bytes => return Next::Refuse(Error::PinnedInPart),
-                Stage::Registered(registration) => Next::Look(registration),
-                Stage::Counting | Stage::Refused => {
-                    *entry = Entry::new(bytes, Stage::Busy, 0);
+            let next = match table.entries.get(&key(address)).map(|entry| (entry.stage, entry.bytes)) {
+                Some((Stage::Busy, _)) => return Next::Wait,
+                Some((Stage::Registered(_), registered)) if bytes > registered => {
+                    return Next::Refuse(Error::PinnedInPart);
+                }
+                Some((Stage::Registered(registration), _)) => Next::Look(registration),
+                None => {
+                    table.entries.insert(key(address), Entry { bytes, stage: Stage::Busy, pins: 0, left: None });
                     Next::Register
                 }
             };
-            if table.holders.insert(holder, key(address)).is_none() {
-                entry.pins += 1;
-            }
+            table.hold(holder, address);
             next
         });
         match next {
@@ -96,8 +95,8 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
     })
 }
 
-/// Undoes `pin`, and what was registered without a request if the object owns it: its copies are not counted any more.
-pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>, owned: bool) -> Result<(), Error> {
+/// Undoes `pin`.
+pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>) -> Result<(), Error> {
     enum Next {
         Done,
         Wait,
@@ -109,7 +108,7 @@ pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>, owned: bo
             let Some(entry) = table.entries.get_mut(&key(address)) else { return Next::Done };
             match entry.stage {
                 Stage::Busy => Next::Wait,
-                Stage::Registered(registration) if owned || (held && entry.pins == 1) => {
+                Stage::Registered(registration) if held && entry.pins == 1 => {
                     entry.stage = Stage::Busy;
                     Next::End(registration, entry.bytes)
                 }
@@ -118,7 +117,7 @@ pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>, owned: bo
                     table.holders.remove(&holder);
                     Next::Done
                 }
-                _ => Next::Done,
+                Stage::Registered(_) => Next::Done,
             }
         });
         match next {
@@ -130,14 +129,32 @@ pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>, owned: bo
     let outcome = registration.end(driver);
     with_table(|table| match outcome {
         Err(_) => table.set(address, Stage::Registered(registration)),
-        Ok(()) => {
-            table.remove(address);
-            if owned && table.entries.try_reserve(1).is_ok() {
-                table.entries.insert(key(address), Entry::new(bytes, Stage::Refused, 0));
-            }
-        }
+        Ok(()) => table.remove(address),
     });
     outcome?;
     budget::withdraw_pinned(bytes);
     Ok(())
+}
+
+/// Whether a copy of the `bytes` at `address`, host memory of the object at `holder`, is one of page-locked memory. Another
+/// object may have pinned what this one borrows: it then keeps that registered, too, since its copies may be in flight.
+pub fn is_pinned_for_copy(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize, owned: bool) -> bool {
+    if !is_used() {
+        return false;
+    }
+    let registration = with_table(|table| {
+        let entry = table.entries.get(&key(address)).filter(|entry| bytes <= entry.bytes)?;
+        let Stage::Registered(registration) = entry.stage else { return None };
+        if !owned && table.holders.try_reserve(1).is_ok() {
+            table.hold(holder, address);
+        }
+        Some(registration)
+    });
+    registration.is_some_and(|registration| match registration.is_there(driver) {
+        Ok(false) => {
+            lose(address, registration);
+            false
+        }
+        answer => answer.is_ok(),
+    })
 }
