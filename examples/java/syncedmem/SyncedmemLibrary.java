@@ -113,7 +113,10 @@ public interface SyncedmemLibrary extends Library {
         ERROR_NO_GPU(4),
         /** The object's head does not allow it. */
         ERROR_INVALID_STATE(5),
-        /** The calling thread is already inside an operation on the same object. */
+        /**
+         * The calling thread is already inside an operation on the same object; or a signal handler has interrupted
+         * it inside the library, where the call would have to wait for that.
+         */
         ERROR_REENTERED(6),
         /** A bug of the library, caught inside it. */
         ERROR_INTERNAL(7),
@@ -379,7 +382,10 @@ public interface SyncedmemLibrary extends Library {
     enum ErrorPolicy {
         /** {@code abort()}, as Caffe did. */
         ON_ERROR_ABORT(0),
-        /** {@code std::bad_alloc} when memory ran out, {@code std::runtime_error} for the rest. */
+        /**
+         * {@code std::bad_alloc} when memory ran out, {@code std::runtime_error} for the rest: those of the C++
+         * runtime that the calling program or library uses, libstdc++ or libc++.
+         */
         ON_ERROR_THROW(1);
 
         /** C's number for it. */
@@ -586,7 +592,7 @@ public interface SyncedmemLibrary extends Library {
         public long device_writes;
         /** As {@code device_reads}. */
         public long device_overwrites;
-        /** How many things were not counted for want of memory. */
+        /** How many things were not counted: for want of memory, or since a signal handler came in between. */
         public long dropped;
     }
 
