@@ -22,18 +22,31 @@ SONAME = "libsyncedmem.so.0"
 FLOOR = 17
 
 
-def build_library(checkout: pathlib.Path) -> pathlib.Path:
-    """Has Cargo build the library, and asks it where."""
-    command = ["cargo", "build", "--locked", "--release", "--lib", "--no-default-features"]
+def check_rust(checkout: pathlib.Path) -> None:
+    """Ends with a sentence where cargo is missing or too old: its own error does not say which version is needed."""
+    wanted = re.findall(r'^rust-version = "(.*)"', (checkout / "Cargo.toml").read_text(), re.MULTILINE)[0]
+    remedy = (
+        "get it with rustup (rustup.rs), or on Debian with apt-get install cargo (Debian 13 or later) or cargo-web "
+        "(Debian 12); or name a library that is built already with SYNCEDMEM_LIBRARY"
+    )
     try:
-        built = subprocess.run(
-            [*command, "--message-format=json-render-diagnostics"], cwd=checkout, stdout=subprocess.PIPE, text=True
-        )
+        printed = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout
     except FileNotFoundError:
         raise SystemExit(
-            "syncedmem: cargo is not on PATH. A Rust toolchain (1.85 or later, rust-lang.org) and gcc build the "
-            "library; or name one that is built already with SYNCEDMEM_LIBRARY."
+            f"syncedmem: cargo is not on PATH, and Rust {wanted} or later (and gcc) builds the library; {remedy}"
         ) from None
+    found = re.match(r"cargo ([0-9.]+)", printed)
+    if found and [int(part) for part in found[1].split(".")] < [int(part) for part in wanted.split(".")]:
+        raise SystemExit(f"syncedmem: Rust {wanted} or later is needed, and cargo is {found[1]}; {remedy}")
+
+
+def build_library(checkout: pathlib.Path) -> pathlib.Path:
+    """Has Cargo build the library, and asks it where."""
+    check_rust(checkout)
+    command = ["cargo", "build", "--locked", "--release", "--lib", "--no-default-features"]
+    built = subprocess.run(
+        [*command, "--message-format=json-render-diagnostics"], cwd=checkout, stdout=subprocess.PIPE, text=True
+    )
     if built.returncode != 0:
         raise SystemExit(f"syncedmem: the library does not build ({' '.join(command)})")
     for line in built.stdout.splitlines():
