@@ -23,7 +23,8 @@ class Status(enum.IntEnum):
     INVALID_STATE = 5
     """The object's head does not allow it."""
     REENTERED = 6
-    """The calling thread is already inside an operation on the same object."""
+    """The calling thread is already inside an operation on the same object; or a signal handler has interrupted it
+    inside the library, where the call would have to wait for that."""
     INTERNAL = 7
     """A bug of the library, caught inside it."""
     DRIVER = 8
@@ -101,7 +102,10 @@ class ErrorPolicy(enum.IntEnum):
     ABORT = 0
     """`abort()`, as Caffe did."""
     THROW = 1
-    """`std::bad_alloc` when memory ran out, `std::runtime_error` for the rest."""
+    """`std::bad_alloc` when memory ran out, `std::runtime_error` for the rest: those of the C++ runtime that the
+    calling program or library uses, libstdc++ or libc++. A runtime that is linked in statically is found only
+    where it is exported (`-rdynamic`). Where it is not, no other is taken: the process ends by `abort()`, after a
+    sentence that says so. There, throw from a callback: `syncedmem_set_error_callback`."""
 
 class Accounting(enum.IntEnum):
     """What is accounted for."""
