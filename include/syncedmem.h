@@ -21,11 +21,11 @@
  * for an object that may be evicted: that one may need a lock whose holder waits for the thread that the signal has
  * interrupted. (Where it is this thread's own, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or
  * traced, the object and the thread must have been used before, outside of handlers, and an access that cannot be counted
- * within 0.1 seconds is counted as dropped.
+ * within 0.1 seconds is counted as dropped. A handler that forks may have interrupted this library, and then hangs.
  *
  * Stacks. A thread with the smallest stack that POSIX threads have on Linux (16 KiB) may call everything, also while accesses
  * are traced. What makes a report needs 24 KiB: syncedmem_report, and a failure in C++ that ends the process. The CUDA
- * driver and the program's callbacks need theirs in addition, and a library that was built without optimisation needs
+ * driver and the program's callbacks need theirs in addition, a signal stack of its own (sigaltstack) needs as much, and a library that was built without optimisation needs
  * twice as much.
  *
  * Errors. Functions that return a syncedmem_status_t write their results only on success; otherwise the object is
@@ -657,7 +657,8 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t device_overwrites;
   /**
-   * How many things were not counted: for want of memory, or since a signal handler came in between.
+   * How many things were not counted: for want of memory, since a signal handler came in between, or, of accesses, since
+   * another thread had the books for longer than 0.1 seconds (as during a slow fork).
    */
   uint64_t dropped;
 } syncedmem_stats_t;

@@ -29,8 +29,13 @@ pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), Trouble> 
     let opened = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, mode) };
     let descriptor = above_standard(result(opened)? as c_int)?;
     let checked = status(descriptor).and_then(|status| match status.st_mode & libc::S_IFMT {
-        // Of the devices /dev/null, /dev/full and terminals make sense.
-        libc::S_IFREG | libc::S_IFCHR => Ok((descriptor, status)),
+        libc::S_IFREG => Ok((descriptor, status)),
+        // /dev/null, /dev/full and terminals make sense. A terminal takes what it is given in its own time.
+        libc::S_IFCHR => {
+            // SAFETY: it takes plain numbers.
+            result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_SETFL, libc::O_APPEND) })?;
+            Ok((descriptor, status))
+        }
         _ => Err(Trouble::NotAFile),
     });
     if checked.is_err() {

@@ -102,7 +102,7 @@ mod lock {
         }
 
         /// Takes the lock for a fork of this thread, which has it until [`Self::release`]. One that this thread holds
-        /// already stays as it is: in a nested fork, or in one by a signal handler that interrupted the holder.
+        /// already stays as it is: in a nested fork.
         pub(crate) fn acquire(&self) {
             if let Some(mut held) = self.take() {
                 held.before = FORK;

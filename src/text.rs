@@ -160,13 +160,16 @@ pub fn to_stderr(text: &[u8]) {
 /// Appends `text` to where a setting says: `stderr`, or a file. Where the file cannot be written this is said on standard
 /// error, and `text` follows there: nothing is lost. `what` names it in that sentence.
 pub fn append_to(destination: &CStr, variable: &str, what: &str, text: &[u8]) {
-    let written = if destination == c"stderr" { None } else { Some(file::append(destination, text)) };
-    if let Some(Err(trouble)) = written {
-        let name = Escaped(destination.to_bytes());
+    let written = match destination.to_bytes() {
+        // The latter are links, which are not followed otherwise.
+        b"stderr" | b"/dev/stderr" => return to_stderr(text),
+        b"/dev/stdout" => file::write(libc::STDOUT_FILENO, text),
+        _ => file::append(destination, text),
+    };
+    if let Err(trouble) = written {
+        let name = Text::<400>::of(format_args!("{}", Escaped(destination.to_bytes())));
         let why = format_args!("libsyncedmem: {variable}={name}: {trouble}; {what} here\n");
         to_stderr(Text::<600>::of(why).as_bytes());
-    }
-    if written != Some(Ok(())) {
         to_stderr(text);
     }
 }

@@ -65,6 +65,9 @@ fn an_earlier_trace_stays_where_the_program_cannot_be_started() {
         assert!(std::fs::read_to_string(workshop.path("t.json")).unwrap() == before, "{program}");
         traced(&workshop, "new.json", program);
         assert!(!workshop.path("new.json").exists(), "{program}: a trace of nothing is left behind");
+        let empty = workshop.source("empty.json", "");
+        traced(&workshop, "empty.json", program);
+        assert_eq!(std::fs::metadata(empty).unwrap().len(), 0, "{program}");
     }
 }
 
@@ -92,4 +95,29 @@ fn a_report_does_not_wait_for_the_reader_of_a_fifo_and_follows_no_link() {
         assert_eq!((told.status, told.output.as_str()), (Some(125), ""), "{}", told.error);
         assert!(told.error.contains(why), "{}", told.error);
     }
+}
+
+#[test]
+fn a_trace_is_not_left_behind_where_the_report_cannot_be_written() {
+    let workshop = Workshop::new("no-report");
+    let options = ["run", "--trace=t.json", "--report=/no/such/folder/r", "--", "echo"];
+    assert_eq!(said(command().args(options).current_dir(&workshop.folder)).status, Some(125));
+    assert!(!workshop.path("t.json").exists());
+}
+
+#[test]
+fn nothing_is_read_back_from_a_device_that_takes_the_report() {
+    let (workshop, program, _) = with_a_trace("device");
+    for device in ["/dev/null", "/dev/full", "/dev/zero"] {
+        let told =
+            said(command().args(["run", &format!("--report={device}"), "--", &program]).current_dir(&workshop.folder));
+        assert_eq!(told.status, Some(0), "{}", told.error);
+        assert!(!told.error.contains("never called"), "{}", told.error);
+    }
+}
+
+#[test]
+fn a_name_with_a_line_in_it_begins_no_line() {
+    let told = said(command().args(["run", "--", "./no\nsyncedmem: all is well"]));
+    assert_eq!((told.status, told.error.lines().count()), (Some(127), 1), "{}", told.error);
 }

@@ -248,7 +248,7 @@ fn threads_with_the_smallest_documented_stacks_may_call_everything() {
             void* mem;
             const void* data;
             syncedmem_create(1, NULL);
-            syncedmem_create((size_t)1 << 46, &mem);
+            syncedmem_create((size_t)1 << 50, &mem);
             syncedmem_cpu_data(mem, &data);
             syncedmem_gpu_data(mem, &data);
             return 0;
@@ -271,7 +271,7 @@ fn threads_with_the_smallest_documented_stacks_may_call_everything() {
         }
         static void* null_aborts(void* unused) { construct(object, 100); set_cpu_data(object, NULL); return 0; }
         static void* gpu_aborts(void* unused) { construct(object, 100); mutable_gpu_data(object); return 0; }
-        static void* memory_aborts(void* unused) { construct(object, (size_t)1 << 46); mutable_cpu_data(object); return 0; }
+        static void* memory_aborts(void* unused) { construct(object, (size_t)1 << 50); mutable_cpu_data(object); return 0; }
 
         static const struct { const char* name; void* (*work)(void*); int signal; } works[] = {
             {"objects", objects, 0}, {"errors", errors, 0}, {"evictable", evictable, 0}, {"cpp", cpp, 0},

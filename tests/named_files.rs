@@ -173,6 +173,25 @@ fn a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort() {
 }
 
 #[test]
+fn the_standard_streams_may_be_named_as_files() {
+    let place = Place::new(&[]);
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", "/dev/stdout"));
+    assert!(ran.output.contains("syncedmem_calls pid=") && ran.error.is_empty(), "{}{}", ran.output, ran.error);
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", "/dev/stderr"));
+    assert!(ran.error.starts_with("syncedmem_calls pid=") && ran.output == "privileged 0\n", "{}", ran.error);
+}
+
+#[test]
+fn a_long_name_of_a_file_leaves_the_sentence_whole() {
+    let place = Place::new(&[]);
+    let name = format!("/no/such/{}/folder", "x".repeat(3000));
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", name));
+    let mut lines = ran.error.lines();
+    assert!(lines.next().is_some_and(|line| line.ends_with("the counts follow here")), "{}", ran.error);
+    assert!(lines.next().is_some_and(|line| line.starts_with("syncedmem_calls pid=")), "{}", ran.error);
+}
+
+#[test]
 fn the_limit_of_a_files_length_ends_no_program() {
     let place = Place::new(&[]);
     for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {

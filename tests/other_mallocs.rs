@@ -59,7 +59,7 @@ fn eight_threads_trim_at_once_with_another_malloc() {
 fn eight_threads_run_out_of_memory_at_once_with_another_malloc() {
     at_once_with_each_malloc("eight_threads_run_out_of_memory_at_once_with_another_malloc", || {
         // More than any machine has, and less than what is refused without a try.
-        let refused = Object::new(1 << 46).cpu_data();
+        let refused = Object::new(1 << 50).cpu_data();
         assert_eq!(refused, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     });
 }

@@ -34,7 +34,7 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
         // Says on standard error that memory is not page-locked.
         let touched = touch(100);
         // Looks for limits, to name them in the error.
-        let refused = !touch(1 << 46);
+        let refused = !touch(1 << 50);
         TOUCHED.store(usize::from(touched && refused), Ordering::Relaxed);
         unsafe { pthread_testcancel() };
         std::ptr::null_mut()

@@ -87,6 +87,13 @@ fn the_bracket_may_be_missing_or_there() {
 }
 
 #[test]
+fn a_program_that_executes_another_one_has_no_end() {
+    let text = "[\n".to_string() + &process(1, "") + &synchronised(1, "1") + &process(1, "");
+    let ended = "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"syncedmem_end\",\"cat\":\"syncedmem\",\"args\":{}},\n";
+    assert_eq!(read(&(text + ended)).1.unended, (1, 1));
+}
+
+#[test]
 fn events_come_in_the_order_of_their_ends_for_each_process() {
     let mut text = "[\n".to_string() + &process(1, "") + &process(2, "");
     for time in ["5", "3.000", "4.25", "1.001", "2"] {

@@ -134,6 +134,12 @@ pub fn walk(walk: impl FnOnce()) {
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
 
+/// Called when the library is loaded, before other threads use it: walks are counted for this process from now on. (Were it
+/// left to the first walk, a fork at the same moment could take that walk for one of its parent's, and forget it.)
+pub fn begin() {
+    home::mark();
+}
+
 /// Whether this process may walk at all. A child whose parent had begun to fork before this library was loaded, or that
 /// was made by the system call alone, has run no handler: if a thread of the parent's was in a walk, the loader's list is
 /// locked there for ever.
@@ -204,6 +210,19 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
+
+    #[test]
+    fn a_process_may_walk_from_the_load_on() {
+        const ALONE: &str = "SYNCEDMEM_TEST_ALONE";
+        if std::env::var_os(ALONE).is_some() {
+            // No other test has walked in this process.
+            assert!(home::is_marked());
+            return;
+        }
+        let mut alone = std::process::Command::new(std::env::current_exe().expect("a program"));
+        alone.args(["--exact", "loaded::tests::a_process_may_walk_from_the_load_on"]).env(ALONE, "1");
+        assert!(alone.status().is_ok_and(|status| status.success()));
+    }
 
     #[test]
     fn the_program_itself_comes_first() {

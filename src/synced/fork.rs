@@ -34,6 +34,7 @@ extern "C" fn register() {
     // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
     let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     WATCHED.store(failed == 0, Ordering::Relaxed);
+    loaded::begin();
 }
 
 /// Whether forks are watched. Asked at each claim: where there was no memory for the handlers at load, they are registered

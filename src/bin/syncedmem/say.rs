@@ -9,7 +9,8 @@ pub const FAILED: u8 = 1;
 
 /// Says on standard error what is wrong, after the command's name, and what to do about it.
 pub fn error(what: impl Display) {
-    beside(format_args!("syncedmem: {what}"));
+    // One line, whatever the names in it hold.
+    beside(format_args!("syncedmem: {}", what.to_string().replace('\n', "\\n")));
 }
 
 /// Says a line on standard error.

@@ -110,7 +110,8 @@ pub struct syncedmem_stats_t {
     pub device_writes: u64,
     /// As `device_reads`.
     pub device_overwrites: u64,
-    /// How many things were not counted: for want of memory, or since a signal handler came in between.
+    /// How many things were not counted: for want of memory, since a signal handler came in between, or, of accesses, since
+    /// another thread had the books for longer than 0.1 seconds (as during a slow fork).
     pub dropped: u64,
 }
 

@@ -104,7 +104,7 @@ fn sentences(notes: &Notes) -> Vec<String> {
         let first = if count == 1 { format!("process {first}") } else { format!("process {first} first") };
         sentences.push(format!(
             "{processes} in the trace ({first}), and what was done there after the last record is missing: killed, ended by \
-             _exit, still running, or without room for more records (a full disk)."
+             _exit or exec, still running, or without room for more records (a full disk)."
         ));
     }
     if notes.damaged > 0 {

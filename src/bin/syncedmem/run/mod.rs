@@ -98,10 +98,17 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     }
     let mut environment = options.settings.environment();
     environment.push(("LD_PRELOAD", preload(&library)?));
-    let trace = options.trace.as_deref().map(Trace::take).transpose()?;
-    environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.name.clone())));
-    let report = Report::begin(options.report.as_ref(), trace)?;
+    let report = Report::begin(options.report.as_ref(), options.trace.is_some())?;
     environment.extend(report.environment());
+    let trace = match options.trace.as_deref().map(Trace::take).transpose() {
+        Ok(trace) => trace,
+        Err(why) => {
+            report.abandon();
+            return Err(why);
+        }
+    };
+    environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.name.clone())));
+    let report = report.beside(trace);
     Ok(Prepared { library, environment, report })
 }
 

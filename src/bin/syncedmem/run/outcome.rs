@@ -20,24 +20,29 @@ pub struct Report {
     private: bool,
     /// Whether it is shown.
     shown: bool,
-    /// How much was in the file before.
-    before: u64,
+    /// How much was in the file before; `None` for a device, from which nothing can be read back.
+    before: Option<u64>,
     trace: Option<Trace>,
 }
 
 impl Report {
     /// Makes the place for it. Even where nobody asked for a report, it tells whether the library was called.
-    pub fn begin(asked: Option<&Option<PathBuf>>, trace: Option<Trace>) -> Result<Report, String> {
+    pub fn begin(asked: Option<&Option<PathBuf>>, is_traced: bool) -> Result<Report, String> {
         if let Some(Some(file)) = asked {
             // The program may change its folder before it ends.
             let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
             let before = length(&file).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
-            return Ok(Report { file, private: false, shown: false, before, trace });
+            return Ok(Report { file, private: false, shown: false, before, trace: None });
         }
         let file = private_file().map_err(|error| {
             format!("no file for the report can be made in {}: {error}; set TMPDIR", std::env::temp_dir().display())
         })?;
-        Ok(Report { file, private: true, shown: asked.is_some() || trace.is_none(), before: 0, trace })
+        Ok(Report { file, private: true, shown: asked.is_some() || !is_traced, before: Some(0), trace: None })
+    }
+
+    /// The trace that is written as well.
+    pub fn beside(self, trace: Option<Trace>) -> Report {
+        Report { trace, ..self }
     }
 
     /// What tells the library.
@@ -65,8 +70,9 @@ impl Report {
 
     /// Shows it, or says why there is none.
     pub fn end(self, ended: &Ended, program: &OsStr, library: &Path) {
+        let Some(before) = self.before else { return self.tell_of_trace() };
         let text = fs::read(&self.file).unwrap_or_default();
-        let text = String::from_utf8_lossy(text.get(self.before as usize..).unwrap_or_default()).into_owned();
+        let text = String::from_utf8_lossy(text.get(before as usize..).unwrap_or_default()).into_owned();
         if self.private {
             // What cannot be removed is empty or a report: no reason to fail.
             let _ = fs::remove_file(&self.file);
@@ -117,14 +123,16 @@ impl Report {
     }
 }
 
-/// How long a file is that the library can add to; it is made if there is none. The library refuses the same ones.
-fn length(file: &Path) -> Result<u64, String> {
+/// How long a file is that the library can add to, `None` for a device; it is made if there is none. The library refuses the
+/// same ones.
+fn length(file: &Path) -> Result<Option<u64>, String> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
     let about = options.open(file).and_then(|file| file.metadata());
     let no_file = || "it is not a regular file; name one".to_string();
     match about {
-        Ok(about) if about.is_file() || about.file_type().is_char_device() => Ok(about.len()),
+        Ok(about) if about.is_file() => Ok(Some(about.len())),
+        Ok(about) if about.file_type().is_char_device() => Ok(None),
         Ok(_) => Err(no_file()),
         Err(error) => match error.raw_os_error() {
             // A FIFO without a reader.

@@ -18,8 +18,8 @@ pub struct Trace {
     begins: u64,
     /// An earlier trace that is in the file, until the program has been started.
     earlier: Option<Held>,
-    /// There was no such file before.
-    is_new: bool,
+    /// How long the file was before this command; `None` where there was none.
+    before: Option<u64>,
 }
 
 impl Trace {
@@ -28,10 +28,10 @@ impl Trace {
         let name = absolute(name);
         let path = CString::new(name.as_bytes()).map_err(|error| error.to_string())?;
         let file = file_of(&name);
-        let is_new = file.as_ref().is_some_and(|file| !file.exists());
+        let before = file.as_ref().and_then(|file| fs::metadata(file).ok()).map(|file| file.len());
         let earlier = trace::hold(&path).map_err(|trouble| unwritable(&name, trouble))?;
         let begins = length(file.as_deref());
-        Ok(Trace { name, file, begins, earlier, is_new })
+        Ok(Trace { name, file, begins, earlier, before })
     }
 
     /// Begins the file anew where an earlier trace is in it: the program was started, and waits for that before it traces.
@@ -43,10 +43,13 @@ impl Trace {
 
     /// Leaves everything as it was: the program could not be started.
     pub fn abandon(self) {
-        if let (true, Some(file)) = (self.is_new, &self.file) {
-            // A trace without an event that cannot be removed is no reason to fail.
-            let _ = fs::remove_file(file);
-        }
+        let Some(file) = &self.file else { return };
+        // A trace without an event that cannot be taken back is no reason to fail.
+        let _ = match self.before {
+            None => fs::remove_file(file),
+            Some(0) => fs::OpenOptions::new().write(true).open(file).and_then(|file| file.set_len(0)),
+            Some(_) => Ok(()),
+        };
     }
 
     /// Whether something was written.

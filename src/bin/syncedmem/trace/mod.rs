@@ -216,6 +216,7 @@ impl<R: BufRead> Reader<R> {
     fn begin(&mut self, process: u32, name: String, parent: Option<u32>) {
         let mut begun = Process::default();
         if let Some(before) = self.processes.remove(&process) {
+            self.note_end(process, &before);
             self.finish(before);
         }
         self.ready.push_back(Item::Process { process, name, parent });
@@ -254,6 +255,13 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
+    fn note_end(&mut self, number: u32, process: &Process) {
+        if !process.ended {
+            let (count, first) = self.notes.unended;
+            self.notes.unended = (count + 1, if count == 0 { number } else { first });
+        }
+    }
+
     fn finish(&mut self, mut process: Process) {
         self.notes.late += process.order.late();
         self.ready.extend(std::iter::from_fn(|| process.order.next()));
@@ -267,10 +275,7 @@ impl<R: BufRead> Reader<R> {
         let mut left: Vec<(u32, Process)> = self.processes.drain().collect();
         left.sort_by_key(|(process, _)| *process);
         for (number, process) in left {
-            if !process.ended {
-                let (count, first) = self.notes.unended;
-                self.notes.unended = (count + 1, if count == 0 { number } else { first });
-            }
+            self.note_end(number, &process);
             self.finish(process);
         }
         Ok(())
