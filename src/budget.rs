@@ -93,8 +93,19 @@ impl Peak {
 
     /// How many bytes may lie idle now that `in_use` are in use, as far as this rule goes.
     pub fn leaves(&self, in_use: u64) -> u64 {
-        let peak = self.0.fetch_max(in_use, Relaxed).max(in_use);
+        let peak = self.reach(in_use);
         (peak + peak / 16 + SLACK).saturating_sub(in_use)
+    }
+
+    /// How many bytes may lie idle where the heap would grow around them: without the sixteenth, of which a heap's own gaps
+    /// take more.
+    pub fn leaves_in_heap(&self, in_use: u64) -> u64 {
+        (self.reach(in_use) + SLACK).saturating_sub(in_use)
+    }
+
+    /// The most that was in use, now that `in_use` are.
+    fn reach(&self, in_use: u64) -> u64 {
+        self.0.fetch_max(in_use, Relaxed).max(in_use)
     }
 }
 
@@ -111,6 +122,8 @@ mod tests {
         assert_eq!(peak.leaves(160 << 20), 12 << 20, "slack alone while all is in use");
         assert_eq!(peak.leaves(100 << 20), 72 << 20);
         assert_eq!(peak.leaves(0), 172 << 20);
+        assert_eq!(peak.leaves_in_heap(100 << 20), 62 << 20);
+        assert_eq!(peak.leaves_in_heap(170 << 20), 2 << 20, "a new peak");
     }
 
     #[test]

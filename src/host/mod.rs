@@ -149,16 +149,16 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
     Block { address, owned: true, pinned }
 }
 
-/// Makes room for fresh memory where idle blocks take more than they may beside it.
-fn make_room(bytes: usize) {
-    match settings::host_limit() {
-        None => pool::make_room(stats::held() + bytes as u64),
-        // The bytes that are asked for were admitted before, and are among those in use.
-        Some(limit) => {
-            pool::make_room(stats::held());
-            fit_under(limit);
-        }
+/// Makes room for fresh memory where idle blocks take more than they may beside it, and says how much is to be in use.
+fn make_room(bytes: usize) -> u64 {
+    let limit = settings::host_limit();
+    // Under a limit the bytes that are asked for were admitted before, and are among those in use.
+    let in_use = stats::held() + if limit.is_none() { bytes as u64 } else { 0 };
+    pool::make_room(in_use);
+    if let Some(limit) = limit {
+        fit_under(limit);
     }
+    in_use
 }
 
 /// Under a limit what lies idle counts, too: gives back what is beyond it now.
@@ -322,9 +322,9 @@ fn is_beyond_a_boundary(address: NonNull<c_void>, bytes: usize) -> bool {
 #[inline(never)]
 fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     let Some(source) = pool::take(bytes, zeroed) else {
-        make_room(bytes);
+        let in_use = make_room(bytes);
         if bytes < MAPPED_FROM {
-            pool::make_way(bytes);
+            pool::make_way(bytes, in_use);
         }
         return fresh(bytes);
     };

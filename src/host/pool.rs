@@ -141,16 +141,17 @@ pub fn make_room(in_use: u64) {
     }
 }
 
-/// Less than so many idle bytes are not given back for the sake of another block.
-const LITTLE: u64 = 1 << 20;
-
-/// Called before malloc is asked for a block of `bytes` that no idle one fits: gives it as many bytes back, the oldest first.
-/// A mapping that lies idle is no more than itself; an idle block of malloc's lies between others in the heap, which would
-/// grow around it.
-pub fn make_way(bytes: usize) {
+/// Called before malloc is asked for a block of `bytes` that no idle one fits, after which `in_use` are to be in use: gives it
+/// up to as many bytes back, the oldest first, where all would be more than the most that were in use at once. A mapping that
+/// lies idle is no more than itself; an idle block of malloc's lies between others in the heap, which would grow around it.
+///
+/// Below that most, nothing is given back: what malloc gets it returns to the system where it can, and each page would fault
+/// again. Blobs of changing shapes took up to four times as long.
+pub fn make_way(bytes: usize, in_use: u64) {
     let is_mallocs = |idle: &Idle<Source>| matches!(idle.block, Source::Malloc(_));
+    let most = PEAK.leaves_in_heap(in_use);
     let mut given = 0;
-    while given < bytes && idle() > LITTLE {
+    while given < bytes && idle() > most {
         let Some(idle) = take_oldest(is_mallocs) else { return };
         given += idle.bytes;
         give_back(idle.block);
