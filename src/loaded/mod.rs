@@ -8,6 +8,7 @@
 pub mod elf;
 mod home;
 mod note;
+mod segment;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
