@@ -1,6 +1,8 @@
 // Fails in the library's C++ functions and says what it catches: a program, or with PLUGIN a library that one opens.
 //
-//   catches policy|callback [LIBRARY local|global|fails]      LIBRARY is opened before, or opened to fail in the program's place
+//   catches policy|callback [LIBRARY local|global|fails|wraps]
+//
+// LIBRARY is opened before, or opened to fail in the program's place, or to be what the program calls the library through.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -72,6 +74,18 @@ extern "C" int catches(const char* how) {
 }
 
 #ifndef PLUGIN
+namespace {
+
+using Wraps = const char* (*)(caffe::SyncedMemory*);
+
+int catches_through(Wraps wraps) {
+  caffe::SyncedMemory memory(absurd);
+  say("cpu_data", [&] { wraps(&memory); });
+  return 0;
+}
+
+}  // namespace
+
 int main(int arguments, char** argument) {
   if (arguments == 4) {
     const int scope = std::strcmp(argument[3], "global") == 0 ? RTLD_GLOBAL : RTLD_LOCAL;
@@ -82,6 +96,9 @@ int main(int arguments, char** argument) {
     }
     if (std::strcmp(argument[3], "fails") == 0) {
       return reinterpret_cast<int (*)(const char*)>(dlsym(library, "catches"))(argument[1]);
+    }
+    if (std::strcmp(argument[3], "wraps") == 0) {
+      return catches_through(reinterpret_cast<Wraps>(dlsym(library, "wraps")));
     }
   }
   return catches(argument[1]);

@@ -30,11 +30,13 @@ struct Relocation {
 }
 
 const DT_NULL: i64 = 0;
+const DT_NEEDED: i64 = 1;
 const DT_PLTRELSZ: i64 = 2;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_RELA: i64 = 7;
 const DT_RELASZ: i64 = 8;
+const DT_SONAME: i64 = 14;
 const DT_JMPREL: i64 = 23;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 
@@ -71,6 +73,8 @@ pub struct Symbols<'o> {
     hash: usize,
     /// Where relocations are, and how many: those of data, those of functions.
     relocations: [(usize, usize); 2],
+    /// Where the dynamic section is, and how many entries it has room for.
+    section: (usize, usize),
     object: PhantomData<&'o Elf64_Phdr>,
 }
 
@@ -90,7 +94,8 @@ impl<'o> Symbols<'o> {
         let begin = base.wrapping_add(section.p_vaddr as usize);
         let (mut names, mut symbols, mut hash) = (None, None, None);
         let mut relocations = [(0, 0); 2];
-        for index in 0..section.p_memsz as usize / size_of::<Dynamic>() {
+        let entries = section.p_memsz as usize / size_of::<Dynamic>();
+        for index in 0..entries {
             // SAFETY: within the section, which the caller guarantees to be mapped.
             let entry: Dynamic = unsafe { read(begin, index) };
             let value = entry.value as usize;
@@ -113,7 +118,8 @@ impl<'o> Symbols<'o> {
                 *table = (0, 0);
             }
         }
-        let found = Symbols { base, names: names?, symbols: symbols?, hash: hash?, relocations, object: PhantomData };
+        let (names, symbols, hash) = (names?, symbols?, hash?);
+        let found = Symbols { base, names, symbols, hash, relocations, section: (begin, entries), object: PhantomData };
         [found.names, found.symbols, found.hash].into_iter().all(within).then_some(found)
     }
 
@@ -175,6 +181,25 @@ impl<'o> Symbols<'o> {
         })
     }
 
+    /// The names of the objects that the object needs, in its own order.
+    pub fn needed(&self) -> impl Iterator<Item = &'o CStr> {
+        self.strings(DT_NEEDED)
+    }
+
+    /// The name by which others need the object, if it says one.
+    pub fn own_name(&self) -> Option<&'o CStr> {
+        self.strings(DT_SONAME).next()
+    }
+
+    /// The strings that entries of the dynamic section with this tag name.
+    fn strings(&self, tag: i64) -> impl Iterator<Item = &'o CStr> {
+        let (section, entries) = self.section;
+        // SAFETY: within the section, which `of` was promised to be mapped.
+        let all = (0..entries).map(move |index| unsafe { read::<Dynamic>(section, index) });
+        let all = all.take_while(|entry| entry.tag != DT_NULL);
+        all.filter(move |entry| entry.tag == tag).map(|entry| self.string(entry.value as usize))
+    }
+
     /// The exported function that has the instruction at `address`.
     pub fn function_at(&self, address: usize) -> Option<&'o CStr> {
         self.exported().find_map(|index| {
@@ -220,7 +245,12 @@ impl<'o> Symbols<'o> {
     }
 
     fn name(&self, symbol: &Elf64_Sym) -> &'o CStr {
-        let name = with_exposed_provenance::<c_char>(self.names + symbol.st_name as usize);
+        self.string(symbol.st_name as usize)
+    }
+
+    /// The string at an offset that the object's own tables give.
+    fn string(&self, offset: usize) -> &'o CStr {
+        let name = with_exposed_provenance::<c_char>(self.names + offset);
         // SAFETY: names are NUL-terminated strings in the object's table of them.
         unsafe { CStr::from_ptr(name) }
     }

@@ -6,8 +6,11 @@
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
+mod frames;
 mod home;
+pub mod needed;
 mod note;
+mod segment;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
@@ -27,6 +30,10 @@ pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
     });
     found
 }
+
+/// Which object it is, as long as that is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity(usize);
 
 /// A loaded object, while the list is walked.
 pub struct Object<'w> {
@@ -62,6 +69,16 @@ impl<'w> Object<'w> {
         let elsewhere = || symbols.references(name).map(|it| it.word).find(|&address| !self.contains(address));
         let own = || symbols.find(name).map(|address| address.addr().get());
         entry().or_else(elsewhere).or_else(own)
+    }
+
+    /// Whether its frames may have handlers or destructors for exceptions to find, in any language.
+    pub fn may_have_handlers(&self) -> bool {
+        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        unsafe { frames::may_have_handlers(self.headers(), self.base()) }
+    }
+
+    pub fn identity(&self) -> Identity {
+        Identity(self.info.dlpi_phdr.addr())
     }
 
     /// Where it is mapped: what addresses in its file are counted from.

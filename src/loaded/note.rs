@@ -1,20 +1,14 @@
 //! Notes of a loaded object, read from the object itself. A program has them whether it exports symbols or not.
 #![expect(unsafe_code, reason = "the segments of a mapped object are read")]
 
-use std::ptr::with_exposed_provenance;
-
 use libc::{Elf64_Phdr, PT_NOTE};
 
-/// What every note begins with: the sizes of its owner's name and of its descriptor in bytes, and its type.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Header {
-    name: u32,
-    descriptor: u32,
-    kind: u32,
-}
+use super::segment;
 
-/// The address of the descriptor, of `bytes`, of the object's first note with this owner and type.
+/// What every note begins with, as words of 4 bytes: the sizes of its owner's name and of its descriptor in bytes, and its type.
+const HEADER: usize = 3 * size_of::<u32>();
+
+/// The address of the descriptor, of `bytes`, of the object's first note with this owner and type. It is a multiple of 4.
 ///
 /// # Safety
 /// The headers are those of an object that is mapped at `base`.
@@ -22,23 +16,103 @@ pub unsafe fn find(headers: &[Elf64_Phdr], base: usize, owner: &[u8], kind: u32,
     headers.iter().filter(|header| header.p_type == PT_NOTE).find_map(|segment| {
         // What is not a multiple of 8 is one of 4, whatever else the header says.
         let alignment = if segment.p_align == 8 { 8 } else { 4 };
-        let mut at = base.wrapping_add(segment.p_vaddr as usize);
-        let end = at.wrapping_add(segment.p_memsz as usize);
-        while end.wrapping_sub(at) >= size_of::<Header>() && at < end {
-            // SAFETY: within the segment, which the caller guarantees to be mapped; linkers align notes.
-            let note = unsafe { with_exposed_provenance::<Header>(at).read() };
-            let name = at + size_of::<Header>();
-            let descriptor = name + (note.name as usize).next_multiple_of(alignment);
-            at = descriptor + (note.descriptor as usize).next_multiple_of(alignment);
-            if at > end.next_multiple_of(alignment) || (note.kind, note.descriptor as usize) != (kind, bytes) {
-                continue;
-            }
-            // SAFETY: as above.
-            let name = unsafe { std::slice::from_raw_parts(with_exposed_provenance::<u8>(name), note.name as usize) };
-            if name == owner {
-                return Some(descriptor);
-            }
-        }
-        None
+        let begin = base.wrapping_add(segment.p_vaddr as usize);
+        // SAFETY: the caller guarantees it; notes are written by the linker alone.
+        let notes = unsafe { segment::read(headers, base, begin, segment.p_memsz as usize) }?;
+        let descriptor = find_in(notes, alignment, owner, kind, bytes)?;
+        (begin % alignment == 0).then_some(begin + descriptor)
     })
+}
+
+/// The same as an offset, in one segment's notes. Names follow headers at once; descriptors and notes are aligned.
+fn find_in(notes: &[u8], alignment: usize, owner: &[u8], kind: u32, bytes: usize) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let word = |index: usize| Some(u32::from_ne_bytes(*notes.get(at + 4 * index..)?.first_chunk()?));
+        let (name_bytes, descriptor_bytes, own_kind) = (word(0)? as usize, word(1)? as usize, word(2)?);
+        let name = at + HEADER;
+        let descriptor = (name + name_bytes).next_multiple_of(alignment);
+        let end = descriptor + descriptor_bytes;
+        if end > notes.len() {
+            return None;
+        }
+        if (own_kind, descriptor_bytes) == (kind, bytes) && notes[name..name + name_bytes] == *owner {
+            return Some(descriptor);
+        }
+        at = end.next_multiple_of(alignment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use libc::PT_LOAD;
+
+    const OWNER: &[u8] = b"Us\0";
+    const KIND: u32 = 7;
+
+    fn note(alignment: usize, owner: &[u8], kind: u32, descriptor: &[u8]) -> Vec<u8> {
+        let mut note = Vec::new();
+        for word in [owner.len() as u32, descriptor.len() as u32, kind] {
+            note.extend(word.to_ne_bytes());
+        }
+        note.extend(owner);
+        note.resize(note.len().next_multiple_of(alignment), 0);
+        note.extend(descriptor);
+        note.resize(note.len().next_multiple_of(alignment), 0);
+        note
+    }
+
+    /// Where `find` finds it, from where the notes begin, if `mapped` of their bytes are in a loaded segment.
+    fn found(notes: &[u8], alignment: u64, mapped: usize) -> Option<usize> {
+        // The allocator's blocks are aligned for anything here.
+        let words: Vec<u64> = vec![0; notes.len().div_ceil(8)];
+        let base = words.as_ptr().expose_provenance();
+        // SAFETY: as long as that, and nothing else refers to it meanwhile.
+        unsafe { std::ptr::copy_nonoverlapping(notes.as_ptr(), base as *mut u8, notes.len()) };
+        let header = |p_type, bytes: usize| Elf64_Phdr {
+            p_type,
+            p_flags: 0,
+            p_offset: 0,
+            p_vaddr: 0,
+            p_paddr: 0,
+            p_filesz: bytes as u64,
+            p_memsz: bytes as u64,
+            p_align: alignment,
+        };
+        let headers = [header(PT_LOAD, mapped), header(PT_NOTE, notes.len())];
+        // SAFETY: what the loaded segment has is there.
+        unsafe { find(&headers, base, OWNER, KIND, 4) }.map(|address| address - base)
+    }
+
+    #[test]
+    fn descriptors_and_notes_are_aligned_as_their_segment_is() {
+        for alignment in [4, 8] {
+            let mut notes = note(alignment, b"Them\0", KIND, b"them");
+            notes.extend(note(alignment, OWNER, KIND + 1, b"kind"));
+            notes.extend(note(alignment, OWNER, KIND, b"size "));
+            notes.extend(note(alignment, OWNER, KIND, b"this"));
+            let expected = notes.windows(4).position(|four| four == b"this");
+            assert!(expected.is_some());
+            assert_eq!(found(&notes, alignment as u64, notes.len()), expected, "{alignment}");
+        }
+    }
+
+    #[test]
+    fn notes_that_no_loaded_segment_has_are_passed_over() {
+        let notes = note(4, OWNER, KIND, b"this");
+        assert_eq!(found(&notes, 4, notes.len()), Some(16));
+        assert_eq!(found(&notes, 4, notes.len() - 1), None);
+        assert_eq!(found(&notes, 4, 0), None);
+    }
+
+    #[test]
+    fn a_note_that_claims_more_than_there_is_ends_the_search() {
+        for size in [0, 1] {
+            let mut notes = note(4, OWNER, KIND, b"this");
+            notes[4 * size..][..4].copy_from_slice(&u32::MAX.to_ne_bytes());
+            assert_eq!(found(&notes, 4, notes.len()), None);
+        }
+        assert_eq!(found(&note(4, OWNER, KIND, b"this")[..11], 4, 11), None);
+    }
 }

@@ -4,6 +4,9 @@
 //! caller's own catches what it throws, and counts it. It is the one that has the personality routine of the caller's frames,
 //! which the unwinder asks for handlers: the address that the loader has bound the caller's references to it to. A caller
 //! whose runtime is linked in and not exported has no such references, and none of the others may take its place.
+//!
+//! A caller without handlers and destructors has no such references either: it has frames that exceptions only pass. Its
+//! runtime is the first one among the objects that it needs.
 #![expect(unsafe_code, reason = "the Itanium C++ ABI's exception functions, found by name")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -54,10 +57,20 @@ impl Caller {
             }
             let path = object.name().to_str().unwrap_or_default();
             let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("the program");
-            found = Some((FileName::of(format_args!("{file}")), object.bound(PERSONALITY)));
+            let bound = object.bound(PERSONALITY);
+            let passes = bound.is_none() && !object.may_have_handlers();
+            found = Some((FileName::of(format_args!("{file}")), bound, passes.then(|| object.identity())));
             ControlFlow::Break(())
         });
-        let (file, personality) = found?;
+        let (file, bound, passes) = found?;
+        let personality = bound.or_else(|| {
+            // What the runtime's own references lead to, too, is a program's entry if there is one.
+            let exported = |object: &loaded::Object| {
+                object.symbols()?.find(PERSONALITY)?;
+                object.bound(PERSONALITY)
+            };
+            loaded::needed::find(passes?, exported)
+        });
         Some(Caller { file, personality })
     }
 }

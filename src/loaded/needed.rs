@@ -1,0 +1,107 @@
+//! The loaded objects that an object needs, by the names in its dynamic section.
+//!
+//! Nothing is allocated: this is for failures, of which lack of memory is one. What goes beyond the fixed tables is passed over.
+//! Nothing of an object is referred to from one walk to the next, in which it may be gone: names are kept as their hashes.
+
+use std::ffi::CStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
+
+use super::{Identity, Object, each};
+
+const MOST_OBJECTS: usize = 128;
+const MOST_NAMES: usize = 64;
+
+/// What `find` finds first in the object or in what it needs, breadth first, as the loader looks symbols up.
+pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> Option<T> {
+    let (mut objects, mut count) = ([object; MOST_OBJECTS], 1);
+    let mut at = 0;
+    while at < count {
+        let mut found = None;
+        let mut names = [None; MOST_NAMES];
+        each(|object| {
+            if object.identity() != objects[at] {
+                return ControlFlow::Continue(());
+            }
+            found = find(object);
+            if let Some(symbols) = object.symbols() {
+                names.iter_mut().zip(symbols.needed()).for_each(|(place, name)| *place = Some(Name::of(name)));
+            }
+            ControlFlow::Break(())
+        });
+        if found.is_some() {
+            return found;
+        }
+        // One walk for all names: the loader's list has another order than they.
+        let mut needed = [None; MOST_NAMES];
+        each(|object| {
+            let file = Some(Name::of(object.name()));
+            let own = object.symbols().and_then(|symbols| symbols.own_name()).map(Name::of);
+            for (place, name) in needed.iter_mut().zip(names) {
+                if place.is_none() && name.is_some() && (name == file || name == own) {
+                    *place = Some(object.identity());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        for object in needed.into_iter().flatten() {
+            if count < MOST_OBJECTS && !objects[..count].contains(&object) {
+                objects[count] = object;
+                count += 1;
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The hash of a file's name, without its folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Name(u64);
+
+impl Name {
+    fn of(path: &CStr) -> Name {
+        let mut hasher = DefaultHasher::new();
+        path.to_bytes().rsplit(|&byte| byte == b'/').next().hash(&mut hasher);
+        Name(hasher.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of all objects that this program needs, until `last`.
+    fn names_until(last: &str) -> (Vec<String>, Option<()>) {
+        let mut program = None;
+        each(|object| {
+            program = Some(object.identity());
+            ControlFlow::Break(())
+        });
+        let mut names = Vec::new();
+        let found = find(program.unwrap(), |object| {
+            let name = object.name().to_string_lossy().into_owned();
+            let is_last = name.contains(last);
+            names.push(name);
+            is_last.then_some(())
+        });
+        (names, found)
+    }
+
+    #[test]
+    fn an_object_comes_first_and_then_what_it_needs_each_once() {
+        let (names, found) = names_until("no such object");
+        assert_eq!(found, None);
+        assert_eq!(names[0], "");
+        for file in ["libc.so.6", "libgcc_s.so.1"] {
+            assert_eq!(names.iter().filter(|name| name.contains(file)).count(), 1, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_looked_at_behind_what_is_found() {
+        let (names, found) = names_until("libc.so.6");
+        assert_eq!(found, Some(()));
+        assert!(names.last().unwrap().contains("libc.so.6"), "{names:?}");
+    }
+}
