@@ -13,7 +13,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Uses an object, says whether the system calls the program privileged, and fails as Caffe does if it is told to.
+/// Uses an object and prints whether the system calls the program privileged. With an argument it fails as Caffe does.
 const PROGRAM: &str = r#"
     #include <stdio.h>
     #include <sys/auxv.h>

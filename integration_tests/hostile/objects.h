@@ -114,7 +114,7 @@ static inline double now(void) {
 static inline void expect_nothing_held(void) {
   syncedmem_stats_t stats = {.size = sizeof stats};
   done(syncedmem_stats(&stats), "stats");
-  if (stats.pageable.live != 0) fail("%llu bytes are held by nobody", (unsigned long long)stats.pageable.live);
+  if (stats.pageable.live != 0) fail("%llu bytes are held without an object", (unsigned long long)stats.pageable.live);
 }
 
 #endif
