@@ -268,7 +268,8 @@ fn control_characters_of_a_setting_are_printed_escaped() {
 fn the_name_of_a_program_steers_no_terminal() {
     let place = Place::new(&[]);
     let program = place.path(EVIL);
-    fs::copy(place.path("program"), &program).unwrap();
+    // Not a copy: while another test forks, its child has the new file open for writing, and it cannot be executed.
+    fs::rename(place.path("program"), &program).unwrap();
     for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT"] {
         let ran = run(Command::new(&program).env(variable, "stderr"));
         assert!(ran.status.success() && !ran.error.is_empty());
