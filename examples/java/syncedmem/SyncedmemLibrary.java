@@ -592,7 +592,10 @@ public interface SyncedmemLibrary extends Library {
         public long device_writes;
         /** As {@code device_reads}. */
         public long device_overwrites;
-        /** How many things were not counted: for want of memory, or since a signal handler came in between. */
+        /**
+         * How many things were not counted: for want of memory, since a signal handler came in between, or, of
+         * accesses, since another thread had the books for longer than 0.1 seconds (as during a slow fork).
+         */
         public long dropped;
     }
 

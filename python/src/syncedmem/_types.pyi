@@ -222,4 +222,5 @@ class Stats:
     device_overwrites: int
     """As `device_reads`."""
     dropped: int
-    """How many things were not counted: for want of memory, or since a signal handler came in between."""
+    """How many things were not counted: for want of memory, since a signal handler came in between, or, of accesses,
+    since another thread had the books for longer than 0.1 seconds (as during a slow fork)."""
