@@ -25,7 +25,7 @@ pub(crate) struct Lock<T> {
 pub struct Interrupted;
 
 const FREE: usize = 0;
-/// Held for a fork: nobody is inside, and only the forking thread may enter. No control block has this address.
+/// Held for a fork: no thread is inside, and only the forking thread may enter. No control block has this address.
 const FORK: usize = 1;
 
 #[expect(unsafe_code, reason = "a lock hands out its value from behind a shared reference")]

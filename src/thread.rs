@@ -24,7 +24,7 @@ const REFUSED_FOR: u64 = 1000;
 /// Until when no thread is asked for, in milliseconds.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
-/// Starts a thread that nobody waits for; `false` if the system has none to give, or had none a moment ago.
+/// Starts a detached thread; `false` if the system has none to give, or had none a moment ago.
 ///
 /// # Safety
 /// `argument` is what `body` needs, and stays so until it is done with it.

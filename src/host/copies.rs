@@ -64,7 +64,7 @@ pub fn free(block: Owned) -> bool {
     others.iter().take(count).any(|&other| {
         // SAFETY: a copy's note leads to its function, which has this type.
         let free = unsafe { std::mem::transmute::<*const c_void, Free>(with_exposed_provenance(other)) };
-        // SAFETY: it looks at its own records alone, and takes the block if it is there; nobody refers to it any more.
+        // SAFETY: it looks at its own records alone, and takes the block if it is there; its object has given it up.
         unsafe { free(block.address.as_ptr(), block.bytes, block.holder) }
     })
 }

@@ -48,6 +48,7 @@ unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::segment::header;
     use super::*;
     use libc::PT_LOAD;
 
@@ -61,17 +62,7 @@ mod tests {
     fn found(encoding: u8, records: &[u8], mapped: usize) -> bool {
         let object = [&[1, encoding, 0xff, 0xff][..], &4i32.to_ne_bytes(), records].concat();
         let base = object.as_ptr().expose_provenance();
-        let header = |p_type, bytes: usize| Elf64_Phdr {
-            p_type,
-            p_flags: 0,
-            p_offset: 0,
-            p_vaddr: 0,
-            p_paddr: 0,
-            p_filesz: bytes as u64,
-            p_memsz: bytes as u64,
-            p_align: 4,
-        };
-        let headers = [header(PT_LOAD, mapped.min(object.len())), header(PT_GNU_EH_FRAME, 8)];
+        let headers = [header(PT_LOAD, mapped.min(object.len()), 4), header(PT_GNU_EH_FRAME, 8, 4)];
         // SAFETY: what the loaded segment has is there.
         unsafe { may_have_handlers(&headers, base) }
     }

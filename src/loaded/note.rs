@@ -45,6 +45,7 @@ fn find_in(notes: &[u8], alignment: usize, owner: &[u8], kind: u32, bytes: usize
 
 #[cfg(test)]
 mod tests {
+    use super::super::segment::header;
     use super::*;
     use libc::PT_LOAD;
 
@@ -70,17 +71,7 @@ mod tests {
         let base = words.as_ptr().expose_provenance();
         // SAFETY: as long as that, and nothing else refers to it meanwhile.
         unsafe { std::ptr::copy_nonoverlapping(notes.as_ptr(), base as *mut u8, notes.len()) };
-        let header = |p_type, bytes: usize| Elf64_Phdr {
-            p_type,
-            p_flags: 0,
-            p_offset: 0,
-            p_vaddr: 0,
-            p_paddr: 0,
-            p_filesz: bytes as u64,
-            p_memsz: bytes as u64,
-            p_align: alignment,
-        };
-        let headers = [header(PT_LOAD, mapped), header(PT_NOTE, notes.len())];
+        let headers = [header(PT_LOAD, mapped, alignment), header(PT_NOTE, notes.len(), alignment)];
         // SAFETY: what the loaded segment has is there.
         unsafe { find(&headers, base, OWNER, KIND, 4) }.map(|address| address - base)
     }

@@ -17,3 +17,19 @@ pub unsafe fn read(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: u
     // SAFETY: a segment has them, and the caller guarantees that it is mapped and not written to.
     is_mapped.then(|| unsafe { std::slice::from_raw_parts(with_exposed_provenance(address), bytes) })
 }
+
+/// A program header for tests: of a segment at the object's beginning.
+#[cfg(test)]
+pub fn header(p_type: u32, bytes: usize, alignment: u64) -> Elf64_Phdr {
+    let bytes = bytes as u64;
+    Elf64_Phdr {
+        p_type,
+        p_flags: 0,
+        p_offset: 0,
+        p_vaddr: 0,
+        p_paddr: 0,
+        p_filesz: bytes,
+        p_memsz: bytes,
+        p_align: alignment,
+    }
+}

@@ -83,10 +83,10 @@ fn is_in(address: usize, function: *const ()) -> bool {
     unsafe { _Unwind_FindEnclosingFunction(address) }.cast() == function
 }
 
-/// Visits the return addresses on this thread's stack, the innermost first, until it is told that this is enough.
+/// Visits the return addresses on this thread's stack, the innermost first, until the visitor breaks off.
 fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
     extern "C" fn visitor<F: FnMut(usize) -> bool>(context: *mut c_void, is_enough: *mut c_void) -> c_int {
-        // SAFETY: `each_frame` passes one that nobody else uses meanwhile.
+        // SAFETY: `each_frame` passes a pointer to its own visitor, which is borrowed for the call.
         let is_enough = unsafe { &mut *is_enough.cast::<F>() };
         // SAFETY: the unwinder passes a context of its own.
         let address = unsafe { _Unwind_GetIP(context) };
@@ -212,7 +212,7 @@ const GO_ON: c_int = 0;
 const END_OF_STACK: c_int = 5;
 
 extern "C" fn visit(context: *mut c_void, frames: *mut c_void) -> c_int {
-    // SAFETY: `Frames::here` passes one that nobody else uses meanwhile.
+    // SAFETY: `Frames::here` passes a pointer to its own visitor, which is borrowed for the call.
     let frames = unsafe { &mut *frames.cast::<Frames>() };
     // SAFETY: the unwinder passes a context of its own.
     let address = unsafe { _Unwind_GetIP(context) };

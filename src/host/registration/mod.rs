@@ -229,7 +229,7 @@ fn offer_one() {
     }
 }
 
-/// Says the first failure that no caller is told: what is silent is not looked for.
+/// Writes the first failure to standard error that no status reports: without a sentence, its cause is never looked for.
 #[cold]
 fn say_once(what: std::fmt::Arguments<'_>) {
     static SAID: AtomicBool = AtomicBool::new(false);

@@ -214,7 +214,7 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// Opens the file and says whose it is. Nobody else is here meanwhile.
+/// Opens the file and writes which process it belongs to. The state keeps other threads out.
 fn begin() -> Result<(), Trouble> {
     let process = std::process::id();
     let file = match open(&NAME, process)? {
@@ -229,7 +229,7 @@ fn begin() -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Opens the file of that name. Nobody else is here meanwhile.
+/// Opens the file of that name. The state keeps other threads out.
 fn open(name: &Name, process: u32) -> Result<Opened, Trouble> {
     PATH.set_path(name, process)?;
     // SAFETY: it was just set, and the state keeps others out.
@@ -312,7 +312,7 @@ pub fn enter() -> Option<Entry> {
 
 fn enter_trace() -> Option<Entry> {
     loop {
-        // Asked before there is an entry: a signal handler that takes over waits until nobody is inside.
+        // Asked before there is an entry: a signal handler that takes over waits until no thread is inside.
         if PROCESS.load(Relaxed) == 0 && is_on() {
             take_over();
         }
