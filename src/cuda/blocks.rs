@@ -48,6 +48,11 @@ impl Record {
         self.id != 0
     }
 
+    /// Whether the system allocated it, and the driver page-locked it.
+    pub fn is_registered(&self) -> bool {
+        matches!(self.source, Source::Registered(_))
+    }
+
     /// Whether the block at `address` is still there: see [`is_alive`].
     pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
         source::is_alive(driver, driver::address(address.as_ptr()), self.id, self.context)
@@ -103,7 +108,7 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
         return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
     }
     // The system's fresh memory does.
-    let holds_zeros = origin == Origin::Fresh && matches!(record.source, Source::Registered(_));
+    let holds_zeros = origin == Origin::Fresh && record.is_registered();
     Ok(Block { address, device, room: record.bytes, origin, holds_zeros })
 }
 
@@ -115,9 +120,13 @@ fn fresh(
     request: Request,
 ) -> Result<(NonNull<c_void>, Record), Error> {
     let Request { side, bytes, holder, unsettled } = request;
+    if side == Side::Host {
+        // A free has left registered blocks where they are, whatever the budget.
+        pool::reduce_near(Kind::Pinned, device);
+    }
     if side == Side::Host && !budget::admit_pinned(bytes) {
         if budget::could_admit_pinned(bytes, pool::idle(Kind::Pinned)) {
-            pool::give_back_all(Kind::Pinned);
+            pool::give_back_near(Kind::Pinned);
         }
         if !budget::admit_pinned(bytes) {
             let cause = Cause::PinnedLimit(budget::pinned_limit());
@@ -127,10 +136,10 @@ fn fresh(
     let answer = match source::ask(driver, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
-            left::offer_all(driver);
+            left::offer_near(driver, device);
             if side == Side::Host {
                 // For device memory, whoever asks for the object makes room: with what lies idle first.
-                pool::give_back_all(Kind::Pinned);
+                pool::give_back_near(Kind::Pinned);
             }
             source::ask(driver, side, bytes)
         }
@@ -332,10 +341,10 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
     if !record.is_alive(driver, address)? {
         return Ok(());
     }
-    let within = Within::enter(driver, record.context)?;
-    if let Source::Registered(_) = record.source {
+    let _within = Within::enter(driver, record.context)?;
+    if record.is_registered() {
         // Nothing says that the driver waits before it unlocks the pages.
-        context::synchronise_all(driver, &within)?;
+        context::synchronise(driver)?;
     } else if record.unsettled {
         source::settle(driver)?;
     }

@@ -21,6 +21,11 @@ pub struct Behind {
 }
 
 impl Behind {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.events.iter().all(Option::is_none)
+    }
+
     fn is_full(&self) -> bool {
         self.events.iter().all(Option::is_some)
     }
