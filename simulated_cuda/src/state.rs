@@ -137,6 +137,11 @@ impl State {
         }
     }
 
+    /// Whether `handle` was that of an object of that kind that the program destroyed.
+    pub fn was_destroyed(&mut self, handle: Handle, kind: Kind) -> bool {
+        self.issued(handle).is_some_and(|issued| *issued == (kind, Fate::Destroyed))
+    }
+
     /// Counts a rule that the program broke.
     pub fn violation(&mut self, sentence: String) {
         self.violations.push(sentence);

@@ -296,21 +296,23 @@ pub fn held(side: Side) -> Held {
 pub struct Used {
     /// The device.
     pub ordinal: c_int,
-    /// A context of it.
-    pub context: Context,
     /// Bytes.
     pub bytes: u64,
+    /// One of the blocks.
+    pub block: Option<(NonNull<c_void>, Record)>,
 }
 
 /// Writes what objects hold of each device, and returns of how many.
 pub fn used(places: &mut [Used]) -> usize {
     let mut count = 0;
     RECORDS.with(|records| {
-        for record in records.values().filter(|record| record.side == Side::Device) {
+        for (&key, record) in records.iter().filter(|(_, record)| record.side == Side::Device) {
             if let Some(known) = places[..count].iter_mut().find(|known| known.ordinal == record.device) {
                 known.bytes += record.bytes as u64;
             } else if let Some(new) = places.get_mut(count) {
-                *new = Used { ordinal: record.device, context: record.context, bytes: record.bytes as u64 };
+                let address = NonNull::new(std::ptr::without_provenance_mut(key));
+                let block = address.map(|address| (address, *record));
+                *new = Used { ordinal: record.device, bytes: record.bytes as u64, block };
                 count += 1;
             }
         }

@@ -121,6 +121,10 @@ entry_points! {
     cuEventDestroy_v2 as event_destroy(event: CUevent);
     /// Makes what a stream is given from now on wait for an event.
     cuStreamWaitEvent as stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint);
+    /// A stream of the current context.
+    cuStreamCreate as stream_create(stream: *mut CUstream, flags: c_uint);
+    /// Ends a stream, whose work comes to its end.
+    cuStreamDestroy_v2 as stream_destroy(stream: CUstream);
     /// Waits for the work of a stream.
     cuStreamSynchronize as stream_synchronize(stream: CUstream);
     /// The name of a status.

@@ -138,7 +138,10 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
         if settings::pools() && record.has_number() {
             turned_away(&record);
         }
-        behind.wait(driver);
+        // The events of a context that is gone are gone with it.
+        if !behind.is_empty() && record.is_alive(driver, address) == Ok(true) {
+            behind.wait(driver);
+        }
         return false;
     }
     // Where there is no event, the context is waited for.

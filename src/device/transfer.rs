@@ -66,15 +66,15 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
         return Err(failure.into());
     }
     // SAFETY: the caller guarantees it.
-    if unsafe { event.record(driver, stream) }.is_err() {
-        event.end(driver);
+    let recorded = unsafe { event.record(driver, stream) }.inspect_err(|_| event.end(driver));
+    let Ok(event) = recorded.and_then(|()| event.carry(driver, otherwise)) else {
         // SAFETY: the caller guarantees it.
         if unsafe { driver.stream_synchronize(stream) }.is_err() {
             // SAFETY: it asks for nothing.
             unsafe { driver.context_synchronize() }?;
         }
         return Ok(Started::Done(ends.path(driver)));
-    }
+    };
     let block = driver::address(ends.device.as_ptr());
     let id = source::number(driver, block).unwrap_or(0);
     // Relaxed: it is a number and nothing else.
