@@ -155,6 +155,7 @@ pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
     context.peers.clear();
     (context.active, context.broken, context.id) = (false, None, id);
     let is_primary = context.is_primary;
+    state.captures.retain(|capture| !streams.iter().any(|stream| capture.has(stream)));
     let dropped = state.cancel(&streams);
     if dropped > 0 && !quiet {
         state.violation(format!("context 0x{handle:x} was destroyed with {dropped} operations queued"));

@@ -220,6 +220,7 @@ pub extern "C" fn cuCtxSynchronize() -> c_int {
     enter("cuCtxSynchronize", |_| {
         let mut guard = state();
         let context = guard.current()?;
+        guard.may_wait_for(context)?;
         for token in guard.everything_in(context) {
             guard = token.wait(guard);
         }
