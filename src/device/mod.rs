@@ -15,6 +15,7 @@ use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
 
 use crate::cuda;
 use crate::cuda::blocks::{self, Freed, Record};
+use crate::cuda::capture::Unhindered;
 use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::error::{DriverFailure, Error};
@@ -82,6 +83,7 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
 /// As for `free`.
 unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     let _within = Within::enter(driver, context_of(driver, address)?.unwrap_or(Context::NONE))?;
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it.
     unsafe { driver.mem_free(driver::address(address.as_ptr())) }
 }
