@@ -54,7 +54,7 @@
  * refuses that (on the thread that captures, on any while one captures globally, or beside a blocking stream), the access gives
  * SYNCEDMEM_ERROR_DRIVER with a sentence about it, and the driver invalidates the capture, as it does with the original.
  * Bring data to where the graph uses it before the capture begins. One wait of the library's own may invalidate a capture, too:
- * the one before an idle block is handed out or given back (syncedmem_set_reuse), for no call tells it of a capture on a
+ * the one before an idle block is handed out or given back (syncedmem_set_reuse), or an object evicted, for no call tells it of a capture on a
  * non-blocking stream that it was never given. It is made until a capture was seen, and never after. A program that captures
  * such streams beside new objects has no such wait with SYNCEDMEM_REUSE_STREAM, nor without pools.
  *
