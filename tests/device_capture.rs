@@ -50,7 +50,7 @@ fn says_what_to_do() {
 }
 
 fn a_stream_that_is_captured_is_refused_and_nothing_is_changed() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         for (flags, mode) in [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, RELAXED), (BLOCKING, THREAD_LOCAL)] {
             for is_current in [true, false] {
                 for (name, call) in STREAM_CALLS {
@@ -76,7 +76,7 @@ fn a_stream_that_is_captured_is_refused_and_nothing_is_changed() {
 }
 
 fn a_push_to_a_captured_stream_makes_no_device_block() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         let mut object = filled(BYTES, 1);
         let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
         let before = alive(gpu);
@@ -87,7 +87,7 @@ fn a_push_to_a_captured_stream_makes_no_device_block() {
 }
 
 fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         for (name, call) in STREAM_CALLS {
             for legacy in [0, 1] {
                 let legacy: Handle = std::ptr::without_provenance_mut(legacy);
@@ -112,7 +112,7 @@ fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() 
 }
 
 fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         let stream = gpu.stream();
         let mut object = gpu.within(0, || ready_for("stream_wait"));
         let capture = Capture::new(gpu, BLOCKING, GLOBAL);
@@ -124,13 +124,13 @@ fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
 }
 
 fn a_copy_of_a_thread_that_captures_says_so() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         copies_say_so(gpu);
     });
 }
 
 fn a_copy_through_page_locked_slots_says_so_too() {
-    on_any_driver(&[("SYNCEDMEM_STAGE_FROM", "1")], |gpu| {
+    alone_with_pools_on_any_driver(&[("SYNCEDMEM_STAGE_FROM", "1")], |gpu| {
         copies_say_so(gpu);
     });
 }

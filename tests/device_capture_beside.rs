@@ -42,7 +42,7 @@ fn block_alone(bytes: usize) -> Object {
 }
 
 fn without_pools_blocks_come_and_go_beside_a_capture() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         set_pools(false);
         for (flags, mode) in CAPTURES {
             beside(gpu, flags, mode, "device blocks", || drop(block_alone(BYTES)));
@@ -62,7 +62,7 @@ fn without_pools_blocks_come_and_go_beside_a_capture() {
 }
 
 fn with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture() {
-    on_any_driver(&[("SYNCEDMEM_REUSE", "stream")], |gpu| {
+    alone_with_pools_on_any_driver(&[("SYNCEDMEM_REUSE", "stream")], |gpu| {
         for (flags, mode) in CAPTURES {
             for _ in 0..3 {
                 beside(gpu, flags, mode, "device blocks", || drop(block_alone(BYTES)));
@@ -77,7 +77,7 @@ fn with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture() {
 }
 
 fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         // They wait for a synchronise that must not be.
         let lay_down = || gpu.within(0, || drop([block_alone(BYTES), block_alone(BYTES)]));
         for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
@@ -90,7 +90,7 @@ fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_
 }
 
 fn once_a_capture_was_seen_no_context_is_waited_for() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         gpu.within(0, || drop([block_alone(BYTES), block_alone(BYTES)]));
         // The first sign: a stream that is refused.
         let mut object = filled(BYTES, 1);
@@ -108,7 +108,7 @@ fn once_a_capture_was_seen_no_context_is_waited_for() {
 }
 
 fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there() {
-    let errors = on_any_driver(&[], |gpu| {
+    let errors = alone_with_pools_on_any_driver(&[], |gpu| {
         for _ in 0..2 {
             gpu.within(0, || drop(block_alone(BYTES)));
             let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
@@ -124,7 +124,7 @@ fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_b
 }
 
 fn memory_is_pinned_and_unpinned_beside_a_capture() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         for (flags, mode) in [(BLOCKING, GLOBAL), (BLOCKING, THREAD_LOCAL), (NON_BLOCKING, GLOBAL)] {
             let lent: Vec<_> = (0..2).map(|_| std::sync::Mutex::new(vec![0u8; LARGE])).collect();
             beside(gpu, flags, mode, "pin and the end", || {
@@ -145,7 +145,7 @@ fn memory_is_pinned_and_unpinned_beside_a_capture() {
 }
 
 fn a_copy_in_flight_is_waited_for_beside_a_capture() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         let stream = gpu.stream();
         for (flags, mode) in CAPTURES {
             let objects: Vec<_> = (0..2)
@@ -169,7 +169,7 @@ fn a_copy_in_flight_is_waited_for_beside_a_capture() {
 }
 
 fn a_push_to_another_stream_goes_on_beside_a_capture() {
-    on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
         set_pools(false);
         for (flags, mode) in CAPTURES {
             let stream = gpu.stream();
@@ -218,7 +218,7 @@ fn a_driver_without_captures_is_asked_nothing_about_them() {
 }
 
 fn a_graph_of_an_objects_block_runs_as_it_was_captured() {
-    on_any_driver(&[("SYNCEDMEM_REUSE", "stream")], |gpu| {
+    alone_with_pools_on_any_driver(&[("SYNCEDMEM_REUSE", "stream")], |gpu| {
         gpu.within(0, || {
             let mut object = filled(BYTES, 1);
             let address = object.mutable_gpu_data().unwrap().addr() as u64;

@@ -1,8 +1,7 @@
 //! Streams that a test captures.
 
 use super::driver::{Account, Handle};
-use super::gpu::{Gpu, gpu, in_a_process_with_a_driver};
-use super::test_of;
+use super::gpu::Gpu;
 
 /// What a stream is made with.
 pub const BLOCKING: u32 = 0;
@@ -61,12 +60,6 @@ impl<'g> Capture<'g> {
             status == 0 && self.gpu.cuGraphDestroy(graph) == 0
         })
     }
-}
-
-/// As `alone_with_pools`, on any driver: what is true of captures a real one alone knows.
-pub fn on_any_driver<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
-    let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_TEST_POOLS", "on")]).collect();
-    in_a_process_with_a_driver(&test_of::<F>(), &environment, || body(&gpu()))
 }
 
 /// What is alive in the driver, where that can be known.
