@@ -1,5 +1,5 @@
-// Blocks acquired and released, in both modes of reuse, beside the driver's own calls: while the device is idle, and while it
-// has work, which is when the modes differ.
+// Blocks acquired and released, in both modes of reuse, beside the driver's own calls: while the device is idle, and while
+// it has work, which is when the modes differ.
 #include "report.hpp"
 #include "reuse_figures.hpp"
 #include "sections.hpp"
@@ -87,9 +87,9 @@ void idle(Bench& bench, bool pinned, ReuseFigures& figures) {
     expect_no_calls(bench, pinned, bytes);
     const Bound bound = {Bound::kShare, pinned ? 0.005 : 0.02, bench.runtime.there() ? 3u : 2u};
     const long raw = bytes >= kMiB ? 1 : 8;
-    if (bench.row(id, readable_bytes(bytes), 0, contestants(bench, pinned, bytes, 32, raw), bytes == kJudged ? bound : kNoBound)) {
-      figures.add(bench.last());
-    }
+    const bool measured = bench.row(id, readable_bytes(bytes), 0, contestants(bench, pinned, bytes, 32, raw),
+                                    bytes == kJudged ? bound : kNoBound);
+    if (measured) figures.add(bench.last());
     if (!pinned && bench.driver.has_pool()) bench.driver.empty_pool();
   }
   library.must(library.trim(memory), "trim");

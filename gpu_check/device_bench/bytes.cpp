@@ -55,10 +55,9 @@ std::vector<std::string> arguments(const Settings& settings, const std::string& 
 bool counted(const std::string& text, const std::string& part) {
   unsigned passed = 0, failed = 0, skipped = 0;
   const std::size_t at = text.rfind(part + ": ");
-  if (at == std::string::npos ||
-      std::sscanf(text.c_str() + at + part.size() + 2, "%u passed, %u failed, %u skipped", &passed, &failed, &skipped) != 3) {
-    return false;
-  }
+  if (at == std::string::npos) return false;
+  const char* const counts = text.c_str() + at + part.size() + 2;
+  if (std::sscanf(counts, "%u passed, %u failed, %u skipped", &passed, &failed, &skipped) != 3) return false;
   report::add(passed, failed, skipped);
   return true;
 }

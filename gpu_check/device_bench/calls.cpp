@@ -52,7 +52,11 @@ void add_contexts(Calls& calls, const Driver& driver) {
   const int handle = driver.handle;
   if (calls.find("cuCtxGetCurrent", get)) calls.add("cuCtxGetCurrent", "", [=] { void* at; return get(&at); });
   if (calls.find("cuCtxPushCurrent_v2", push) && calls.find("cuCtxPopCurrent_v2", pop)) {
-    calls.add("cuCtxPushCurrent + cuCtxPopCurrent", "", [=] { void* at; const Status s = push(context); return s ? s : pop(&at); });
+    calls.add("cuCtxPushCurrent + cuCtxPopCurrent", "", [=] {
+      void* popped;
+      const Status status = push(context);
+      return status ? status : pop(&popped);
+    });
   }
   if (calls.find("cuCtxGetDevice", device)) calls.add("cuCtxGetDevice", "", [=] { int at; return device(&at); });
   if (calls.find("cuCtxGetId", id)) {

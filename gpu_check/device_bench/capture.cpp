@@ -1,10 +1,11 @@
 // The library beside a stream that is captured into a graph: in each of the three modes, on the capturing thread and on
-// another one. Judged: whether the library does what it may do, and refuses the rest with a sentence that names the capture;
-// whether the capture is whole afterwards; and what its replay writes.
+// another one, the stream ordered with the legacy default stream or not. Judged: whether the library does what it may do, and
+// refuses the rest with a sentence that names the capture; whether the capture is whole afterwards; what its replay writes.
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "captured.hpp"
 #include "pattern.hpp"
@@ -15,6 +16,26 @@ namespace {
 
 const std::size_t kBytes = 3 * kMiB + 512;
 const char* const kModes[] = {"global", "thread-local", "relaxed"};  // by the numbers of CUstreamCaptureMode
+
+struct How {
+  int mode;
+  bool blocking, other_thread;
+
+  std::string columns(const char* between) const {
+    return std::string(kModes[mode]) + between + (blocking ? "blocking" : "non-blocking") + between +
+           (other_thread ? "another thread" : "the same thread");
+  }
+};
+
+std::vector<How> ways() {
+  std::vector<How> result;
+  for (const bool blocking : {false, true}) {
+    for (int mode = 0; mode < 3; ++mode) {
+      for (const bool other_thread : {false, true}) result.push_back({mode, blocking, other_thread});
+    }
+  }
+  return result;
+}
 
 // What the library is to answer.
 enum Expected {
@@ -29,7 +50,11 @@ struct Objects {
   ~Objects();
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
-  void destroy(syncedmem_t*& object) { library.destroy(object), object = nullptr; }
+  syncedmem_status_t destroy(syncedmem_t*& object) const {
+    const syncedmem_status_t status = library.destroy(object);
+    object = nullptr;
+    return status;
+  }
 
   const Library& library;
   const Driver& driver;
@@ -75,6 +100,8 @@ struct Operation {
   Expected expected;
   // Leaves an idle block behind before the capture begins, for the operation to get.
   bool idle_block;
+  // Is to leave the object `fresh_pinned` page-locked: where it cannot, the library takes pageable memory instead.
+  bool pins;
   std::function<syncedmem_status_t(Objects&, void* stream)> once;
 };
 
@@ -84,28 +111,28 @@ CUstream_st* as_stream(void* stream) { return static_cast<CUstream_st*>(stream);
 
 std::vector<Operation> operations() {
   return {
-      {"allocates a device block", kDone, false,
+      {"allocates a device block", kDone, false, false,
        [](Objects& o, void*) { return o.library.overwrite_gpu_data(o.fresh, &g_written); }},
-      {"hands an idle device block out", kDone, true,
+      {"hands an idle device block out", kDone, true, false,
        [](Objects& o, void*) { return o.library.overwrite_gpu_data(o.fresh, &g_written); }},
-      {"allocates a device block of zeros", kDoneOrRefused, false,
+      {"allocates a device block of zeros", kDoneOrRefused, false, false,
        [](Objects& o, void*) { return o.library.mutable_gpu_data(o.fresh, &g_written); }},
-      {"allocates a pinned block", kDone, false,
+      {"allocates a pinned block", kDone, false, true,
        [](Objects& o, void*) { return o.library.overwrite_cpu_data(o.fresh_pinned, &g_written); }},
-      {"frees a device block", kDone, false,
-       [](Objects& o, void*) { const syncedmem_status_t s = o.library.destroy(o.with_device); o.with_device = nullptr; return s; }},
-      {"frees a pinned block", kDone, false,
-       [](Objects& o, void*) { const syncedmem_status_t s = o.library.destroy(o.with_pinned); o.with_pinned = nullptr; return s; }},
-      {"trims all pools", kDone, true, [](Objects& o, void*) { return o.library.trim(SYNCEDMEM_MEMORY_ALL); }},
-      {"copies to the device", kDoneOrRefused, false,
+      {"frees a device block", kDone, false, false,
+       [](Objects& o, void*) { return o.destroy(o.with_device); }},
+      {"frees a pinned block", kDone, false, false,
+       [](Objects& o, void*) { return o.destroy(o.with_pinned); }},
+      {"trims all pools", kDone, true, false, [](Objects& o, void*) { return o.library.trim(SYNCEDMEM_MEMORY_ALL); }},
+      {"copies to the device", kDoneOrRefused, false, false,
        [](Objects& o, void*) { return o.library.gpu_data(o.on_host, &g_read); }},
-      {"copies to the host", kDoneOrRefused, false,
+      {"copies to the host", kDoneOrRefused, false, false,
        [](Objects& o, void*) { return o.library.cpu_data(o.on_device, &g_read); }},
-      {"pushes on the capturing stream", kRefused, false,
+      {"pushes on the capturing stream", kRefused, false, false,
        [](Objects& o, void* stream) { return o.library.async_gpu_push(o.on_host, as_stream(stream)); }},
-      {"pulls on the capturing stream", kRefused, false,
+      {"pulls on the capturing stream", kRefused, false, false,
        [](Objects& o, void* stream) { return o.library.async_cpu_pull(o.on_device, as_stream(stream)); }},
-      {"records the capturing stream", kRefused, false,
+      {"records the capturing stream", kRefused, false, false,
        [](Objects& o, void* stream) { return o.library.record_stream(o.on_device, as_stream(stream)); }}};
 }
 
@@ -145,42 +172,42 @@ std::string bytes_of(Objects& objects) {
 }
 
 // What is wrong with an answer; empty if nothing is.
-std::string judged(const Operation& operation, const Answer& answer) {
+std::string judged(const Operation& operation, const Answer& answer, const Objects& objects) {
   const bool done = answer.status == SYNCEDMEM_SUCCESS;
+  bool pinned = true;
+  if (operation.pins) objects.library.must(objects.library.is_pinned(objects.fresh_pinned, &pinned), "is_pinned");
+  if (!pinned) return "the block is not page-locked";
   if (done) return operation.expected == kRefused ? "it was done" : "";
   if (operation.expected == kDone) return "it was refused: " + answer.error;
   return answer.error.find("captur") == std::string::npos ? "the error does not name the capture: " + answer.error : "";
 }
 
-void one_case(Bench& bench, const Capturing& calls, const Operation& operation, int mode, bool other_thread, Pattern& pattern) {
+void one_case(Bench& bench, const Capturing& calls, const Operation& operation, const How& how, Pattern& pattern) {
   const Library& library = bench.library;
   Objects objects(library, bench.driver, pattern);
   library.must(library.trim(SYNCEDMEM_MEMORY_ALL), "trim");
   if (operation.idle_block) objects.destroy(objects.with_device);
-  Captured captured(calls, mode);
-  const Answer answer = ask(operation, objects, captured.stream(), other_thread);
+  Captured captured(calls, how.mode, how.blocking);
+  const Answer answer = ask(operation, objects, captured.stream(), how.other_thread);
   const std::string broken = captured.end();
   const std::string replayed = broken.empty() ? captured.replay() : "";
   const std::string bytes = bytes_of(objects);
   const bool done = answer.status == SYNCEDMEM_SUCCESS;
-  std::printf("| %s | %s | %s | %s | %s | %s |\n", kModes[mode], other_thread ? "another" : "the same", operation.name,
+  std::printf("| %s | %s | %s | %s | %s |\n", how.columns(" | ").c_str(), operation.name,
               done ? "done" : answer.error.c_str(), broken.empty() ? "whole" : broken.c_str(),
               !broken.empty() ? "" : replayed.empty() ? "right" : replayed.c_str());
   std::fflush(stdout);
-  report::record(std::string("\"mode\": \"") + kModes[mode] + "\", \"thread\": " +
-                 (other_thread ? "\"another\"" : "\"same\"") + ", \"operation\": " + report::quoted(operation.name) +
-                 ", \"error\": " + report::quoted(answer.error) + ", \"capture\": " +
+  report::record("\"capture\": " + report::quoted(how.columns(", ")) + ", \"operation\": " +
+                 report::quoted(operation.name) + ", \"error\": " + report::quoted(answer.error) + ", \"graph\": " +
                  report::quoted(broken.empty() ? "whole" : broken));
-  std::string wrong = judged(operation, answer);
+  std::string wrong = judged(operation, answer, objects);
   // A copy that was refused may have cost the capture: the driver ends it before it says why.
   const bool may_break = !done && operation.expected == kDoneOrRefused;
   if (wrong.empty() && !broken.empty() && !may_break) wrong = "the capture broke: " + broken;
   if (wrong.empty() && !replayed.empty()) wrong = "the replay: " + replayed;
   if (wrong.empty() && !bytes.empty()) wrong = "the objects' bytes afterwards: " + bytes;
   if (wrong.empty()) return report::passed();
-  report::failed(std::string(kModes[mode]) + " capture, " + (other_thread ? "another" : "the same") + " thread, the library " +
-                     operation.name,
-                 wrong);
+  report::failed("capture, " + how.columns(", ") + ": the library " + operation.name, wrong);
 }
 
 }  // namespace
@@ -188,20 +215,20 @@ void one_case(Bench& bench, const Capturing& calls, const Operation& operation, 
 void capture(Bench& bench) {
   const Capturing calls(bench.driver);
   const std::vector<Operation> all = operations();
-  const unsigned cases = static_cast<unsigned>(all.size()) * 6;
-  if (!calls.missing.empty()) return report::skipped("capture", "this driver does not have " + calls.missing, cases);
+  const std::vector<How> hows = ways();
+  unsigned left = static_cast<unsigned>(all.size() * hows.size());
+  if (!calls.missing.empty()) return report::skipped("capture", "this driver does not have " + calls.missing, left);
   Pattern pattern;
   pattern.reserve(kBytes);
   bench.section("The library beside a stream that is captured", {});
-  std::puts("\n| mode | thread | the library | answer | capture | replay |\n|---|---|---|---|---|---|");
-  unsigned left = cases;
-  for (const Operation& operation : all) {
-    for (int mode = 0; mode < 3; ++mode) {
-      for (const bool other_thread : {false, true}) {
-        if (bench.seconds_left() <= 0) return report::skipped("capture", "the time was up", left);
-        one_case(bench, calls, operation, mode, other_thread, pattern);
-        --left;
+  std::puts("\n| mode | stream | on | the library | answer | capture | replay |\n|---|---|---|---|---|---|---|");
+  for (const How& how : hows) {
+    for (const Operation& operation : all) {
+      if (bench.seconds_left() <= 0 && !bench.driver.simulated) {
+        return report::skipped("capture", "the time was up", left);
       }
+      one_case(bench, calls, operation, how, pattern);
+      --left;
     }
   }
 }

@@ -30,13 +30,13 @@ Capturing::Capturing(const Driver& the_driver) : driver(the_driver) {
   need("cuGraphExecDestroy", destroy_instance);
 }
 
-Captured::Captured(const Capturing& calls, int mode)
+Captured::Captured(const Capturing& calls, int mode, bool blocking)
     : calls_(calls),
       readback_(calls.driver, kBytes, true),
       from_(calls.driver.allocate(kBytes)),
       to_(calls.driver.allocate(kBytes)) {
   const unsigned kNonBlocking = 1;
-  std::string wrong = returned("cuStreamCreate", calls.create(&stream_, kNonBlocking));
+  std::string wrong = returned("cuStreamCreate", calls.create(&stream_, blocking ? 0 : kNonBlocking));
   if (wrong.empty()) wrong = returned("cuStreamBeginCapture", calls.begin(stream_, mode));
   if (wrong.empty()) wrong = returned("cuMemsetD8Async", calls.fill(number(from_), kValue, kBytes, stream_));
   if (!wrong.empty()) die("a capture cannot begin: " + wrong);

@@ -43,8 +43,8 @@ class Captured {
  public:
   static const std::size_t kBytes = 256 * 1024;
 
-  // `mode` as CUstreamCaptureMode has it. A stream of its own, which does not block.
-  Captured(const Capturing& calls, int mode);
+  // A stream of its own. `mode` as CUstreamCaptureMode has it; a blocking stream is ordered with the legacy default stream.
+  Captured(const Capturing& calls, int mode, bool blocking);
   ~Captured();
   Captured(const Captured&) = delete;
   Captured& operator=(const Captured&) = delete;

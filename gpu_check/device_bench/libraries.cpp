@@ -280,4 +280,8 @@ Library Library::again(const std::string& path) {
   return Library("/proc/self/fd/" + std::to_string(to));
 }
 
-void Library::refuse(const char* call) const { die(std::string("syncedmem_") + call + ": " + last_error()); }
+void Library::refuse(const char* call) const {
+  const std::string error = last_error();
+  // Its own sentences begin with the call.
+  die(error.empty() ? std::string("syncedmem_") + call + " failed, and there is no error" : error);
+}

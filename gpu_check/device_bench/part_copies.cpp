@@ -36,7 +36,8 @@ std::vector<std::size_t> powers(std::size_t from, std::size_t to) {
   return sizes;
 }
 
-std::vector<Phase> phases() {
+// Up to 64 MiB: that comes before what runs on several threads, and the rest, which takes longest, behind it.
+std::vector<Phase> first_phases() {
   std::vector<Start> misaligned;
   for (const std::size_t host : {0, 1, 3, 63}) {
     for (const std::size_t device : {0, 1, 4}) misaligned.push_back({host, device});
@@ -45,8 +46,11 @@ std::vector<Phase> phases() {
            {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 255, 256, 257, 1000, 4095, 4096, 4097},
            misaligned},
           {"64 KiB to 16 MiB", powers(64 * kKiB, 16 * kMiB), {{0, 0}, {1, 0}, {0, 1}, {3, 5}}},
-          {"32 and 64 MiB", powers(32 * kMiB, 64 * kMiB), {{0, 0}, {1, 1}}},
-          {"1 GiB", {kGiB}, {{0, 0}}},
+          {"32 and 64 MiB", powers(32 * kMiB, 64 * kMiB), {{0, 0}, {1, 1}}}};
+}
+
+std::vector<Phase> last_phases() {
+  return {{"1 GiB", {kGiB}, {{0, 0}}},
           {"128 to 512 MiB", {256 * kMiB, 512 * kMiB, 128 * kMiB}, {{0, 0}}}};
 }
 
@@ -63,9 +67,9 @@ class Copies {
  public:
   explicit Copies(Bench& bench) : bench_(bench), stream_(bench.driver), largest_(bench.largest(kGiB)) {}
 
-  void compare(const std::vector<Kind>& kinds) {
+  void compare(const std::vector<Kind>& kinds, const std::vector<Phase>& phases) {
     std::puts("\n| bytes | memory | copies compared | wrong | not compared |\n|---|---|---:|---:|---:|");
-    for (const Phase& phase : phases()) {
+    for (const Phase& phase : phases) {
       for (const Kind& kind : kinds) {
         done_ = wrong_ = left_ = 0;
         compare(phase, kind);
@@ -73,6 +77,9 @@ class Copies {
         std::fflush(stdout);
       }
     }
+  }
+
+  void count_skipped() const {
     for (const auto& reason : reasons_) report::skipped("copies", reason.first, reason.second);
   }
 
@@ -177,11 +184,20 @@ std::uint64_t staged_copies(const Library& library) {
   return stats.to_device_staged.count + stats.to_host_staged.count;
 }
 
+// Several threads with these kinds in between.
+void compare(Bench& bench, const std::vector<Kind>& kinds, const std::vector<Kind>& on_threads) {
+  Copies copies(bench);
+  copies.compare(kinds, first_phases());
+  for (const Kind& kind : on_threads) compare_on_threads(bench, kind);
+  copies.compare(kinds, last_phases());
+  copies.count_skipped();
+}
+
 }  // namespace
 
 void copies_with_defaults(Bench& bench) {
-  Copies(bench).compare({kPageable, kOwnPinned, kOwnPageable, kPinned, kRegistered, kManaged, kPushed, kPushedPageable});
-  for (const Kind& kind : {kPageable, kOwnPinned, kPushed}) compare_on_threads(bench, kind);
+  compare(bench, {kPageable, kOwnPinned, kOwnPageable, kPinned, kRegistered, kManaged, kPushed, kPushedPageable},
+          {kPageable, kOwnPinned, kPushed});
 }
 
 void copies_staged(Bench& bench) {
@@ -200,8 +216,7 @@ void copies_staged(Bench& bench) {
   }
   report::passed();
   bench.library.must(bench.library.set_accounting(SYNCEDMEM_ACCOUNTING_OFF), "set_accounting");
-  Copies(bench).compare({kPageable, kOwnPageable, kManaged});
-  compare_on_threads(bench, kPageable);
+  compare(bench, {kPageable, kOwnPageable, kManaged}, {kPageable});
 }
 
-void copies_of_registered_blocks(Bench& bench) { Copies(bench).compare({kOwnPinned}); }
+void copies_of_registered_blocks(Bench& bench) { compare(bench, {kOwnPinned}, {}); }
