@@ -66,7 +66,7 @@ bool counted(const std::string& text, const std::string& part) {
 bool run(const Settings& settings, const Part& part, double seconds) {
   std::printf("\n### %s\n", part.title);
   // A part looks at its time; one that hangs is ended.
-  const double usual = settings.simulated ? 60 : 40, limit = seconds * 1.5 + usual;
+  const double limit = std::max(settings.simulated ? 60.0 : 20.0, 1.5 * seconds + 10);
   const Ended ended = run_child(arguments(settings, part.name, seconds), part.environment, limit, false);
   const bool has_counts = counted(ended.text, part.name);
   if (!has_counts && !ended.text.empty()) std::printf("%s\n", ended.text.c_str());
@@ -97,7 +97,7 @@ void run_ends(const Settings& settings, const Watch& watch, double seconds) {
 
 void bytes(const Settings& settings) {
   const Watch watch;
-  const double usual = settings.simulated ? 20 : 60, seconds = settings.seconds > 0 ? settings.seconds : usual;
+  const double usual = settings.simulated ? 20 : 50, seconds = settings.seconds > 0 ? settings.seconds : usual;
   bool first = true;
   for (const Part& part : parts()) {
     if (!run(settings, part, part.share * seconds) && first) return;

@@ -19,25 +19,21 @@ Compared::Compared(const Library& library, const Driver& driver, const Kind& kin
     library.must(library.overwrite_gpu_data(object_, &device), "overwrite_gpu_data");
     host_ = static_cast<unsigned char*>(host);
     device_ = static_cast<unsigned char*>(device);
+    bool pinned = false;
+    library.must(library.is_pinned(object_, &pinned), "is_pinned");
+    if (kind.host == Kind::kOwnPinned && !pinned) not_as_asked_ = "the library did not page-lock a block";
     return;
   }
   host_ = arena.host(host_misaligned);
   device_ = arena.device(device_misaligned);
   library.must(library.set_gpu_data(object_, device_), "set_gpu_data");
   library.must(library.set_cpu_data(object_, host_), "set_cpu_data");
-  if (kind.host == Kind::kRegistered) library.must(library.pin(object_), "pin");
+  if (kind.host == Kind::kRegistered && library.pin(object_) != SYNCEDMEM_SUCCESS) not_as_asked_ = library.last_error();
 }
 
 Compared::~Compared() {
   if (kind_.host == Kind::kRegistered) library_.unpin(object_);
   library_.destroy(object_);
-}
-
-std::string Compared::not_as_asked() const {
-  bool pinned = false;
-  library_.must(library_.is_pinned(object_, &pinned), "is_pinned");
-  const bool wanted = kind_.host == Kind::kOwnPinned || kind_.host == Kind::kRegistered;
-  return wanted && !pinned ? "the library did not page-lock it" : "";
 }
 
 void Compared::fill_device() const { driver_.fill(device_ - guard_, bytes_ + 2 * guard_, kPoison); }

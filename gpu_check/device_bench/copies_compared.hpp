@@ -23,7 +23,7 @@ class Compared {
   // cuMemcpy writes the device, the library copies to the host.
   std::string to_host(const unsigned char* expected, unsigned char* readback) const;
   // Why its memory is not of that kind here; empty if it is.
-  std::string not_as_asked() const;
+  const std::string& not_as_asked() const { return not_as_asked_; }
 
  private:
   std::string blame(const std::string& wrong, const unsigned char* expected, unsigned char* readback) const;
@@ -37,6 +37,7 @@ class Compared {
   syncedmem_t* object_ = nullptr;
   unsigned char* host_ = nullptr;
   unsigned char* device_ = nullptr;
+  std::string not_as_asked_;
 };
 
 #endif  // DEVICE_BENCH_COPIES_COMPARED_HPP_

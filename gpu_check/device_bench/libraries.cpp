@@ -137,8 +137,8 @@ void Driver::fill(void* address, std::size_t bytes, unsigned char value) const {
   if (const Status status = fill_(reinterpret_cast<Address>(address), value, bytes)) fail("cuMemsetD8", status);
 }
 
-void Driver::register_host(void* address, std::size_t bytes) const {
-  if (const Status status = register_(address, bytes, kPortable)) fail("cuMemHostRegister", status);
+Driver::Status Driver::register_host(void* address, std::size_t bytes) const {
+  return register_(address, bytes, kPortable);
 }
 
 void Driver::unregister_host(void* address) const {

@@ -41,8 +41,8 @@ class Driver {
   void fill(void* address, std::size_t bytes, unsigned char value = 0) const;
   void synchronize() const;
   std::size_t free_bytes() const;
-  // Page-locks host memory that is there already, and ends that.
-  void register_host(void* address, std::size_t bytes) const;
+  // Page-locks host memory that is there already, and ends that. Some machines refuse it: the status says so.
+  Status register_host(void* address, std::size_t bytes) const;
   void unregister_host(void* address) const;
   bool is_page_locked(const void* address) const;
 

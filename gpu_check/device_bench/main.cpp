@@ -19,7 +19,7 @@ struct Section {
 
 // The most valuable first: the time may end at any of them.
 const Section kSections[] = {{"calls", 8, calls},
-                             {"bytes", 60, nullptr},
+                             {"bytes", 50, nullptr},
                              {"blocks", 20, blocks},
                              {"churn", 20, churn},
                              {"pageable_copies", 40, pageable_copies},

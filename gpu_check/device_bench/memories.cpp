@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "report.hpp"
+
 namespace {
 
 const std::size_t kPage = 4096;
@@ -25,17 +27,26 @@ void* allocate_managed(const Driver& driver, std::size_t bytes) {
 }
 
 Memories::Memories(const Driver& driver, std::size_t bytes) : driver_(driver) {
-  all_ = {{"device", driver.allocate(bytes)}, {"pinned", driver.allocate_pinned(bytes)}, {"registered", pages(bytes)}};
-  driver.register_host(of("registered"), bytes);
+  all_ = {{"device", driver.allocate(bytes)}, {"pinned", driver.allocate_pinned(bytes)}};
+  void* const registered = pages(bytes);
+  if (const Driver::Status status = driver.register_host(registered, bytes)) {
+    report::skipped("registered memory", "cuMemHostRegister returned " + std::to_string(status));
+    std::free(registered);
+  } else {
+    all_.push_back({"registered", registered});
+  }
   if (void* managed = allocate_managed(driver, bytes)) all_.push_back({"managed", managed});
+  else report::skipped("managed memory", "the driver has none");
   all_.push_back({"pageable", pages(bytes)});
 }
 
 Memories::~Memories() {
   driver_.free(of("device"));
   driver_.free_pinned(of("pinned"));
-  driver_.unregister_host(of("registered"));
-  std::free(of("registered"));
+  if (void* registered = of("registered")) {
+    driver_.unregister_host(registered);
+    std::free(registered);
+  }
   if (void* managed = of("managed")) driver_.free(managed);
   std::free(of("pageable"));
 }

@@ -13,7 +13,7 @@ struct Memory {
   void* address;
 };
 
-// Device, pinned, registered, managed (where the driver has it) and pageable memory, of so many bytes each.
+// Device, pinned, registered and managed (where these can be had) and pageable memory, of so many bytes each.
 class Memories {
  public:
   Memories(const Driver& driver, std::size_t bytes);

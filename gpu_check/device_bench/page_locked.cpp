@@ -45,8 +45,9 @@ void* acquire(const Driver& driver, Way way, std::size_t bytes) {
   // Where the kernel has no huge pages the advice is refused, and the pages are small.
   madvise(start, bytes, way == kRegisteredHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   populate(start, bytes);
-  driver.register_host(start, bytes);
-  return start;
+  if (driver.register_host(start, bytes) == 0) return start;
+  munmap(start, bytes);
+  return nullptr;
 }
 
 void give_back(const Driver& driver, Way way, void* address, std::size_t bytes) {

@@ -10,7 +10,7 @@ enum Way { kAllocated, kRegisteredHuge, kRegisteredSmall };
 const char* name_of(Way way);
 
 // A block with every page there: allocated by cuMemHostAlloc; or a mapping on which huge pages were advised, or advised
-// against, populated and then registered.
+// against, populated and then registered. Null where that is refused.
 void* acquire(const Driver& driver, Way way, std::size_t bytes);
 void give_back(const Driver& driver, Way way, void* address, std::size_t bytes);
 

@@ -116,8 +116,7 @@ class Copies {
   void compare(const std::string& name, const Kind& kind, const Arena& arena, const Readback& readback,
                std::size_t bytes, Start start) {
     const Compared compared(bench_.library, bench_.driver, kind, arena, bytes, start.host, start.device, stream_.handle);
-    const std::string why = compared.not_as_asked();
-    if (!why.empty()) return leave_out(why, 2);
+    if (!compared.not_as_asked().empty()) return leave_out(compared.not_as_asked(), 2);
     const std::string where = std::to_string(bytes) + " B at " + std::to_string(start.host) + " on the host and " +
                               std::to_string(start.device) + " on the device";
     judge(name + ", to the device", where, compared.to_device(pattern_.next(), readback.get()));

@@ -16,7 +16,6 @@
 namespace {
 
 const std::size_t kSizes[] = {4 * kMiB, 16 * kMiB, 64 * kMiB, 256 * kMiB};
-const Way kWays[] = {kAllocated, kRegisteredHuge, kRegisteredSmall};
 const double kWorthIt = 1.3, kAsFast = 1.03;
 
 // The sizes that fit, and for the others a line that they do not.
@@ -32,23 +31,44 @@ std::vector<std::size_t> sizes(const Bench& bench, const std::string& what) {
   return result;
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> names(const std::vector<Way>& ways) {
   std::vector<std::string> result;
-  for (const Way way : kWays) result.push_back(name_of(way));
+  for (const Way way : ways) result.push_back(name_of(way));
   return result;
 }
 
+// Those that this machine does not refuse.
+std::vector<Way> usable_ways(const Driver& driver) {
+  std::vector<Way> result;
+  for (const Way way : {kAllocated, kRegisteredHuge, kRegisteredSmall}) {
+    if (void* const address = acquire(driver, way, kSizes[0])) {
+      give_back(driver, way, address, kSizes[0]);
+      result.push_back(way);
+    } else {
+      report::skipped(name_of(way), "cuMemHostRegister refuses it here");
+    }
+  }
+  return result;
+}
+
+// A page-locked block of that way, which was there before.
+void* must_acquire(const Driver& driver, Way way, std::size_t bytes) {
+  void* const address = acquire(driver, way, bytes);
+  if (address == nullptr) die(std::string(name_of(way)) + " of " + readable_bytes(bytes) + " is refused");
+  return address;
+}
+
 // Acquired in one row, given back in the next: each sample does both.
-void raw_life(Bench& bench, const std::vector<std::size_t>& all) {
-  bench.section("Page-locked memory, acquired with every page there, and given back", names());
+void raw_life(Bench& bench, const std::vector<Way>& ways, const std::vector<std::size_t>& all) {
+  bench.section("Page-locked memory, acquired with every page there, and given back", names(ways));
   for (const std::size_t bytes : all) {
-    std::vector<std::vector<double>> given_back(sizeof kWays / sizeof kWays[0]);
+    std::vector<std::vector<double>> given_back(ways.size());
     std::vector<Contestant> contestants;
     for (std::size_t i = 0; i < given_back.size(); ++i) {
-      const Way way = kWays[i];
+      const Way way = ways[i];
       contestants.push_back({name_of(way), [&bench, &given_back, way, i, bytes] {
                                const Watch acquiring;
-                               void* const address = acquire(bench.driver, way, bytes);
+                               void* const address = must_acquire(bench.driver, way, bytes);
                                const double taken = acquiring.nanoseconds();
                                const Watch giving_back;
                                give_back(bench.driver, way, address, bytes);
@@ -70,19 +90,19 @@ void raw_life(Bench& bench, const std::vector<std::size_t>& all) {
 }
 
 // Copies of the caller's own memory of each kind, by cuMemcpy, and their bytes.
-void raw_copies(Bench& bench, const std::vector<std::size_t>& all) {
-  bench.section("cuMemcpy of such memory", names());
+void raw_copies(Bench& bench, const std::vector<Way>& ways, const std::vector<std::size_t>& all) {
+  bench.section("cuMemcpy of such memory", names(ways));
   std::string huge;
   for (const std::size_t bytes : all) {
     void* const device = bench.driver.allocate(bytes);
     std::vector<void*> blocks;
-    for (const Way way : kWays) blocks.push_back(acquire(bench.driver, way, bytes));
+    for (const Way way : ways) blocks.push_back(must_acquire(bench.driver, way, bytes));
     for (const bool to_device : {true, false}) {
       std::vector<Contestant> contestants;
       for (std::size_t i = 0; i < blocks.size(); ++i) {
         void *const to = to_device ? device : blocks[i], *const from = to_device ? blocks[i] : device;
         contestants.push_back(
-            {name_of(kWays[i]), [=, &bench] { return raw_copy(bench.driver, bench.driver, to, from, bytes, 1); }});
+            {name_of(ways[i]), [=, &bench] { return raw_copy(bench.driver, bench.driver, to, from, bytes, 1); }});
       }
       bench.row(std::string("ways.") + (to_device ? "to_device." : "to_host.") + std::to_string(bytes),
                 readable_bytes(bytes) + (to_device ? " to the device" : " to the host"), bytes, contestants);
@@ -97,12 +117,12 @@ void raw_copies(Bench& bench, const std::vector<std::size_t>& all) {
       bench.driver.copy(blocks[i], device, bytes);
       const std::string wrong = difference(blocks[i], expected, bytes);
       if (wrong.empty()) report::passed();
-      else report::failed(std::string("bytes of ") + name_of(kWays[i]), wrong);
+      else report::failed(std::string("bytes of ") + name_of(ways[i]), wrong);
     }
-    const long on_huge = huge_bytes(blocks[1]);
+    const long on_huge = ways.size() > 1 ? huge_bytes(blocks[1]) : -1;
     huge += (huge.empty() ? "" : ", ") + readable_bytes(bytes) + ": " +
             (on_huge < 0 ? "not known" : readable_bytes(static_cast<std::size_t>(on_huge)));
-    for (std::size_t i = 0; i < blocks.size(); ++i) give_back(bench.driver, kWays[i], blocks[i], bytes);
+    for (std::size_t i = 0; i < blocks.size(); ++i) give_back(bench.driver, ways[i], blocks[i], bytes);
     bench.driver.free(device);
   }
   if (!huge.empty()) bench.say("On huge pages where they were advised: " + huge + ".");
@@ -203,7 +223,9 @@ void pin(Bench& bench, const std::vector<std::size_t>& all) {
                   }},
                  {"cuMemHostRegister", [&] {
                     const Watch watch;
-                    bench.driver.register_host(other.get(), bytes);
+                    if (const int status = bench.driver.register_host(other.get(), bytes)) {
+                      die("cuMemHostRegister returned " + std::to_string(status));
+                    }
                     bench.driver.unregister_host(other.get());
                     return watch.nanoseconds();
                   }}});
@@ -223,7 +245,9 @@ void pinned_ways(Bench& bench) {
   // Of the library's three rows a size, of the others one or two.
   bench.plan(all.size() * 7);
   of_the_library(bench, all);
-  raw_life(bench, all);
-  raw_copies(bench, all);
-  pin(bench, all);
+  const std::vector<Way> ways = usable_ways(bench.driver);
+  raw_life(bench, ways, all);
+  raw_copies(bench, ways, all);
+  if (ways.size() > 1) pin(bench, all);
+  else report::skipped("syncedmem_pin", "cuMemHostRegister refuses it here");
 }
