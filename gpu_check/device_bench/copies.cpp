@@ -1,5 +1,8 @@
+#include "arena.hpp"
+#include "pattern.hpp"
 #include "report.hpp"
 #include "sections.hpp"
+#include "subject_bytes.hpp"
 #include "work.hpp"
 
 void ready(Bench& bench) {
@@ -45,10 +48,18 @@ void pinned_copies(Bench& bench) {
   std::vector<std::size_t> sizes;
   for (std::size_t bytes = 4 * kKiB; bytes <= bench.largest(kGiB); bytes *= 4) sizes.push_back(bytes);
   bench.plan(2 * sizes.size());
+  Pattern pattern;
   for (const std::size_t bytes : sizes) {
-    if (!bench.fits(bytes, bytes)) return report::skipped("pinned copies of " + readable_bytes(bytes), "no room");
+    if (!bench.fits(bytes, 3 * bytes)) return report::skipped("pinned copies of " + readable_bytes(bytes), "no room");
     const Subject subject(bench.library, bytes, true);
     if (!subject.pinned()) return report::skipped("pinned copies of " + readable_bytes(bytes), "not page-locked here");
-    for (const bool to_device : {true, false}) copy(bench, subject, to_device);
+    const Readback readback(bench.driver, bytes, true);
+    pattern.reserve(bytes);
+    for (const bool to_device : {true, false}) {
+      if (bench.seconds_left() > 0) {
+        compare_bytes(bench.driver, subject, to_device, pattern.next(), readback.get(), "a copy of " + readable_bytes(bytes));
+      }
+      copy(bench, subject, to_device);
+    }
   }
 }

@@ -2,13 +2,13 @@
 // staging on. For the last it is loaded once more: it takes that setting from the environment, once.
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 
 #include "arena.hpp"
 #include "pattern.hpp"
 #include "report.hpp"
 #include "sections.hpp"
+#include "subject_bytes.hpp"
 #include "sweep.hpp"
 #include "work.hpp"
 
@@ -89,29 +89,13 @@ class Copies {
     }
     contestants.push_back({"library, not staged", [&] { return ours(unstaged); }});
     const std::string what = readable_bytes(bytes) + (to_device ? " to the device" : " to the host");
-    if (!bench_.row(std::string(to_device ? "to_device." : "to_host.") + "pageable." + std::to_string(bytes), what, bytes,
-                    contestants)) {
-      return;
-    }
+    const std::string id = std::string(to_device ? "to_device." : "to_host.") + "pageable." + std::to_string(bytes);
+    if (!bench_.row(id, what, bytes, contestants)) return;
     gains_[to_device][bytes] = bench_.last().times[1].median / bench_.last().times[0].median;
-    for (const Subject* subject : {&staged, &unstaged}) compare(*subject, to_device, what);
+    for (const Subject* subject : {&staged, &unstaged}) {
+      right_ = compare_bytes(bench_.driver, *subject, to_device, pattern_.next(), readback_.get(), id) && right_;
+    }
     judge_calls(staged, unstaged, to_device, what);
-  }
-
-  // The bytes of one more such copy.
-  void compare(const Subject& subject, bool to_device, const std::string& what) {
-    const unsigned char* const expected = pattern_.next();
-    void* const written = to_device ? subject.written_host() : subject.written_device();
-    std::memcpy(to_device ? written : readback_.get(), expected, subject.bytes());
-    if (to_device) bench_.driver.fill(device_, subject.bytes(), kPoison);
-    else bench_.driver.copy(device_, readback_.get(), subject.bytes());
-    std::memset(to_device ? readback_.get() : buffer_.get(), kPoison, subject.bytes());
-    to_device ? subject.read_device() : subject.read_host();
-    if (to_device) bench_.driver.copy(readback_.get(), device_, subject.bytes());
-    const std::string wrong = difference(to_device ? readback_.get() : buffer_.get(), expected, subject.bytes());
-    if (wrong.empty()) return report::passed();
-    report::failed("bytes of a pageable copy of " + what, wrong);
-    right_ = false;
   }
 
   void judge_calls(const Subject& staged, const Subject& unstaged, bool to_device, const std::string& what) {

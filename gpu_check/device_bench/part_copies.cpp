@@ -36,7 +36,7 @@ std::vector<std::size_t> powers(std::size_t from, std::size_t to) {
   return sizes;
 }
 
-// Up to 64 MiB: that comes before what runs on several threads, and the rest, which takes longest, behind it.
+// These come before what runs on several threads; the rest, which takes longest, behind it.
 std::vector<Phase> first_phases() {
   std::vector<Start> misaligned;
   for (const std::size_t host : {0, 1, 3, 63}) {
@@ -45,12 +45,13 @@ std::vector<Phase> first_phases() {
   return {{"1 B to 4 KiB",
            {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 255, 256, 257, 1000, 4095, 4096, 4097},
            misaligned},
-          {"64 KiB to 16 MiB", powers(64 * kKiB, 16 * kMiB), {{0, 0}, {1, 0}, {0, 1}, {3, 5}}},
-          {"32 and 64 MiB", powers(32 * kMiB, 64 * kMiB), {{0, 0}, {1, 1}}}};
+          {"64 KiB to 1 MiB", powers(64 * kKiB, kMiB), {{0, 0}, {1, 0}, {0, 1}, {3, 5}}},
+          {"2 to 16 MiB", powers(2 * kMiB, 16 * kMiB), {{0, 0}, {3, 5}}}};
 }
 
 std::vector<Phase> last_phases() {
-  return {{"1 GiB", {kGiB}, {{0, 0}}},
+  return {{"32 and 64 MiB", powers(32 * kMiB, 64 * kMiB), {{0, 0}, {1, 1}}},
+          {"1 GiB", {kGiB}, {{0, 0}}},
           {"128 to 512 MiB", {256 * kMiB, 512 * kMiB, 128 * kMiB}, {{0, 0}}}};
 }
 

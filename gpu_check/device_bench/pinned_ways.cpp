@@ -11,6 +11,7 @@
 #include "pattern.hpp"
 #include "report.hpp"
 #include "sections.hpp"
+#include "subject_bytes.hpp"
 #include "work.hpp"
 
 namespace {
@@ -151,23 +152,13 @@ std::size_t registrations(const Bench& bench, const Library& library) {
   return bench.driver.calls("cuMemHostRegister") - before;
 }
 
-std::string bytes_of(const Bench& bench, const Subject& subject) {
-  Pattern pattern;
-  pattern.reserve(subject.bytes());
-  const unsigned char* const expected = pattern.next();
-  std::memcpy(subject.written_host(), expected, subject.bytes());
-  subject.read_device();
-  const Readback readback(bench.driver, subject.bytes(), true);
-  bench.driver.copy(readback.get(), subject.device(), subject.bytes());
-  return difference(readback.get(), expected, subject.bytes());
-}
-
 void of_the_library(Bench& bench, const std::vector<std::size_t>& all) {
   const char* const kSwitch = "SYNCEDMEM_PINNED_BLOCKS";
   const Library registered = registering(bench);
   bench.expect("page-locked blocks are registered where that is asked for", registrations(bench, registered) == 1);
   bench.expect("page-locked blocks are not registered by default", registrations(bench, bench.library) == 0);
   const std::vector<std::string> columns = {"library, registered", "library, allocated"};
+  Pattern pattern;
   bool right = true;
   double least = 1e9, slowest = 0;
   std::size_t counted = 0;
@@ -191,11 +182,11 @@ void of_the_library(Bench& bench, const std::vector<std::size_t>& all) {
         slowest = std::max(slowest, bench.last().ratio());
       }
     }
-    for (const Subject* subject : {&one, &other}) {
-      const std::string wrong = bytes_of(bench, *subject);
-      right = right && wrong.empty();
-      if (wrong.empty()) report::passed();
-      else report::failed("bytes of a page-locked block of " + readable_bytes(bytes), wrong);
+    const Readback readback(bench.driver, bytes, true);
+    pattern.reserve(bytes);
+    for (const bool to_device : {true, false}) {
+      right = compare_bytes(bench.driver, one, to_device, pattern.next(), readback.get(), "a registered block") && right;
+      compare_bytes(bench.driver, other, to_device, pattern.next(), readback.get(), "an allocated block");
     }
   }
   if (counted == 0 || slowest == 0) return report::open_verdict(kSwitch, "nothing was measured");

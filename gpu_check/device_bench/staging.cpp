@@ -9,11 +9,12 @@ namespace {
 const std::size_t kPiece = 256 * 1024;
 const std::size_t kMostChunks = 4096;  // 4 GiB in slots of 1 MiB
 
-void relax() {
+// Looks again soon; where there are more threads than processors, another one has to run meanwhile.
+void relax(unsigned& looks) {
+  const unsigned kBeforeYield = 1024;
+  if (++looks % kBeforeYield == 0) std::this_thread::yield();
 #if defined(__x86_64__)
   __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
 #endif
 }
 
@@ -65,21 +66,21 @@ void Staging::copy(std::size_t threads, std::size_t slot_bytes, bool to_device, 
   open_.store(0);
   next_.store(0);
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) done_[chunk].store(0, std::memory_order_relaxed);
-  over_.store(false);
   {
     const std::lock_guard<std::mutex> guard(mutex_);
+    over_.store(false);
     ++turn_;
     wanted_ = threads;
-    at_work_ = threads - 1;
   }
   if (threads > 1) changed_.notify_all();
   // The stream does not wait for the legacy default stream by itself.
   must(wait_stream_(nullptr));
   if (to_device) lead_to_device();
   else lead_to_host();
-  over_.store(true);
   must(wait_stream_(stream_));
+  // A thread that has not woken by now finds that it is over, and is not waited for.
   std::unique_lock<std::mutex> guard(mutex_);
+  over_.store(true);
   changed_.wait(guard, [this] { return at_work_ == 0; });
 }
 
@@ -91,10 +92,12 @@ void Staging::work(std::size_t number) {
       changed_.wait(guard, [&] { return ended_ || turn_ != seen; });
       if (ended_) return;
       seen = turn_;
-      if (number >= wanted_) continue;
+      if (number >= wanted_ || over_.load()) continue;
+      ++at_work_;
     }
+    unsigned looks = 0;
     while (!over_.load(std::memory_order_acquire)) {
-      if (!take_one()) relax();
+      if (!take_one()) relax(looks);
     }
     {
       const std::lock_guard<std::mutex> guard(mutex_);
@@ -143,18 +146,20 @@ bool Staging::has_come(std::size_t chunk, bool wait) const {
 
 void Staging::lead_to_device() {
   std::size_t opened = 0, sent = 0;
+  unsigned looks = 0;
   while (sent < job_.chunks) {
     while (opened < job_.chunks && opened < sent + kSlots && (opened < kSlots || has_come(opened - kSlots, opened == sent))) {
       open();
       ++opened;
     }
     if (sent < opened && is_done(sent)) send(sent++);
-    else if (!take_one()) relax();
+    else if (!take_one()) relax(looks);
   }
 }
 
 void Staging::lead_to_host() {
   std::size_t sent = 0, opened = 0, ended = 0;
+  unsigned looks = 0;
   while (ended < job_.chunks) {
     while (sent < job_.chunks && sent < ended + kSlots) send(sent++);
     if (opened < sent && has_come(opened, opened == ended)) {
@@ -162,6 +167,6 @@ void Staging::lead_to_host() {
       ++opened;
     }
     if (ended < opened && is_done(ended)) ++ended;
-    else if (!take_one()) relax();
+    else if (!take_one()) relax(looks);
   }
 }
