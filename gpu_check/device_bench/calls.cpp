@@ -47,7 +47,7 @@ class Calls {
 void add_contexts(Calls& calls, const Driver& driver) {
   calls.add("(a call that does nothing: the cost of the measuring)", "", [] { return 0; });
   Status (*get)(void**), (*push)(void*), (*pop)(void**), (*device)(int*), (*synchronize)();
-  Status (*id)(void*, std::uint64_t*), (*state)(int, unsigned*, int*), (*memory)(std::size_t*, std::size_t*);
+  Status (*retain)(void**, int), (*release)(int), (*id)(void*, std::uint64_t*), (*state)(int, unsigned*, int*), (*memory)(std::size_t*, std::size_t*);
   void* const context = driver.context;
   const int handle = driver.handle;
   if (calls.find("cuCtxGetCurrent", get)) calls.add("cuCtxGetCurrent", "", [=] { void* at; return get(&at); });
@@ -63,6 +63,13 @@ void add_contexts(Calls& calls, const Driver& driver) {
     calls.add("cuCtxGetId", "", [=] { std::uint64_t number; return id(nullptr, &number); });
   }
   if (calls.find("cuCtxSynchronize", synchronize)) calls.add("cuCtxSynchronize, idle", "", [=] { return synchronize(); });
+  if (calls.find("cuDevicePrimaryCtxRetain", retain) && calls.find("cuDevicePrimaryCtxRelease_v2", release)) {
+    calls.add("cuDevicePrimaryCtxRetain + cuDevicePrimaryCtxRelease", "", [=] {
+      void* at;
+      const Status status = retain(&at, handle);
+      return status ? status : release(handle);
+    });
+  }
   if (calls.find("cuDevicePrimaryCtxGetState", state)) {
     calls.add("cuDevicePrimaryCtxGetState", "", [=] { unsigned flags; int active; return state(handle, &flags, &active); });
   }
@@ -71,33 +78,43 @@ void add_contexts(Calls& calls, const Driver& driver) {
   }
 }
 
+// What the library asks about an address: CU_POINTER_ATTRIBUTE_….
+const struct {
+  int number;
+  const char* name;
+} kAttributes[] = {{2, "MEMORY_TYPE"},    {7, "BUFFER_ID"},         {1, "CONTEXT"},
+                   {9, "DEVICE_ORDINAL"}, {11, "RANGE_START_ADDR"}, {12, "RANGE_SIZE"}};
+
 void add_pointers(Calls& calls, const Memories& memories) {
   Status (*one)(void*, int, Address), (*several)(unsigned, int*, void**, Address);
   const bool has_one = calls.find("cuPointerGetAttribute", one);
   const bool has_several = calls.find("cuPointerGetAttributes", several);
-  // What the library asks for: CONTEXT, MEMORY_TYPE, BUFFER_ID, DEVICE_ORDINAL, RANGE_START_ADDR.
-  const std::vector<std::pair<int, const char*>> singular = {
-      {2, "MEMORY_TYPE"}, {7, "BUFFER_ID"}, {1, "CONTEXT"}, {9, "DEVICE_ORDINAL"}, {11, "RANGE_START_ADDR"}};
-  const std::vector<std::pair<unsigned, const char*>> combined = {{1, "MEMORY_TYPE"},
-                                                                  {2, "MEMORY_TYPE, BUFFER_ID"},
-                                                                  {3, "MEMORY_TYPE, BUFFER_ID, CONTEXT"},
-                                                                  {4, "MEMORY_TYPE, BUFFER_ID, CONTEXT, DEVICE_ORDINAL"}};
   for (const Memory& memory : memories.all()) {
     const Address address = reinterpret_cast<Address>(memory.address);
-    for (const auto& attribute : singular) {
+    for (const std::size_t which : {0, 1, 2, 3, 4, 5}) {
       if (!has_one) break;
-      const int number = attribute.first;
-      calls.add(std::string("cuPointerGetAttribute ") + attribute.second, memory.kind,
-                [=] { std::uint64_t value = 0; return one(&value, number, address); });
+      const int number = kAttributes[which].number;
+      calls.add(std::string("cuPointerGetAttribute ") + kAttributes[which].name, memory.kind, [=] {
+        std::uint64_t value = 0;
+        return one(&value, number, address);
+      });
     }
-    for (const auto& attributes : combined) {
+    // As the library asks, and with one more at a time.
+    const std::vector<std::vector<std::size_t>> together = {{0}, {0, 1}, {0, 1, 2}, {0, 2, 3}, {0, 4, 5}, {0, 1, 2, 3}};
+    for (const std::vector<std::size_t>& set : together) {
       if (!has_several) break;
-      const unsigned count = attributes.first;
-      calls.add("cuPointerGetAttributes " + std::to_string(count) + ": " + attributes.second, memory.kind, [=] {
-        int numbers[] = {2, 7, 1, 9};
+      std::string name = "cuPointerGetAttributes";
+      std::vector<int> numbers;
+      for (const std::size_t which : set) {
+        name += std::string(numbers.empty() ? " " : " + ") + kAttributes[which].name;
+        numbers.push_back(kAttributes[which].number);
+      }
+      calls.add(name, memory.kind, [=] {
+        int asked[4];
+        std::copy(numbers.begin(), numbers.end(), asked);
         std::uint64_t values[4] = {};
         void* places[] = {&values[0], &values[1], &values[2], &values[3]};
-        return several(count, numbers, places, address);
+        return several(static_cast<unsigned>(numbers.size()), asked, places, address);
       });
     }
   }
