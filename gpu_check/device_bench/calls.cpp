@@ -47,7 +47,8 @@ class Calls {
 void add_contexts(Calls& calls, const Driver& driver) {
   calls.add("(a call that does nothing: the cost of the measuring)", "", [] { return 0; });
   Status (*get)(void**), (*push)(void*), (*pop)(void**), (*device)(int*), (*synchronize)();
-  Status (*retain)(void**, int), (*release)(int), (*id)(void*, std::uint64_t*), (*state)(int, unsigned*, int*), (*memory)(std::size_t*, std::size_t*);
+  Status (*retain)(void**, int), (*release)(int);
+  Status (*id)(void*, std::uint64_t*), (*state)(int, unsigned*, int*), (*memory)(std::size_t*, std::size_t*);
   void* const context = driver.context;
   const int handle = driver.handle;
   if (calls.find("cuCtxGetCurrent", get)) calls.add("cuCtxGetCurrent", "", [=] { void* at; return get(&at); });

@@ -67,8 +67,10 @@ class Copies {
       for (const auto& gain : gains) figures += " " + readable_bytes(gain.first) + readable_number(" %.2f", gain.second);
     }
     const std::size_t both = from[0] && from[1] ? std::max(from[0], from[1]) : 0;
-    figures += both ? "; 1.3 or more in both directions from " + std::to_string(both) + " B on" : "; not 1.3 in both directions";
-    report::verdict(kSwitch, bench_.driver.simulated, both != 0 && right_, figures + (right_ ? "" : "; bytes were WRONG"));
+    figures += both ? "; 1.3 or more in both directions from " + std::to_string(both) + " B on"
+                    : std::string("; not 1.3 in both directions");
+    if (!right_) figures += "; bytes were WRONG";
+    report::verdict(kSwitch, bench_.driver.simulated, both != 0 && right_, figures);
   }
 
  private:

@@ -54,8 +54,8 @@ bool compare(const Bench& bench, Staging& staging, void* host, void* device, std
 
 void print(const Row& row, std::size_t raw, const std::vector<Shape>& all) {
   std::printf("\n%s, GB/s:", row.description.c_str());
-  for (std::size_t i = 0; i < raw; ++i) std::printf(" %s %.2f%s", row.names[i].c_str(), row.bandwidth(i), i + 1 < raw ? "," : "");
-  std::printf("; staged:\n\n| threads | slots of 1 MiB | 2 MiB | 4 MiB |\n|---|---:|---:|---:|");
+  for (std::size_t i = 0; i < raw; ++i) std::printf(" %s %.2f;", row.names[i].c_str(), row.bandwidth(i));
+  std::printf(" staged:\n\n| threads | slots of 1 MiB | 2 MiB | 4 MiB |\n|---|---:|---:|---:|");
   std::size_t best = raw;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i % 3 == 0) std::printf("\n| %zu |", all[i].threads);
