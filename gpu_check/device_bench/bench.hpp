@@ -24,7 +24,6 @@ class Bench {
   // The largest size that a section looks at, which has `usual` for it.
   std::size_t largest(std::size_t usual) const;
   double seconds_left() const { return seconds_ - watch_.nanoseconds() / 1e9; }
-  double seconds() const { return seconds_; }
   // How many rows are still to come: they share the time that is left.
   void plan(std::size_t rows) { rows_to_come_ = rows; }
 

@@ -50,7 +50,7 @@ std::string Driver::missing(const std::string& path, int device) {
   return device < count ? "" : "no GPU: there are " + std::to_string(count) + " devices, and none is " + std::to_string(device);
 }
 
-Driver::Driver(const std::string& path, int device) : ordinal(device), library_(open(path)) {
+Driver::Driver(const std::string& path, int device) : library_(open(path)) {
   void* library = library_;
   Status (*init)(unsigned), (*get_version)(int*), (*get_device)(int*, int), (*get_name)(char*, int, int);
   Status (*retain)(void**, int);

@@ -58,7 +58,7 @@ class Driver {
   std::size_t calls(const char* function) const;
 
   std::string device_name;
-  int version = 0, ordinal = 0, handle = 0;
+  int version = 0, handle = 0;
   void* context = nullptr;
   bool simulated = false;
 

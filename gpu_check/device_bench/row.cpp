@@ -122,8 +122,7 @@ std::string as_markdown(const Row& row) {
   const std::string bound = row.bound_sentence();
   if (bound.empty()) return line + " |";
   line += " " + bound;
-  if (row.kept()) return line + ": kept |";
-  return line + (row.reason.empty() ? ": MISSED |" : ": not here, since " + row.reason + " |");
+  return line + (row.kept() ? ": kept |" : ": MISSED |");
 }
 
 std::string as_json(const Row& row) {
@@ -137,6 +136,5 @@ std::string as_json(const Row& row) {
   }
   text += "}";
   if (row.bound.kind == Bound::kNone) return text;
-  text += ", \"bound\": " + report::quoted(row.bound_sentence()) + ", \"kept\": " + (row.kept() ? "true" : "false");
-  return row.reason.empty() ? text : text + ", \"reason\": " + report::quoted(row.reason);
+  return text + ", \"bound\": " + report::quoted(row.bound_sentence()) + ", \"kept\": " + (row.kept() ? "true" : "false");
 }

@@ -36,8 +36,6 @@ struct Row {
   std::vector<Spread> times;
   std::size_t samples;
   Bound bound;
-  // Why the bound cannot be kept here, with the figures that show it; empty if nothing does.
-  std::string reason;
 
   double ratio() const { return times[0].median / times[other()].median; }
   double bandwidth(std::size_t who) const;  // GB/s
