@@ -81,7 +81,7 @@ fn every_fault(
             continue;
         }
         for status in [1, 719, 4242] {
-            if (function, status) == ("cuPointerGetAttribute", 1) {
+            if (function, status) == ("cuPointerGetAttributes", 1) {
                 // So the driver says that it does not know an address: that is no failure.
                 continue;
             }

@@ -119,8 +119,10 @@ entry_points! {
     cuMemcpyAsync as copy_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
     /// Fills device memory with a byte.
     cuMemsetD8_v2 as fill(address: CUdeviceptr, value: u8, bytes: usize);
-    /// What is known about an address.
-    cuPointerGetAttribute as pointer_attribute(data: *mut c_void, attribute: CUpointer_attribute, address: CUdeviceptr);
+    /// What is known about an address: several attributes at once.
+    cuPointerGetAttributes as pointer_attributes(
+        count: c_uint, attributes: *mut CUpointer_attribute, data: *mut *mut c_void, address: CUdeviceptr
+    );
     /// An event of the current context.
     cuEventCreate as event_create(event: *mut CUevent, flags: c_uint);
     /// Records an event behind the work that a stream has now.

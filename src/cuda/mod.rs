@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! blocks (in use), pool (idle), left (not taken back)  →  source (the allocations), streams (what may be using them)
-//! source, streams, events  →  context  →  driver (typed entry points), process (exit, fork)
+//! source, streams, events, pointer (whose an address is)  →  context  →  driver (typed entry points), process (exit, fork)
 //! ```
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
 
@@ -12,6 +12,7 @@ pub mod driver;
 pub mod events;
 mod left;
 mod load;
+pub mod pointer;
 pub mod pool;
 mod process;
 pub mod registering;
@@ -70,9 +71,9 @@ pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_left_behind(failure.status)
 }
 
-/// Whether a failed question about an address says that the driver does not know it.
-pub fn is_unknown_address(failure: DriverFailure) -> bool {
-    failure.status == status::INVALID_VALUE
+/// Whether a failure says that the context of the call was destroyed, as by a reset of its device.
+pub fn is_reset(failure: DriverFailure) -> bool {
+    failure.status == status::CONTEXT_IS_DESTROYED
 }
 
 /// Whether nothing stands against the use of a driver: the process is not exiting, nor forked from one that had used it.

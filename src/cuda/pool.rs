@@ -122,9 +122,9 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
     let mut behind = behind.unwrap_or_default();
     let shelf = Shelf::of(record.side);
     let budget = shelf.budget(record.device);
-    let is_kept = settings::pools() && record.has_number() && record.bytes as u64 <= budget;
+    let is_kept = settings::pools() && record.identity.is_certain() && record.bytes as u64 <= budget;
     if !is_kept {
-        if settings::pools() && record.has_number() {
+        if settings::pools() && record.identity.is_certain() {
             turned_away(&record);
         }
         behind.wait(driver);

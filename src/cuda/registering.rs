@@ -4,11 +4,12 @@
 use std::ffi::{c_uint, c_void};
 use std::ptr::NonNull;
 
-use cudarc::driver::sys::{CU_MEMHOSTREGISTER_PORTABLE, CUpointer_attribute};
+use cudarc::driver::sys::CU_MEMHOSTREGISTER_PORTABLE;
 
 use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
-use super::{source, status};
+use super::source::Identity;
+use super::{pointer, status};
 use crate::error::DriverFailure;
 
 /// A range that was page-locked here.
@@ -16,8 +17,7 @@ use crate::error::DriverFailure;
 pub struct Registration {
     address: usize,
     context: Context,
-    /// The driver's number for it; 0 if it would not say.
-    id: u64,
+    identity: Identity,
 }
 
 /// Page-locks a range for every context, in the one that `within` made current. `None`: it is page-locked already.
@@ -33,8 +33,8 @@ pub unsafe fn register(
     // SAFETY: the caller guarantees it.
     match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
         Ok(()) => {
-            let id = source::number(driver, driver::address(address.as_ptr())).unwrap_or(0);
-            Ok(Some(Registration { address: address.as_ptr().expose_provenance(), context: within.context, id }))
+            let identity = Identity::of(driver, within, driver::address(address.as_ptr()));
+            Ok(Some(Registration { address: address.as_ptr().expose_provenance(), context: within.context, identity }))
         }
         // A part would not do: copies of what is page-locked in part are refused.
         Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
@@ -46,21 +46,14 @@ pub unsafe fn register(
 fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
     let start = address.as_ptr().addr();
     let Some(end) = start.checked_add(bytes) else { return false };
-    let ask = |attribute: CUpointer_attribute| {
-        let mut value = 0u64;
-        // SAFETY: these attributes are a device address and a size_t, and `value` is writable.
-        let answer = unsafe { driver.pointer_attribute((&raw mut value).cast(), attribute, start as u64) };
-        answer.map(|()| value as usize)
-    };
-    let range = ask(CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
-        .and_then(|from| Ok((from, ask(CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE)?)));
-    range.is_ok_and(|(from, size)| from <= start && from.checked_add(size).is_some_and(|to| end <= to))
+    let range = pointer::range(driver, start as u64).ok().flatten();
+    range.is_some_and(|(from, size)| from.checked_add(size).is_some_and(|to| from <= start as u64 && end as u64 <= to))
 }
 
 impl Registration {
     /// Whether it still holds: a reset of the device ends it.
     pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
-        source::is_alive(driver, self.address as u64, self.id, self.context)
+        self.identity.is_there(driver, self.address as u64)
     }
 
     /// Ends it, if a reset has not. After an error it may still hold.

@@ -6,10 +6,7 @@
 //! the ring nor the block has anything in flight. No copy of the device's ever touches the pageable memory itself.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use std::ffi::c_uint;
 use std::ptr::NonNull;
-
-use cudarc::driver::sys::CUpointer_attribute;
 
 use super::Ends;
 use super::crew::{self, Crew, Job};
@@ -17,7 +14,7 @@ use super::ring::{self, Ring, SLOT, SLOTS};
 use crate::cuda::context::Within;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
-use crate::cuda::{blocks, ends_all_work, is_unknown_address, source};
+use crate::cuda::{blocks, ends_all_work, pointer, source};
 use crate::error::{DriverFailure, Error};
 use crate::head::Side;
 use crate::settings;
@@ -68,12 +65,7 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
 
 /// Whether the host's memory is unknown to the driver. What its owner has page-locked is copied best as it is.
 pub fn is_pageable(driver: &Driver, ends: Ends) -> bool {
-    let mut kind: c_uint = 0;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-    let address = driver::address(ends.host.as_ptr());
-    // SAFETY: this attribute is an unsigned int, and `kind` is writable.
-    let answer = unsafe { driver.pointer_attribute((&raw mut kind).cast(), attribute, address) };
-    answer.is_err_and(is_unknown_address)
+    pointer::is_known(driver, driver::address(ends.host.as_ptr())) == Ok(false)
 }
 
 /// Waits until nothing of a copy that failed is in flight; `false` if that cannot be known.
