@@ -119,7 +119,7 @@ fn fresh(
             return Err(Error::OutOfMemory { side, asked: bytes, cause });
         }
     }
-    let answer = match source::ask(driver, side, bytes) {
+    let answer = match source::ask(driver, device, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
             left::offer_all(driver);
@@ -127,7 +127,7 @@ fn fresh(
                 // For device memory, whoever asks for the object makes room: with what lies idle first.
                 pool::give_back_all(Kind::Pinned);
             }
-            source::ask(driver, side, bytes)
+            source::ask(driver, device, side, bytes)
         }
         answer => answer,
     };

@@ -9,10 +9,13 @@ use std::fmt::Write;
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUpointer_attribute, CUstream};
+use cudarc::driver::sys::{
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUpointer_attribute, CUstream,
+};
 
-use super::{process, status};
+use super::{attributes, process, status};
 use crate::error::{self, DriverFailure, Error, Version};
+use crate::settings;
 use crate::text::Text;
 use crate::uncancelled::Uncancelled;
 
@@ -85,8 +88,12 @@ entry_points! {
     cuDeviceGetCount as device_count(count: *mut c_int);
     /// The device of an ordinal.
     cuDeviceGet as device_get(device: *mut CUdevice, ordinal: c_int);
+    /// A number that says something about a device.
+    cuDeviceGetAttribute as device_attribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
     /// A device's name.
     cuDeviceGetName as device_name(name: *mut c_char, bytes: c_int, device: CUdevice);
+    /// Where a device is on the bus: `0000:3B:00.0`.
+    cuDeviceGetPCIBusId as device_bus(place: *mut c_char, bytes: c_int, device: CUdevice);
     /// A reference to a device's primary context.
     cuDevicePrimaryCtxRetain as primary_retain(context: *mut CUcontext, device: CUdevice);
     /// The calling thread's current context, or null.
@@ -135,6 +142,10 @@ entry_points! {
     cuEventDestroy_v2 as event_destroy(event: CUevent);
     /// Makes what a stream is given from now on wait for an event.
     cuStreamWaitEvent as stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint);
+    /// A stream of the current context.
+    cuStreamCreate as stream_create(stream: *mut CUstream, flags: c_uint);
+    /// Ends a stream, whose work comes to its end.
+    cuStreamDestroy_v2 as stream_destroy(stream: CUstream);
     /// Waits for the work of a stream.
     cuStreamSynchronize as stream_synchronize(stream: CUstream);
     /// The name of a status.
@@ -223,6 +234,10 @@ impl Driver {
             let name = CStr::from_bytes_until_nul(&name).ok().and_then(|name| name.to_str().ok());
             let name = name.filter(|_| named.is_ok()).unwrap_or("(without a name)");
             let _ = write!(text, "{}{ordinal} is {name}", if ordinal == 0 { ": " } else { ", " });
+            let wanted = settings::stage_from().is_some();
+            if let Some(why) = wanted.then(|| attributes::why_not_staged(self, ordinal)).flatten() {
+                let _ = write!(text, " (copies are not staged: {why})");
+            }
         }
         text
     }

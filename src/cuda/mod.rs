@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! blocks (in use), pool (idle), left (not taken back)  →  source (the allocations), streams (what may be using them)
-//! source, streams, events, pointer (whose an address is)  →  context  →  driver (typed entry points), process (exit, fork)
+//! source  →  attributes (of devices), pointer (whose an address is)
+//! source, streams, events, pointer  →  context  →  driver (typed entry points), process (exit, fork)
 //! ```
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
 
+pub mod attributes;
 pub mod blocks;
 pub mod context;
 pub mod driver;

@@ -9,7 +9,7 @@ use cudarc::driver::sys::CU_MEMHOSTREGISTER_PORTABLE;
 use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
 use super::source::Identity;
-use super::{pointer, status};
+use super::{attributes, pointer, status};
 use crate::error::DriverFailure;
 
 /// A range that was page-locked here.
@@ -30,6 +30,9 @@ pub unsafe fn register(
     address: NonNull<c_void>,
     bytes: usize,
 ) -> Result<Option<Registration>, DriverFailure> {
+    if let Some(failure) = attributes::refusal(driver, within.device()?) {
+        return Err(failure);
+    }
     // SAFETY: the caller guarantees it.
     match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
         Ok(()) => {

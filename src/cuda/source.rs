@@ -1,14 +1,14 @@
 //! The driver's allocations themselves: how each kind is asked for and given back, and how one is known again.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
 use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE};
 
 use super::context::{Context, Within};
 use super::driver::{self, Driver};
-use super::{pointer, status};
+use super::{attributes, pointer, status};
 use crate::error::DriverFailure;
 use crate::head::Side;
 use crate::mapping::{HUGE_PAGE, Mapping};
@@ -37,10 +37,10 @@ pub struct Allocation {
     pub source: Source,
 }
 
-/// Asks for a block of an object's, in the current context.
-pub fn ask(driver: &Driver, side: Side, bytes: usize) -> Result<Allocation, DriverFailure> {
-    if side == Side::Host && bytes >= HUGE_PAGE && registers() {
-        if let Some(registered) = register(driver, bytes) {
+/// Asks for a block of an object's, in the current context, which is of `device`.
+pub fn ask(driver: &Driver, device: c_int, side: Side, bytes: usize) -> Result<Allocation, DriverFailure> {
+    if side == Side::Host && bytes >= HUGE_PAGE && registers() && attributes::why_not_staged(driver, device).is_none() {
+        if let Some(registered) = register(driver, device, bytes) {
             return Ok(registered);
         }
     }
@@ -68,21 +68,35 @@ pub fn allocate(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_v
 
 /// Page-locked memory on huge pages that are there before the driver looks for them: it has fewer of them to lock, one by
 /// one, than where it allocates small ones itself. `None`: it is to be allocated by the driver after all.
-fn register(driver: &Driver, bytes: usize) -> Option<Allocation> {
+fn register(driver: &Driver, device: c_int, bytes: usize) -> Option<Allocation> {
     let mapping = Mapping::of(bytes)?;
     if !mapping.populate() {
         mapping.unmap();
         return None;
     }
     let (address, room) = (mapping.block(), mapping.room());
-    // SAFETY: the range is the new mapping's, and it stays until it is unregistered.
-    match unsafe { driver.host_register(address.as_ptr(), room, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
+    // SAFETY: it is unmapped here where that fails, and otherwise with its block, after that was unregistered.
+    match unsafe { page_lock(driver, device, &mapping) } {
         Ok(()) => Some(Allocation { address, bytes: room, source: Source::Registered(mapping) }),
         Err(_) => {
             mapping.unmap();
             None
         }
     }
+}
+
+/// Registers all of a mapping's block for every context, unless the driver is known to refuse that for `device`.
+///
+/// # Safety
+/// The mapping stays until it is unregistered.
+pub unsafe fn page_lock(driver: &Driver, device: c_int, mapping: &Mapping) -> Result<(), DriverFailure> {
+    if let Some(failure) = attributes::refusal(driver, device) {
+        return Err(failure);
+    }
+    let (address, room) = (mapping.block().as_ptr(), mapping.room());
+    // SAFETY: the range is the mapping's, and it stays, says the caller.
+    unsafe { driver.host_register(address, room, CU_MEMHOSTREGISTER_PORTABLE as c_uint) }
+        .inspect_err(|&failure| attributes::note_refusal(device, failure))
 }
 
 /// Whether large blocks are registered mappings, as was asked for. Where an inlined original may free a block, it must be one

@@ -3,7 +3,8 @@
 //! Copies and fills are ordered as `cudaMemcpy` and `cudaMemset` on the legacy default stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-mod crew;
+pub mod crew;
+mod numa;
 pub mod ring;
 mod staged;
 pub mod transfer;
