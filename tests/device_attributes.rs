@@ -65,21 +65,18 @@ fn nothing_is_staged(gpu: &Gpu, why: &str) {
     assert!(sentence.contains(&format!("0 is Simulated GPU 0 (copies are not staged: {why}), 1 is")), "{sentence}");
 }
 
-#[test]
 fn copies_to_an_integrated_device_are_not_staged_and_the_status_says_why() {
     alone_with_pools(&[EVERYTHING, INTEGRATED], |gpu| {
         nothing_is_staged(gpu, "it is integrated, and has the host's own memory");
     });
 }
 
-#[test]
 fn copies_to_a_device_that_reads_the_hosts_page_tables_are_not_staged_and_the_status_says_why() {
     alone_with_pools(&[EVERYTHING, HOST_PAGE_TABLES], |gpu| {
         nothing_is_staged(gpu, "it reads pageable memory by itself, through the host's page tables");
     });
 }
 
-#[test]
 fn where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_why() {
     alone_with_pools(&[EVERYTHING, NO_REGISTRATION], |gpu| {
         nothing_is_staged(gpu, "its driver does not register host memory, as under confidential computing");
@@ -87,7 +84,6 @@ fn where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_w
     });
 }
 
-#[test]
 fn a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device() {
     alone_with_pools(&[EVERYTHING], |gpu| {
         gpu.fail_times("cuMemHostRegister_v2", 1, NOT_PERMITTED, 0);
@@ -99,7 +95,6 @@ fn a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device() {
     });
 }
 
-#[test]
 fn a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it() {
     alone_with_pools(&[INTEGRATED], |gpu| {
         let calls = copy_unstaged(gpu);
@@ -108,7 +103,6 @@ fn a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it(
     });
 }
 
-#[test]
 fn the_status_of_a_usual_device_says_nothing_of_staging() {
     alone_with_pools(&[EVERYTHING], |gpu| {
         assert!(!cuda_status().contains("staged"), "{}", cuda_status());
@@ -126,12 +120,10 @@ fn registered_and_allocated(gpu: &Gpu, blocks: usize) -> (usize, usize) {
     (gpu.calls_of(c"cuMemHostRegister_v2"), gpu.calls_of(c"cuMemHostAlloc"))
 }
 
-#[test]
 fn page_locked_blocks_for_an_integrated_device_are_allocated_although_registered_ones_are_asked_for() {
     alone_with_pools(&[REGISTERED, INTEGRATED], |gpu| assert_eq!(registered_and_allocated(gpu, 3), (0, 3)));
 }
 
-#[test]
 fn a_driver_that_refuses_to_register_blocks_is_asked_once() {
     alone_with_pools(&[REGISTERED], |gpu| {
         gpu.fail_times("cuMemHostRegister_v2", 1, NOT_SUPPORTED, 0);
@@ -139,7 +131,6 @@ fn a_driver_that_refuses_to_register_blocks_is_asked_once() {
     });
 }
 
-#[test]
 fn a_lack_of_memory_is_no_refusal_for_good() {
     alone_with_pools(&[REGISTERED], |gpu| {
         gpu.fail("cuMemHostRegister_v2", 1, 2);
@@ -147,7 +138,6 @@ fn a_lack_of_memory_is_no_refusal_for_good() {
     });
 }
 
-#[test]
 fn where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver() {
     alone_with_pools(&[NO_REGISTRATION], |gpu| {
         let mut object = filled(5000, 1);
@@ -157,7 +147,6 @@ fn where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver() {
     });
 }
 
-#[test]
 fn what_refuses_one_buffer_of_a_callers_refuses_no_other() {
     alone_with_pools(&[], |gpu| {
         gpu.fail("cuMemHostRegister_v2", 1, NOT_SUPPORTED);
@@ -165,3 +154,17 @@ fn what_refuses_one_buffer_of_a_callers_refuses_no_other() {
         assert_eq!([object.pin(), object.pin()], [SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS], "{}", last_error());
     });
 }
+
+support::harness::tests![
+    copies_to_an_integrated_device_are_not_staged_and_the_status_says_why,
+    copies_to_a_device_that_reads_the_hosts_page_tables_are_not_staged_and_the_status_says_why,
+    where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_why,
+    a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device,
+    a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it,
+    the_status_of_a_usual_device_says_nothing_of_staging,
+    page_locked_blocks_for_an_integrated_device_are_allocated_although_registered_ones_are_asked_for,
+    a_driver_that_refuses_to_register_blocks_is_asked_once,
+    a_lack_of_memory_is_no_refusal_for_good,
+    where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver,
+    what_refuses_one_buffer_of_a_callers_refuses_no_other,
+];

@@ -27,7 +27,6 @@ fn page_locked(bytes: usize) -> usize {
     filled(bytes, 3).host_address()
 }
 
-#[test]
 fn page_locked_blocks_without_a_number_are_kept_for_the_next_object() {
     alone_with_pools(&[NO_IDS], |gpu| {
         let _pinning = Pinning::always();
@@ -39,7 +38,6 @@ fn page_locked_blocks_without_a_number_are_kept_for_the_next_object() {
     });
 }
 
-#[test]
 fn registered_blocks_without_a_number_are_kept_for_the_next_object() {
     alone_with_pools(&[NO_IDS, REGISTERED], |gpu| {
         let _pinning = Pinning::always();
@@ -65,7 +63,6 @@ fn reset_over_an_idle_block(gpu: &Gpu) {
     }
 }
 
-#[test]
 fn a_block_without_a_number_is_not_handed_out_after_a_reset() {
     alone_with_pools(&[NO_IDS], |gpu| {
         let _pinning = Pinning::always();
@@ -73,7 +70,6 @@ fn a_block_without_a_number_is_not_handed_out_after_a_reset() {
     });
 }
 
-#[test]
 fn a_registered_block_without_a_number_is_not_handed_out_after_a_reset() {
     alone_with_pools(&[NO_IDS, REGISTERED], |gpu| {
         let _pinning = Pinning::always();
@@ -81,7 +77,6 @@ fn a_registered_block_without_a_number_is_not_handed_out_after_a_reset() {
     });
 }
 
-#[test]
 fn memory_without_a_number_is_unpinned_once_and_not_after_a_reset() {
     alone_with_pools(&[NO_IDS], |gpu| {
         let mut object = filled(5000, 1);
@@ -97,7 +92,6 @@ fn memory_without_a_number_is_unpinned_once_and_not_after_a_reset() {
     });
 }
 
-#[test]
 fn type_number_and_context_are_asked_for_in_one_call() {
     alone_with_pools(&[], |gpu| {
         let mut object = filled(3 * MIB, 7);
@@ -126,12 +120,21 @@ fn wait_after_a_reset(gpu: &Gpu, wait: impl FnOnce(&mut object::Object) -> synce
     filled(10, 1).gpu_data().unwrap();
 }
 
-#[test]
 fn a_push_that_a_reset_overtook_says_so() {
     alone_with_pools(&[], |gpu| wait_after_a_reset(gpu, |object| object.wait()));
 }
 
-#[test]
 fn a_push_that_a_reset_overtook_says_so_where_its_context_is_current() {
     alone_with_pools(&[], |gpu| wait_after_a_reset(gpu, |object| gpu.within(0, || object.wait())));
 }
+
+support::harness::tests![
+    page_locked_blocks_without_a_number_are_kept_for_the_next_object,
+    registered_blocks_without_a_number_are_kept_for_the_next_object,
+    a_block_without_a_number_is_not_handed_out_after_a_reset,
+    a_registered_block_without_a_number_is_not_handed_out_after_a_reset,
+    memory_without_a_number_is_unpinned_once_and_not_after_a_reset,
+    type_number_and_context_are_asked_for_in_one_call,
+    a_push_that_a_reset_overtook_says_so,
+    a_push_that_a_reset_overtook_says_so_where_its_context_is_current,
+];

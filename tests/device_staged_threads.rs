@@ -61,11 +61,10 @@ fn helpers() -> Vec<(String, u64)> {
     found
 }
 
-#[test]
 fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
     let name = "a_thousand_copies_start_seven_threads_which_take_no_signals";
     in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let Some(gpu) = gpu_with_a_ring() else { return };
+        let gpu = gpu_with_a_ring();
         let first = helpers();
         assert_eq!(first.len(), MOST);
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGCHLD, libc::SIGSEGV] {
@@ -84,11 +83,10 @@ fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
     });
 }
 
-#[test]
 fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
     let name = "no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor";
     in_a_process_with_a_driver(name, &[("SYNCEDMEM_STAGE_FROM", "1M")], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         at_cpu(&noise(1, 1 << 19)).gpu_data().unwrap();
         assert_eq!((helpers().len(), rings(&gpu)), (0, 0));
         PROCESSORS.store(1, Relaxed);
@@ -100,13 +98,12 @@ fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
     });
 }
 
-#[test]
 fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some() {
     let name = "where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some";
     in_a_process_with_a_driver(name, &[EVERYTHING], || {
         PROCESSORS.store(1, Relaxed);
         // With the simulated driver's own thread for the ring's stream.
-        let Some(gpu) = gpu_with_a_ring() else { return };
+        let gpu = gpu_with_a_ring();
         PROCESSORS.store(16, Relaxed);
         let start = Instant::now();
         refuse(usize::MAX, libc::EAGAIN);
@@ -123,11 +120,10 @@ fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_som
     });
 }
 
-#[test]
 fn a_fork_leaves_the_parked_threads_to_the_parent() {
     let name = "a_fork_leaves_the_parked_threads_to_the_parent";
     in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let Some(gpu) = gpu_with_a_ring() else { return };
+        let gpu = gpu_with_a_ring();
         let before = helpers();
         let contents = noise(4, BYTES);
         let mut object = at_cpu(&contents);
@@ -147,13 +143,20 @@ fn a_fork_leaves_the_parked_threads_to_the_parent() {
     });
 }
 
-#[test]
 fn a_process_exits_while_threads_are_parked() {
     in_a_process_with_a_driver("a_process_exits_while_threads_are_parked", &[EVERYTHING], || {
-        let Some(gpu) = gpu_with_a_ring() else { return };
+        let gpu = gpu_with_a_ring();
         assert_eq!(helpers().len(), MOST);
         drop(gpu);
         // An exit that hangs fails.
         unsafe { libc::alarm(20) };
     });
 }
+
+support::harness::tests![
+    a_thousand_copies_start_seven_threads_which_take_no_signals,
+    no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor,
+    where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some,
+    a_fork_leaves_the_parked_threads_to_the_parent,
+    a_process_exits_while_threads_are_parked,
+];
