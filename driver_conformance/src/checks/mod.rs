@@ -14,6 +14,7 @@ mod devices;
 mod errors;
 mod events;
 mod fills;
+mod identities;
 mod peers;
 mod pinned;
 mod pointers;
@@ -107,11 +108,12 @@ use check;
 
 /// All of them; the stages in order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let groups: [&'static [Check]; 20] = [
+    let groups: [&'static [Check]; 22] = [
         before_init::CHECKS,
         errors::CHECKS,
         devices::CHECKS,
         primary_context::CHECKS,
+        identities::RESETS,
         created_contexts::CHECKS,
         context_stack::CHECKS,
         device_memory::CHECKS,
@@ -121,6 +123,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         pinned::CHECKS,
         registration::CHECKS,
         pointers::CHECKS,
+        identities::CHECKS,
         streams::CHECKS,
         events::CHECKS,
         async_copies::CHECKS,
