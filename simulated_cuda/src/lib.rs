@@ -22,6 +22,7 @@
 //! - `copy`, `fill`: which ranges, in which stream, and who waits.
 //! - `stream`, `signal`, `operation`: queues, their threads, the order, and what an operation does. `event`,
 //!   `stream_calls`: the calls about them.
+//! - `capture`: what a capture takes, forbids and is invalidated by. `capture_calls`: the calls about captures and graphs.
 //! - `errors`, `proc_address`, `unsupported`: names, addresses, and refusals.
 //!
 //! # Time
@@ -36,6 +37,8 @@
 
 mod abi;
 mod block;
+mod capture;
+mod capture_calls;
 mod context;
 mod context_calls;
 mod control;

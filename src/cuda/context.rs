@@ -80,10 +80,6 @@ impl<'d> Within<'d> {
         Self::enter(driver, context.unwrap_or(own))
     }
 
-    fn handle(&self) -> CUcontext {
-        self.context.handle()
-    }
-
     /// The ordinal of its device.
     pub fn device(&self) -> Result<c_int, DriverFailure> {
         let mut device = 0;
@@ -118,28 +114,13 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
     Ok(Context::of(context))
 }
 
-/// Waits for everything in the current context.
+/// Waits for everything in the current context, and for no other: what runs on another device may be waiting for what this
+/// thread is about to start, as a collective operation does.
 pub fn synchronise(driver: &Driver) -> Result<(), DriverFailure> {
     let span = live::begin(c"synchronise context", 0);
     // SAFETY: it asks for nothing.
     unsafe { driver.context_synchronize() }?;
     span.end(NOTHING, || What::Synchronised);
-    Ok(())
-}
-
-/// Waits for everything in the current context and in the primary context of every device that has one: wherever
-/// page-locked memory may be in use.
-pub fn synchronise_all(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
-    synchronise(driver)?;
-    for ordinal in 0..driver.count()? {
-        driver.with_active_primary(ordinal, |context| {
-            if context == within.handle() {
-                return Ok(());
-            }
-            let _other = Within::enter(driver, Context::of(context).unwrap_or(Context::NONE))?;
-            synchronise(driver)
-        })?;
-    }
     Ok(())
 }
 

@@ -20,8 +20,6 @@ use crate::text::Text;
 use crate::uncancelled::Uncancelled;
 
 type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
-type PrimaryGetState = unsafe extern "C" fn(CUdevice, *mut c_uint, *mut c_int) -> c_int;
-type PrimaryRelease = unsafe extern "C" fn(CUdevice) -> c_int;
 type ContextGetId = unsafe extern "C" fn(CUcontext, *mut c_ulonglong) -> c_int;
 
 /// Declares the table, how it is filled, and for each entry a method that turns its status into a `Result`.
@@ -32,8 +30,6 @@ macro_rules! entry_points {
             $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
             stream_get_context: Option<StreamGetContext>,
             context_get_id: Option<ContextGetId>,
-            primary_get_state: Option<PrimaryGetState>,
-            primary_release: Option<PrimaryRelease>,
         }
 
         impl Driver {
@@ -56,14 +52,6 @@ macro_rules! entry_points {
                     // Not in drivers before 12.0.
                     // SAFETY: as above.
                     context_get_id: find(c"cuCtxGetId").map(|function| unsafe { transmute::<_, ContextGetId>(function) }),
-                    primary_get_state: find(c"cuDevicePrimaryCtxGetState")
-                        // SAFETY: as above.
-                        .map(|function| unsafe { transmute::<_, PrimaryGetState>(function) }),
-                    // Another name in drivers before 11.0, for the same function.
-                    primary_release: find(c"cuDevicePrimaryCtxRelease_v2")
-                        .or_else(|| find(c"cuDevicePrimaryCtxRelease"))
-                        // SAFETY: as above.
-                        .map(|function| unsafe { transmute::<_, PrimaryRelease>(function) }),
                 })
             }
 
@@ -179,32 +167,6 @@ impl Driver {
         // SAFETY: null stands for the current context, and `id` is writable.
         let status = unsafe { function(std::ptr::null_mut(), &mut id) };
         self.check("cuCtxGetId", status).map(|()| id)
-    }
-
-    /// Does `work` with the primary context of a device, if that is there: it stays until `work` is done.
-    pub fn with_active_primary(
-        &self,
-        ordinal: c_int,
-        work: impl FnOnce(CUcontext) -> Result<(), DriverFailure>,
-    ) -> Result<(), DriverFailure> {
-        let (Some(get_state), Some(release)) = (self.primary_get_state, self.primary_release) else { return Ok(()) };
-        let (mut device, mut flags, mut active) = (0, 0, 0);
-        // SAFETY: `device` is writable; an ordinal that is none is refused.
-        unsafe { self.device_get(&mut device, ordinal) }?;
-        let _uncancelled = Uncancelled::begin();
-        // SAFETY: both are writable.
-        let status = unsafe { get_state(device, &mut flags, &mut active) };
-        self.check("cuDevicePrimaryCtxGetState", status)?;
-        if active == 0 {
-            return Ok(());
-        }
-        let mut context = std::ptr::null_mut();
-        // SAFETY: `context` is writable.
-        unsafe { self.primary_retain(&mut context, device) }?;
-        let answer = work(context);
-        // SAFETY: it was retained above.
-        let status = unsafe { release(device) };
-        answer.and(self.check("cuDevicePrimaryCtxRelease", status))
     }
 
     fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverFailure> {

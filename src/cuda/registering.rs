@@ -1,7 +1,7 @@
 //! Host memory that the driver page-locks where it is.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
 use cudarc::driver::sys::CU_MEMHOSTREGISTER_PORTABLE;
@@ -17,6 +17,8 @@ use crate::error::DriverFailure;
 pub struct Registration {
     address: usize,
     context: Context,
+    /// The ordinal of its context's device.
+    device: c_int,
     identity: Identity,
 }
 
@@ -30,14 +32,16 @@ pub unsafe fn register(
     address: NonNull<c_void>,
     bytes: usize,
 ) -> Result<Option<Registration>, DriverFailure> {
-    if let Some(failure) = attributes::refusal(driver, within.device()?) {
+    let device = within.device()?;
+    if let Some(failure) = attributes::refusal(driver, device) {
         return Err(failure);
     }
     // SAFETY: the caller guarantees it.
     match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
         Ok(()) => {
             let identity = Identity::of(driver, within, driver::address(address.as_ptr()));
-            Ok(Some(Registration { address: address.as_ptr().expose_provenance(), context: within.context, identity }))
+            let address = address.as_ptr().expose_provenance();
+            Ok(Some(Registration { address, context: within.context, device, identity }))
         }
         // A part would not do: copies of what is page-locked in part are refused.
         Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
@@ -54,6 +58,11 @@ fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
 }
 
 impl Registration {
+    /// The ordinal of its context's device.
+    pub fn device(&self) -> c_int {
+        self.device
+    }
+
     /// Whether it still holds: a reset of the device ends it.
     pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
         self.identity.is_there(driver, self.address as u64)
@@ -73,9 +82,9 @@ impl Registration {
         if !self.is_there(driver)? {
             return Ok(());
         }
-        let within = Within::enter(driver, self.context)?;
+        let _within = Within::enter(driver, self.context)?;
         // Copies that the library does not know of may be in flight, and nothing says that the driver waits for them.
-        context::synchronise_all(driver, &within)?;
+        context::synchronise(driver)?;
         let address = std::ptr::with_exposed_provenance_mut(self.address);
         // SAFETY: the driver refuses what is not registered; what is still is what was registered here.
         unsafe { driver.host_unregister(address) }

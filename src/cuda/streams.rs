@@ -21,6 +21,11 @@ pub struct Behind {
 }
 
 impl Behind {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.events.iter().all(Option::is_none)
+    }
+
     fn is_full(&self) -> bool {
         self.events.iter().all(Option::is_some)
     }
@@ -68,10 +73,10 @@ static DECLARED: Lock<AddressMap<Behind>> = Lock::new(AddressMap::with_hasher(cr
 #[cfg(loom)]
 loom::lazy_static! { static ref DECLARED: Lock<AddressMap<Behind>> = Lock::new(AddressMap::default()); }
 
-/// Declares that the work that `stream` has now may be using the block at `address`.
+/// Declares that the work that `stream` has now may be using the block at `address` of `context`.
 ///
 /// # Safety
-/// `stream` is NULL or a stream.
+/// `stream` is NULL or a stream. The block is there, and so is its context.
 #[expect(unsafe_code, reason = "an event is recorded on a caller's stream")]
 pub unsafe fn declare(
     driver: &Driver,
@@ -87,6 +92,7 @@ pub unsafe fn declare(
         event.keep(driver);
         return Err(failure);
     }
+    let event = event.carry(driver, context)?;
     // What was declared before may have come to pass: then nobody need wait for a place.
     if DECLARED.with(|declared| declared.get(&address).is_some_and(Behind::is_full)) {
         for event in take(address).into_iter().flat_map(|behind| behind.events).flatten() {

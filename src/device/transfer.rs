@@ -69,15 +69,15 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
         return Err(failure.into());
     }
     // SAFETY: the caller guarantees it.
-    if unsafe { event.record(driver, stream) }.is_err() {
-        event.end(driver);
+    let recorded = unsafe { event.record(driver, stream) }.inspect_err(|_| event.end(driver));
+    let Ok(event) = recorded.and_then(|()| event.carry(driver, otherwise)) else {
         // SAFETY: the caller guarantees it.
         if unsafe { driver.stream_synchronize(stream) }.is_err() {
             // SAFETY: it asks for nothing.
             unsafe { driver.context_synchronize() }?;
         }
         return Ok(Started::Done(ends.path(driver)));
-    }
+    };
     // Relaxed: it is a number and nothing else.
     let number = COPIES.fetch_add(1, Relaxed) + 1;
     Ok(Started::InFlight(InFlight { to: ends.to, event, block, identity, path: ends.path(driver), number }))

@@ -134,7 +134,10 @@ impl SyncedMemory {
         let device = now.device.filter(|_| now.word.owns_device());
         for block in [host, device].into_iter().flatten() {
             if let Some(record) = blocks::find(block) {
-                // SAFETY: the caller guarantees it.
+                if !record.is_alive(driver, block)? {
+                    return Err(Error::DeviceReset);
+                }
+                // SAFETY: the caller guarantees it, of the stream.
                 unsafe { streams::declare(driver, block.addr().get(), record.context, stream.cast()) }?;
             }
         }
