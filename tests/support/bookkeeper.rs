@@ -24,8 +24,8 @@ pub struct Bookkeeper {
     own: [usize; 2],
     /// Copies on streams that were started and whose event was recorded.
     started: u64,
-    /// The streams of staged copies.
-    staging: HashSet<usize>,
+    /// Streams of the library's own.
+    streams: HashSet<usize>,
 }
 
 /// What an object looks like from outside.
@@ -154,8 +154,9 @@ impl Bookkeeper {
                 }
                 "cuMemsetD8_v2" => add(&mut expected.device_fills, number(call, "bytes")),
                 "cuCtxSynchronize" => expected.synchronises.count += 1,
+                "cuStreamCreate" => drop(self.streams.insert(number(call, "stream"))),
                 "cuEventRecord" if number(call, "stream") != 0 => {
-                    self.started += u64::from(!self.staging.contains(&number(call, "stream")));
+                    self.started += u64::from(!self.streams.contains(&number(call, "stream")));
                 }
                 "cuMemcpy" | "cuMemcpyAsync" => self.copied(call, worked),
                 _ => {}
@@ -169,11 +170,8 @@ impl Bookkeeper {
         let host = number(call, if to_device { "src" } else { "dst" });
         let block = self.pinned.iter().find(|&(&start, &bytes)| (start..start + bytes).contains(&host));
         let (is_pinned, is_staged) = (block.is_some(), block.is_some_and(|(_, &bytes)| bytes == RING));
-        if is_staged {
-            self.staging.insert(number(call, "stream"));
-            if !worked {
-                return;
-            }
+        if is_staged && !worked {
+            return;
         }
         let expected = &mut self.expected;
         let sum = match (to_device, is_staged, is_pinned) {
