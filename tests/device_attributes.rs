@@ -32,10 +32,10 @@ fn cuda_status() -> String {
 
 /// Copies on each device, there and back, and looks that none was staged, although that is asked for. Returns the library's calls.
 fn copy_unstaged(gpu: &Gpu) -> Vec<Call> {
+    let contents = noise(1, SLOT + 1);
     let ((), calls) = gpu.watch(|| {
         for device in 0..2 {
-            for round in 0..3 {
-                let contents = noise(round, SLOT + 1);
+            for _ in 0..3 {
                 let mut object = at_cpu(&contents);
                 gpu.within(device, || object.mutable_gpu_data().unwrap());
                 assert_bytes(&object.host_bytes(SLOT + 1), &contents, &device);

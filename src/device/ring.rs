@@ -147,18 +147,21 @@ fn with_stream(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ri
 }
 
 fn with_events(driver: &Driver, within: &Within<'_>, device: c_int, stream: CUstream) -> Option<Ring> {
-    let made: [_; SLOTS] = std::array::from_fn(|_| Event::new(driver, within).ok());
-    let ring = (|| {
-        let events = made[0]
-            .filter(|_| made.iter().all(Option::is_some))
-            .map(|first| made.map(|event| event.unwrap_or(first)))?;
+    let life = within.life().ok()?;
+    let made = std::array::from_fn(|_| Event::of_life(driver, within, Some(life)).ok());
+    let ring = all(made).and_then(|events| {
         let (mapping, identity) = memory(driver, within, device)?;
         Some(Ring { context: within.context, mapping, identity, stream: stream.expose_provenance(), events })
-    })();
+    });
     if ring.is_none() {
         made.into_iter().flatten().for_each(|event| event.keep(driver));
     }
     ring
+}
+
+fn all(made: [Option<Event>; SLOTS]) -> Option<[Event; SLOTS]> {
+    let first = made[0]?;
+    made.iter().all(Option::is_some).then(|| made.map(|event| event.unwrap_or(first)))
 }
 
 /// The slots themselves, and what the driver knows them by.
