@@ -61,19 +61,16 @@ fn record(object: &mut Object) -> syncedmem_status_t {
     unsafe { syncedmem_record_stream(object.mem(), std::ptr::null_mut()) }
 }
 
-#[test]
 fn an_object_whose_context_is_gone_ends() {
     alone_with_pools(&[], |gpu| once_it_is_gone(gpu, |_| (), drop));
 }
 
-#[test]
 fn an_object_that_declared_a_stream_of_a_context_that_is_gone_ends() {
     alone_with_pools(&[], |gpu| {
         once_it_is_gone(gpu, |object| assert_eq!(record(object), SYNCEDMEM_SUCCESS), drop);
     });
 }
 
-#[test]
 fn blocks_that_lie_idle_in_a_context_that_is_gone_are_dropped() {
     alone_with_pools(&[], |gpu| {
         let lay_down = |_: &mut Object| drop(filled(2 * BYTES, 1));
@@ -85,7 +82,6 @@ fn blocks_that_lie_idle_in_a_context_that_is_gone_are_dropped() {
     });
 }
 
-#[test]
 fn a_copy_in_flight_and_memory_pinned_in_a_context_that_is_gone_are_let_go() {
     alone_with_pools(&[], |gpu| {
         let lend = |object: &mut Object| {
@@ -107,7 +103,6 @@ fn a_copy_in_flight_and_memory_pinned_in_a_context_that_is_gone_are_let_go() {
     });
 }
 
-#[test]
 fn what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere() {
     alone_with_pools(&[], |gpu| {
         let operations: [fn(&mut Object) -> syncedmem_status_t; 6] = [
@@ -130,7 +125,6 @@ fn what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere
     });
 }
 
-#[test]
 fn a_report_does_not_look_into_a_context_that_is_gone() {
     alone_with_pools(&[("SYNCEDMEM_ACCOUNT", "on")], |gpu| {
         once_it_is_gone(
@@ -146,7 +140,6 @@ fn a_report_does_not_look_into_a_context_that_is_gone() {
     });
 }
 
-#[test]
 fn a_thread_whose_current_context_is_gone_is_left_as_it_is() {
     alone_with_pools(&[], |gpu| {
         let mut object = gpu.within(0, || {
@@ -176,7 +169,6 @@ fn stream_elsewhere(gpu: &Gpu) -> (Handle, Handle) {
     (stream, context)
 }
 
-#[test]
 fn a_stream_of_another_context_may_go_with_it_once_it_was_passed() {
     alone_with_pools(&[], |gpu| {
         let uses: [fn(&mut Object, Handle) -> syncedmem_status_t; 3] = [
@@ -207,3 +199,14 @@ fn a_stream_of_another_context_may_go_with_it_once_it_was_passed() {
         }
     });
 }
+
+support::harness::tests![
+    an_object_whose_context_is_gone_ends,
+    an_object_that_declared_a_stream_of_a_context_that_is_gone_ends,
+    blocks_that_lie_idle_in_a_context_that_is_gone_are_dropped,
+    a_copy_in_flight_and_memory_pinned_in_a_context_that_is_gone_are_let_go,
+    what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere,
+    a_report_does_not_look_into_a_context_that_is_gone,
+    a_thread_whose_current_context_is_gone_is_left_as_it_is,
+    a_stream_of_another_context_may_go_with_it_once_it_was_passed,
+];

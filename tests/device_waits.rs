@@ -55,7 +55,6 @@ fn pinned(lent: Option<&mut Vec<u8>>) -> Object {
     object
 }
 
-#[test]
 fn memory_that_was_pinned_is_let_go_without_a_wait_for_another_device() {
     alone_with_pools(&[], |gpu| {
         gpu.primary(1);
@@ -72,7 +71,6 @@ fn memory_that_was_pinned_is_let_go_without_a_wait_for_another_device() {
     });
 }
 
-#[test]
 fn a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device() {
     alone_with_pools(&[REGISTERED], |gpu| {
         let _pinning = Pinning::always();
@@ -97,7 +95,6 @@ fn idle_of_device_1(gpu: &Gpu) {
     });
 }
 
-#[test]
 fn an_allocation_that_finds_no_memory_does_not_wait_for_another_device() {
     alone_with_pools(&[("SIMCUDA_MEMORY", "64M")], |gpu| {
         idle_of_device_1(gpu);
@@ -116,7 +113,6 @@ fn an_allocation_that_finds_no_memory_does_not_wait_for_another_device() {
     });
 }
 
-#[test]
 fn a_free_beyond_the_budget_does_not_wait_for_another_device() {
     alone_with_pools(&[], |gpu| {
         idle_of_device_1(gpu);
@@ -128,7 +124,6 @@ fn a_free_beyond_the_budget_does_not_wait_for_another_device() {
     });
 }
 
-#[test]
 fn memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded() {
     alone_with_pools(&[], |gpu| {
         let ((), calls) = gpu.watch(|| drop(pinned(None)));
@@ -151,7 +146,6 @@ fn memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget
     });
 }
 
-#[test]
 fn a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free() {
     alone_with_pools(&[REGISTERED], |gpu| {
         let _pinning = Pinning::always();
@@ -168,3 +162,12 @@ fn a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_
         }
     });
 }
+
+support::harness::tests![
+    memory_that_was_pinned_is_let_go_without_a_wait_for_another_device,
+    a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device,
+    an_allocation_that_finds_no_memory_does_not_wait_for_another_device,
+    a_free_beyond_the_budget_does_not_wait_for_another_device,
+    memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded,
+    a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free,
+];

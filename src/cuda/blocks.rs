@@ -8,6 +8,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use super::capture::Unhindered;
 use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
 use super::source::{self, Allocation, Identity, Source};
@@ -128,6 +129,7 @@ fn fresh(
             return Err(Error::OutOfMemory { side, asked: bytes, cause });
         }
     }
+    let _unhindered = Unhindered::begin(driver);
     let answer = match source::ask(driver, device, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
@@ -211,13 +213,17 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, reco
         Ok(()) => left::offer_one(driver, record.context),
         Err(failure) => {
             left::keep(address.addr().get(), *record);
-            left::say_once(record, failure);
+            // A capture ends, and the block is given back with the next one.
+            if !status::is_of_capture(failure.status) {
+                left::say_once(record, failure);
+            }
         }
     }
 }
 
 /// Page-locked memory without a record, in the current context.
 pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
+    let _unhindered = Unhindered::begin(driver);
     source::allocate(driver, Side::Host, bytes)
 }
 
@@ -226,6 +232,7 @@ pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailu
 /// # Safety
 /// It is page-locked memory of the driver's, and nobody refers to it any more.
 pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it.
     unsafe { source::hand_back(driver, Side::Host, address, Source::Allocated) }
 }
@@ -341,10 +348,11 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
     let _within = Within::enter(driver, record.context)?;
     if record.is_registered() {
         // Nothing says that the driver waits before it unlocks the pages.
-        context::synchronise(driver)?;
+        context::synchronise_if_allowed(driver)?;
     } else if record.unsettled {
         source::settle(driver)?;
     }
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
     unsafe { source::hand_back(driver, record.side, address, record.source) }
 }

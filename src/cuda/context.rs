@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::sys::{CUcontext, CUctx_st, CUstream};
 
+use super::capture::{self, Unhindered};
 use super::driver::Driver;
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
@@ -117,11 +118,21 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
 /// Waits for everything in the current context, and for no other: what runs on another device may be waiting for what this
 /// thread is about to start, as a collective operation does.
 pub fn synchronise(driver: &Driver) -> Result<(), DriverFailure> {
+    capture::spare_context(driver)?;
+    let _unhindered = Unhindered::begin(driver);
     let span = live::begin(c"synchronise context", 0);
     // SAFETY: it asks for nothing.
     unsafe { driver.context_synchronize() }?;
     span.end(NOTHING, || What::Synchronised);
     Ok(())
+}
+
+/// Waits for everything in the current context, unless that might disturb a capture: what then follows is for the driver to order.
+pub fn synchronise_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
+    match synchronise(driver) {
+        Err(failure) if status::is_of_capture(failure.status) => Ok(()),
+        answer => answer,
+    }
 }
 
 /// The ordinal of the device that a new block of this thread would be on.

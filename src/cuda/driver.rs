@@ -13,13 +13,15 @@ use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUpointer_attribute, CUstream,
 };
 
-use super::{attributes, process, status};
+use super::{attributes, capture, process, status};
 use crate::error::{self, DriverFailure, Error, Version};
 use crate::settings;
 use crate::text::Text;
 use crate::uncancelled::Uncancelled;
 
 type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
+type StreamIsCapturing = unsafe extern "C" fn(CUstream, *mut c_int) -> c_int;
+type ExchangeCaptureMode = unsafe extern "C" fn(*mut c_int) -> c_int;
 type ContextGetId = unsafe extern "C" fn(CUcontext, *mut c_ulonglong) -> c_int;
 
 /// Declares the table, how it is filled, and for each entry a method that turns its status into a `Result`.
@@ -30,6 +32,8 @@ macro_rules! entry_points {
             $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
             stream_get_context: Option<StreamGetContext>,
             context_get_id: Option<ContextGetId>,
+            stream_is_capturing: Option<StreamIsCapturing>,
+            exchange_capture_mode: Option<ExchangeCaptureMode>,
         }
 
         impl Driver {
@@ -49,6 +53,14 @@ macro_rules! entry_points {
                     // Not in drivers before 9.2.
                     // SAFETY: as above.
                     stream_get_context: find(c"cuStreamGetCtx").map(|function| unsafe { transmute::<_, StreamGetContext>(function) }),
+                    // Not in drivers before 10.0, which capture nothing.
+                    stream_is_capturing: find(c"cuStreamIsCapturing")
+                        // SAFETY: as above.
+                        .map(|function| unsafe { transmute::<_, StreamIsCapturing>(function) }),
+                    // Not in drivers before 10.1.
+                    exchange_capture_mode: find(c"cuThreadExchangeStreamCaptureMode")
+                        // SAFETY: as above.
+                        .map(|function| unsafe { transmute::<_, ExchangeCaptureMode>(function) }),
                     // Not in drivers before 12.0.
                     // SAFETY: as above.
                     context_get_id: find(c"cuCtxGetId").map(|function| unsafe { transmute::<_, ContextGetId>(function) }),
@@ -169,6 +181,28 @@ impl Driver {
         self.check("cuCtxGetId", status).map(|()| id)
     }
 
+    /// Whether a stream is captured, as CUDA's status; of the legacy stream, an error says that one is that it waits for.
+    ///
+    /// # Safety
+    /// `stream` is NULL, one of CUDA's two special handles, or a stream.
+    pub unsafe fn stream_capture_status(&self, stream: CUstream) -> Result<c_int, DriverFailure> {
+        let mut captured = 0;
+        let Some(function) = self.stream_is_capturing else { return Ok(captured) };
+        let _uncancelled = Uncancelled::begin();
+        // SAFETY: the caller guarantees the stream, and `captured` is writable.
+        let status = unsafe { function(stream, &mut captured) };
+        self.check("cuStreamIsCapturing", status).map(|()| captured)
+    }
+
+    /// Gives the calling thread another capture mode, and returns the one that it had; `None` if that cannot be.
+    pub fn exchange_capture_mode(&self, mode: c_int) -> Option<c_int> {
+        let mut mode = mode;
+        let _uncancelled = Uncancelled::begin();
+        // SAFETY: `mode` is readable and writable.
+        let status = unsafe { self.exchange_capture_mode?(&mut mode) };
+        (status == status::SUCCESS).then_some(mode)
+    }
+
     fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverFailure> {
         if status == status::SUCCESS { Ok(()) } else { Err(self.failure(call, status)) }
     }
@@ -178,7 +212,9 @@ impl Driver {
         if status == status::DEINITIALIZED {
             process::exiting();
         }
-        DriverFailure { call, status }
+        let failure = DriverFailure { call, status };
+        capture::note(failure);
+        failure
     }
 
     /// One sentence on what this driver has to offer, of version `version` as it says.
@@ -243,7 +279,11 @@ fn text(status: c_int, ask: Ask) -> &'static str {
 
 impl From<DriverFailure> for Error {
     fn from(failure: DriverFailure) -> Self {
-        if status::is_left_behind(failure.status) { Error::Pending(failure) } else { Error::Driver(failure) }
+        match failure.status {
+            status if status::is_left_behind(status) => Error::Pending(failure),
+            status if status::is_of_capture(status) => Error::Captured(failure),
+            _ => Error::Driver(failure),
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 //! ```text
 //! blocks (in use), pool (idle), left (not taken back)  →  source (the allocations), streams (what may be using them)
 //! source  →  attributes (of devices), pointer (whose an address is)
-//! source, streams, events, pointer  →  context  →  driver (typed entry points), process (exit, fork)
+//! source, streams, events, pointer  →  context, capture (graphs of the program's)
+//! context, capture  →  driver (typed entry points), process (exit, fork)
 //! ```
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
 
 pub mod attributes;
 pub mod blocks;
+pub mod capture;
 pub mod context;
 pub mod driver;
 pub mod events;

@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::{self, Record};
+use super::capture;
 use super::context::{self, Within};
 use super::driver::Driver;
 use super::driver_in_use;
@@ -132,10 +133,12 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
     let mut behind = behind.unwrap_or_default();
     let shelf = Shelf::of(record.side);
     let budget = shelf.budget(record.device);
-    let is_kept = settings::pools() && record.identity.is_certain() && record.bytes as u64 <= budget;
+    // In a process that captures graphs no context is waited for, so nothing would clear it.
+    let is_cleared = settings::reuses_by_event() || !capture::was_seen();
+    let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
     // A free does not unregister memory: see `reduce`.
     if !is_kept && !record.is_registered() {
-        if settings::pools() && record.identity.is_certain() {
+        if settings::pools() && is_cleared && record.identity.is_certain() {
             turned_away(&record);
         }
         // The events of a context that is gone are gone with it.
@@ -172,6 +175,7 @@ fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> R
         return Ok(None);
     }
     let within = Within::enter(driver, record.context)?;
+    capture::spare_legacy_stream(driver)?;
     let event = Event::new(driver, &within)?;
     // SAFETY: null is the legacy default stream.
     match unsafe { event.record(driver, std::ptr::null_mut()) } {

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use cudarc::driver::sys::CU_MEMHOSTREGISTER_PORTABLE;
 
+use super::capture::Unhindered;
 use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
 use super::source::Identity;
@@ -36,6 +37,7 @@ pub unsafe fn register(
     if let Some(failure) = attributes::refusal(driver, device) {
         return Err(failure);
     }
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it.
     match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
         Ok(()) => {
@@ -70,7 +72,21 @@ impl Registration {
 
     /// Ends it, if a reset has not. After an error it may still hold.
     pub fn end(&self, driver: &Driver) -> Result<(), DriverFailure> {
-        match self.try_to_end(driver) {
+        self.end_after(driver, || context::synchronise_if_allowed(driver))
+    }
+
+    /// As [`Self::end`], also where the context cannot be waited for: its owner is about to free the memory.
+    pub fn end_at_once(&self, driver: &Driver) -> Result<(), DriverFailure> {
+        let wait = || context::synchronise(driver).or(Ok(()));
+        self.end_after(driver, wait)
+    }
+
+    fn end_after(
+        &self,
+        driver: &Driver,
+        wait: impl FnOnce() -> Result<(), DriverFailure>,
+    ) -> Result<(), DriverFailure> {
+        match self.try_to_end(driver, wait) {
             Err(failure) if failure.status == status::NOT_REGISTERED || status::is_context_gone(failure.status) => {
                 Ok(())
             }
@@ -78,13 +94,18 @@ impl Registration {
         }
     }
 
-    fn try_to_end(&self, driver: &Driver) -> Result<(), DriverFailure> {
+    fn try_to_end(
+        &self,
+        driver: &Driver,
+        wait: impl FnOnce() -> Result<(), DriverFailure>,
+    ) -> Result<(), DriverFailure> {
         if !self.is_there(driver)? {
             return Ok(());
         }
         let _within = Within::enter(driver, self.context)?;
         // Copies that the library does not know of may be in flight, and nothing says that the driver waits for them.
-        context::synchronise(driver)?;
+        wait()?;
+        let _unhindered = Unhindered::begin(driver);
         let address = std::ptr::with_exposed_provenance_mut(self.address);
         // SAFETY: the driver refuses what is not registered; what is still is what was registered here.
         unsafe { driver.host_unregister(address) }

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE};
 
+use super::capture::{self, Unhindered};
 use super::context::{Context, Within};
 use super::driver::{self, Driver};
 use super::{attributes, pointer, status};
@@ -182,6 +183,8 @@ impl Identity {
 
 /// Waits until the legacy default stream of the current context has come past everything it was given.
 pub fn settle(driver: &Driver) -> Result<(), DriverFailure> {
+    capture::spare_legacy_stream(driver)?;
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: null is the legacy default stream.
     unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }

@@ -4,10 +4,11 @@
 
 use cudarc::driver::sys::CUstream;
 
+use super::capture::{self, Unhindered};
 use super::context::{Context, Within};
 use super::driver::Driver;
 use super::events::Event;
-use crate::error::DriverFailure;
+use crate::error::{DriverFailure, Error};
 use crate::spread::AddressMap;
 use crate::sync::Lock;
 
@@ -43,6 +44,10 @@ impl Behind {
 
     /// Whether every one has come to pass; what has is kept for another use.
     pub fn has_come(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
+        if self.is_empty() {
+            return Ok(true);
+        }
+        let _unhindered = Unhindered::begin(driver);
         for place in &mut self.events {
             let Some(event) = *place else { continue };
             if !event.has_come(driver)? {
@@ -62,6 +67,7 @@ impl Behind {
 
 /// Waits for an event, as far as it can be waited for.
 pub fn wait(driver: &Driver, event: Event) {
+    let _unhindered = Unhindered::begin(driver);
     match event.wait(driver) {
         Ok(()) => event.keep(driver),
         Err(_) => event.end(driver),
@@ -78,19 +84,16 @@ loom::lazy_static! { static ref DECLARED: Lock<AddressMap<Behind>> = Lock::new(A
 /// # Safety
 /// `stream` is NULL or a stream. The block is there, and so is its context.
 #[expect(unsafe_code, reason = "an event is recorded on a caller's stream")]
-pub unsafe fn declare(
-    driver: &Driver,
-    address: usize,
-    context: Context,
-    stream: CUstream,
-) -> Result<(), DriverFailure> {
+pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream: CUstream) -> Result<(), Error> {
     // SAFETY: the caller guarantees it.
     let within = unsafe { Within::of_stream(driver, stream, context) }?;
+    // SAFETY: the caller guarantees it.
+    unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
     let event = Event::new(driver, &within)?;
     // SAFETY: the caller guarantees it.
     if let Err(failure) = unsafe { event.record(driver, stream) } {
         event.keep(driver);
-        return Err(failure);
+        return Err(failure.into());
     }
     let event = event.carry(driver, context)?;
     // What was declared before may have come to pass: then nobody need wait for a place.

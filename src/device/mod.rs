@@ -14,6 +14,7 @@ use std::ptr::NonNull;
 
 use crate::cuda;
 use crate::cuda::blocks::{self, Freed, Record};
+use crate::cuda::capture::Unhindered;
 use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::pointer;
@@ -84,6 +85,7 @@ unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), 
     let address = driver::address(address.as_ptr());
     let Some((context, _)) = pointer::place(driver, address)? else { return Ok(()) };
     let _within = Within::enter(driver, context.unwrap_or(Context::NONE))?;
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it.
     unsafe { driver.mem_free(address) }
 }

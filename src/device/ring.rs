@@ -12,6 +12,7 @@ use cudarc::driver::sys::{CUstream, CUstream_flags};
 
 use super::numa;
 use crate::budget;
+use crate::cuda::capture::Unhindered;
 use crate::cuda::context::{Context, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::driver_in_use;
@@ -191,6 +192,7 @@ fn memory(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<(Mappin
 /// Gives back every ring that no thread copies through.
 pub fn give_back() {
     let Some(driver) = driver_in_use() else { return };
+    let _unhindered = Unhindered::begin(driver);
     while let Some(ring) = take_where(|_| true) {
         ring.end(driver);
     }

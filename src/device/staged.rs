@@ -17,6 +17,7 @@ use std::ptr::NonNull;
 use super::Ends;
 use super::crew::{self, Crew, Job};
 use super::ring::{self, Ring, SLOT, SLOTS};
+use crate::cuda::capture::{self, Unhindered};
 use crate::cuda::context::Within;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, ends_all_work, pointer};
@@ -46,6 +47,9 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
     if attributes::why_not_staged(driver, device).is_some() || !is_pageable(driver, ends) {
         return Ok(Staged::No);
     }
+    // The driver's own copy would use the legacy stream.
+    capture::spare_legacy_stream(driver)?;
+    let _unhindered = Unhindered::begin(driver);
     // One copy at a time goes this way.
     let Some(claim) = crew::claim() else { return Ok(Staged::No) };
     let Some(ring) = Ring::take(driver, within, device) else { return Ok(Staged::No) };

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use cudarc::driver::sys::CUstream;
 
 use super::Ends;
+use crate::cuda::capture::{self, Unhindered};
 use crate::cuda::context::{self, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
@@ -51,6 +52,8 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
     let block = driver::address(ends.device.as_ptr());
     let (otherwise, identity) = {
         let (within, record) = ends.enter(driver)?;
+        // SAFETY: the caller guarantees it.
+        unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
         if record.is_some_and(|record| record.unsettled) {
             // A caller's stream need not wait for the legacy one, where this library's own fills and copies are.
             source::settle(driver)?;
@@ -99,6 +102,9 @@ pub unsafe fn follow_default_stream(
         return Ok(());
     }
     let (within, _) = super::enter(driver, address, owner)?;
+    // SAFETY: the caller guarantees it.
+    unsafe { capture::refuse_captured_within(driver, &within, stream.cast()) }?;
+    capture::spare_legacy_stream(driver)?;
     let event = Event::new(driver, &within)?;
     // SAFETY: NULL is the legacy default stream.
     let recorded = unsafe { event.record(driver, std::ptr::null_mut()) };
@@ -125,6 +131,7 @@ impl InFlight {
     /// Whether it is done, without waiting.
     pub fn is_done(&self, driver: &Driver) -> Result<bool, Trouble> {
         self.look(driver)?;
+        let _unhindered = Unhindered::begin(driver);
         let done = self.event.has_come(driver).map_err(|failure| self.trouble(driver, failure))?;
         if done {
             self.event.keep(driver);
@@ -135,6 +142,7 @@ impl InFlight {
     /// Waits until it is done.
     pub fn finish(&self, driver: &Driver) -> Result<(), Trouble> {
         self.look(driver)?;
+        let _unhindered = Unhindered::begin(driver);
         self.event.wait(driver).map_err(|failure| self.trouble(driver, failure))?;
         self.event.keep(driver);
         Ok(())

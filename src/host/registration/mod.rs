@@ -193,7 +193,7 @@ pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> 
         (Ok(_), None) => true,
         (Ok((registration, bytes)), Some(driver)) => {
             // Its owner frees it whatever the driver says.
-            registration.end(driver).unwrap_or_else(say_once);
+            registration.end_at_once(driver).unwrap_or_else(say_once);
             budget::withdraw_pinned(bytes);
             forget(address);
             true
