@@ -375,6 +375,29 @@ fn a_copy_of_a_thread_that_captures_says_so() {
     });
 }
 
+fn a_staged_copy_goes_on_beside_a_capture_or_says_so_and_leaves_it_as_it_is() {
+    alone_with_pools(&[staging::EVERYTHING], |gpu| {
+        gpu.within(0, || {
+            for (flags, mode) in CAPTURES {
+                let mut object = block_alone(LARGE);
+                object.fill_host(&[1; LARGE]);
+                let capture = Capture::new(gpu, flags, mode);
+                if flags == BLOCKING {
+                    assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{mode}");
+                    says_what_to_do();
+                } else {
+                    // It makes a ring, the first time.
+                    object.mutable_gpu_data().unwrap();
+                    assert!(all_are(object.cpu_data().unwrap(), LARGE, 1));
+                    assert_eq!(gpu.calls_of(c"cuMemcpy"), 0);
+                }
+                assert_eq!(capture.status(), ACTIVE, "flags {flags}, mode {mode}");
+                assert!(capture.end(), "flags {flags}, mode {mode}");
+            }
+        });
+    });
+}
+
 fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
     alone_with_pools(&[], |gpu| {
         let exchange = |mut mode: i32| {
@@ -421,6 +444,7 @@ support::harness::tests![
     a_copy_in_flight_is_waited_for_beside_a_capture,
     a_push_to_another_stream_goes_on_beside_a_capture,
     a_copy_of_a_thread_that_captures_says_so,
+    a_staged_copy_goes_on_beside_a_capture_or_says_so_and_leaves_it_as_it_is,
     a_threads_capture_mode_is_left_as_it_was_whatever_fails,
     a_driver_without_captures_is_asked_nothing_about_them,
 ];

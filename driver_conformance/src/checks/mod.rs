@@ -110,7 +110,7 @@ use check;
 
 /// All of them; the stages in order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let groups: [&'static [Check]; 22] = [
+    let groups: [&'static [Check]; 24] = [
         before_init::CHECKS,
         errors::CHECKS,
         devices::CHECKS,
