@@ -54,7 +54,7 @@
  * refuses that (on the thread that captures, on any while one captures globally, or beside a blocking stream), the access gives
  * SYNCEDMEM_ERROR_DRIVER with a sentence about it, and the driver invalidates the capture, as it does with the original.
  * Bring data to where the graph uses it before the capture begins. One wait of the library's own may invalidate a capture, too:
- * the one before an idle block is handed out or given back (syncedmem_set_reuse), for no call tells it of a capture on a
+ * the one before an idle block is handed out or given back (syncedmem_set_reuse), or an object evicted, for no call tells it of a capture on a
  * non-blocking stream that it was never given. It is made until a capture was seen, and never after. A program that captures
  * such streams beside new objects has no such wait with SYNCEDMEM_REUSE_STREAM, nor without pools.
  *
@@ -1236,8 +1236,9 @@ syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns)
  * wait for that. A block of the object's own stays page-locked when the object lets it go, and lies idle (`SYNCEDMEM_MEMORY_PINNED`)
  * until `syncedmem_trim`, until memory runs out, or until more is page-locked than its budget allows to lie idle.
  *
- * Objects to which the same address was lent share it: the last one ends it. The driver refuses to copy memory of which only a part is page-locked: page-lock
- * the longest first, and have no copies of overlapping memory at other addresses in flight when it ends.
+ * Objects to which the same address was lent share it: the last one ends it. The driver refuses to copy memory of which only a
+ * part is page-locked: page-lock the longest first, and have no copies of overlapping memory at other addresses in flight when
+ * it ends.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (there is no host memory yet, or a shorter part
  * of it is page-locked for another object), `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`), `DRIVER`, `PENDING`, `REENTERED`.

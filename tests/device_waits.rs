@@ -163,7 +163,28 @@ fn a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_
     });
 }
 
+fn threads_that_end_pinned_objects_beside_trims_leave_nothing_behind() {
+    alone_with_pools(&[], |gpu| {
+        std::thread::scope(|threads| {
+            for thread in 0..4 {
+                threads.spawn(move || {
+                    for _ in 0..100 {
+                        let mut object = pinned(None);
+                        if thread == 0 {
+                            trim(PINNED);
+                        }
+                        assert!(all_are(object.cpu_data().unwrap(), BYTES, 1), "another thread has freed it");
+                    }
+                });
+            }
+        });
+        trim(PINNED);
+        assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
+    });
+}
+
 support::harness::tests![
+    threads_that_end_pinned_objects_beside_trims_leave_nothing_behind,
     memory_that_was_pinned_is_let_go_without_a_wait_for_another_device,
     a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device,
     an_allocation_that_finds_no_memory_does_not_wait_for_another_device,

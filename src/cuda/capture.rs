@@ -37,8 +37,8 @@ pub fn note(failure: DriverFailure) {
     let was_seen = SEEN.swap(true, Relaxed);
     if !was_seen && failure.call == "cuCtxSynchronize" {
         let said = Text::<600>::of(format_args!(
-            "libsyncedmem: a CUDA graph was being captured when idle blocks were to be handed out again, and the wait for their \
-             context has invalidated the capture; from now on no context is waited for, and blocks are not kept; \
+            "libsyncedmem: a CUDA graph was being captured when idle blocks were to be handed out again or given back, and the wait \
+             for their context has invalidated the capture; from now on no context is waited for, and blocks are not kept; \
              SYNCEDMEM_REUSE=stream keeps them without such waits\n"
         ));
         to_stderr(said.as_bytes());

@@ -5,6 +5,7 @@ use std::ffi::c_uint;
 
 use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream, CUstream_flags};
 
+use super::capture::Unhindered;
 use super::context::{Context, Within};
 use super::driver::Driver;
 use super::status;
@@ -82,6 +83,7 @@ impl Event {
 
     fn carried(&self, driver: &Driver, home: Context) -> Result<Event, DriverFailure> {
         let within = Within::enter(driver, home)?;
+        let _unhindered = Unhindered::begin(driver);
         let event = Event::new(driver, &within)?;
         let mut stream = std::ptr::null_mut();
         // SAFETY: `stream` is writable.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub mod bookkeeper;
+pub mod captures;
 pub mod crossing;
 pub mod driver;
 pub mod figures;
@@ -9,6 +10,7 @@ pub mod gpu;
 pub mod harness;
 pub mod model;
 pub mod object;
+pub mod own;
 pub mod plain;
 pub mod pools;
 pub mod sides;

@@ -17,8 +17,9 @@ use crate::synced::SyncedMemory;
 /// wait for that. A block of the object's own stays page-locked when the object lets it go, and lies idle (`SYNCEDMEM_MEMORY_PINNED`)
 /// until `syncedmem_trim`, until memory runs out, or until more is page-locked than its budget allows to lie idle.
 ///
-/// Objects to which the same address was lent share it: the last one ends it. The driver refuses to copy memory of which only a part is page-locked: page-lock
-/// the longest first, and have no copies of overlapping memory at other addresses in flight when it ends.
+/// Objects to which the same address was lent share it: the last one ends it. The driver refuses to copy memory of which only a
+/// part is page-locked: page-lock the longest first, and have no copies of overlapping memory at other addresses in flight when
+/// it ends.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (there is no host memory yet, or a shorter part
 /// of it is page-locked for another object), `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`), `DRIVER`, `PENDING`, `REENTERED`.
