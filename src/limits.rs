@@ -96,7 +96,7 @@ pub fn mappings() -> Option<(usize, usize)> {
 }
 
 /// The beginning of a small file, as much of it as `buffer` takes.
-fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
+pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     std::str::from_utf8(File::open(path)?.read(buffer)?).ok()
 }
 

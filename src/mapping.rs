@@ -63,6 +63,13 @@ impl Mapping {
         unknown
     }
 
+    /// Keeps the block out of processes that are forked from now on: there is none of it there, and here no page of it is
+    /// copied and moved away from under a device.
+    pub fn keep_from_children(&self) -> bool {
+        // SAFETY: the range is a mapping of ours.
+        unsafe { libc::madvise(self.block.as_ptr(), self.room(), libc::MADV_DONTFORK) == 0 }
+    }
+
     /// Gives the whole mapping back to the system.
     pub fn unmap(self) {
         // SAFETY: the range is a mapping of ours; whoever calls this gave up the block.

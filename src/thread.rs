@@ -29,21 +29,9 @@ static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// # Safety
 /// `argument` is what `body` needs, and stays so until it is done with it.
 pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
-    // SAFETY: the caller guarantees it.
-    let Some(thread) = (unsafe { start_joinable(body, argument) }) else { return false };
-    // SAFETY: it was just started, and nobody joins it.
-    unsafe { libc::pthread_detach(thread) };
-    true
-}
-
-/// Starts a thread that must be joined with [`join`]; `None` as [`start`] says `false`.
-///
-/// # Safety
-/// As for [`start`].
-pub unsafe fn start_joinable(body: Body, argument: *mut c_void) -> Option<libc::pthread_t> {
     // Relaxed, here and below: a hint. A thread that does not see the refusal yet asks once more.
     if now() < NOT_BEFORE.load(Relaxed) {
-        return None;
+        return false;
     }
     let before = block_signals();
     // SAFETY: the caller guarantees it.
@@ -54,10 +42,13 @@ pub unsafe fn start_joinable(body: Body, argument: *mut c_void) -> Option<libc::
         thread = unsafe { create(None, body, argument) };
     }
     restore_signals(&before);
-    if thread.is_err() {
+    let Ok(thread) = thread else {
         NOT_BEFORE.store(now() + REFUSED_FOR, Relaxed);
-    }
-    thread.ok()
+        return false;
+    };
+    // SAFETY: it was just started, and nobody joins it.
+    unsafe { libc::pthread_detach(thread) };
+    true
 }
 
 /// The error is one of errno's numbers.
@@ -85,15 +76,6 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Res
     }
     // SAFETY: pthread_create has written it.
     Ok(unsafe { thread.assume_init() })
-}
-
-/// Waits until the thread is done.
-///
-/// # Safety
-/// It came from [`start_joinable`], and is joined once.
-pub unsafe fn join(thread: libc::pthread_t) {
-    // SAFETY: the caller guarantees it.
-    unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
 }
 
 /// Bytes that are left of this thread's stack. The process's first thread is taken to have as much as it wants: to ask

@@ -78,7 +78,7 @@ impl Case<'_> {
 
 /// So the driver says that it does not know a block: who gives it back, or waits for its copy, believes that it is gone.
 fn is_unknown_to_the_driver(function: &str, status: i32) -> bool {
-    (function, status) == ("cuPointerGetAttribute", 1)
+    (function, status) == ("cuPointerGetAttributes", 1)
 }
 
 /// Blocks that could not be given back are offered again when others are; and when page-locked memory is given back,

@@ -192,7 +192,7 @@ fn every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registe
                     let function = calls[at].function.as_str();
                     let nth = calls[..=at].iter().filter(|call| call.function == function).count() as u32;
                     for number in [1, OUT_OF_MEMORY, 719, 4242] {
-                        if (function, number) == ("cuPointerGetAttribute", 1) {
+                        if (function, number) == ("cuPointerGetAttributes", 1) {
                             continue;
                         }
                         let what = format!("owned {owned}, pins {pins}: {function} number {nth} returns {number}");

@@ -138,7 +138,7 @@ fn every_fault(gpu: &Gpu, deed: &Deed) -> usize {
     for (function, nth) in numbered(&calls).into_iter() {
         for status in STATUSES {
             // So the driver says that it does not know a block: who gives it back believes that it is gone.
-            if (function.as_str(), status) == ("cuPointerGetAttribute", 1) {
+            if (function.as_str(), status) == ("cuPointerGetAttributes", 1) {
                 continue;
             }
             let what = format!("{}: {function} number {nth} returns {status}", deed.name);

@@ -325,7 +325,7 @@ fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole()
             let nth: &mut u32 = met.entry(call.function.clone()).or_default();
             *nth += 1;
             for status in [1, 2, 700, 4242] {
-                if (call.function.as_str(), status) == ("cuPointerGetAttribute", 1) {
+                if (call.function.as_str(), status) == ("cuPointerGetAttributes", 1) {
                     // So the driver says that it does not know a block, which is then believed to be gone.
                     continue;
                 }

@@ -9,6 +9,9 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
 use support::gpu::*;
 use support::object::*;
 use support::staging::*;
@@ -136,17 +139,25 @@ fn bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once(
     });
 }
 
+/// Whether the work that holds a stream may come to its end.
+static GOES_ON: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn hold(_: *mut std::ffi::c_void) {
+    while !GOES_ON.load(Relaxed) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Starts a copy on another thread while a stream of kind `flags` is held with work, and tells whether it ends before
 /// the stream goes on.
 fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
     let mut object = at_cpu(&noise(1, SLOT + 1));
     object.overwrite_gpu_data().unwrap();
     object.fill_host(&noise(1, SLOT + 1));
-    let (block, page_locked) = (gpu.block(100), gpu.pinned(100));
     let mut stream = std::ptr::null_mut();
     gpu.within(0, || assert_eq!(gpu.cuStreamCreate(&mut stream, flags), 0));
-    gpu.control().simcuda_hold_streams();
-    gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(block.address as u64, page_locked.address as u64, 100, stream), 0));
+    GOES_ON.store(false, Relaxed);
+    gpu.within(0, || assert_eq!(gpu.cuLaunchHostFunc(stream, hold, std::ptr::null_mut()), 0));
     gpu.control().simcuda_clear_log();
     let ended = std::thread::scope(|threads| {
         let copy = threads.spawn(|| {
@@ -159,11 +170,11 @@ fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
         }
         let mut looks = 0;
         while !copy.is_finished() && looks < 20 {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
             looks += 1;
         }
         let ended = copy.is_finished();
-        gpu.control().simcuda_release_streams();
+        GOES_ON.store(true, Relaxed);
         ended
     });
     assert_bytes(&object.host_bytes(SLOT + 1), &noise(1, SLOT + 1), &"");

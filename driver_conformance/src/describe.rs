@@ -10,7 +10,7 @@ pub(crate) fn describe(options: &Options) -> Result<usize, String> {
     run::initialize(options.device)?;
     lines(options.device).map_err(|verdict| match verdict {
         Verdict::Failed { expected, got } => format!("expected {expected}, got {got}"),
-        Verdict::Skipped(why) => why,
+        Verdict::Skipped(why) | Verdict::Found(why) => why,
     })?;
     Ok(0)
 }

@@ -38,6 +38,10 @@ impl Counts {
                 self.passed += 1;
                 println!("ok - {sentence}");
             }
+            Err(Verdict::Found(what)) => {
+                self.passed += 1;
+                println!("ok - {sentence} (found: {what})");
+            }
             Err(Verdict::Failed { expected, got }) => {
                 self.failed += 1;
                 println!("not ok - {sentence} (expected {expected}, got {got}; {})", check.source);
@@ -74,7 +78,7 @@ pub(crate) fn initialize(device: i32) -> Result<(), String> {
 fn no_device(call: &str, verdict: Verdict) -> String {
     match verdict {
         Verdict::Failed { got, .. } => format!("there is no device to check: {call} returned {got}"),
-        Verdict::Skipped(why) => format!("there is no device to check: {why}"),
+        Verdict::Skipped(why) | Verdict::Found(why) => format!("there is no device to check: {why}"),
     }
 }
 

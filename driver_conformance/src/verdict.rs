@@ -3,11 +3,16 @@
 use crate::driver::status::{self, Status};
 use std::fmt::Debug;
 
-/// Why a check did not pass.
+/// Why a check did not pass, or what it found.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    Failed { expected: String, got: String },
+    Failed {
+        expected: String,
+        got: String,
+    },
     Skipped(String),
+    /// No failure: what the driver does where the documentation does not decide.
+    Found(String),
 }
 
 /// What a check returns.

@@ -138,6 +138,19 @@ fn the_simulated_driver_conforms() {
 }
 
 #[test]
+fn what_the_documentation_does_not_decide_is_reported_and_no_failure() {
+    let only = ["--only", "number"];
+    let text = standard_output(&on_the_simulator(&only, &[]));
+    let line = "ok - what number memory has that is registered again at the same address (found: known by a number; \
+                unregistered: unknown; again: known by another number, in the same context)";
+    assert!(text.lines().any(|found| found == line), "{text}");
+    let output = on_the_simulator(&only, &[("SIMCUDA_NO_HOST_IDS", "1")]);
+    let text = standard_output(&output);
+    assert!(text.contains("registered: known without a number, CUDA_ERROR_INVALID_VALUE (1) alone"), "{text}");
+    assert!(!text.contains("(found: )"), "{text}");
+}
+
+#[test]
 fn the_suite_leaves_nothing_behind_and_breaks_no_rule() {
     let output = on_the_simulator(&[], &[("SIMCUDA_REPORT", "1")]);
     let text = standard_error(&output);

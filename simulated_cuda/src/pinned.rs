@@ -5,12 +5,17 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 use crate::abi::{
-    Address, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome,
+    Address, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY,
+    Out, Outcome,
 };
 use crate::block::{self, Memory};
 use crate::log::{Call, enter};
+use crate::settings;
 use crate::space;
 use crate::state::{CHANGED, state};
+
+/// The device attribute that says whether host memory can be registered.
+const HOST_REGISTER_SUPPORTED: c_int = 99;
 
 /// PORTABLE, DEVICEMAP, WRITECOMBINED.
 const ALLOC_FLAGS: c_uint = 7;
@@ -108,6 +113,9 @@ pub extern "C" fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: c_
         }
         state.registrations_waiting -= 1;
         let context = state.current()?;
+        if settings::attribute(HOST_REGISTER_SUPPORTED) == Some(0) {
+            return Err(NOT_SUPPORTED);
+        }
         let end = address.checked_add(bytes).ok_or(INVALID_VALUE)?;
         if address == 0 || bytes == 0 || flags & !REGISTER_FLAGS != 0 {
             return Err(INVALID_VALUE);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::abi::{Address, Array, Handle, INVALID_VALUE, Out, Outcome};
 use crate::block::{Block, Memory};
 use crate::log::enter;
+use crate::settings;
 use crate::state::{State, state};
 
 /// CU_MEMORYTYPE_HOST and CU_MEMORYTYPE_DEVICE.
@@ -38,6 +39,7 @@ fn put(state: &State, data: Out<u8>, attribute: c_int, address: Address, block: 
         DEVICE_POINTER => state.current().and_then(|_| data.cast::<Address>().put(address)),
         HOST_POINTER if !block.is_reached_by_host() => Err(INVALID_VALUE),
         HOST_POINTER => data.cast::<Address>().put(address),
+        BUFFER_ID if settings::no_host_ids() && !block.is_on_device() => Err(INVALID_VALUE),
         BUFFER_ID => data.cast::<u64>().put(block.id),
         IS_MANAGED => data.put(u8::from(block.memory == Memory::Managed)),
         DEVICE_ORDINAL => data.cast::<c_int>().put(block.device as c_int),

@@ -53,6 +53,30 @@ pub fn version() -> i32 {
     *VERSION.get_or_init(|| i32::try_from(number("SIMCUDA_VERSION", 12_080)).unwrap_or(i32::MAX))
 }
 
+/// Whether page-locked and registered memory has no `BUFFER_ID`.
+pub fn no_host_ids() -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    *SET.get_or_init(|| number("SIMCUDA_NO_HOST_IDS", 0) != 0)
+}
+
+/// What `SIMCUDA_ATTRIBUTES` has for a device attribute: `number=value`, separated by commas.
+pub fn attribute(number: i32) -> Option<i32> {
+    static SET: OnceLock<Vec<(i32, i32)>> = OnceLock::new();
+    let set = SET.get_or_init(|| {
+        let Some(text) = variable("SIMCUDA_ATTRIBUTES") else { return Vec::new() };
+        let parse = |entry: &str| {
+            let (number, value) = entry.trim().split_once('=')?;
+            Some((number.parse().ok()?, value.parse().ok()?))
+        };
+        let entries = text.split(',').map(|entry| match parse(entry) {
+            Some(set) => set,
+            None => process::die(&format!("SIMCUDA_ATTRIBUTES: {entry:?} is not number=value")),
+        });
+        entries.collect()
+    });
+    set.iter().find(|(known, _)| *known == number).map(|(_, value)| *value)
+}
+
 /// Whether to say at exit what is still alive.
 pub fn report() -> bool {
     number("SIMCUDA_REPORT", 0) != 0

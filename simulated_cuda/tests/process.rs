@@ -103,6 +103,37 @@ fn the_environment_says_how_much_memory_there_is_and_which_version() {
 }
 
 #[test]
+fn the_environment_says_what_a_devices_attributes_are() {
+    const NOT_SUPPORTED: c_int = 801;
+    let test = "the_environment_says_what_a_devices_attributes_are";
+    let output = in_a_process(test, &[("SIMCUDA_ATTRIBUTES", "18=1, 99=0")], |library| {
+        let (mut values, mut context) = ([-1; 3], 0);
+        assert_eq!((library.cuInit)(0), SUCCESS);
+        for (attribute, value) in [18, 99, 41].into_iter().zip(&mut values) {
+            assert_eq!((library.cuDeviceGetAttribute)(value, attribute, 0), SUCCESS);
+        }
+        assert_eq!(values, [1, 0, 1], "integrated, without registration, and unified addressing as ever");
+        assert_eq!((library.cuDevicePrimaryCtxRetain)(&mut context, 0), SUCCESS);
+        assert_eq!((library.cuCtxSetCurrent)(context), SUCCESS);
+        let memory = [0u8; 100];
+        assert_eq!((library.cuMemHostRegister_v2)(memory.as_ptr().expose_provenance(), 100, 0), NOT_SUPPORTED);
+    });
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn attributes_that_cannot_be_read_end_the_process() {
+    let output =
+        in_a_process("attributes_that_cannot_be_read_end_the_process", &[("SIMCUDA_ATTRIBUTES", "18")], |library| {
+            let mut value = 0;
+            (library.cuInit)(0);
+            (library.cuDeviceGetAttribute)(&mut value, 18, 0);
+        });
+    assert!(said(&output).contains("SIMCUDA_ATTRIBUTES: \"18\" is not number=value"), "{}", said(&output));
+    assert!(!output.status.success());
+}
+
+#[test]
 fn a_call_in_a_forked_child_aborts_and_the_parent_goes_on() {
     let output = in_a_process("a_call_in_a_forked_child_aborts_and_the_parent_goes_on", &[], |_| {
         let simulator = Simulator::fresh();

@@ -1,7 +1,7 @@
 //! Blocks that come from the driver, on the device or page-locked on the host: each remembers its context, and is
 //! given back in it, from any thread and whatever is current there.
 //!
-//! A record is the authority on where a block came from. It holds the driver's own number for the allocation, so that
+//! A record is the authority on where a block came from. It holds what the driver knows the allocation by, so that
 //! one that is gone (its device was reset, or somebody else freed it) is told from a new one at the same address.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use super::capture::Unhindered;
 use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
-use super::source::{self, Allocation, Source};
+use super::source::{self, Allocation, Identity, Source};
 use super::{driver_in_use, left, pool, status, streams};
 use crate::budget;
 use crate::error::{Cause, DriverFailure, Error};
@@ -39,24 +39,19 @@ pub struct Record {
     pub unsettled: bool,
     /// How it was come by.
     source: Source,
-    /// The driver's number for the allocation; 0 if it would not say.
-    id: u64,
+    /// What the driver knows it by.
+    pub identity: Identity,
 }
 
 impl Record {
-    /// Whether the driver's number for it is known.
-    pub fn has_number(&self) -> bool {
-        self.id != 0
-    }
-
     /// Whether the system allocated it, and the driver page-locked it.
     pub fn is_registered(&self) -> bool {
         matches!(self.source, Source::Registered(_))
     }
 
-    /// Whether the block at `address` is still there: see [`is_alive`].
+    /// Whether the block at `address` is still there: see [`Identity::is_there`].
     pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
-        source::is_alive(driver, driver::address(address.as_ptr()), self.id, self.context)
+        self.identity.is_there(driver, driver::address(address.as_ptr()))
     }
 }
 
@@ -135,7 +130,7 @@ fn fresh(
         }
     }
     let _unhindered = Unhindered::begin(driver);
-    let answer = match source::ask(driver, side, bytes) {
+    let answer = match source::ask(driver, device, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
             left::offer_near(driver, device);
@@ -143,7 +138,7 @@ fn fresh(
                 // For device memory, whoever asks for the object makes room: with what lies idle first.
                 pool::give_back_near(Kind::Pinned);
             }
-            source::ask(driver, side, bytes)
+            source::ask(driver, device, side, bytes)
         }
         answer => answer,
     };
@@ -159,8 +154,8 @@ fn fresh(
         Side::Host => budget::add_pinned(room - bytes),
         Side::Device => pool::look(driver, device),
     }
-    let id = source::number(driver, driver::address(address.as_ptr())).unwrap_or(0);
-    Ok((address, Record { side, context: within.context, device, bytes: room, holder, unsettled, source, id }))
+    let identity = Identity::of(driver, within, driver::address(address.as_ptr()));
+    Ok((address, Record { side, context: within.context, device, bytes: room, holder, unsettled, source, identity }))
 }
 
 /// Takes back what was admitted for a block that is page-locked no more.

@@ -9,10 +9,13 @@ use std::fmt::Write;
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUpointer_attribute, CUstream};
+use cudarc::driver::sys::{
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUpointer_attribute, CUstream,
+};
 
-use super::{capture, process, status};
+use super::{attributes, capture, process, status};
 use crate::error::{self, DriverFailure, Error, Version};
+use crate::settings;
 use crate::text::Text;
 use crate::uncancelled::Uncancelled;
 
@@ -85,8 +88,12 @@ entry_points! {
     cuDeviceGetCount as device_count(count: *mut c_int);
     /// The device of an ordinal.
     cuDeviceGet as device_get(device: *mut CUdevice, ordinal: c_int);
+    /// A number that says something about a device.
+    cuDeviceGetAttribute as device_attribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
     /// A device's name.
     cuDeviceGetName as device_name(name: *mut c_char, bytes: c_int, device: CUdevice);
+    /// Where a device is on the bus: `0000:3B:00.0`.
+    cuDeviceGetPCIBusId as device_bus(place: *mut c_char, bytes: c_int, device: CUdevice);
     /// A reference to a device's primary context.
     cuDevicePrimaryCtxRetain as primary_retain(context: *mut CUcontext, device: CUdevice);
     /// The calling thread's current context, or null.
@@ -119,8 +126,10 @@ entry_points! {
     cuMemcpyAsync as copy_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
     /// Fills device memory with a byte.
     cuMemsetD8_v2 as fill(address: CUdeviceptr, value: u8, bytes: usize);
-    /// What is known about an address.
-    cuPointerGetAttribute as pointer_attribute(data: *mut c_void, attribute: CUpointer_attribute, address: CUdeviceptr);
+    /// What is known about an address: several attributes at once.
+    cuPointerGetAttributes as pointer_attributes(
+        count: c_uint, attributes: *mut CUpointer_attribute, data: *mut *mut c_void, address: CUdeviceptr
+    );
     /// An event of the current context.
     cuEventCreate as event_create(event: *mut CUevent, flags: c_uint);
     /// Records an event behind the work that a stream has now.
@@ -223,6 +232,10 @@ impl Driver {
             let name = CStr::from_bytes_until_nul(&name).ok().and_then(|name| name.to_str().ok());
             let name = name.filter(|_| named.is_ok()).unwrap_or("(without a name)");
             let _ = write!(text, "{}{ordinal} is {name}", if ordinal == 0 { ": " } else { ", " });
+            let wanted = settings::stage_from().is_some();
+            if let Some(why) = wanted.then(|| attributes::why_not_staged(self, ordinal)).flatten() {
+                let _ = write!(text, " (copies are not staged: {why})");
+            }
         }
         text
     }

@@ -32,7 +32,12 @@ loom::lazy_static! { static ref IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); 
 impl Event {
     /// An event of the context that `within` made current.
     pub fn new(driver: &Driver, within: &Within<'_>) -> Result<Event, DriverFailure> {
-        let life = within.life()?;
+        Self::of_life(driver, within, None)
+    }
+
+    /// The same, of the life of the context that the caller knows it to be in.
+    pub fn of_life(driver: &Driver, within: &Within<'_>, life: Option<u64>) -> Result<Event, DriverFailure> {
+        let life = life.map_or_else(|| within.life(), Ok)?;
         let wanted = |event: &Event| event.context == within.context && event.life == life;
         let kept = IDLE.with(|idle| idle.iter().position(wanted).map(|at| idle.swap_remove(at)));
         if let Some(event) = kept {
@@ -142,6 +147,11 @@ impl Event {
             // SAFETY: as for `has_come`, and it is not used again.
             let _ = unsafe { driver.event_destroy(self.handle()) };
         }
+    }
+
+    /// Whether it finds out by itself that its context was reset, where that context is current.
+    pub fn knows_its_life(&self) -> bool {
+        self.life != 0
     }
 
     /// Its context.

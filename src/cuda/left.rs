@@ -20,12 +20,12 @@ loom::lazy_static! { static ref BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(V
 /// How many there are, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Keeps a block for a later offer. It is lost without memory for that, and without the driver's number for it: its
+/// Keeps a block for a later offer. It is lost without memory for that, and where nothing tells it from another: its
 /// address may be somebody else's by then.
 #[cold]
 pub fn keep(address: usize, record: Record) {
     BLOCKS.with(|left| {
-        if record.has_number() && left.try_reserve(1).is_ok() {
+        if record.identity.is_certain() && left.try_reserve(1).is_ok() {
             left.push((address, record));
         }
         COUNT.store(left.len(), Relaxed);

@@ -2,10 +2,13 @@
 //!
 //! ```text
 //! blocks (in use), pool (idle), left (not taken back)  →  source (the allocations), streams (what may be using them)
-//! source, streams, events  →  context, capture (graphs of the program's)  →  driver (typed entry points), process (exit, fork)
+//! source  →  attributes (of devices), pointer (whose an address is)
+//! source, streams, events, pointer  →  context, capture (graphs of the program's)
+//! context, capture  →  driver (typed entry points), process (exit, fork)
 //! ```
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
 
+pub mod attributes;
 pub mod blocks;
 pub mod capture;
 pub mod context;
@@ -13,6 +16,7 @@ pub mod driver;
 pub mod events;
 mod left;
 mod load;
+pub mod pointer;
 pub mod pool;
 mod process;
 pub mod registering;
@@ -71,9 +75,9 @@ pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_left_behind(failure.status)
 }
 
-/// Whether a failed question about an address says that the driver does not know it.
-pub fn is_unknown_address(failure: DriverFailure) -> bool {
-    failure.status == status::INVALID_VALUE
+/// Whether a failure says that the context of the call was destroyed, as by a reset of its device.
+pub fn is_reset(failure: DriverFailure) -> bool {
+    failure.status == status::CONTEXT_IS_DESTROYED
 }
 
 /// Whether nothing stands against the use of a driver: the process is not exiting, nor forked from one that had used it.

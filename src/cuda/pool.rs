@@ -135,10 +135,10 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
     let budget = shelf.budget(record.device);
     // In a process that captures graphs no context is waited for, so nothing would clear it.
     let is_cleared = settings::reuses_by_event() || !capture::was_seen();
-    let is_kept = settings::pools() && is_cleared && record.has_number() && record.bytes as u64 <= budget;
+    let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
     // A free does not unregister memory: see `reduce`.
     if !is_kept && !record.is_registered() {
-        if settings::pools() && is_cleared && record.has_number() {
+        if settings::pools() && is_cleared && record.identity.is_certain() {
             turned_away(&record);
         }
         // The events of a context that is gone are gone with it.

@@ -4,12 +4,13 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
-use cudarc::driver::sys::{CU_MEMHOSTREGISTER_PORTABLE, CUpointer_attribute};
+use cudarc::driver::sys::CU_MEMHOSTREGISTER_PORTABLE;
 
 use super::capture::Unhindered;
 use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
-use super::{source, status};
+use super::source::Identity;
+use super::{attributes, pointer, status};
 use crate::error::DriverFailure;
 
 /// A range that was page-locked here.
@@ -19,8 +20,7 @@ pub struct Registration {
     context: Context,
     /// The ordinal of its context's device.
     device: c_int,
-    /// The driver's number for it; 0 if it would not say.
-    id: u64,
+    identity: Identity,
 }
 
 /// Page-locks a range for every context, in the one that `within` made current. `None`: it is page-locked already.
@@ -34,13 +34,16 @@ pub unsafe fn register(
     bytes: usize,
 ) -> Result<Option<Registration>, DriverFailure> {
     let device = within.device()?;
+    if let Some(failure) = attributes::refusal(driver, device) {
+        return Err(failure);
+    }
     let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it.
     match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
         Ok(()) => {
-            let id = source::number(driver, driver::address(address.as_ptr())).unwrap_or(0);
+            let identity = Identity::of(driver, within, driver::address(address.as_ptr()));
             let address = address.as_ptr().expose_provenance();
-            Ok(Some(Registration { address, context: within.context, device, id }))
+            Ok(Some(Registration { address, context: within.context, device, identity }))
         }
         // A part would not do: copies of what is page-locked in part are refused.
         Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
@@ -52,15 +55,8 @@ pub unsafe fn register(
 fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
     let start = address.as_ptr().addr();
     let Some(end) = start.checked_add(bytes) else { return false };
-    let ask = |attribute: CUpointer_attribute| {
-        let mut value = 0u64;
-        // SAFETY: these attributes are a device address and a size_t, and `value` is writable.
-        let answer = unsafe { driver.pointer_attribute((&raw mut value).cast(), attribute, start as u64) };
-        answer.map(|()| value as usize)
-    };
-    let range = ask(CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
-        .and_then(|from| Ok((from, ask(CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE)?)));
-    range.is_ok_and(|(from, size)| from <= start && from.checked_add(size).is_some_and(|to| end <= to))
+    let range = pointer::range(driver, start as u64).ok().flatten();
+    range.is_some_and(|(from, size)| from.checked_add(size).is_some_and(|to| from <= start as u64 && end as u64 <= to))
 }
 
 impl Registration {
@@ -71,7 +67,7 @@ impl Registration {
 
     /// Whether it still holds: a reset of the device ends it.
     pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
-        source::is_alive(driver, self.address as u64, self.id, self.context)
+        self.identity.is_there(driver, self.address as u64)
     }
 
     /// Ends it, if a reset has not. After an error it may still hold.

@@ -1,15 +1,15 @@
 //! The driver's allocations themselves: how each kind is asked for and given back, and how one is known again.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
-use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE, CUpointer_attribute};
+use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE};
 
 use super::capture::{self, Unhindered};
 use super::context::{Context, Within};
 use super::driver::{self, Driver};
-use super::status;
+use super::{attributes, pointer, status};
 use crate::error::DriverFailure;
 use crate::head::Side;
 use crate::mapping::{HUGE_PAGE, Mapping};
@@ -38,10 +38,10 @@ pub struct Allocation {
     pub source: Source,
 }
 
-/// Asks for a block of an object's, in the current context.
-pub fn ask(driver: &Driver, side: Side, bytes: usize) -> Result<Allocation, DriverFailure> {
-    if side == Side::Host && bytes >= HUGE_PAGE && registers() {
-        if let Some(registered) = register(driver, bytes) {
+/// Asks for a block of an object's, in the current context, which is of `device`.
+pub fn ask(driver: &Driver, device: c_int, side: Side, bytes: usize) -> Result<Allocation, DriverFailure> {
+    if side == Side::Host && bytes >= HUGE_PAGE && registers() && attributes::why_not_staged(driver, device).is_none() {
+        if let Some(registered) = register(driver, device, bytes) {
             return Ok(registered);
         }
     }
@@ -69,21 +69,35 @@ pub fn allocate(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_v
 
 /// Page-locked memory on huge pages that are there before the driver looks for them: it has fewer of them to lock, one by
 /// one, than where it allocates small ones itself. `None`: it is to be allocated by the driver after all.
-fn register(driver: &Driver, bytes: usize) -> Option<Allocation> {
+fn register(driver: &Driver, device: c_int, bytes: usize) -> Option<Allocation> {
     let mapping = Mapping::of(bytes)?;
     if !mapping.populate() {
         mapping.unmap();
         return None;
     }
     let (address, room) = (mapping.block(), mapping.room());
-    // SAFETY: the range is the new mapping's, and it stays until it is unregistered.
-    match unsafe { driver.host_register(address.as_ptr(), room, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
+    // SAFETY: it is unmapped here where that fails, and otherwise with its block, after that was unregistered.
+    match unsafe { page_lock(driver, device, &mapping) } {
         Ok(()) => Some(Allocation { address, bytes: room, source: Source::Registered(mapping) }),
         Err(_) => {
             mapping.unmap();
             None
         }
     }
+}
+
+/// Registers all of a mapping's block for every context, unless the driver is known to refuse that for `device`.
+///
+/// # Safety
+/// The mapping stays until it is unregistered.
+pub unsafe fn page_lock(driver: &Driver, device: c_int, mapping: &Mapping) -> Result<(), DriverFailure> {
+    if let Some(failure) = attributes::refusal(driver, device) {
+        return Err(failure);
+    }
+    let (address, room) = (mapping.block().as_ptr(), mapping.room());
+    // SAFETY: the range is the mapping's, and it stays, says the caller.
+    unsafe { driver.host_register(address, room, CU_MEMHOSTREGISTER_PORTABLE as c_uint) }
+        .inspect_err(|&failure| attributes::note_refusal(device, failure))
 }
 
 /// Whether large blocks are registered mappings, as was asked for. Where an inlined original may free a block, it must be one
@@ -118,36 +132,52 @@ pub unsafe fn hand_back(
     }
 }
 
-/// The driver's number for the allocation at `address`: no two of a process have the same.
-pub fn number(driver: &Driver, address: u64) -> Result<u64, DriverFailure> {
-    let mut id = 0u64;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID;
-    // SAFETY: this attribute is an unsigned long long, and `id` is writable.
-    unsafe { driver.pointer_attribute((&raw mut id).cast(), attribute, address) }?;
-    Ok(id)
+/// What tells an allocation from another one that its address belongs to later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    context: Context,
+    /// The driver's own number for it; 0 if it has none for such memory.
+    id: u64,
+    /// The life of its context, which a reset of the device ends; 0 if the driver cannot say.
+    life: u64,
 }
 
-/// Whether the allocation at `address` is still the one of that number; 0 says that nobody knows, and passes for yes.
-///
-/// To be asked before a context or an event that was there with it is touched: a driver does not refuse the handles of
-/// a context that is gone, it follows them. A pointer it looks up.
-pub fn is_alive(driver: &Driver, address: u64, id: u64, context: Context) -> Result<bool, DriverFailure> {
-    if id == 0 {
-        return Ok(true);
+impl Identity {
+    /// That of the allocation at `address`, in the context that `within` made current.
+    pub fn of(driver: &Driver, within: &Within<'_>, address: u64) -> Identity {
+        let known = pointer::who(driver, address).ok().flatten();
+        let is_of_context = known.is_some_and(|known| known.context == Some(within.context));
+        let life = if is_of_context { within.life().unwrap_or(0) } else { 0 };
+        Identity { context: within.context, id: known.map_or(0, |known| known.id), life }
     }
-    let answer = match number(driver, address) {
-        // Some want a context to be current.
-        Err(failure) if failure.status == status::INVALID_CONTEXT => {
-            let _within = Within::enter(driver, context)?;
-            number(driver, address)
+
+    /// Whether [`Self::is_there`] can tell.
+    pub fn is_certain(&self) -> bool {
+        self.id != 0 || self.life != 0
+    }
+
+    /// The life of `context`, as long as the allocation is there; `None` if that is another context, or not known.
+    pub fn life_of(&self, context: Context) -> Option<u64> {
+        (self.context == context && self.life != 0).then_some(self.life)
+    }
+
+    /// Whether the allocation at `address` is still this one. Where nobody knows, it passes for it.
+    ///
+    /// To be asked before a context or an event that was there with it is touched: a driver does not refuse the handles of
+    /// a context that is gone, it follows them. A pointer it looks up.
+    pub fn is_there(&self, driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
+        if !self.is_certain() {
+            return Ok(true);
         }
-        answer => answer,
-    };
-    match answer {
-        // Another number: it is gone, and the address is somebody else's by now.
-        Ok(now) => Ok(now == id),
-        Err(failure) if failure.status == status::INVALID_VALUE => Ok(false),
-        Err(failure) => Err(failure),
+        match pointer::who(driver, address)? {
+            Some(now) if self.id != 0 => Ok(now.id == self.id),
+            // Without a number: memory of the same context, which is therefore there, in the same life of it. The object
+            // that a block was made for is compared where it is freed.
+            Some(now) if now.id == 0 && now.context == Some(self.context) => {
+                Ok(Within::enter(driver, self.context)?.life()? == self.life)
+            }
+            _ => Ok(false),
+        }
     }
 }
 

@@ -1,14 +1,17 @@
 //! Memory copied by several threads: between the host's memory and a ring of slots that is gone round.
+//!
+//! The threads that help are started by the first copies, and parked between copies, for ever: a process's exit ends them
+//! where they sleep. One copy at a time has them, and a ring: see [`claim`].
 #![expect(unsafe_code, reason = "memory is copied, and threads are started")]
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use super::ring;
 use crate::sync::futex;
 use crate::thread;
-use crate::uncancelled::Uncancelled;
 
 /// What one thread copies at a time: small enough for all to end at about the same time.
 pub const PIECE: usize = 256 << 10;
@@ -35,87 +38,122 @@ pub struct Crew {
 
 const STOPPED: u32 = u32::MAX;
 
-// SAFETY: the job's memory may be used from any thread: see `lead`.
+// SAFETY: the job's memory may be used from any thread: see `Claim::lead`.
 unsafe impl Sync for Crew {}
 
-/// Tells the crew that there is nothing left, however its leader ends.
-struct Stop<'c>(&'c Crew);
+/// How many threads help at most.
+const MOST: u32 = 7;
 
-impl Drop for Stop<'_> {
+/// Whether a copy has the threads.
+static CLAIMED: AtomicBool = AtomicBool::new(false);
+/// How many threads there are. The claim's.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+/// What they help with; NULL between copies.
+static AT: AtomicPtr<Crew> = AtomicPtr::new(null_mut());
+/// How many of them may be looking at that.
+static INSIDE: AtomicU32 = AtomicU32::new(0);
+/// Another number for each copy: what they sleep on.
+static TURN: AtomicU32 = AtomicU32::new(0);
+
+/// The right to copy with the threads that help.
+pub struct Claim(());
+
+/// The claim, unless another copy has it: that one's end is not waited for.
+pub fn claim() -> Option<Claim> {
+    // Acquire: what the last one left is seen.
+    (!CLAIMED.swap(true, Ordering::Acquire)).then(|| Claim(()))
+}
+
+impl Drop for Claim {
     fn drop(&mut self) {
+        CLAIMED.store(false, Ordering::Release);
+    }
+}
+
+/// In a forked child, which has none of the threads.
+pub fn begin_child() {
+    AT.store(null_mut(), Ordering::Relaxed);
+    INSIDE.store(0, Ordering::Relaxed);
+    STARTED.store(0, Ordering::Relaxed);
+    CLAIMED.store(false, Ordering::Relaxed);
+}
+
+extern "C" fn help_for_ever(_: *mut c_void) -> *mut c_void {
+    // SAFETY: the name is NUL-terminated, and no longer than 16 bytes.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"syncedmem copy".as_ptr()) };
+    loop {
+        // Acquire: before `AT`. One that comes later wakes this thread again.
+        let turn = TURN.load(Ordering::Acquire);
+        // SeqCst, here and where the leader leaves: either this thread sees that there is nothing, or the leader sees it.
+        INSIDE.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: the leader keeps the crew until nobody is inside.
+        if let Some(crew) = unsafe { AT.load(Ordering::SeqCst).as_ref() } {
+            crew.help();
+        }
+        if INSIDE.fetch_sub(1, Ordering::SeqCst) == 1 {
+            futex::wake_all(&INSIDE);
+        }
+        futex::wait(&TURN, turn);
+    }
+}
+
+/// Ends a copy, however its leader ends: no thread looks at the crew any more after this.
+struct Leaving<'c>(&'c Crew);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        AT.store(null_mut(), Ordering::SeqCst);
         self.0.open.store(STOPPED, Ordering::Relaxed);
         futex::wake_all(&self.0.open);
-    }
-}
-
-/// How many threads help at most: four together reach what memory has to give on most machines.
-const MOST: usize = 3;
-
-/// Threads that help, which end before this does.
-struct Helpers([Option<libc::pthread_t>; MOST]);
-
-impl Helpers {
-    /// Up to `count`: where the system has no more threads to give, there are fewer, or none.
-    ///
-    /// # Safety
-    /// The crew stays where it is for as long as they are there, and is told to stop before.
-    unsafe fn of(crew: &Crew, count: usize) -> Helpers {
-        extern "C" fn body(crew: *mut c_void) -> *mut c_void {
-            // SAFETY: `of`'s caller keeps it there.
-            unsafe { &*crew.cast::<Crew>() }.help();
-            std::ptr::null_mut()
-        }
-        let mut helpers = Helpers([None; MOST]);
-        for helper in helpers.0.iter_mut().take(count) {
-            // SAFETY: a crew, which the caller keeps there.
-            *helper = unsafe { thread::start_joinable(body, std::ptr::from_ref(crew).cast_mut().cast()) };
-            if helper.is_none() {
-                break;
+        let mut patience = Patience::new();
+        loop {
+            match INSIDE.load(Ordering::SeqCst) {
+                0 => return,
+                inside => patience.wait(&INSIDE, inside),
             }
         }
-        helpers
     }
 }
 
-impl Drop for Helpers {
-    fn drop(&mut self) {
-        // To wait is a cancellation point, and nobody may leave before the helpers have.
-        let _uncancelled = Uncancelled::begin();
-        for helper in self.0.into_iter().flatten() {
-            // SAFETY: it was started to be joined, and is joined once.
-            unsafe { thread::join(helper) };
+impl Claim {
+    /// Does `work` with a crew for `job` at hand, or returns `None` if that is too large for one.
+    ///
+    /// # Safety
+    /// The host's memory is good for that many bytes, and the ring for all of its own. Nobody else uses the parts that
+    /// `Crew::copy` is asked for while it runs.
+    pub unsafe fn lead<R>(&self, job: Job, work: impl FnOnce(&Crew) -> R) -> Option<R> {
+        let pieces = u32::try_from(job.bytes.div_ceil(PIECE)).ok().filter(|&pieces| pieces < STOPPED)?;
+        let others = processors().saturating_sub(1).min(MOST).min(pieces - 1);
+        let crew = Crew { job, open: AtomicU32::new(0), taken: AtomicU32::new(0), done: AtomicU32::new(0) };
+        let _leaving = Leaving(&crew);
+        if others > 0 {
+            // Where the system has no more threads to give, there are fewer, or none.
+            // SAFETY: they take no argument.
+            while STARTED.load(Ordering::Relaxed) < others && unsafe { thread::start(help_for_ever, null_mut()) } {
+                STARTED.fetch_add(1, Ordering::Relaxed);
+            }
+            AT.store((&raw const crew).cast_mut(), Ordering::SeqCst);
+            // Release: see `help_for_ever`.
+            TURN.fetch_add(1, Ordering::Release);
+            futex::wake_all(&TURN);
         }
+        Some(work(&crew))
     }
-}
-
-/// Does `work` with a crew for `job` at hand, or returns `None` if that is too large for one.
-///
-/// # Safety
-/// The host's memory is good for that many bytes, and the ring for all of its own. Nobody else uses the parts that
-/// `Crew::copy` is asked for while it runs.
-pub unsafe fn lead<R>(job: Job, work: impl FnOnce(&Crew) -> R) -> Option<R> {
-    let pieces = u32::try_from(job.bytes.div_ceil(PIECE)).ok().filter(|&pieces| pieces < STOPPED)?;
-    let others = processors().saturating_sub(1).min(pieces as usize - 1);
-    let crew = Crew { job, open: AtomicU32::new(0), taken: AtomicU32::new(0), done: AtomicU32::new(0) };
-    // SAFETY: what is declared later is dropped first: the crew is told to stop, then its helpers are waited for.
-    let _helpers = unsafe { Helpers::of(&crew, others) };
-    let _stop = Stop(&crew);
-    Some(work(&crew))
 }
 
 /// On how many processors this thread may run.
-fn processors() -> usize {
+fn processors() -> u32 {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
     // SAFETY: `set` is writable for that size.
     let failed = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) };
     if failed != 0 {
         // There are more than fit.
-        return usize::MAX;
+        return u32::MAX;
     }
     // SAFETY: zeroed above, and written since.
     let set = unsafe { set.assume_init() };
     // SAFETY: it only counts.
-    unsafe { libc::CPU_COUNT(&set) }.unsigned_abs() as usize
+    unsafe { libc::CPU_COUNT(&set) }.unsigned_abs()
 }
 
 impl Crew {
@@ -169,12 +207,12 @@ impl Crew {
     fn copy_piece(&self, piece: usize) {
         let at = piece * PIECE;
         let bytes = PIECE.min(self.job.bytes - at);
-        // SAFETY: within the host's memory, as `lead`'s caller says.
+        // SAFETY: within the host's memory, as `Claim::lead`'s caller says.
         let host = unsafe { self.job.host.add(at) };
         // SAFETY: within the ring.
         let slot = unsafe { self.job.ring.add(at % ring::BYTES) };
         let (to, from) = if self.job.to_ring { (slot, host) } else { (host, slot) };
-        // SAFETY: as `lead`'s caller says; the ring is no part of anybody's memory.
+        // SAFETY: as `Claim::lead`'s caller says; the ring is no part of anybody's memory.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
 }
@@ -212,9 +250,11 @@ mod tests {
 
     /// Has a crew copy to the ring, as `work` says.
     fn led<R>(host: &mut [u8], ring: &mut [u8], work: impl FnOnce(&Crew) -> R) -> Option<R> {
+        // The tests share it.
+        let claim = std::iter::repeat_with(claim).inspect(|_| nap()).find_map(|claim| claim)?;
         let job = Job { bytes: host.len(), host: host.as_mut_ptr(), ring: ring.as_mut_ptr(), to_ring: true };
         // SAFETY: both outlive the crew, and the ring is as large as one.
-        unsafe { lead(job, work) }
+        unsafe { claim.lead(job, work) }
     }
 
     #[test]
@@ -259,5 +299,29 @@ mod tests {
         let (mut host, mut ring) = memory(2 * PIECE);
         assert_eq!(led(&mut host, &mut ring, |_| 7), Some(7));
         assert!(ring.iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn a_forked_child_copies_with_threads_of_its_own() {
+        let (mut host, mut ring) = memory(2 * PIECE);
+        let expected = host.clone();
+        let mut copied = || {
+            ring.fill(0);
+            led(&mut host, &mut ring, |crew| crew.copy(2 * PIECE)).is_some() && ring[..2 * PIECE] == expected
+        };
+        assert!(copied());
+        // SAFETY: the child only copies, and ends without the harness.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+            let ends_well = copied() && (processors() == 1 || threads() == 2);
+            // SAFETY: as above.
+            unsafe { libc::_exit(i32::from(!ends_well)) };
+        }
+        let mut status = -1;
+        // SAFETY: `status` is writable.
+        let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!((waited, status), (child, 0));
+        assert!(copied());
     }
 }

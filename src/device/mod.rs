@@ -3,7 +3,8 @@
 //! Copies and fills are ordered as `cudaMemcpy` and `cudaMemset` on the legacy default stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-mod crew;
+pub mod crew;
+mod numa;
 pub mod ring;
 mod staged;
 pub mod transfer;
@@ -11,13 +12,12 @@ pub mod transfer;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
-use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
-
 use crate::cuda;
 use crate::cuda::blocks::{self, Freed, Record};
 use crate::cuda::capture::Unhindered;
 use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::{self, Driver};
+use crate::cuda::pointer;
 use crate::error::{DriverFailure, Error};
 use crate::head::{Contents, Side};
 use crate::kind::Kind;
@@ -82,50 +82,22 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
 /// # Safety
 /// As for `free`.
 unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
-    let _within = Within::enter(driver, context_of(driver, address)?.unwrap_or(Context::NONE))?;
+    let address = driver::address(address.as_ptr());
+    let Some((context, _)) = pointer::place(driver, address)? else { return Ok(()) };
+    let _within = Within::enter(driver, context.unwrap_or(Context::NONE))?;
     let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it.
-    unsafe { driver.mem_free(driver::address(address.as_ptr())) }
-}
-
-/// The context of somebody else's memory, as the driver knows it.
-fn context_of(driver: &Driver, address: NonNull<c_void>) -> Result<Option<Context>, DriverFailure> {
-    let mut context: CUcontext = std::ptr::null_mut();
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT;
-    let number = driver::address(address.as_ptr());
-    // SAFETY: this attribute is a context, and `context` is writable.
-    unsafe { driver.pointer_attribute((&raw mut context).cast(), attribute, number) }?;
-    Ok(Context::of(context))
+    unsafe { driver.mem_free(address) }
 }
 
 /// Makes the context of somebody else's memory current. Some has none, such as that of a pool or of virtual memory
 /// management: there it is the primary context of its device, and where that is not known, what a new block would be in.
 fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<Within<'_>, DriverFailure> {
-    if let Ok(Some(context)) = context_of(driver, address) {
-        return Within::enter(driver, context);
-    }
-    match ordinal_of(driver, address) {
-        Ok(ordinal @ 0..) => Within::enter(driver, context::primary(driver, ordinal)?),
+    match pointer::place(driver, driver::address(address.as_ptr())) {
+        Ok(Some((Some(context), _))) => Within::enter(driver, context),
+        Ok(Some((None, ordinal @ 0..))) => Within::enter(driver, context::primary(driver, ordinal)?),
         _ => Within::for_new_block(driver),
     }
-}
-
-/// Whether an allocation begins at `address`.
-fn begins_at(driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
-    let number = driver::address(address.as_ptr());
-    let mut start: u64 = 0;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR;
-    // SAFETY: this attribute is a device address, and `start` is writable.
-    unsafe { driver.pointer_attribute((&raw mut start).cast(), attribute, number) }?;
-    Ok(start == number)
-}
-
-fn ordinal_of(driver: &Driver, address: NonNull<c_void>) -> Result<c_int, DriverFailure> {
-    let mut ordinal: c_int = -1;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
-    // SAFETY: this attribute is an int, and `ordinal` is writable.
-    unsafe { driver.pointer_attribute((&raw mut ordinal).cast(), attribute, driver::address(address.as_ptr())) }?;
-    Ok(ordinal)
 }
 
 /// Copies `bytes`, which are not 0, between the host and the device block at `device`.
@@ -133,7 +105,8 @@ fn ordinal_of(driver: &Driver, address: NonNull<c_void>) -> Result<c_int, Driver
 /// # Safety
 /// Both addresses are good for that many bytes.
 pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<Path, Error> {
-    let (within, unsettled) = ends.enter(driver)?;
+    let (within, record) = ends.enter(driver)?;
+    let unsettled = record.is_some_and(|record| record.unsettled);
     // SAFETY: the caller guarantees it.
     let staged = unsafe { staged::copy(driver, &within, ends, bytes) }?;
     if staged == Staged::No {
@@ -169,11 +142,14 @@ pub struct Ends {
     pub pinned: bool,
 }
 
-/// Makes the context of a device block current, and says whether the legacy default stream may still be writing it. A
-/// caller's own block is where the driver says, and if it does not know, where a new block would be.
-fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Result<(Within<'_>, bool), Error> {
+/// A context that is current, and what is known of a block in it: `None` of a caller's own.
+type Entered<'d> = (Within<'d>, Option<Record>);
+
+/// Makes the context of a device block current. A caller's own block is where the driver says, and if it does not know, where
+/// a new block would be.
+fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Result<Entered<'_>, Error> {
     let Some(record) = blocks::find(address) else {
-        return Ok((enter_unknown(driver, address)?, false));
+        return Ok((enter_unknown(driver, address)?, None));
     };
     if let Some(owner) = owner {
         if owner != record.holder {
@@ -183,22 +159,23 @@ fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Res
             return enter_another(driver, address);
         }
     }
-    Ok((Within::enter(driver, record.context)?, record.unsettled))
+    Ok((Within::enter(driver, record.context)?, Some(record)))
 }
 
 /// The same, where the block that was recorded is gone. Another that begins at the very address came from another
 /// implementation, which had destroyed the first one's object behind our back; anything else is not this object's.
-fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<(Within<'_>, bool), Error> {
-    if begins_at(driver, address) != Ok(true) {
+fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_>, Error> {
+    let number = driver::address(address.as_ptr());
+    if !matches!(pointer::range(driver, number), Ok(Some((start, _))) if start == number) {
         return Err(Error::DeviceReset);
     }
     blocks::forget(address);
-    Ok((enter_unknown(driver, address)?, false))
+    Ok((enter_unknown(driver, address)?, None))
 }
 
 impl Ends {
     /// Makes the context of the device block current: see [`enter`].
-    fn enter(self, driver: &Driver) -> Result<(Within<'_>, bool), Error> {
+    fn enter(self, driver: &Driver) -> Result<Entered<'_>, Error> {
         enter(driver, self.device, self.owner)
     }
 
@@ -224,7 +201,8 @@ pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
     if let Some(record) = blocks::find(address) {
         return Some(record.device);
     }
-    ordinal_of(cuda::driver().ok()?, address).ok()
+    let known = pointer::place(cuda::driver().ok()?, driver::address(address.as_ptr()));
+    known.ok().flatten().map(|(_, ordinal)| ordinal)
 }
 
 /// The device check: an error if another device is current than the one that holds the block at `address`.

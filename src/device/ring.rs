@@ -1,164 +1,209 @@
-//! A small ring of page-locked slots for each context, made at the first copy that needs it and kept.
-#![expect(unsafe_code, reason = "a ring that nobody uses is given back")]
+//! A small ring of page-locked slots for each context, made at the first copy that needs it and kept, with the stream that its
+//! copies are on.
+//!
+//! The slots are memory of the system's that the driver registers, and not memory that it allocates: so they are on the device's
+//! NUMA node, and where host memory cannot be registered, as under confidential computing, there are none.
+#![expect(unsafe_code, reason = "memory is registered, and a stream is made")]
 
-use std::ffi::c_void;
-use std::ptr::NonNull;
+use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::cuda::blocks;
+use cudarc::driver::sys::{CUstream, CUstream_flags};
+
+use super::numa;
+use crate::budget;
+use crate::cuda::capture::Unhindered;
 use crate::cuda::context::{Context, Within};
-use crate::cuda::driver::Driver;
-use crate::error::DriverFailure;
-use crate::head::Side;
+use crate::cuda::driver::{self, Driver};
+use crate::cuda::driver_in_use;
+use crate::cuda::events::Event;
+use crate::cuda::source::{self, Identity};
+use crate::mapping::Mapping;
 use crate::sync::Lock;
 
-/// Bytes of a slot. Four slots of so many were the best ring in a published sweep.
-pub const SLOT: usize = 4 << 20;
+/// Bytes of a slot.
+pub const SLOT: usize = 2 << 20;
 /// How many slots.
-pub const SLOTS: usize = 4;
+pub const SLOTS: usize = 8;
 /// All of it.
 pub const BYTES: usize = SLOT * SLOTS;
 
-/// A ring that is kept, or the place for one that is just being made.
+/// A context's ring. While a copy has it, it is in no list.
 #[derive(Clone, Copy)]
-struct Kept {
+pub struct Ring {
     context: Context,
-    /// 0 while there is no memory yet.
-    address: usize,
-    /// Whether a thread copies through it.
-    busy: bool,
+    mapping: Mapping,
+    identity: Identity,
+    stream: usize,
+    /// One for each slot.
+    pub events: [Event; SLOTS],
 }
 
-/// More contexts than a process has; one beyond takes the place of another's idle ring.
+/// More contexts than a process has.
 const PLACES: usize = 16;
-type Places = [Option<Kept>; PLACES];
+type Rings = [Option<Ring>; PLACES];
 
 #[cfg(not(loom))]
-static PLACE: Lock<Places> = Lock::new([None; PLACES]);
+static RINGS: Lock<Rings> = Lock::new([None; PLACES]);
 #[cfg(loom)]
-loom::lazy_static! { static ref PLACE: Lock<Places> = Lock::new([None; PLACES]); }
-
-/// Who holds the rings, in the records of blocks: an address where no object is.
-fn holder() -> usize {
-    static HOLDER: u8 = 0;
-    (&raw const HOLDER).addr()
-}
-
-/// How many bytes the rings have: page-locked memory that no object holds.
-pub fn held() -> u64 {
-    let count = PLACE.with(|places| places.iter().flatten().filter(|kept| kept.address != 0).count());
-    (count * BYTES) as u64
-}
-
-/// A context's ring, for one copy.
-pub struct Ring {
-    place: usize,
-    /// Its first slot.
-    pub address: NonNull<c_void>,
-}
+loom::lazy_static! { static ref RINGS: Lock<Rings> = Lock::new([None; PLACES]); }
 
 impl Ring {
-    /// The ring of the context that `within` made current. There is none while another thread copies through it, and
-    /// where there is no page-locked memory for one.
-    pub fn of(driver: &Driver, within: &Within<'_>) -> Option<Ring> {
-        let claimed = Kept { context: within.context, address: 0, busy: true };
-        let (place, before) = PLACE.with(|places| {
-            let place = choose(places, within.context)?;
-            Some((place, places[place].replace(claimed)))
-        })?;
-        let address = match before.and_then(|kept| Some((kept.context, address(kept.address)?))) {
-            Some((context, address)) if context == within.context => match is_there(driver, address) {
-                Ok(true) => Some(address),
-                Ok(false) => {
-                    free(address);
-                    make(driver, within)
-                }
-                Err(_) => {
-                    PLACE.with(|places| places[place] = before);
-                    return None;
-                }
-            },
-            Some((_, address)) => {
-                free(address);
-                make(driver, within)
+    /// The ring of the context that `within` made current, which is of `device`; `None` if there can be none. Only one thread
+    /// at a time has one: see `crew`.
+    pub fn take(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
+        let Some(ring) = take_where(|ring| ring.context == within.context) else { return make(driver, within, device) };
+        match ring.is_there(driver) {
+            Some(true) => Some(ring),
+            Some(false) => {
+                ring.end(driver);
+                make(driver, within, device)
             }
-            None => make(driver, within),
+            None => {
+                ring.keep(driver);
+                None
+            }
+        }
+    }
+
+    /// Keeps it for the next copy, after nothing is in flight there any more.
+    pub fn keep(self, driver: &Driver) {
+        let place = |rings: &mut Rings| rings.iter_mut().find(|place| place.is_none()).map(|place| *place = Some(self));
+        if RINGS.with(place).is_none() {
+            self.end(driver);
+        }
+    }
+
+    /// Its first slot.
+    pub fn slots(&self) -> *mut u8 {
+        self.mapping.block().cast().as_ptr()
+    }
+
+    /// Its stream, which waits for no other, nor any other for it.
+    pub fn stream(&self) -> CUstream {
+        std::ptr::with_exposed_provenance_mut(self.stream)
+    }
+
+    /// Whether it is still there: a reset of its device takes it away. `None` if the driver does not say.
+    fn is_there(&self, driver: &Driver) -> Option<bool> {
+        self.identity.is_there(driver, driver::address(self.slots())).ok()
+    }
+
+    /// Gives it back, with nothing in flight there. What the driver does not unregister stays mapped.
+    fn end(self, driver: &Driver) {
+        let is_free = match self.is_there(driver) {
+            Some(true) => Within::enter(driver, self.context).is_ok_and(|_within| {
+                self.events.into_iter().for_each(|event| event.keep(driver));
+                // SAFETY: it is the ring's own, and not used again.
+                let _ = unsafe { driver.stream_destroy(self.stream()) };
+                // SAFETY: it was registered here, and is there still.
+                unsafe { driver.host_unregister(self.slots().cast()) }.is_ok()
+            }),
+            // All of it went with its context.
+            Some(false) => true,
+            None => false,
         };
-        let kept = address.map(|address| Kept { address: address.as_ptr().expose_provenance(), ..claimed });
-        PLACE.with(|places| places[place] = kept);
-        address.map(|address| Ring { place, address })
-    }
-
-    /// Leaves it alone for ever: nobody knows whether something is still in flight there.
-    #[cold]
-    pub fn abandon(self) {
-        std::mem::forget(self);
+        if is_free {
+            self.mapping.unmap();
+            budget::withdraw_pinned(BYTES);
+        }
     }
 }
 
-impl Drop for Ring {
-    fn drop(&mut self) {
-        PLACE.with(|places| {
-            if let Some(kept) = &mut places[self.place] {
-                kept.busy = false;
-            }
-        });
-    }
+fn take_where(wanted: impl Fn(&Ring) -> bool) -> Option<Ring> {
+    RINGS.with(|rings| rings.iter_mut().find_map(|place| place.take_if(|ring| wanted(ring))))
 }
 
-/// The place for a context's ring: where it is, or else a free one, or else another's whose ring is idle.
-fn choose(places: &Places, context: Context) -> Option<usize> {
-    let own = places.iter().position(|kept| kept.is_some_and(|kept| kept.context == context));
-    let place = own.or_else(|| places.iter().position(Option::is_none));
-    let idle = |place: &usize| places[*place].is_none_or(|kept| !kept.busy);
-    place.or_else(|| (0..PLACES).find(idle)).filter(idle)
-}
-
-fn make(driver: &Driver, within: &Within<'_>) -> Option<NonNull<c_void>> {
+fn make(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
     /// To be refused takes long: so many copies after it do not ask.
     const PAUSE: u32 = 64;
     static PAUSED: AtomicU32 = AtomicU32::new(0);
     if PAUSED.fetch_update(Relaxed, Relaxed, |paused| paused.checked_sub(1)).is_ok() {
         return None;
     }
-    let request = blocks::Request { side: Side::Host, bytes: BYTES, holder: holder(), unsettled: false };
-    let made = blocks::allocate(driver, within, request);
-    if made.is_err() {
+    let made = budget::admit_pinned(BYTES).then(|| {
+        let made = with_stream(driver, within, device);
+        if made.is_none() {
+            budget::withdraw_pinned(BYTES);
+        }
+        made
+    });
+    let made = made.flatten();
+    if made.is_none() {
         PAUSED.store(PAUSE, Relaxed);
     }
-    made.ok().map(|block| block.address)
+    made
 }
 
-/// Whether a ring is still there: a reset of its device takes it away.
-fn is_there(driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
-    blocks::find(address).map_or(Ok(false), |record| record.is_alive(driver, address))
+fn with_stream(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
+    let mut stream: CUstream = std::ptr::null_mut();
+    // SAFETY: `stream` is writable.
+    unsafe { driver.stream_create(&mut stream, CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint) }.ok()?;
+    let made = with_events(driver, within, device, stream);
+    if made.is_none() {
+        // SAFETY: it was made above, and is not used again.
+        let _ = unsafe { driver.stream_destroy(stream) };
+    }
+    made
 }
 
-fn free(address: NonNull<c_void>) {
-    // SAFETY: rings are nobody else's, and nothing is in flight in an idle one.
-    unsafe { blocks::free(address, holder()) };
+fn with_events(driver: &Driver, within: &Within<'_>, device: c_int, stream: CUstream) -> Option<Ring> {
+    let life = within.life().ok()?;
+    let made = std::array::from_fn(|_| Event::of_life(driver, within, Some(life)).ok());
+    let ring = all(made).and_then(|events| {
+        let (mapping, identity) = memory(driver, within, device)?;
+        Some(Ring { context: within.context, mapping, identity, stream: stream.expose_provenance(), events })
+    });
+    if ring.is_none() {
+        made.into_iter().flatten().for_each(|event| event.keep(driver));
+    }
+    ring
 }
 
-fn address(address: usize) -> Option<NonNull<c_void>> {
-    NonNull::new(std::ptr::with_exposed_provenance_mut(address))
+fn all(made: [Option<Event>; SLOTS]) -> Option<[Event; SLOTS]> {
+    let first = made[0]?;
+    made.iter().all(Option::is_some).then(|| made.map(|event| event.unwrap_or(first)))
+}
+
+/// The slots themselves, and what the driver knows them by.
+fn memory(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<(Mapping, Identity)> {
+    let mapping = Mapping::of(BYTES)?;
+    if let Some(node) = numa::node_of(driver, device) {
+        numa::prefer(&mapping, node);
+    }
+    // SAFETY: it is unmapped after it was unregistered.
+    let lock = || unsafe { source::page_lock(driver, device, &mapping) }.is_ok();
+    if !(mapping.keep_from_children() && mapping.populate() && lock()) {
+        mapping.unmap();
+        return None;
+    }
+    let identity = Identity::of(driver, within, driver::address(mapping.block().as_ptr()));
+    if !identity.is_certain() {
+        // Nothing would tell it from what comes to its address after a reset.
+        // SAFETY: it was registered above.
+        if unsafe { driver.host_unregister(mapping.block().as_ptr()) }.is_ok() {
+            mapping.unmap();
+        }
+        return None;
+    }
+    Some((mapping, identity))
 }
 
 /// Gives back every ring that no thread copies through.
 pub fn give_back() {
-    for place in 0..PLACES {
-        let idle = PLACE.with(|places| places[place].take_if(|kept| !kept.busy));
-        if let Some(address) = idle.and_then(|kept| address(kept.address)) {
-            free(address);
-        }
+    let Some(driver) = driver_in_use() else { return };
+    let _unhindered = Unhindered::begin(driver);
+    while let Some(ring) = take_where(|_| true) {
+        ring.end(driver);
     }
 }
 
 /// Holds the rings still, until `release`: for fork.
 pub fn acquire() {
-    PLACE.acquire();
+    RINGS.acquire();
 }
 
 /// Ends `acquire`.
 pub fn release() {
-    PLACE.release();
+    RINGS.release();
 }

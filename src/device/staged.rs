@@ -1,24 +1,26 @@
 //! Copies of pageable memory in pieces through a ring of page-locked slots, which the device reaches at its full speed
 //! while several threads fill or empty them. Only where `SYNCEDMEM_STAGE_FROM` asks for it: no GPU has been measured yet.
 //!
-//! They are ordered as `cudaMemcpy`: each piece is a copy on the legacy default stream of the block's context. They are
-//! done when they return, to the device too: to wait for the last pieces costs little beside the whole, and then neither
-//! the ring nor the block has anything in flight. No copy of the device's ever touches the pageable memory itself.
+//! # Order
+//! A `cudaMemcpy` comes after everything that was queued on the legacy default stream before, and on every stream which that
+//! one waits for. So does the first piece: its stream waits for an event recorded on the legacy stream. What is queued later,
+//! on whatever stream, comes after the last piece, since the call returns only when that is done, to the device too. In
+//! between, the private stream and the others do not wait for each other: what another thread queues during the call is in
+//! no order with a `cudaMemcpy` either that it does not wait for.
+//!
+//! So neither the ring nor the block has anything in flight afterwards, and no copy of the device's ever touches the pageable
+//! memory itself.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use std::ffi::c_uint;
 use std::ptr::NonNull;
-
-use cudarc::driver::sys::CUpointer_attribute;
 
 use super::Ends;
 use super::crew::{self, Crew, Job};
 use super::ring::{self, Ring, SLOT, SLOTS};
-use crate::cuda::capture;
+use crate::cuda::capture::{self, Unhindered};
 use crate::cuda::context::Within;
 use crate::cuda::driver::{self, Driver};
-use crate::cuda::events::Event;
-use crate::cuda::{blocks, ends_all_work, is_unknown_address, source};
+use crate::cuda::{attributes, ends_all_work, pointer};
 use crate::error::{DriverFailure, Error};
 use crate::head::Side;
 use crate::settings;
@@ -38,17 +40,23 @@ pub enum Staged {
 /// Both ends are good for that many bytes.
 pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usize) -> Result<Staged, Error> {
     let is_staged = settings::stage_from().is_some_and(|least| bytes >= least);
-    if !is_staged || ends.pinned || !is_pageable(driver, ends) {
+    if !is_staged || ends.pinned {
         return Ok(Staged::No);
     }
-    // Refused half-way, it would leave its ring behind: nothing could be waited for.
+    let device = within.device()?;
+    if attributes::why_not_staged(driver, device).is_some() || !is_pageable(driver, ends) {
+        return Ok(Staged::No);
+    }
+    // The driver's own copy would use the legacy stream.
     capture::spare_legacy_stream(driver)?;
-    let Some(ring) = Ring::of(driver, within) else { return Ok(Staged::No) };
-    let Some(events) = Events::new(driver, within) else { return Ok(Staged::No) };
-    let ring_start = ring.address.cast::<u8>().as_ptr();
-    let job = Job { host: ends.host.cast().as_ptr(), ring: ring_start, bytes, to_ring: ends.to == Side::Device };
+    let _unhindered = Unhindered::begin(driver);
+    // One copy at a time goes this way.
+    let Some(claim) = crew::claim() else { return Ok(Staged::No) };
+    let Some(ring) = Ring::take(driver, within, device) else { return Ok(Staged::No) };
+    let job = Job { host: ends.host.cast().as_ptr(), ring: ring.slots(), bytes, to_ring: ends.to == Side::Device };
     let copy = |crew: &Crew| {
-        let copy = Copy { driver, crew, events: &events.0, ring: ring_start, device: ends.device, bytes };
+        let copy = Copy { driver, crew, ring: &ring, device: ends.device, bytes };
+        copy.follow_legacy_stream()?;
         match ends.to {
             Side::Device => copy.to_device(),
             Side::Host => copy.to_host(),
@@ -56,73 +64,52 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
     };
     // SAFETY: the caller guarantees the host's end; the ring is this copy's alone, and the device uses a slot only
     // between a piece's start and its event.
-    let Some(result) = (unsafe { crew::lead(job, copy) }) else { return Ok(Staged::No) };
-    match result {
-        Ok(()) => events.keep(driver),
-        Err(_) if drain(driver) => events.end(driver),
-        Err(_) => {
-            events.end(driver);
-            ring.abandon();
-            blocks::note_unsettled(ends.device, true);
-        }
+    let result = unsafe { claim.lead(job, copy) };
+    // Where that cannot be known something may be in flight still: then the ring is left alone for ever.
+    if matches!(result, None | Some(Ok(()))) || drain(driver, &ring) {
+        ring.keep(driver);
     }
-    Ok(result.map(|()| Staged::Done)?)
+    match result {
+        Some(result) => Ok(result.map(|()| Staged::Done)?),
+        None => Ok(Staged::No),
+    }
 }
 
 /// Whether the host's memory is unknown to the driver. What its owner has page-locked is copied best as it is.
 pub fn is_pageable(driver: &Driver, ends: Ends) -> bool {
-    let mut kind: c_uint = 0;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-    let address = driver::address(ends.host.as_ptr());
-    // SAFETY: this attribute is an unsigned int, and `kind` is writable.
-    let answer = unsafe { driver.pointer_attribute((&raw mut kind).cast(), attribute, address) };
-    answer.is_err_and(is_unknown_address)
+    pointer::is_known(driver, driver::address(ends.host.as_ptr())) == Ok(false)
 }
 
 /// Waits until nothing of a copy that failed is in flight; `false` if that cannot be known.
 #[cold]
-fn drain(driver: &Driver) -> bool {
+fn drain(driver: &Driver, ring: &Ring) -> bool {
+    // SAFETY: the ring's stream is there as long as its context.
+    let stream = unsafe { driver.stream_synchronize(ring.stream()) };
     // SAFETY: it asks for nothing.
-    let wait = || source::settle(driver).or_else(|_| unsafe { driver.context_synchronize() });
-    wait().map_or_else(ends_all_work, |()| true)
-}
-
-/// An event for each slot.
-struct Events([Event; SLOTS]);
-
-impl Events {
-    fn new(driver: &Driver, within: &Within<'_>) -> Option<Events> {
-        let mut made = [None; SLOTS];
-        for event in &mut made {
-            *event = Event::new(driver, within).ok();
-        }
-        if let [Some(a), Some(b), Some(c), Some(d)] = made {
-            return Some(Events([a, b, c, d]));
-        }
-        made.into_iter().flatten().for_each(|event| event.keep(driver));
-        None
-    }
-
-    fn keep(&self, driver: &Driver) {
-        self.0.into_iter().for_each(|event| event.keep(driver));
-    }
-
-    fn end(&self, driver: &Driver) {
-        self.0.into_iter().for_each(|event| event.end(driver));
-    }
+    let settled = stream.or_else(|_| unsafe { driver.context_synchronize() });
+    settled.map_or_else(ends_all_work, |()| true)
 }
 
 /// One copy.
 struct Copy<'c> {
     driver: &'c Driver,
     crew: &'c Crew,
-    events: &'c [Event; SLOTS],
-    ring: *mut u8,
+    ring: &'c Ring,
     device: NonNull<std::ffi::c_void>,
     bytes: usize,
 }
 
 impl Copy<'_> {
+    /// Lets every piece come after what the legacy default stream has now: see the module's description.
+    fn follow_legacy_stream(&self) -> Result<(), DriverFailure> {
+        let event = &self.ring.events[0];
+        // SAFETY: null is the legacy default stream.
+        unsafe { event.record(self.driver, std::ptr::null_mut()) }?;
+        // The driver keeps what it needs of the event, which is recorded anew behind the first piece.
+        // SAFETY: the ring's own stream.
+        unsafe { event.precede(self.driver, self.ring.stream()) }
+    }
+
     fn to_device(&self) -> Result<(), DriverFailure> {
         let parts = self.bytes.div_ceil(SLOT);
         for part in 0..parts {
@@ -159,18 +146,18 @@ impl Copy<'_> {
     fn queue(&self, part: usize, to: Side) -> Result<(), DriverFailure> {
         let at = part * SLOT;
         let bytes = self.end(part) - at;
-        let slot = driver::address(self.ring.wrapping_add(at % ring::BYTES));
+        let slot = driver::address(self.ring.slots().wrapping_add(at % ring::BYTES));
         let device = driver::address(self.device.as_ptr()) + at as u64;
         let (to, from) = if to == Side::Device { (device, slot) } else { (slot, device) };
-        let legacy = std::ptr::null_mut();
+        let stream = self.ring.stream();
         // SAFETY: a slot that nobody uses until its event has come, and a part of the device's block.
-        unsafe { self.driver.copy_async(to, from, bytes, legacy) }?;
-        // SAFETY: null is the legacy default stream.
-        unsafe { self.events[part % SLOTS].record(self.driver, legacy) }
+        unsafe { self.driver.copy_async(to, from, bytes, stream) }?;
+        // SAFETY: the ring's own stream.
+        unsafe { self.ring.events[part % SLOTS].record(self.driver, stream) }
     }
 
     /// Waits until the device has copied a part.
     fn wait(&self, part: usize) -> Result<(), DriverFailure> {
-        self.events[part % SLOTS].wait(self.driver)
+        self.ring.events[part % SLOTS].wait(self.driver)
     }
 }

@@ -11,10 +11,11 @@ use cudarc::driver::sys::CUstream;
 
 use super::Ends;
 use crate::cuda::capture::{self, Unhindered};
-use crate::cuda::context::Within;
+use crate::cuda::context::{self, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
-use crate::cuda::{blocks, driver_in_use, ends_all_work, source};
+use crate::cuda::source::{self, Identity};
+use crate::cuda::{blocks, driver_in_use, ends_all_work, is_reset};
 use crate::error::{DriverFailure, Error};
 use crate::head::Side;
 use crate::observe::event::Path;
@@ -25,9 +26,9 @@ pub struct InFlight {
     /// The side that is written: the device by a push, the host by a pull.
     pub to: Side,
     event: Event,
-    /// The device block and the driver's number for it: while it is there, so are its context and the event.
+    /// The device block, and what the driver knows it by: while it is there, so are its context and the event.
     block: u64,
-    id: u64,
+    identity: Identity,
     /// The way that it takes, and a number of its own.
     pub path: Path,
     pub number: u64,
@@ -48,20 +49,22 @@ pub enum Started {
 /// Both ends are good for that many bytes until the copy is done; `stream` is NULL or a stream.
 pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_void) -> Result<Started, Error> {
     let stream: CUstream = stream.cast();
-    let otherwise = {
-        let (within, unsettled) = ends.enter(driver)?;
+    let block = driver::address(ends.device.as_ptr());
+    let (otherwise, identity) = {
+        let (within, record) = ends.enter(driver)?;
         // SAFETY: the caller guarantees it.
         unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
-        if unsettled {
+        if record.is_some_and(|record| record.unsettled) {
             // A caller's stream need not wait for the legacy one, where this library's own fills and copies are.
             source::settle(driver)?;
             blocks::note_unsettled(ends.device, false);
         }
-        within.context
+        let identity = record.map_or_else(|| Identity::of(driver, &within, block), |record| record.identity);
+        (within.context, identity)
     };
     // SAFETY: the caller guarantees it.
     let within = unsafe { Within::of_stream(driver, stream, otherwise) }?;
-    let event = Event::new(driver, &within)?;
+    let event = Event::of_life(driver, &within, identity.life_of(within.context))?;
     let (to, from) = ends.addresses();
     // SAFETY: the caller guarantees it.
     if let Err(failure) = unsafe { driver.copy_async(to, from, bytes, stream) } {
@@ -78,11 +81,9 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
         }
         return Ok(Started::Done(ends.path(driver)));
     };
-    let block = driver::address(ends.device.as_ptr());
-    let id = source::number(driver, block).unwrap_or(0);
     // Relaxed: it is a number and nothing else.
     let number = COPIES.fetch_add(1, Relaxed) + 1;
-    Ok(Started::InFlight(InFlight { to: ends.to, event, block, id, path: ends.path(driver), number }))
+    Ok(Started::InFlight(InFlight { to: ends.to, event, block, identity, path: ends.path(driver), number }))
 }
 
 /// Makes what `stream` is given from now on wait for what the legacy default stream has where the block at `address` is, which
@@ -165,9 +166,13 @@ impl InFlight {
         }
     }
 
-    /// Looks whether there still is what the copy is about. A reset of the device takes the event with it.
+    /// Looks whether there still is what the copy is about. A reset of the device takes the event with it, and an event whose
+    /// context is current finds that out by itself.
     fn look(&self, driver: &Driver) -> Result<(), Trouble> {
-        match source::is_alive(driver, self.block, self.id, self.event.context()) {
+        if self.event.knows_its_life() && context::current(driver) == Ok(Some(self.event.context())) {
+            return Ok(());
+        }
+        match self.identity.is_there(driver, self.block) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Trouble::Failed(Error::DeviceReset)),
             Err(failure) => Err(self.trouble(driver, failure)),
@@ -177,6 +182,9 @@ impl InFlight {
     fn trouble(&self, driver: &Driver, failure: DriverFailure) -> Trouble {
         if !ends_all_work(failure) {
             return Trouble::Unknown(failure.into());
+        }
+        if is_reset(failure) {
+            return Trouble::Failed(Error::DeviceReset);
         }
         // What a kernel broke still knows its handles; a context that is gone has taken the event along.
         if let Error::Pending(_) = Error::from(failure) {

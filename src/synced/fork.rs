@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{EXPORTS, MARKED, TABLE, fast_path};
-use crate::device::ring;
+use crate::device::{crew, ring};
 use crate::observe::live;
 use crate::sync::forking;
 use crate::{ageing, calls, cuda, given_back, host, loaded};
@@ -82,6 +82,7 @@ extern "C" fn child() {
     live::begin_anew();
     ageing::forget();
     cuda::begin_child();
+    crew::begin_child();
     if cuda::is_lost_in_child() {
         fast_path::lose_device();
     }

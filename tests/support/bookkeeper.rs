@@ -1,7 +1,7 @@
 //! A bookkeeper who knows nothing of the library's events: it reads the simulated driver's log of every step, looks at the
 //! objects before and after, and says what the account must be.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::driver::Account;
 use super::figures::*;
@@ -24,8 +24,8 @@ pub struct Bookkeeper {
     own: [usize; 2],
     /// Copies on streams that were started and whose event was recorded.
     started: u64,
-    /// The stream that the library made last; 0 for none.
-    carrier: usize,
+    /// Streams of the library's own.
+    streams: HashSet<usize>,
 }
 
 /// What an object looks like from outside.
@@ -154,9 +154,10 @@ impl Bookkeeper {
                 }
                 "cuMemsetD8_v2" => add(&mut expected.device_fills, number(call, "bytes")),
                 "cuCtxSynchronize" => expected.synchronises.count += 1,
-                // The library's own, by which an event of a stream reaches the context of the block.
-                "cuStreamCreate" => self.carrier = number(call, "stream"),
-                "cuEventRecord" if ![0, self.carrier].contains(&number(call, "stream")) => self.started += 1,
+                "cuStreamCreate" => drop(self.streams.insert(number(call, "stream"))),
+                "cuEventRecord" if number(call, "stream") != 0 => {
+                    self.started += u64::from(!self.streams.contains(&number(call, "stream")));
+                }
                 "cuMemcpy" | "cuMemcpyAsync" => self.copied(call, worked),
                 _ => {}
             }
@@ -167,8 +168,8 @@ impl Bookkeeper {
     fn copied(&mut self, call: &Call, worked: bool) {
         let to_device = call.field("kind") == Some("HtoD");
         let host = number(call, if to_device { "src" } else { "dst" });
-        let is_staged = call.function == "cuMemcpyAsync" && number(call, "stream") == 0;
-        let is_pinned = self.pinned.iter().any(|(&start, &bytes)| (start..start + bytes).contains(&host));
+        let block = self.pinned.iter().find(|&(&start, &bytes)| (start..start + bytes).contains(&host));
+        let (is_pinned, is_staged) = (block.is_some(), block.is_some_and(|(_, &bytes)| bytes == RING));
         if is_staged && !worked {
             return;
         }
@@ -181,7 +182,9 @@ impl Bookkeeper {
             (false, false, true) => &mut expected.to_host_pinned,
             (false, false, false) => &mut expected.to_host_pageable,
         };
-        add(sum, number(call, "bytes"));
+        sum.bytes += number(call, "bytes") as u64;
+        // A staged copy is as many of the driver's as it has slots; its first one uses the first.
+        sum.count += u64::from(!is_staged || block.is_some_and(|(&start, _)| start == host));
     }
 
     /// Compares the account with what it must be, now that a step is done. `is_calm`: no step failed that took a block and

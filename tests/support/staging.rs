@@ -6,13 +6,13 @@ use super::gpu::Gpu;
 use super::object::Object;
 
 /// A slot of the ring, and how many there are.
-pub const SLOT: usize = 4 << 20;
-pub const SLOTS: usize = 4;
+pub const SLOT: usize = 2 << 20;
+pub const SLOTS: usize = 8;
 pub const EVERYTHING: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "1");
 
 /// Around the borders of slots, and of the ring; the last goes round it more than twice.
 pub const SIZES: [usize; 9] =
-    [1, SLOT - 1, SLOT, SLOT + 1, SLOT * SLOTS - 1, SLOT * SLOTS, SLOT * SLOTS + 1, 5 * SLOT + 13, 9 * SLOT + 100_003];
+    [1, SLOT - 1, SLOT, SLOT + 1, SLOT * SLOTS - 1, SLOT * SLOTS, SLOT * SLOTS + 1, 9 * SLOT + 13, 17 * SLOT + 100_003];
 
 /// Bytes of which no two slots' worth are alike.
 pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {

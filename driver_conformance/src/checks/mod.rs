@@ -16,6 +16,7 @@ mod devices;
 mod errors;
 mod events;
 mod fills;
+mod identities;
 mod peers;
 mod pinned;
 mod pointers;
@@ -109,11 +110,12 @@ use check;
 
 /// All of them; the stages in order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let groups: [&'static [Check]; 22] = [
+    let groups: [&'static [Check]; 24] = [
         before_init::CHECKS,
         errors::CHECKS,
         devices::CHECKS,
         primary_context::CHECKS,
+        identities::RESETS,
         created_contexts::CHECKS,
         context_stack::CHECKS,
         device_memory::CHECKS,
@@ -123,6 +125,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         pinned::CHECKS,
         registration::CHECKS,
         pointers::CHECKS,
+        identities::CHECKS,
         streams::CHECKS,
         events::CHECKS,
         async_copies::CHECKS,

@@ -52,13 +52,13 @@ pub(crate) const CHECKS: &[Check] = &[
 ];
 
 /// Released when dropped.
-struct Retained {
+pub(super) struct Retained {
     device: i32,
-    context: Handle,
+    pub(super) context: Handle,
 }
 
 impl Retained {
-    fn new(session: &Session) -> Result<Self, crate::verdict::Verdict> {
+    pub(super) fn new(session: &Session) -> Result<Self, crate::verdict::Verdict> {
         Ok(Retained { device: session.device, context: calls::primary_retain(session.device).must()? })
     }
 }

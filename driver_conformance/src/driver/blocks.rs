@@ -3,6 +3,7 @@
 
 use super::calls::{self, call};
 use super::queues::Stream;
+use super::status::{self, NOT_PERMITTED, NOT_SUPPORTED};
 use super::table::Address;
 use crate::verdict::{Must, Outcome, Reply, Verdict};
 use std::alloc::Layout;
@@ -105,10 +106,17 @@ impl HostBlock {
         HostBlock { start, bytes, kind: Kind::Pageable }
     }
 
-    /// Pageable memory that the driver was told of.
+    /// Pageable memory that the driver was told of. Under confidential computing, and in some virtual machines, there is none.
     pub(crate) fn registered(bytes: usize) -> Result<Self, Verdict> {
         let mut block = Self::pageable(bytes);
-        block.register()?.ok()?;
+        let reply = block.register()?;
+        if matches!(reply.status, NOT_SUPPORTED | NOT_PERMITTED) {
+            return Err(Verdict::skipped(format!(
+                "the driver does not register memory: {}",
+                status::named(reply.status)
+            )));
+        }
+        reply.ok()?;
         block.kind = Kind::Registered;
         Ok(block)
     }

@@ -7,6 +7,7 @@ pub(crate) mod device {
     pub(crate) const COMPUTE_CAPABILITY_MAJOR: i32 = 75;
     pub(crate) const COMPUTE_CAPABILITY_MINOR: i32 = 76;
     pub(crate) const MANAGED_MEMORY: i32 = 83;
+    pub(crate) const HOST_REGISTER_SUPPORTED: i32 = 99;
     pub(crate) const MEMORY_POOLS_SUPPORTED: i32 = 115;
 }
 

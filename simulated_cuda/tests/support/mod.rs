@@ -96,6 +96,7 @@ functions! {
     fn cuMemGetInfo_v2(&mut usize, &mut usize) -> c_int;
     fn cuMemHostAlloc(&mut Address, usize, c_uint) -> c_int;
     fn cuMemFreeHost(Address) -> c_int;
+    fn cuDeviceGetAttribute(*mut c_int, c_int, c_int) -> c_int;
     fn cuMemHostRegister_v2(Address, usize, c_uint) -> c_int;
     fn cuMemHostUnregister(Address) -> c_int;
     fn cuMemcpy(Address, Address, usize) -> c_int;

@@ -4,7 +4,6 @@
 use std::mem::offset_of;
 
 use super::call;
-use crate::device::ring;
 use crate::error::Error;
 use crate::ffi::status::syncedmem_status_t;
 use crate::head::{Access, Side};
@@ -188,7 +187,7 @@ fn now() -> syncedmem_stats_t {
 fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
     let memory = account.memory(kind);
     // What was there before accounting began is known to those who gave it out.
-    let pinned = || cuda::blocks::held(Side::Host).bytes.saturating_sub(ring::held());
+    let pinned = || cuda::blocks::held(Side::Host).bytes;
     let held = match kind {
         // A limit is one for both kinds of host memory, and so is what is counted under it.
         Kind::Pageable if settings::host_limit().is_some() => stats::held().saturating_sub(pinned()),

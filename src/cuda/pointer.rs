@@ -1,0 +1,98 @@
+//! What the driver knows about an address: one call for everything that is asked.
+#![expect(unsafe_code, reason = "the driver's function is called")]
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr::null_mut;
+
+use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
+
+use super::context::{Context, Within};
+use super::driver::Driver;
+use super::status;
+use crate::error::DriverFailure;
+
+use CUpointer_attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID as BUFFER_ID;
+use CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT as CONTEXT;
+use CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as DEVICE_ORDINAL;
+use CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as MEMORY_TYPE;
+use CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE as RANGE_SIZE;
+use CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR as RANGE_START;
+
+/// Who an allocation is, as far as the driver says it.
+#[derive(Clone, Copy, Debug)]
+pub struct Who {
+    /// A number that no other allocation of the process has or had; 0 where the driver has none for such memory.
+    pub id: u64,
+    /// The context it was made in. Pools and virtual memory management have none.
+    pub context: Option<Context>,
+}
+
+/// The allocation that `address` lies in; `None` if the driver knows none.
+pub fn who(driver: &Driver, address: u64) -> Result<Option<Who>, DriverFailure> {
+    let known = ask(driver, [BUFFER_ID, CONTEXT], address)?;
+    Ok(known.map(|[id, context]| Who { id, context: context_of(context) }))
+}
+
+/// The context, if there is one, and the ordinal of the device of the allocation that `address` lies in.
+pub fn place(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
+    let known = ask(driver, [CONTEXT, DEVICE_ORDINAL], address)?;
+    // An ordinal is an int: the other half of its place stays 0.
+    Ok(known.map(|[context, ordinal]| (context_of(context), ordinal as c_uint as c_int)))
+}
+
+/// Where the allocation that `address` lies in begins, and how many bytes it has.
+pub fn range(driver: &Driver, address: u64) -> Result<Option<(u64, u64)>, DriverFailure> {
+    Ok(ask(driver, [RANGE_START, RANGE_SIZE], address)?.map(|[start, bytes]| (start, bytes)))
+}
+
+/// Whether the driver knows the memory at `address`: it allocated it, or has page-locked it.
+pub fn is_known(driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
+    Ok(ask(driver, [], address)?.is_some())
+}
+
+fn context_of(handle: u64) -> Option<Context> {
+    let handle: CUcontext = std::ptr::with_exposed_provenance_mut(handle as usize);
+    Context::of(handle)
+}
+
+/// The values of attributes of at most 8 bytes; `None` for an address that the driver does not know.
+fn ask<const N: usize>(
+    driver: &Driver,
+    wanted: [CUpointer_attribute; N],
+    address: u64,
+) -> Result<Option<[u64; N]>, DriverFailure> {
+    let answer = match ask_once(driver, wanted, address) {
+        Err(failure) if failure.status == status::INVALID_CONTEXT => {
+            // Some may want a context to be current. Any will do, and that of the allocation may be gone.
+            let _within = Within::for_new_block(driver)?;
+            ask_once(driver, wanted, address)
+        }
+        answer => answer,
+    };
+    match answer {
+        // The documentation has this for an address that no context has made known.
+        Err(failure) if matches!(failure.status, status::INVALID_CONTEXT | status::INVALID_VALUE) => Ok(None),
+        answer => answer,
+    }
+}
+
+fn ask_once<const N: usize>(
+    driver: &Driver,
+    wanted: [CUpointer_attribute; N],
+    address: u64,
+) -> Result<Option<[u64; N]>, DriverFailure> {
+    /// As many are asked at once.
+    const MOST: usize = 3;
+    const { assert!(N < MOST) };
+    let (mut attributes, mut values, mut places) = ([MEMORY_TYPE; MOST], [0u64; MOST], [null_mut::<c_void>(); MOST]);
+    attributes[1..=N].copy_from_slice(&wanted);
+    for (place, value) in places.iter_mut().zip(&mut values) {
+        *place = (&raw mut *value).cast();
+    }
+    let count = 1 + N as c_uint;
+    // SAFETY: there are so many attributes, and a place of 8 bytes for each, which suffices for these.
+    unsafe { driver.pointer_attributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address) }?;
+    // Of an address that it does not know the driver says success, and gives each attribute a default: no memory type is 0.
+    let is_known = values[0] != 0;
+    Ok(is_known.then(|| std::array::from_fn(|at| values[1 + at])))
+}
