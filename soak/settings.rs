@@ -1,7 +1,7 @@
 //! What holds for the length of a round.
 
-use syncedmem::ffi::c::policy::syncedmem_set_pinning;
-use syncedmem::ffi::c::pools::*;
+use syncedmem::abi::c::policy::syncedmem_set_pinning;
+use syncedmem::abi::c::pools::*;
 
 use crate::random::Random;
 use crate::subject::succeeds;

@@ -3,10 +3,10 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use syncedmem::ffi::c::eviction::{syncedmem_end_access, syncedmem_set_evictable};
-use syncedmem::ffi::c::pinning::{syncedmem_pin, syncedmem_unpin};
-use syncedmem::ffi::c::transfer::syncedmem_record_stream;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::c::eviction::{syncedmem_end_access, syncedmem_set_evictable};
+use syncedmem::abi::c::pinning::{syncedmem_pin, syncedmem_unpin};
+use syncedmem::abi::c::transfer::syncedmem_record_stream;
+use syncedmem::abi::status::syncedmem_status_t;
 
 use crate::contents::{self, Seed, UNIFORM};
 use crate::support::gpu::{Foreign, Gpu, Stream};

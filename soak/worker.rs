@@ -9,7 +9,7 @@ use crate::subject::{LENT, Subject, succeeds};
 use crate::support::gpu::{Foreign, Gpu, Stream};
 use crate::support::model::{Block, Flight};
 use crate::support::object::{OPERATIONS, Operation};
-use syncedmem::ffi::c::pools::*;
+use syncedmem::abi::c::pools::*;
 
 /// Of device 0, and of device 1.
 const SLOTS: [usize; 2] = [8, 2];

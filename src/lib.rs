@@ -2,59 +2,37 @@
 //!
 //! A `SyncedMemory` is a buffer with a host side and a device side: each is allocated when it is first touched,
 //! and copied only when the other side is newer. This crate builds `libsyncedmem.so` and `libsyncedmem.a`, which
-//! export it twice: as the C++ symbols that Caffe's objects import ([`ffi::caffe`]), and as a C API
-//! ([`ffi::c`], `include/syncedmem.h`). Both work on the same objects.
+//! export it twice: as the C++ symbols that Caffe's objects import ([`abi::caffe`]), and as a C API
+//! ([`abi::c`], `include/syncedmem.h`). Both work on the same objects.
 //!
-//! # How it is laid out
+//! # The rooms
 //! ```text
-//! ffi::{c, caffe}  →  synced, pools, host (for CaffeMallocHost), cuda (whether there is one), caffe_mode, calls, report, observe
-//! synced           →  head, host, device, dlpack (tensors as others know them), cuda (the driver, or why there is none), pools (when memory runs out), sync
-//! report           →  what host, cuda, stats and observe know about memory, and what synced gave back of it
-//! synced, host, device, cuda  →  observe::live (what happens is told there), which calls none of them
-//! pools            →  host, cuda, device: what lies idle of every kind, as one
-//! device           →  cuda
-//! host             →  cuda (page-locked blocks), caffe_mode, stats, sync
-//! host, cuda       →  idle (blocks that nobody holds, by size), budget, mapping
-//! host             →  ageing (gives pageable blocks back that have lain idle for long)
-//! cuda, caffe_mode, host, ffi::caffe →  loaded (the objects in the process), sync
-//! everything       →  error, text, settings
+//! abi        what others link: the C++ symbols, the C API, the last error
+//! process    fork: the order of all locks
+//! object     SyncedMemory: access, claims, set_data, transfers, eviction, DLPack, trim and report of the whole
+//! copy       one copy between the sides: direct, or staged by several threads through page-locked buffers
+//! memory     where a block comes from and goes: the C library, mappings, the driver; what is kept for reuse
+//! cuda       the driver: found at run time, typed entry points, contexts, streams, events
+//! caffe      the Caffe in this process, and what Caffe::mode() says
+//! observe    what the library records: account, trace, advice, call sites, ranges of a profiler
+//! state      the head and its transitions, the word of an object, the gate of the fast path
+//! settings   the environment
+//! error      errors and their sentences
+//! platform   locks, threads, files, limits, text, loaded objects
 //! ```
-//! [`head`] is the state machine, as pure functions. [`synced`] is the only place that decides to allocate, copy or
-//! evict. `host` and `device` know where memory comes from and how it is given back, `host::pool` and `cuda::pool` keep
-//! what was given back for the next object, `cuda` is the driver, which is looked for at run time, and `caffe_mode` finds
-//! out what `Caffe::mode()` says. [`observe`] makes an account, a trace and advice of what the others tell it; the `syncedmem`
-//! command (`src/bin/syncedmem`) makes the same of a trace.
+//! A room uses those below it and none above it; `tests/arrows.rs` checks that.
 #![deny(unsafe_code)]
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 
-mod ageing;
-mod budget;
-mod caffe_mode;
-mod calls;
+pub mod abi;
+mod caffe;
+mod copy;
 mod cuda;
-mod device;
-mod dlpack;
 pub mod error;
-pub mod ffi;
-mod file;
-mod given_back;
-pub mod head;
-mod host;
-mod idle;
-pub mod kind;
-pub mod limits;
-mod loaded;
-mod local_time;
-mod mapping;
+mod memory;
+pub mod object;
 pub mod observe;
-mod pools;
-mod registered;
-mod report;
+pub mod platform;
+mod process;
 mod settings;
-mod spread;
-mod stats;
-mod sync;
-pub mod synced;
-mod text;
-mod thread;
-mod uncancelled;
+pub mod state;

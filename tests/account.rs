@@ -13,10 +13,10 @@ use support::object::Object;
 use support::plain::Plain;
 use support::pools::{MIB, PAGEABLE, budget, idle};
 use support::*;
-use syncedmem::ffi::c::access::syncedmem_set_cpu_data;
-use syncedmem::ffi::c::account::syncedmem_accounting_t::*;
-use syncedmem::ffi::c::account::*;
-use syncedmem::ffi::c::policy::syncedmem_set_error_policy;
+use syncedmem::abi::c::access::syncedmem_set_cpu_data;
+use syncedmem::abi::c::account::syncedmem_accounting_t::*;
+use syncedmem::abi::c::account::*;
+use syncedmem::abi::c::policy::syncedmem_set_error_policy;
 
 /// Small enough for malloc's cache, large enough for the pool, and a mapping of its own.
 const SMALL: usize = 100;

@@ -13,11 +13,12 @@ use support::object::Object;
 use support::plain::Plain;
 use support::pools::{KIB, MIB};
 use support::*;
-use syncedmem::ffi::c::account::syncedmem_accounting_t::*;
-use syncedmem::ffi::c::account::*;
-use syncedmem::ffi::caffe;
-use syncedmem::head::{Access, Side};
-use syncedmem::synced::{SyncedMemory, fast_path};
+use syncedmem::abi::c::account::syncedmem_accounting_t::*;
+use syncedmem::abi::c::account::*;
+use syncedmem::abi::caffe;
+use syncedmem::object::SyncedMemory;
+use syncedmem::state::fast_path;
+use syncedmem::state::head::{Access, Side};
 
 /// Small enough for malloc's cache, large enough for the pool, and a mapping of its own.
 const SMALL: usize = 100;

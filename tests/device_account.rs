@@ -14,7 +14,7 @@ use support::harness::skip;
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
 /// Where newest data of a host goes that no device has held yet.
 const ONE_DEVICE: (&str, &str) = ("SIMCUDA_DEVICES", "1");

@@ -15,7 +15,7 @@ use support::gpu::*;
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
 const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
 /// Of malloc's cache, of the pool, staged, and large enough for a mapping; one piece each where it is staged.

@@ -13,12 +13,12 @@ use support::gpu::*;
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
-use syncedmem::head::Side::{self, Device, Host};
-use syncedmem::kind::Kind;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
 use syncedmem::observe::advice::{Advice, Certainty, Rule, Subject};
 use syncedmem::observe::event::Site;
 use syncedmem::observe::live;
+use syncedmem::state::head::Side::{self, Device, Host};
+use syncedmem::state::kind::Kind;
 
 const BYTES: usize = 4096;
 const LARGE: usize = 64 << 10;

@@ -18,10 +18,10 @@ use naive::{Act, Copy, Life};
 use support::gpu::*;
 use support::object::*;
 use support::*;
-use syncedmem::head::Access::{self, Overwrite, Read, Write};
-use syncedmem::head::Side::{self, Device, Host};
 use syncedmem::observe::event::{Cause, Path, Site};
 use syncedmem::observe::live;
+use syncedmem::state::head::Access::{self, Overwrite, Read, Write};
+use syncedmem::state::head::Side::{self, Device, Host};
 
 /// Counts and bytes by rule, certainty and subject.
 type Counts = BTreeMap<(&'static str, &'static str, String), (u64, u64)>;

@@ -15,7 +15,7 @@ use support::object::assert_bytes;
 use support::pools::{MIB, alone_with_pools, filled};
 use support::staging::*;
 use support::*;
-use syncedmem::ffi::c::cuda::syncedmem_cuda_status;
+use syncedmem::abi::c::cuda::syncedmem_cuda_status;
 
 const INTEGRATED: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "18=1");
 const HOST_PAGE_TABLES: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "88=1,100=1");

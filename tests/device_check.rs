@@ -12,7 +12,7 @@ mod support;
 use support::gpu::*;
 use support::object::*;
 use support::*;
-use syncedmem::ffi::c::cuda::*;
+use syncedmem::abi::c::cuda::*;
 
 const BYTES: usize = 1000;
 

@@ -14,9 +14,9 @@ use support::gpu::*;
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::account::*;
-use syncedmem::ffi::c::transfer::*;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::c::account::*;
+use syncedmem::abi::c::transfer::*;
+use syncedmem::abi::status::syncedmem_status_t;
 
 const BYTES: usize = 5000;
 

@@ -15,7 +15,7 @@ use support::gpu::*;
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::policy::syncedmem_set_mode;
+use syncedmem::abi::c::policy::syncedmem_set_mode;
 
 /// What a net's blobs have: labels, biases, weights, feature maps.
 const SIZES: [usize; 6] = [4, 5000, 300_000, MIB + 4, 3 * MIB, 32 * MIB];

@@ -17,13 +17,13 @@ use support::gpu::*;
 use support::object::*;
 use support::tensor::*;
 use support::*;
-use syncedmem::ffi::c::access::*;
-use syncedmem::ffi::c::dlpack::syncedmem_set_dlpack;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::ffi::c::eviction::syncedmem_set_evictable;
-use syncedmem::ffi::c::object::syncedmem_t;
-use syncedmem::ffi::c::transfer::*;
-use syncedmem::ffi::caffe;
+use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
+use syncedmem::abi::c::eviction::syncedmem_set_evictable;
+use syncedmem::abi::c::object::syncedmem_t;
+use syncedmem::abi::c::transfer::*;
+use syncedmem::abi::caffe;
 
 const BYTES: usize = 9600;
 const FLOATS_THERE: Ask<'static> =

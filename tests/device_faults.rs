@@ -13,8 +13,8 @@ use support::gpu::*;
 use support::object::*;
 use support::states::*;
 use support::*;
-use syncedmem::ffi::c::caffe_host::CaffeFreeHost;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::c::caffe_host::CaffeFreeHost;
+use syncedmem::abi::status::syncedmem_status_t;
 
 const BYTES: usize = 600;
 const OUT_OF_MEMORY: i32 = 2;

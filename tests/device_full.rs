@@ -13,7 +13,7 @@ use support::gpu::*;
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
 
 /// All of device 0's memory but 32 to 96 MiB.
 struct Taken<'g> {

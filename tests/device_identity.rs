@@ -11,7 +11,7 @@ mod support;
 use support::gpu::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::status::syncedmem_status_t;
 
 /// The driver has no numbers for page-locked and registered memory.
 const NO_IDS: (&str, &str) = ("SIMCUDA_NO_HOST_IDS", "1");

@@ -120,7 +120,7 @@ fn an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back() {
         stream.delay(LAG);
         let mut object = state.object(&gpu, &stream, BYTES);
         // Compat: yjxiong's `Resize`, which the C API does not have.
-        let this: *const syncedmem::synced::SyncedMemory = object.mem().cast();
+        let this: *const syncedmem::object::SyncedMemory = object.mem().cast();
         assert_eq!(unsafe { (*this).resize(2 * BYTES) }, Ok(()));
         assert_eq!(object.head(), 0, "{state}");
         if gpu.is_simulated() {

@@ -12,7 +12,7 @@ use support::crossing::*;
 use support::gpu::*;
 use support::object::*;
 use support::*;
-use syncedmem::ffi::c::pools::*;
+use syncedmem::abi::c::pools::*;
 
 /// A block of the library's own of that size is a mapping.
 const LARGE: usize = (4 << 20) + 12;

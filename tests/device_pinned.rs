@@ -13,8 +13,8 @@ use support::gpu::*;
 use support::object::*;
 use support::states::*;
 use support::*;
-use syncedmem::ffi::c::caffe_host::*;
-use syncedmem::ffi::c::policy::*;
+use syncedmem::abi::c::caffe_host::*;
+use syncedmem::abi::c::policy::*;
 
 const BYTES: usize = 3000;
 const AUTO: i32 = 0;

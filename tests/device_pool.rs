@@ -13,7 +13,7 @@ use support::object::*;
 use support::pools::*;
 use support::sides::*;
 use support::*;
-use syncedmem::ffi::c::pools::syncedmem_set_reuse;
+use syncedmem::abi::c::pools::syncedmem_set_reuse;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
 

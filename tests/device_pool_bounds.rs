@@ -12,7 +12,7 @@ use support::gpu::*;
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::pools::*;
+use syncedmem::abi::c::pools::*;
 
 /// An object with a device block, of which nothing is written.
 fn on_device(bytes: usize) -> Object {

@@ -13,8 +13,8 @@ use support::gpu::*;
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::pools::*;
-use syncedmem::ffi::c::transfer::syncedmem_record_stream;
+use syncedmem::abi::c::pools::*;
+use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 /// Of a call that was wrong, of memory, of an earlier kernel's, and one that nobody knows.
 const STATUSES: [i32; 4] = [1, 2, 719, 4242];

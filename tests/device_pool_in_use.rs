@@ -13,7 +13,7 @@ use support::object::*;
 use support::pools::*;
 use support::sides::*;
 use support::*;
-use syncedmem::ffi::c::transfer::syncedmem_record_stream;
+use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
 /// Long enough to tell whoever does not wait.

@@ -13,10 +13,10 @@ use support::gpu::*;
 use support::object::*;
 use support::states::*;
 use support::*;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::{self, *};
-use syncedmem::ffi::c::pinning::syncedmem_pin;
-use syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_DEVICE;
-use syncedmem::ffi::c::pools::{syncedmem_idle_bytes, syncedmem_set_pools};
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
+use syncedmem::abi::c::pinning::syncedmem_pin;
+use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_DEVICE;
+use syncedmem::abi::c::pools::{syncedmem_idle_bytes, syncedmem_set_pools};
 
 const MIB: usize = 1 << 20;
 /// What the device has room for.

@@ -15,8 +15,8 @@ use support::harness::skip;
 use support::object::*;
 use support::states::*;
 use support::*;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::{self, *};
-use syncedmem::ffi::c::pinning::syncedmem_pin;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
+use syncedmem::abi::c::pinning::syncedmem_pin;
 
 const MIB: usize = 1 << 20;
 const LIMIT: (&str, &str) = ("SYNCEDMEM_HOST_LIMIT", "4M");

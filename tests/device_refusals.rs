@@ -12,7 +12,7 @@ use support::driver::loaded;
 use support::object::{Object, Operation, With};
 use support::tensor::{Ask, DEVICE, FLOATS, export, exports};
 use support::*;
-use syncedmem::ffi::c::transfer::syncedmem_stream_wait;
+use syncedmem::abi::c::transfer::syncedmem_stream_wait;
 
 fn every_operation_that_needs_a_device_is_refused_without_a_driver_and_changes_nothing() {
     alone(&[("SYNCEDMEM_TEST_DRIVER", "none")], || {

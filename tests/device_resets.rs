@@ -15,7 +15,7 @@ use support::gpu::*;
 use support::harness::skip;
 use support::object::*;
 use support::*;
-use syncedmem::ffi::c::policy::*;
+use syncedmem::abi::c::policy::*;
 
 const BYTES: usize = 1000;
 const ILLEGAL_ADDRESS: c_int = 700;

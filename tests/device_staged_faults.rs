@@ -12,7 +12,7 @@ use support::gpu::*;
 use support::object::*;
 use support::staging::*;
 use support::*;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::status::syncedmem_status_t;
 
 fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
     let name = "a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another";

@@ -17,8 +17,8 @@ use support::gpu::*;
 use support::harness::skip;
 use support::object::*;
 use support::*;
-use syncedmem::ffi::c::cuda::syncedmem_cuda_status;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::c::cuda::syncedmem_cuda_status;
+use syncedmem::abi::status::syncedmem_status_t;
 
 fn cuda_status() -> (syncedmem_status_t, String) {
     let mut sentence: *const c_char = std::ptr::null();

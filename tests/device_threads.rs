@@ -14,8 +14,8 @@ use support::gpu::*;
 use support::object::*;
 use support::states::*;
 use support::*;
-use syncedmem::ffi::c::access::{syncedmem_cpu_data, syncedmem_gpu_data};
-use syncedmem::ffi::c::object::syncedmem_t;
+use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_gpu_data};
+use syncedmem::abi::c::object::syncedmem_t;
 
 const THREADS: usize = 8;
 const BYTES: usize = 5000;

@@ -26,7 +26,7 @@ fn without_flags(storage: &mut Storage) {
 const CONSTRUCTORS: [Constructor; 6] = [
     ("out of line: rc4 to master, through the C++ symbol", |storage| {
         let this = std::ptr::NonNull::from(&mut storage.0).cast();
-        unsafe { syncedmem::ffi::caffe::new(this, BYTES) }
+        unsafe { syncedmem::abi::caffe::new(this, BYTES) }
     }),
     ("out of line: syncedmem_construct", |storage| assert_eq!(storage.construct(BYTES), SYNCEDMEM_SUCCESS)),
     ("inline, three flags: rc3", |storage| {

@@ -13,12 +13,12 @@ use std::ffi::c_void;
 use support::object::Object;
 use support::tensor::*;
 use support::*;
-use syncedmem::ffi::c::access::*;
-use syncedmem::ffi::c::dlpack::*;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::ffi::c::eviction::{syncedmem_end_access, syncedmem_set_evictable};
-use syncedmem::ffi::c::object::*;
-use syncedmem::ffi::c::transfer::*;
+use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::dlpack::*;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
+use syncedmem::abi::c::eviction::{syncedmem_end_access, syncedmem_set_evictable};
+use syncedmem::abi::c::object::*;
+use syncedmem::abi::c::transfer::*;
 
 const BYTES: usize = 96;
 

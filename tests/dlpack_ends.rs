@@ -14,9 +14,9 @@ use std::sync::Barrier;
 use support::object::Object;
 use support::tensor::*;
 use support::*;
-use syncedmem::ffi::c::access::*;
-use syncedmem::ffi::c::dlpack::*;
-use syncedmem::ffi::c::object::*;
+use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::dlpack::*;
+use syncedmem::abi::c::object::*;
 
 const BYTES: usize = 96;
 

@@ -14,11 +14,11 @@ use support::gpu::*;
 use support::object::*;
 use support::states::*;
 use support::*;
-use syncedmem::ffi::c::access::syncedmem_cpu_data;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::ffi::c::eviction::*;
-use syncedmem::ffi::c::object::syncedmem_t;
-use syncedmem::ffi::caffe;
+use syncedmem::abi::c::access::syncedmem_cpu_data;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
+use syncedmem::abi::c::eviction::*;
+use syncedmem::abi::c::object::syncedmem_t;
+use syncedmem::abi::caffe;
 
 /// Filled under the table's lock, and under a claim.
 const SIZES: [usize; 2] = [100, 50_000];

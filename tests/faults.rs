@@ -13,11 +13,11 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use support::*;
-use syncedmem::ffi::c::access::*;
-use syncedmem::ffi::c::caffe_host::*;
-use syncedmem::ffi::c::object::*;
-use syncedmem::ffi::c::policy::*;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::caffe_host::*;
+use syncedmem::abi::c::object::*;
+use syncedmem::abi::c::policy::*;
+use syncedmem::abi::status::syncedmem_status_t;
 
 const LARGE: usize = 4 << 20;
 
@@ -240,7 +240,7 @@ fn release_cpu() {
 #[test]
 fn resize() {
     every_allocation(1, large, |storage| {
-        let object: *const syncedmem::synced::SyncedMemory = storage.mem().cast();
+        let object: *const syncedmem::object::SyncedMemory = storage.mem().cast();
         match unsafe { (*object).resize(2 * LARGE) } {
             Ok(()) => SYNCEDMEM_SUCCESS,
             Err(error) => error.into(),

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use support::object::Object;
 use support::tensor::*;
 use support::*;
-use syncedmem::ffi::c::access::syncedmem_cpu_data;
-use syncedmem::ffi::c::dlpack::syncedmem_set_dlpack;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::ffi::c::object::syncedmem_t;
+use syncedmem::abi::c::access::syncedmem_cpu_data;
+use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
+use syncedmem::abi::c::object::syncedmem_t;
 
 const THREADS: usize = 8;
 /// How many forks; `SYNCEDMEM_TEST_FORKS` takes fewer, where the suite runs once more under other settings.

@@ -9,7 +9,7 @@
 mod support;
 
 use support::*;
-use syncedmem::ffi::c::caffe_host::*;
+use syncedmem::abi::c::caffe_host::*;
 
 const HUGE_PAGE: usize = 2 << 20;
 const SIZES: [usize; 12] =
@@ -100,7 +100,7 @@ fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
         assert!(last_error().contains("no address space holds that"), "{}", last_error());
         assert_eq!(storage.0, [FILL; 64], "nothing is written");
         // A C++ constructor cannot refuse; the first touch does.
-        unsafe { syncedmem::ffi::caffe::new(std::ptr::NonNull::from(&mut storage.0).cast(), bytes) };
+        unsafe { syncedmem::abi::caffe::new(std::ptr::NonNull::from(&mut storage.0).cast(), bytes) };
         assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
         assert_eq!((storage.head(), storage.word(0)), (0, 0));
     }

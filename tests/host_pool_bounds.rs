@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::pools::*;
+use syncedmem::abi::c::pools::*;
 
 /// Mappings that could hold a large block, made and ended, through the C library: the library's own.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);

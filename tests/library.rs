@@ -34,12 +34,12 @@ fn dynamic(kind: &str) -> BTreeSet<String> {
 fn the_exported_symbols_are_exactly_those_of_the_list() {
     let symbols = about("nm", &["--dynamic", "--defined-only", "--format=posix"]);
     let exported: BTreeSet<&str> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
-    let listed: BTreeSet<&str> = include_str!("../src/ffi/symbols.txt").lines().collect();
+    let listed: BTreeSet<&str> = include_str!("../src/abi/symbols.txt").lines().collect();
     let missing: Vec<_> = listed.difference(&exported).collect();
     let unlisted: Vec<_> = exported.difference(&listed).collect();
     assert!(
         missing.is_empty() && unlisted.is_empty(),
-        "missing: {missing:?}; not in src/ffi/symbols.txt: {unlisted:?}"
+        "missing: {missing:?}; not in src/abi/symbols.txt: {unlisted:?}"
     );
 }
 

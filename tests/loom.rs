@@ -16,10 +16,10 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
-use syncedmem::head::{Access, Head, Side};
-use syncedmem::synced::SyncedMemory;
-use syncedmem::synced::evictable::{Eviction, Registry, Use};
-use syncedmem::synced::table::{Claim, Identity, NoClaim, Patience, Table};
+use syncedmem::object::SyncedMemory;
+use syncedmem::object::claims::{Claim, Identity, NoClaim, Patience, Table};
+use syncedmem::object::evictable::{Eviction, Registry, Use};
+use syncedmem::state::head::{Access, Head, Side};
 
 /// Filled under the table's lock.
 const BRIEF: usize = 8;

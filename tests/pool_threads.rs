@@ -16,7 +16,7 @@ use support::gpu::*;
 use support::object::*;
 use support::pools::*;
 use support::*;
-use syncedmem::ffi::c::pools::syncedmem_set_reuse;
+use syncedmem::abi::c::pools::syncedmem_set_reuse;
 
 const THREADS: usize = 4;
 /// So few that everybody wants the same blocks.

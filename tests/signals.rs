@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use support::object::Object;
 use support::*;
-use syncedmem::ffi::c::access::{syncedmem_cpu_data, syncedmem_mutable_cpu_data};
-use syncedmem::ffi::c::eviction::syncedmem_end_access;
-use syncedmem::ffi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
-use syncedmem::ffi::c::object::syncedmem_t;
-use syncedmem::ffi::c::stats::{syncedmem_stats, syncedmem_stats_t};
+use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_mutable_cpu_data};
+use syncedmem::abi::c::eviction::syncedmem_end_access;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
+use syncedmem::abi::c::object::syncedmem_t;
+use syncedmem::abi::c::stats::{syncedmem_stats, syncedmem_stats_t};
 use syncedmem::observe::event::{Event, Site, What};
 use syncedmem::observe::trace as writer;
 

@@ -119,9 +119,9 @@ fn a_forked_child_counts_its_own_calls() {
         let construct = || {
             let mut storage = Storage::new();
             let this = std::ptr::NonNull::from(&mut storage.0).cast();
-            unsafe { syncedmem::ffi::caffe::new(this, 8) };
-            unsafe { syncedmem::ffi::caffe::cpu_data(this.as_ptr()) };
-            unsafe { syncedmem::ffi::caffe::delete(this.as_ptr()) };
+            unsafe { syncedmem::abi::caffe::new(this, 8) };
+            unsafe { syncedmem::abi::caffe::cpu_data(this.as_ptr()) };
+            unsafe { syncedmem::abi::caffe::delete(this.as_ptr()) };
         };
         (0..5).for_each(|_| construct());
         let child = unsafe { libc::fork() };

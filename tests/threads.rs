@@ -12,9 +12,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use support::*;
-use syncedmem::ffi::c::access::syncedmem_cpu_data;
-use syncedmem::ffi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
-use syncedmem::ffi::c::pools::syncedmem_set_pools;
+use syncedmem::abi::c::access::syncedmem_cpu_data;
+use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
+use syncedmem::abi::c::pools::syncedmem_set_pools;
 
 const THREADS: usize = 8;
 
@@ -136,7 +136,7 @@ fn the_last_error_is_each_threads_own() {
         let mut data = std::ptr::null();
         match name {
             "null" => unsafe { syncedmem_cpu_data(std::ptr::null_mut(), &mut data) },
-            _ => unsafe { syncedmem::ffi::c::access::syncedmem_gpu_data(mem, &mut data) },
+            _ => unsafe { syncedmem::abi::c::access::syncedmem_gpu_data(mem, &mut data) },
         };
         last_error()
     };

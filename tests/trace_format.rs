@@ -164,7 +164,7 @@ fn rows_are_those_of_rmm() {
         let path = folder.path("t.csv");
         let events = events::a_run(1, 1);
         write(&path, &events);
-        let failure = What::Failed { side: syncedmem::head::Side::Device, bytes: 77 };
+        let failure = What::Failed { side: syncedmem::state::head::Side::Device, bytes: 77 };
         writer::start(&c_path(&path)).unwrap();
         for event in events.iter().chain([&Event { what: failure, ..events[0] }]) {
             writer::record(event, &Live::default());

@@ -17,13 +17,13 @@ use std::process::Command;
 use support::gpu::*;
 use support::object::*;
 use support::*;
-use syncedmem::ffi::c::account::syncedmem_set_name;
-use syncedmem::ffi::c::trace::{syncedmem_trace_start, syncedmem_trace_stop};
-use syncedmem::head::Side;
-use syncedmem::kind::Kind;
+use syncedmem::abi::c::account::syncedmem_set_name;
+use syncedmem::abi::c::trace::{syncedmem_trace_start, syncedmem_trace_stop};
 use syncedmem::observe::event::{Event, What};
 use syncedmem::observe::ledger::Ledger;
 use syncedmem::observe::switch;
+use syncedmem::state::head::Side;
+use syncedmem::state::kind::Kind;
 use trace::reader::Item;
 use trace::*;
 

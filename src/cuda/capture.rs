@@ -17,7 +17,7 @@ use super::context::{self, Within};
 use super::driver::Driver;
 use super::status;
 use crate::error::{DriverFailure, Error};
-use crate::text::{Text, to_stderr};
+use crate::platform::text::{Text, to_stderr};
 
 /// Whether there was a capture at some time.
 static SEEN: AtomicBool = AtomicBool::new(false);

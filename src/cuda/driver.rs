@@ -15,9 +15,9 @@ use cudarc::driver::sys::{
 
 use super::{attributes, capture, process, status};
 use crate::error::{self, DriverFailure, Error, Version};
+use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::text::Text;
 use crate::settings;
-use crate::text::Text;
-use crate::uncancelled::Uncancelled;
 
 type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
 type StreamIsCapturing = unsafe extern "C" fn(CUstream, *mut c_int) -> c_int;

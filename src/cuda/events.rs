@@ -10,7 +10,7 @@ use super::context::{Context, Within};
 use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
-use crate::sync::Lock;
+use crate::platform::sync::Lock;
 
 /// An event, by the driver's handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

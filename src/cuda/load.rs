@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use super::driver::Driver;
 use super::{process, status};
 use crate::error::{LoaderWords, WhyNot};
+use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::text::{Escaped, Text};
 use crate::settings;
-use crate::text::{Escaped, Text};
-use crate::uncancelled::Uncancelled;
 
 /// The oldest driver with primary contexts, as `cuDriverGetVersion` counts: CUDA 7.0.
 const OLDEST: c_int = 7000;

@@ -9,29 +9,22 @@
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
 
 pub mod attributes;
-pub mod blocks;
 pub mod capture;
 pub mod context;
 pub mod driver;
 pub mod events;
-mod left;
 mod load;
 pub mod pointer;
-pub mod pool;
 mod process;
-pub mod registering;
 mod runtime;
-mod shelf;
-pub mod source;
-mod status;
+pub mod status;
 pub mod streams;
-pub mod usage;
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
 use crate::error::{DriverFailure, Error, WhyNot};
-use crate::text::Text;
+use crate::platform::text::Text;
 use driver::Driver;
 pub use process::{begin_child, is_lost_in_child};
 
@@ -115,18 +108,18 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
 
 /// Holds what is kept here still, until `release`: for fork.
 pub fn acquire() {
-    blocks::acquire();
+    crate::memory::driver::blocks::acquire();
     streams::acquire();
-    pool::acquire();
-    left::acquire();
+    crate::memory::cache::device::acquire();
+    crate::memory::driver::deferred::acquire();
     events::acquire();
 }
 
 /// Ends `acquire`.
 pub fn release() {
     events::release();
-    left::release();
-    pool::release();
+    crate::memory::driver::deferred::release();
+    crate::memory::cache::device::release();
     streams::release();
-    blocks::release();
+    crate::memory::driver::blocks::release();
 }

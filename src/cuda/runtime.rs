@@ -6,8 +6,8 @@
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
-use crate::loaded;
-use crate::uncancelled::Uncancelled;
+use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::loaded;
 
 /// The ordinal of the device that the runtime would use on this thread, if a loaded object exports it.
 pub fn chosen_device() -> Option<c_int> {

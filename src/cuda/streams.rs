@@ -9,8 +9,8 @@ use super::context::{Context, Within};
 use super::driver::Driver;
 use super::events::Event;
 use crate::error::{DriverFailure, Error};
-use crate::spread::AddressMap;
-use crate::sync::Lock;
+use crate::platform::address_hash::AddressMap;
+use crate::platform::sync::Lock;
 
 /// No more declarations are kept for one block.
 const MOST: usize = 4;
@@ -75,7 +75,8 @@ pub fn wait(driver: &Driver, event: Event) {
 }
 
 #[cfg(not(loom))]
-static DECLARED: Lock<AddressMap<Behind>> = Lock::new(AddressMap::with_hasher(crate::spread::SPREADING));
+static DECLARED: Lock<AddressMap<Behind>> =
+    Lock::new(AddressMap::with_hasher(crate::platform::address_hash::SPREADING));
 #[cfg(loom)]
 loom::lazy_static! { static ref DECLARED: Lock<AddressMap<Behind>> = Lock::new(AddressMap::default()); }
 

@@ -1,13 +1,14 @@
 //! What can go wrong, as plain values: copied freely, never allocated, turned into words only at the edge.
 
+pub(crate) mod callback_slot;
 pub mod no_trace;
 mod why_not;
 
 use std::fmt;
 
-use crate::head::{Head, Side};
-use crate::sync::Interrupted;
-use crate::text::Bytes;
+use crate::platform::sync::Interrupted;
+use crate::platform::text::Bytes;
+use crate::state::head::{Head, Side};
 use no_trace::Trouble;
 pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::text::Text;
+use crate::platform::text::Text;
 
 /// The reason, found once in a process, except for the last three and where something is wanting for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The account of a process: what was allocated, copied, filled and waited for, as sums over its events.
 
 use super::event::{Cause, Event, Noticed, Origin, Path, What};
-use crate::head::{Access, Side};
-use crate::kind::Kind;
+use crate::state::head::{Access, Side};
+use crate::state::kind::Kind;
 
 /// A number of like things, their bytes, and the time that they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

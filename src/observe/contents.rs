@@ -10,9 +10,9 @@ use std::ptr::NonNull;
 use super::event::{Changed, Since, What};
 use super::live::{self, Span, Subject};
 use super::switch::{self, COMPARE};
-use crate::head::Side;
-use crate::spread::AddressMap;
-use crate::sync::Lock;
+use crate::platform::address_hash::AddressMap;
+use crate::platform::sync::Lock;
+use crate::state::head::Side;
 
 /// So many words are kept.
 const SAMPLES: usize = 64;
@@ -29,7 +29,7 @@ struct Print {
 }
 
 #[cfg(not(loom))]
-static PRINTS: Lock<AddressMap<Print>> = Lock::new(AddressMap::with_hasher(crate::spread::SPREADING));
+static PRINTS: Lock<AddressMap<Print>> = Lock::new(AddressMap::with_hasher(crate::platform::address_hash::SPREADING));
 #[cfg(loom)]
 loom::lazy_static! { static ref PRINTS: Lock<AddressMap<Print>> = Lock::new(AddressMap::default()); }
 

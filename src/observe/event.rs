@@ -1,7 +1,7 @@
 //! What can be observed of memory: one value for each thing that happened, in the process or read back from a trace.
 
-use crate::head::{Access, Side};
-use crate::kind::Kind;
+use crate::state::head::{Access, Side};
+use crate::state::kind::Kind;
 
 /// A place in the program that called: a number that stands for a few frames of its stack. [`Site::UNKNOWN`] where none was
 /// taken down.

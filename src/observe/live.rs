@@ -16,10 +16,10 @@ use super::nvtx::{self, Range};
 use super::site::{self, Place};
 use super::switch::{self, COMPARE, RANGES, TRACE};
 use super::trace::{self, Live, Trouble};
-use crate::head::{Access, Side};
-use crate::kind::Kind;
-use crate::sync::{FOR_EVER, Lock};
-use crate::text::Text;
+use crate::platform::sync::{FOR_EVER, Lock};
+use crate::platform::text::Text;
+use crate::state::head::{Access, Side};
+use crate::state::kind::Kind;
 
 #[cfg(not(loom))]
 static LEDGER: Lock<Ledger> = Lock::new(Ledger::new());

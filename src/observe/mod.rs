@@ -4,6 +4,7 @@
 
 pub mod account;
 pub mod advice;
+pub(crate) mod calls;
 pub mod contents;
 pub mod event;
 pub mod ledger;

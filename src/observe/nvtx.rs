@@ -13,8 +13,8 @@ use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::platform::cancel_guard::Uncancelled;
 use crate::settings;
-use crate::uncancelled::Uncancelled;
 
 /// Where the tool puts a function of its own.
 type Slot = AtomicPtr<c_void>;

@@ -13,9 +13,9 @@ use std::ffi::{c_int, c_void};
 
 use super::event::Site;
 use super::ledger::Names;
-use crate::loaded;
-use crate::spread::AddressMap;
-use crate::sync::Lock;
+use crate::platform::address_hash::AddressMap;
+use crate::platform::loaded;
+use crate::platform::sync::Lock;
 
 /// So many frames tell a site from another.
 const FRAMES: usize = 4;
@@ -30,8 +30,10 @@ struct Sites {
 }
 
 #[cfg(not(loom))]
-static SITES: Lock<Sites> =
-    Lock::new(Sites { by_frames: AddressMap::with_hasher(crate::spread::SPREADING), texts: Names::new() });
+static SITES: Lock<Sites> = Lock::new(Sites {
+    by_frames: AddressMap::with_hasher(crate::platform::address_hash::SPREADING),
+    texts: Names::new(),
+});
 #[cfg(loom)]
 loom::lazy_static! {
     static ref SITES: Lock<Sites> = Lock::new(Sites { by_frames: AddressMap::default(), texts: Names::new() });
@@ -161,7 +163,9 @@ impl Frames {
     }
 
     fn hash(&self) -> usize {
-        self.found().iter().fold(0, |hash, &address| crate::spread::spread(hash ^ address).rotate_left(29) as usize)
+        self.found()
+            .iter()
+            .fold(0, |hash, &address| crate::platform::address_hash::spread(hash ^ address).rotate_left(29) as usize)
     }
 
     /// Takes a frame down, and says whether that is enough.

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU8, AtomicUsize};
 
 use super::trace::{self, Trouble};
 use super::{contents, live, nvtx};
+use crate::platform::sync::{nap, this_thread};
+use crate::platform::text::{Escaped, Text, to_stderr};
 use crate::settings;
-use crate::sync::{nap, this_thread};
-use crate::synced::fast_path;
-use crate::text::{Escaped, Text, to_stderr};
+use crate::state::fast_path;
 
 /// What is observed, a bit for each.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::environment;
-use crate::text::{Escaped, Text, to_stderr};
+use crate::platform::text::{Escaped, Text, to_stderr};
 
 /// A choice among a few named values. The first is the default.
 pub struct Choice {

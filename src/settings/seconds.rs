@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::environment;
-use crate::text::{Escaped, Text, to_stderr};
+use crate::platform::text::{Escaped, Text, to_stderr};
 
 const UNREAD: u64 = u64::MAX;
 

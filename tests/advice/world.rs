@@ -1,8 +1,8 @@
 //! Objects that live at random, as the library's do: what is told of them, and what really became of them.
 
-use syncedmem::head::{Access, Side};
-use syncedmem::kind::Kind;
 use syncedmem::observe::event::*;
+use syncedmem::state::head::{Access, Side};
+use syncedmem::state::kind::Kind;
 
 use crate::naive::{Act, Copy, Life};
 use crate::story::*;

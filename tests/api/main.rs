@@ -45,7 +45,7 @@ fn the_header_names_nothing_that_the_description_does_not() {
 #[test]
 fn the_functions_are_the_exported_symbols_that_cpp_does_not_mangle() {
     let described: BTreeSet<_> = described().functions.into_iter().map(|function| function.name).collect();
-    let exported = include_str!("../../src/ffi/symbols.txt").lines().filter(|symbol| !symbol.starts_with("_Z"));
+    let exported = include_str!("../../src/abi/symbols.txt").lines().filter(|symbol| !symbol.starts_with("_Z"));
     assert_eq!(described, exported.map(str::to_string).collect());
 }
 

@@ -2,10 +2,10 @@
 
 use std::ffi::CString;
 
-use syncedmem::ffi::c::account::*;
-use syncedmem::ffi::c::object::syncedmem_t;
-pub use syncedmem::ffi::c::stats::*;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::c::account::*;
+use syncedmem::abi::c::object::syncedmem_t;
+pub use syncedmem::abi::c::stats::*;
+use syncedmem::abi::status::syncedmem_status_t;
 
 use super::SYNCEDMEM_SUCCESS;
 

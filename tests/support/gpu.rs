@@ -3,9 +3,9 @@
 use std::ffi::{CStr, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use syncedmem::ffi::c::policy::syncedmem_set_pinning;
-use syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
-use syncedmem::ffi::c::pools::{syncedmem_set_pools, syncedmem_trim};
+use syncedmem::abi::c::policy::syncedmem_set_pinning;
+use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
+use syncedmem::abi::c::pools::{syncedmem_set_pools, syncedmem_trim};
 
 use super::SYNCEDMEM_SUCCESS;
 use super::driver::{Account, Address, Control, Driver, Handle, Loaded, loaded, simulated};

@@ -23,10 +23,10 @@ pub mod world;
 use std::ffi::c_void;
 use std::process::Command;
 
-use syncedmem::ffi::c::access::*;
-use syncedmem::ffi::c::object::*;
-use syncedmem::ffi::status::syncedmem_status_t;
-pub use syncedmem::ffi::status::syncedmem_status_t::*;
+use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::object::*;
+use syncedmem::abi::status::syncedmem_status_t;
+pub use syncedmem::abi::status::syncedmem_status_t::*;
 
 /// What storage is filled with before an object is made in it.
 pub const FILL: u8 = 0xA5;
@@ -110,7 +110,7 @@ fn result(status: syncedmem_status_t, data: *mut c_void) -> Result<*mut u8, sync
 
 /// The calling thread's last error.
 pub fn last_error() -> String {
-    let text = unsafe { std::ffi::CStr::from_ptr(syncedmem::ffi::c::errors::syncedmem_last_error()) };
+    let text = unsafe { std::ffi::CStr::from_ptr(syncedmem::abi::c::errors::syncedmem_last_error()) };
     text.to_str().unwrap().to_string()
 }
 

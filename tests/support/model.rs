@@ -3,7 +3,7 @@
 
 use super::object::Operation;
 use super::*;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::status::syncedmem_status_t;
 
 /// One side's block, and whose it is. Borrowed ones are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,12 +3,12 @@
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
 
-use syncedmem::ffi::c::access::*;
-use syncedmem::ffi::c::eviction::*;
-use syncedmem::ffi::c::pinning::*;
-use syncedmem::ffi::c::query::*;
-use syncedmem::ffi::c::transfer::*;
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::eviction::*;
+use syncedmem::abi::c::pinning::*;
+use syncedmem::abi::c::query::*;
+use syncedmem::abi::c::transfer::*;
+use syncedmem::abi::status::syncedmem_status_t;
 
 use super::driver::{Loaded, loaded};
 use super::{SYNCEDMEM_SUCCESS, Storage, result};

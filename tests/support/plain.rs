@@ -2,8 +2,8 @@
 
 use std::ptr::NonNull;
 
-use syncedmem::ffi::caffe;
-use syncedmem::synced::SyncedMemory;
+use syncedmem::abi::caffe;
+use syncedmem::object::SyncedMemory;
 
 use super::Storage;
 

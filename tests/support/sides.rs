@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use syncedmem::ffi::c::transfer::syncedmem_record_stream;
+use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 use super::gpu::*;
 use super::object::*;

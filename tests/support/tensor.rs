@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use syncedmem::ffi::c::dlpack::*;
-use syncedmem::ffi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
-use syncedmem::ffi::status::syncedmem_status_t;
+use syncedmem::abi::c::dlpack::*;
+use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
+use syncedmem::abi::status::syncedmem_status_t;
 
 use super::SYNCEDMEM_SUCCESS;
 

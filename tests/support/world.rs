@@ -4,7 +4,7 @@ use super::gpu::*;
 use super::model::*;
 use super::object::*;
 use super::*;
-use syncedmem::ffi::c::policy::syncedmem_set_pinning;
+use syncedmem::abi::c::policy::syncedmem_set_pinning;
 
 const BYTES: usize = 24;
 /// An address that nothing here follows, for where there is no driver.

@@ -2,8 +2,8 @@
 
 use super::rates::{Cost, Time};
 use super::rule::Subject;
-use crate::head::{Access, Side};
 use crate::observe::event::{Cause, Changed, Event, Path, Since, Site};
+use crate::state::head::{Access, Side};
 
 /// Something that happened to an object's data.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@ use super::Who;
 use super::rates::{Cost, Rates, Times};
 use super::rule::{Certainty, Rule, Subject};
 use super::rules::turned_away::TurnedAway;
-use crate::kind::Kind;
 use crate::observe::event::{Event, Origin, Site, What};
+use crate::state::kind::Kind;
 
 /// A piece of advice: what could be spared, where, and how much that would save.
 ///

@@ -9,8 +9,8 @@ use super::findings::{Findings, Scribe, Seen};
 use super::rates::{Cost, Time};
 use super::rule::{Certainty, Rule, Subject};
 use super::rules::Rules;
-use crate::head::{Access, Head, Side};
 use crate::observe::event::{Cause, Event, Noticed, Site, What};
+use crate::state::head::{Access, Head, Side};
 
 /// What advice remembers of one object. A new object has a new one.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! What copies cost: as measured, or, where they went on in the background, at the rate of those that were measured.
 
-use crate::head::Side;
 use crate::observe::event::Path;
+use crate::state::head::Side;
 
 /// Copies below this many bytes are not spoken of as slow, nor looked at to learn how fast pinned ones are: what they take
 /// is mostly the call.

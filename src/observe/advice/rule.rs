@@ -1,7 +1,7 @@
 //! The rules by name, how certain they are, and the sentences that go with them.
 
-use crate::head::Side;
-use crate::kind::Kind;
+use crate::state::head::Side;
+use crate::state::kind::Kind;
 
 /// What the advice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use super::Block;
-use crate::kind::Kind;
 use crate::observe::event::Site;
-use crate::spread::AddressHasher;
+use crate::platform::address_hash::AddressHasher;
+use crate::state::kind::Kind;
 
 /// Whom memory is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

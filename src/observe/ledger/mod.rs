@@ -13,9 +13,9 @@ pub use names::Names;
 use super::account::Account;
 use super::advice::{Advice, Findings, History, Who};
 use super::event::{Event, Noticed, Origin, Site, What};
-use crate::head::Side;
-use crate::kind::Kind;
-use crate::spread::AddressMap;
+use crate::platform::address_hash::AddressMap;
+use crate::state::head::Side;
+use crate::state::kind::Kind;
 
 /// A block that an object holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Ledger {
     pub const fn new() -> Ledger {
         Ledger {
             account: Account::NEW,
-            objects: AddressMap::with_hasher(crate::spread::SPREADING),
+            objects: AddressMap::with_hasher(crate::platform::address_hash::SPREADING),
             holders: Holders::new(),
             names: Names::new(),
             findings: Findings::new(),

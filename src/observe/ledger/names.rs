@@ -1,6 +1,6 @@
 //! Names, each kept once.
 
-use crate::spread::AddressMap;
+use crate::platform::address_hash::AddressMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The names that were given so far.
@@ -15,7 +15,7 @@ impl Names {
     #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "it is part of statics")]
     pub const fn new() -> Names {
-        Names { texts: Vec::new(), numbers: AddressMap::with_hasher(crate::spread::SPREADING) }
+        Names { texts: Vec::new(), numbers: AddressMap::with_hasher(crate::platform::address_hash::SPREADING) }
     }
 
     /// None yet.

@@ -7,8 +7,8 @@ use std::mem::transmute;
 use std::ops::ControlFlow;
 use std::ptr::{null, null_mut};
 
-use crate::text::Text;
-use crate::{loaded, thread};
+use crate::platform::text::Text;
+use crate::platform::{loaded, thread};
 
 /// The text of a site.
 pub type Place = Text<400>;

@@ -10,7 +10,7 @@ use super::account::Account;
 use super::advice::Advice;
 use super::event::Site;
 use super::ledger::{Holder, Ledger, Share};
-use crate::kind::Kind;
+use crate::state::kind::Kind;
 
 /// Whom a report names: an object's name, or the call site that made objects without one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::head::{Access, Side};
 use crate::observe::event::{Cause, Event, Noticed, Origin, Path, What};
 use crate::observe::site::Place;
+use crate::state::head::{Access, Side};
 
 fn place(site: Site) -> Place {
     Place::of(format_args!("place {}", site.0))

@@ -3,14 +3,14 @@
 use std::fmt;
 
 use super::{Entry, Label, Summary};
-use crate::head::{Access, Side};
-use crate::kind::Kind;
 use crate::observe::account::Sum;
 use crate::observe::advice::Advice;
 use crate::observe::event::{Path, Site};
 use crate::observe::ledger::Share;
 use crate::observe::site::Place;
-use crate::text::{Duration, Escaped, Size, Text};
+use crate::platform::text::{Duration, Escaped, Size, Text};
+use crate::state::head::{Access, Side};
+use crate::state::kind::Kind;
 
 /// So many holders of each kind are named, and so many places of each piece of advice; how many more there are is said.
 const HOLDERS: usize = 8;

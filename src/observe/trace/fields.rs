@@ -1,8 +1,8 @@
 //! What happened as words and numbers, and back: the one list that the writer of a trace and its reader share.
 
 use super::super::event::{Cause, Changed, Noticed, Origin, Path, Since, What};
-use crate::head::{Access, Side};
-use crate::kind::Kind;
+use crate::state::head::{Access, Side};
+use crate::state::kind::Kind;
 
 /// A value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

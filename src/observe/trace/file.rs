@@ -8,8 +8,8 @@ use std::ffi::{CStr, c_int};
 
 use super::block::BLOCK;
 use crate::error::no_trace::Trouble;
-use crate::file::{self, close, result, status};
-use crate::sync::nap;
+use crate::platform::file::{self, close, result, status};
+use crate::platform::sync::nap;
 
 /// A file that is open for appending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

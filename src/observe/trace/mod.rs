@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::event::{Event, Site};
 pub use crate::error::no_trace::Trouble;
-use crate::text::{Escaped, Text};
+use crate::platform::text::{Escaped, Text};
 use block::Block;
 pub use chrome::{CATEGORY, END};
 pub use rmm::COLUMNS;
@@ -31,7 +31,7 @@ pub use sink::{Held, after_fork_in_child, hold, is_on, start, stop};
 /// The number of the form that records have. A reader of another form says so.
 pub const FORMAT: u32 = 1;
 
-/// The bytes that objects hold, by [`crate::kind::Kind`].
+/// The bytes that objects hold, by [`crate::state::kind::Kind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// The bytes.

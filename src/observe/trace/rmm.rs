@@ -7,8 +7,8 @@
 use std::fmt::{self, Write};
 
 use super::super::event::{Event, What};
-use crate::local_time::LocalTime;
-use crate::text::Text;
+use crate::platform::local_time::LocalTime;
+use crate::platform::text::Text;
 
 /// The first row.
 pub const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream\n";

@@ -10,9 +10,9 @@ use super::block::OPENING;
 use super::file::{Earlier, File, Opened};
 use super::{COLUMNS, introduce_process};
 use crate::error::no_trace::Trouble;
-use crate::sync::nap;
-use crate::text::{Escaped, Text, to_stderr};
-use crate::thread::{block_signals, restore_signals};
+use crate::platform::sync::nap;
+use crate::platform::text::{Escaped, Text, to_stderr};
+use crate::platform::thread::{block_signals, restore_signals};
 
 /// No trace.
 const OFF: u32 = 0;

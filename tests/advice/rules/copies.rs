@@ -1,8 +1,8 @@
 //! The rules about copies.
 
-use syncedmem::kind::Kind;
 use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
 use syncedmem::observe::event::{Changed, Path::*, Since};
+use syncedmem::state::kind::Kind;
 
 use crate::found::*;
 use crate::story::*;
@@ -251,7 +251,7 @@ fn an_unchanged_push_and_an_unchanged_eviction_count_as_well() {
 }
 
 /// A copy by a writer at a site that is the side's number.
-fn to_and_fro(side: syncedmem::head::Side, took: u64) -> [Told; 2] {
+fn to_and_fro(side: syncedmem::state::head::Side, took: u64) -> [Told; 2] {
     [asked(side, Write), copied(side, Write, SIZE, Pageable).at(20 + side as u32).taking(took)]
 }
 

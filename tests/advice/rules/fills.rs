@@ -1,9 +1,9 @@
 //! The rule about fills.
 
-use syncedmem::head::{Access, Side};
-use syncedmem::kind::Kind;
 use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
 use syncedmem::observe::event::{Changed, Path::*, Since};
+use syncedmem::state::head::{Access, Side};
+use syncedmem::state::kind::Kind;
 
 use crate::found::*;
 use crate::story::*;

@@ -1,8 +1,8 @@
 //! How findings are summed up, and that each can be explained.
 
-use syncedmem::kind::Kind;
 use syncedmem::observe::advice::{Certainty::*, Rule, Rule::*, Subject};
 use syncedmem::observe::event::Path::*;
+use syncedmem::state::kind::Kind;
 
 use crate::found::*;
 use crate::story::*;

@@ -4,11 +4,11 @@
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
 
-use syncedmem::ffi::c::access;
-use syncedmem::ffi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
-use syncedmem::ffi::c::policy::syncedmem_set_pinning;
-use syncedmem::ffi::c::pools::syncedmem_trim;
-use syncedmem::ffi::status::syncedmem_status_t::{self, SYNCEDMEM_SUCCESS};
+use syncedmem::abi::c::access;
+use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
+use syncedmem::abi::c::policy::syncedmem_set_pinning;
+use syncedmem::abi::c::pools::syncedmem_trim;
+use syncedmem::abi::status::syncedmem_status_t::{self, SYNCEDMEM_SUCCESS};
 
 /// One byte of each page is written: that makes it the process's own.
 const PAGE: usize = 4096;
@@ -130,7 +130,7 @@ pub fn give_back() {
 }
 
 /// Every kind of memory.
-const ALL: i32 = syncedmem::ffi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL as i32;
+const ALL: i32 = syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL as i32;
 
 /// The ways by which host memory reaches the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ pub enum Way {
 
 /// Sets the library to a way.
 pub fn choose(way: Way) {
-    use syncedmem::ffi::c::policy::syncedmem_pinning_t::{SYNCEDMEM_PIN_ALWAYS, SYNCEDMEM_PIN_NEVER};
+    use syncedmem::abi::c::policy::syncedmem_pinning_t::{SYNCEDMEM_PIN_ALWAYS, SYNCEDMEM_PIN_NEVER};
     let pinning = if way == Way::Pinned { SYNCEDMEM_PIN_ALWAYS } else { SYNCEDMEM_PIN_NEVER };
     syncedmem_set_pinning(pinning as i32);
 }

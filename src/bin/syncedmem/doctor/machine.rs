@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_char};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use syncedmem::ffi::c::cuda::syncedmem_cuda_status;
-use syncedmem::ffi::status::syncedmem_status_t::SYNCEDMEM_SUCCESS;
+use syncedmem::abi::c::cuda::syncedmem_cuda_status;
+use syncedmem::abi::status::syncedmem_status_t::SYNCEDMEM_SUCCESS;
 
 /// Facts, each with its name.
 pub fn facts() -> Vec<(&'static str, String)> {
@@ -59,7 +59,7 @@ fn memory() -> String {
         Some((total, available)) => format!("{} of {} available", bytes(available), bytes(total)),
         None => "(unknown)".to_owned(),
     };
-    if let Some(limit) = syncedmem::limits::cgroup() {
+    if let Some(limit) = syncedmem::platform::limits::cgroup() {
         said.push_str(&format!("; the control group's limit is {}", bytes(limit)));
     }
     if let Some(limit) = limit("Max address space") {

@@ -35,7 +35,7 @@ pub const NVIDIA: [&str; 4] = [
 pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
 
 /// What this library exports, of the C++ functions.
-const EXPORTED: &str = include_str!("../../../ffi/symbols.txt");
+const EXPORTED: &str = include_str!("../../../abi/symbols.txt");
 
 /// Whether this library has a function of that name.
 pub fn is_served(name: &str) -> bool {

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use syncedmem::head::Side;
-use syncedmem::kind::Kind;
 use syncedmem::observe::event::{Event, Origin, Site, What};
 use syncedmem::observe::ledger::Ledger;
 use syncedmem::observe::summary::{Entry, Label, Summary};
+use syncedmem::state::head::Side;
+use syncedmem::state::kind::Kind;
 
 use super::facts::{self, Caller, Finding, Holder, Process};
 use super::timeline::Timeline;

@@ -175,7 +175,7 @@ mod tests {
         let trace = read(&lines);
         let told: Vec<_> = trace.processes.iter().map(|p| (p.id, &*p.name, p.events, &*p.callers[0].who)).collect();
         assert_eq!(told, [(1, "one", 1, "here"), (2, "two", 1, "there")]);
-        assert_eq!(trace.processes[1].summary.account.memory(syncedmem::kind::Kind::Device).peak, 128);
+        assert_eq!(trace.processes[1].summary.account.memory(syncedmem::state::kind::Kind::Device).peak, 128);
         assert!(trace.notes.is_empty());
     }
 

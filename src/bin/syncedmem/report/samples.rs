@@ -1,8 +1,8 @@
 //! Events for the tests.
 
-use syncedmem::head::{Access, Side};
-use syncedmem::kind::Kind;
 use syncedmem::observe::event::{Cause, Event, Origin, Path, Site, What};
+use syncedmem::state::head::{Access, Side};
+use syncedmem::state::kind::Kind;
 
 /// Something that began at a time, and how long it took.
 pub fn at(start: u64, duration: u64, what: What) -> Event {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use syncedmem::head::{Access, Side};
-use syncedmem::kind::Kind;
 use syncedmem::observe::event::{Cause, Event, Noticed, Origin, Path, Site, What};
+use syncedmem::state::head::{Access, Side};
+use syncedmem::state::kind::Kind;
 
 use super::facts::{Finding, Process, Trace};
 use super::gather::Gathering;

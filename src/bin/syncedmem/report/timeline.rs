@@ -1,8 +1,8 @@
 //! Memory and copies over time, in a bounded number of columns: as many events as one likes go in, in one pass, and no peak is
 //! lost, since each column keeps the least and the most that there was in it.
 
-use syncedmem::head::Side;
 use syncedmem::observe::event::{Event, What};
+use syncedmem::state::head::Side;
 
 /// At most so many columns. More than a wide screen has pixels to show.
 const COLUMNS: usize = 1024;
@@ -130,7 +130,7 @@ fn pairs(columns: &[Column]) -> Vec<Column> {
 mod tests {
     use super::*;
     use crate::report::samples::{allocated, at, copied, freed};
-    use syncedmem::kind::Kind;
+    use syncedmem::state::kind::Kind;
 
     /// Of events that are about one object's blocks, none of which is lost.
     fn of(events: &[Event]) -> Timeline {

@@ -1,12 +1,12 @@
 //! `overwritten-copy`: a copy for a writing access whose caller may have overwritten everything. Where contents are compared,
 //! that is seen when the data is next copied to the other side.
 
-use crate::head::{Access, Side};
 use crate::observe::advice::fact::{Aim, Copy, Fact};
 use crate::observe::advice::findings::Scribe;
 use crate::observe::advice::rates::Cost;
 use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::{Changed, Since, Site};
+use crate::state::head::{Access, Side};
 
 /// The last copy, while it may still be compared.
 #[derive(Clone, Debug, Default)]

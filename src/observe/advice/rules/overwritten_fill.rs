@@ -3,12 +3,12 @@
 //!
 //! Who asks to write later may add to what is there. So it tells something that everything has changed only where nobody did.
 
-use crate::head::{Access, Side};
 use crate::observe::advice::fact::{Fact, Why};
 use crate::observe::advice::findings::Scribe;
 use crate::observe::advice::rates::Cost;
 use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::{Changed, Since, Site};
+use crate::state::head::{Access, Side};
 
 /// The zeros of which it is not known yet.
 #[derive(Clone, Debug, Default)]

@@ -1,12 +1,12 @@
 //! `ping-pong`: four copies or more of one object in a row, each back from where the last one went. Copies that make room
 //! for something else are not the caller's, and end a row.
 
-use crate::head::Side;
 use crate::observe::advice::fact::{Aim, Copy, Fact, Why};
 use crate::observe::advice::findings::Scribe;
 use crate::observe::advice::rates::Cost;
 use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::Site;
+use crate::state::head::Side;
 
 /// With how many copies a row begins to be one.
 const ROW: usize = 4;

@@ -1,6 +1,6 @@
 //! `turned-away`: blocks that a budget turned away, and the allocations that they would have served.
 
-use crate::kind::Kind;
+use crate::state::kind::Kind;
 
 /// The blocks that were turned away and have served for nothing yet.
 #[derive(Debug)]

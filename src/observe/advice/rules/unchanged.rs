@@ -1,11 +1,11 @@
 //! `unchanged-copy`: a copy brought what was there already: somebody asked to write the data, and only read it. Of the host's
 //! data that is known before it is copied, of the device's when it has come.
 
-use crate::head::{Access, Side};
 use crate::observe::advice::fact::{Aim, Fact, Why};
 use crate::observe::advice::findings::Scribe;
 use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::{Changed, Since, Site};
+use crate::state::head::{Access, Side};
 
 /// What became of the data since both sides were the same.
 #[derive(Clone, Debug, Default)]

@@ -7,10 +7,10 @@
 //! Where not every access is told, it can only be known of a pull, and only until it is known to be done: before that the
 //! host does not hold the newest data, and whoever asks for it is told.
 
-use crate::head::{Access, Side};
 use crate::observe::advice::fact::{Aim, Copy, Fact, Why};
 use crate::observe::advice::findings::Scribe;
 use crate::observe::advice::rule::{Certainty, Rule};
+use crate::state::head::{Access, Side};
 
 /// The copy that nobody has asked for yet, and who could use what it brings without asking.
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 //! Where not every access is told, a side may be read unseen for as long as it is up to date. So nothing is said of one that
 //! is up to date at the end; of one that is not, it is certain that it was not used since it ceased to be.
 
-use crate::head::Side;
 use crate::observe::advice::fact::{Aim, Fact, Why};
 use crate::observe::advice::findings::Scribe;
 use crate::observe::advice::rates::{Cost, Time};
 use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::Site;
+use crate::state::head::Side;
 
 /// Both sides, and who made them the same first.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use super::{KINDS, SIDES, bytes};
 use crate::report::amount::{Bytes, Rate, Time};
 use crate::report::facts::Process;
 use crate::report::timeline::Column;
-use syncedmem::head::Side;
+use syncedmem::state::head::Side;
 
 /// Rows of the table that says what a figure shows.
 const ROWS: usize = 24;

@@ -15,8 +15,8 @@ use html::Html;
 
 use super::amount::{Bytes, Count, Counted, Time};
 use super::facts::{Process, Trace};
-use syncedmem::head::Side;
-use syncedmem::kind::Kind;
+use syncedmem::state::head::Side;
+use syncedmem::state::kind::Kind;
 
 const STYLE: &str = include_str!("style.css");
 /// Sorts tables where a browser lets it; the page is complete without. The page names its hash below, and no other script runs.

@@ -6,8 +6,8 @@ use super::html::Html;
 use super::{KINDS, SIDES, peaks};
 use crate::report::amount::{Bytes, Counted, Time};
 use crate::report::facts::Process;
-use syncedmem::head::Side;
-use syncedmem::kind::Kind;
+use syncedmem::state::head::Side;
+use syncedmem::state::kind::Kind;
 
 /// Writes them.
 pub fn write(html: &mut Html, process: &Process) {

@@ -7,10 +7,10 @@ use super::html::Html;
 use super::{KINDS, SIDES, bytes, peaks, title};
 use crate::report::amount::{Bytes, Count, Rate, Time};
 use crate::report::facts::Process;
-use syncedmem::head::{Access, Side};
-use syncedmem::kind::Kind;
 use syncedmem::observe::account::Sum;
 use syncedmem::observe::event::Path;
+use syncedmem::state::head::{Access, Side};
+use syncedmem::state::kind::Kind;
 
 const PATHS: [(Path, &str); 3] = [(Path::Pinned, "pinned"), (Path::Staged, "staged"), (Path::Pageable, "pageable")];
 

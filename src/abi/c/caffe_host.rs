@@ -1,0 +1,53 @@
+//! Caffe's two host allocation functions, under their own names, for C.
+#![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::c_void;
+
+use super::call;
+use super::pointers::Out;
+use crate::abi::status::syncedmem_status_t;
+use crate::memory::host;
+
+/// Allocates `size` bytes of host memory, aligned to 64, with any contents: writes the address to `*ptr` and
+/// whether the memory is page-locked to `*use_cuda`.
+///
+/// It is page-locked in GPU mode, if the driver can; then `CaffeFreeHost` or `cudaFreeHost` frees it, else
+/// `CaffeFreeHost` or `free()`. For size 0 the address is not NULL and is freed all the same.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `ptr` and `use_cuda` are NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn CaffeMallocHost(
+    ptr: *mut *mut c_void,
+    size: usize,
+    use_cuda: *mut bool,
+) -> syncedmem_status_t {
+    call("CaffeMallocHost", || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(ptr) }?;
+        // SAFETY: the caller guarantees it.
+        let pinned = unsafe { Out::new(use_cuda) }?;
+        let block = host::caffe_malloc(size)?;
+        out.set(block.address.as_ptr());
+        pinned.set(block.pinned);
+        Ok(())
+    })
+}
+
+/// Frees what `CaffeMallocHost`, `malloc()` or `cudaMallocHost` returned; `use_cuda` is what the first wrote, false for
+/// `malloc()`, true for `cudaMallocHost`. NULL is allowed and does nothing. Page-locked memory stays where there is no
+/// driver to unlock it: at exit, and in a forked child.
+///
+/// Errors: `DRIVER` (it is no such memory), `PENDING`.
+///
+/// # Safety
+/// `ptr` is NULL or came from one of them, and is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn CaffeFreeHost(ptr: *mut c_void, use_cuda: bool) -> syncedmem_status_t {
+    call("CaffeFreeHost", || {
+        // SAFETY: the caller guarantees it.
+        unsafe { host::caffe_free(ptr, use_cuda) }
+    })
+}

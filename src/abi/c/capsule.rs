@@ -1,0 +1,79 @@
+//! Tensors in Python's hands before anybody took them: the destructor of their capsules.
+//!
+//! The names are those of DLPack's Python specification: a consumer renames the capsule whose tensor it took. CPython's
+//! own functions are found in the process that calls; the library needs none.
+#![expect(unsafe_code, reason = "CPython's functions are called")]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::transmute;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+use crate::abi::guard::guard;
+use crate::object::dlpack;
+use crate::platform::loaded;
+
+/// What of CPython is needed.
+struct Python {
+    is_valid: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int,
+    get_pointer: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void,
+}
+
+/// The CPython of the process; `None` if there is none to be found.
+fn python() -> Option<&'static Python> {
+    static FOUND: OnceLock<Option<Python>> = OnceLock::new();
+    let find = || {
+        let [is_valid, get_pointer] = [c"PyCapsule_IsValid", c"PyCapsule_GetPointer"].map(loaded::find);
+        type IsValid = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
+        type GetPointer = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+        Some(Python {
+            // SAFETY: CPython's C API gives the function of this name this signature.
+            is_valid: unsafe { transmute::<NonNull<c_void>, IsValid>(is_valid?) },
+            // SAFETY: as above.
+            get_pointer: unsafe { transmute::<NonNull<c_void>, GetPointer>(get_pointer?) },
+        })
+    };
+    FOUND.get_or_init(find).as_ref()
+}
+
+impl Python {
+    /// What a capsule of that name holds.
+    ///
+    /// # Safety
+    /// `capsule` is a capsule, and the calling thread holds the GIL.
+    unsafe fn holds(&self, capsule: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: the caller guarantees it.
+        if unsafe { (self.is_valid)(capsule, name.as_ptr()) } == 0 {
+            return None;
+        }
+        // SAFETY: the caller guarantees it; it has that name, so no exception is set.
+        NonNull::new(unsafe { (self.get_pointer)(capsule, name.as_ptr()) })
+    }
+}
+
+/// For Python: what to give to CPython's `PyCapsule_New` as the destructor of a capsule with a tensor of
+/// `syncedmem_to_dlpack`, whose name is "dltensor_versioned" or "dltensor". Where the capsule has that name still, nobody
+/// took the tensor, and its deleter is called.
+///
+/// An exception that is set stays as it is.
+///
+/// # Safety
+/// `capsule` is NULL or a `PyObject *` of that kind, and the calling thread holds the GIL, as when CPython calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_end_capsule(capsule: *mut c_void) {
+    let end = || {
+        let Some(python) = python().filter(|_| !capsule.is_null()) else { return Ok(()) };
+        // SAFETY: the caller guarantees it.
+        if let Some(tensor) = unsafe { python.holds(capsule, c"dltensor_versioned") } {
+            // SAFETY: the caller guarantees what a capsule of this name holds, and it is not used again.
+            unsafe { dlpack::delete(tensor, true) };
+        // SAFETY: the caller guarantees it.
+        } else if let Some(tensor) = unsafe { python.holds(capsule, c"dltensor") } {
+            // SAFETY: as above.
+            unsafe { dlpack::delete(tensor, false) };
+        }
+        Ok(())
+    };
+    // There is nobody to tell.
+    let _ = guard(end);
+}

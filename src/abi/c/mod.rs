@@ -1,0 +1,48 @@
+//! The C API of `include/syncedmem.h`, which is generated from this folder.
+//!
+//! The conventions (ownership, NULL, threads, errors, fork, exit) are stated once, at the top of that header.
+
+pub mod access;
+pub mod account;
+pub mod caffe_host;
+pub mod capsule;
+pub mod cuda;
+pub mod dlpack;
+pub mod errors;
+pub mod eviction;
+pub mod object;
+pub mod pinning;
+mod pointers;
+pub mod policy;
+pub mod pools;
+pub mod query;
+pub mod stats;
+pub mod trace;
+pub mod transfer;
+
+use super::guard::guard;
+use super::per_thread;
+use super::status::syncedmem_status_t;
+use crate::error::Error;
+use crate::object::report::Circumstances;
+
+/// Does the work of the C function `name`: its result becomes a status, its error this thread's last sentence.
+// Inlined, so that the C function's own frame is on the stack meanwhile: call sites are told by it.
+#[inline(always)]
+fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
+    match guard(work) {
+        Ok(()) => syncedmem_status_t::SYNCEDMEM_SUCCESS,
+        Err(error) => failed(name, error),
+    }
+}
+
+#[cold]
+fn failed(name: &str, error: Error) -> syncedmem_status_t {
+    let sentence = per_thread::Sentence::of(format_args!("{name}: {error}{}", Circumstances(error)));
+    if error == Error::Interrupted {
+        per_thread::keep_without_memory(&sentence);
+    } else {
+        per_thread::keep(&sentence);
+    }
+    error.into()
+}

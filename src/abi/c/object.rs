@@ -1,0 +1,192 @@
+//! Objects: made, ended, asked.
+#![expect(unsafe_code, reason = "C functions and objects in callers' storage")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use super::call;
+use super::pointers::{Out, object};
+use crate::abi::status::syncedmem_status_t;
+use crate::error::Error;
+use crate::memory::host;
+use crate::object::SyncedMemory;
+use crate::state::head::Side;
+
+/// A `caffe::SyncedMemory`, seen from C. A handle is the address of the object itself.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub struct syncedmem_t(#[expect(dead_code, reason = "never looked at through this type")] SyncedMemory);
+
+/// Bytes of storage that `syncedmem_construct` needs at least.
+pub const SYNCEDMEM_STORAGE_BYTES: usize = 32;
+/// The alignment in bytes that `syncedmem_construct` needs at least.
+pub const SYNCEDMEM_STORAGE_ALIGNMENT: usize = 8;
+
+const _: () = assert!(size_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_BYTES || cfg!(loom));
+const _: () = assert!(align_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_ALIGNMENT || cfg!(loom));
+
+/// Where the newest data is; the numbers are those of `caffe::SyncedMemory::SyncedHead`.
+#[expect(non_camel_case_types, reason = "the names of the C API")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum syncedmem_head_t {
+    /// Neither side has been touched.
+    SYNCEDMEM_UNINITIALIZED = 0,
+    /// The host is newer.
+    SYNCEDMEM_HEAD_AT_CPU = 1,
+    /// The device is newer.
+    SYNCEDMEM_HEAD_AT_GPU = 2,
+    /// Both sides hold the same data.
+    SYNCEDMEM_SYNCED = 3,
+}
+
+impl From<crate::state::head::Head> for syncedmem_head_t {
+    fn from(head: crate::state::head::Head) -> Self {
+        use crate::state::head::Head;
+        match head {
+            Head::Uninitialized => Self::SYNCEDMEM_UNINITIALIZED,
+            Head::AtCpu => Self::SYNCEDMEM_HEAD_AT_CPU,
+            Head::AtGpu => Self::SYNCEDMEM_HEAD_AT_GPU,
+            Head::Synced => Self::SYNCEDMEM_SYNCED,
+        }
+    }
+}
+
+/// Makes an object of `bytes` bytes on each side and writes its handle to `*mem`. Neither side is allocated yet.
+///
+/// Pairs only with `syncedmem_destroy`. Size 0 is allowed.
+///
+/// Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (no room for the object, or no address space
+/// holds `bytes`).
+///
+/// # Safety
+/// `mem` is NULL or writable.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem_t) -> syncedmem_status_t {
+    call("syncedmem_create", || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(mem) }?;
+        let storage = SyncedMemory::create(bytes)?;
+        out.set(storage.as_ptr().cast());
+        Ok(())
+    })
+}
+
+/// Ends an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. While tensors of
+/// it (`syncedmem_to_dlpack`) are in use, its memory stays, and the last of them ends it.
+///
+/// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
+///
+/// # Safety
+/// `mem` is NULL or came from `syncedmem_create`; nobody uses it any more, nor its pointers but through its tensors.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
+    call("syncedmem_destroy", || {
+        if mem.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { object(mem) }?;
+        // SAFETY: the caller guarantees it.
+        unsafe { object.destroy() }
+    })
+}
+
+/// Makes an object of `bytes` bytes on each side in the caller's storage and writes its handle, which is the
+/// storage's address, to `*mem`. Neither side is allocated yet.
+///
+/// Pairs only with `syncedmem_destruct`. Only the first 32 bytes of the storage are ever touched.
+///
+/// Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`,
+/// `storage_bytes` is below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
+///
+/// # Safety
+/// `storage` is NULL or writable for `storage_bytes`, and stays where it is; `mem` is NULL or writable.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_construct(
+    storage: *mut c_void,
+    storage_bytes: usize,
+    bytes: usize,
+    mem: *mut *mut syncedmem_t,
+) -> syncedmem_status_t {
+    call("syncedmem_construct", || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(mem) }?;
+        let storage = NonNull::new(storage.cast::<SyncedMemory>()).ok_or(Error::InvalidArgument {
+            what: "storage is NULL; pass SYNCEDMEM_STORAGE_BYTES or more bytes of your own",
+        })?;
+        if !storage.is_aligned() {
+            return Err(Error::InvalidArgument {
+                what: "storage is not aligned to SYNCEDMEM_STORAGE_ALIGNMENT (8) bytes; an array of uint64_t is",
+            });
+        }
+        if storage_bytes < SYNCEDMEM_STORAGE_BYTES {
+            return Err(Error::InvalidArgument {
+                what: "storage_bytes is below SYNCEDMEM_STORAGE_BYTES (32); pass a larger storage and its size",
+            });
+        }
+        host::check_size(bytes, Side::Host)?;
+        // SAFETY: aligned and large enough as just checked, writable says the caller.
+        unsafe { SyncedMemory::construct(storage, bytes) };
+        out.set(storage.as_ptr().cast());
+        Ok(())
+    })
+}
+
+/// Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object: nothing is done), `EXPORTED`
+/// (tensors of it are in use: nothing is done).
+///
+/// # Safety
+/// `mem` is NULL or a handle whose storage is still there; nobody uses it or its pointers any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_status_t {
+    call("syncedmem_destruct", || {
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { object(mem) }?;
+        // SAFETY: the caller guarantees it.
+        unsafe { object.destruct_unless_exported() }
+    })
+}
+
+/// Writes where the newest data is to `*head`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
+///
+/// # Safety
+/// `mem` is NULL or a handle; `head` is NULL or writable.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut syncedmem_head_t) -> syncedmem_status_t {
+    call("syncedmem_head", || {
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { object(mem) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(head) }?;
+        out.set(object.head()?.into());
+        Ok(())
+    })
+}
+
+/// Writes the size of each side, in bytes, to `*bytes`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
+///
+/// # Safety
+/// `mem` is NULL or a handle; `bytes` is NULL or writable.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_size(mem: *const syncedmem_t, bytes: *mut usize) -> syncedmem_status_t {
+    call("syncedmem_size", || {
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { object(mem) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(bytes) }?;
+        out.set(object.size()?);
+        Ok(())
+    })
+}

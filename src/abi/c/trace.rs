@@ -1,0 +1,40 @@
+//! The trace: every event as a record in a file.
+#![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::{CStr, c_char};
+
+use super::call;
+use crate::abi::status::syncedmem_status_t;
+use crate::error::Error;
+use crate::observe::live;
+
+/// Begins to write what memory does to a file, from now on: as Chrome's trace events, which Perfetto opens, or, where the
+/// name ends in `.csv`, in the columns of RMM's log. `%p` in the name becomes the number of the process. A trace that is
+/// being written ends first. What is recorded is in the file at once, and readable however the process ends.
+///
+/// `SYNCEDMEM_TRACE` does the same from the first call on.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be written: the sentence says why).
+///
+/// # Safety
+/// `file` is NULL or NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem_status_t {
+    call("syncedmem_trace_start", || {
+        if file.is_null() {
+            return Err(Error::InvalidArgument { what: "file is NULL; pass the name of a file" });
+        }
+        // SAFETY: the caller guarantees it.
+        let file = unsafe { CStr::from_ptr(file) };
+        live::begin_trace(file).map_err(|why| Error::NoTrace { why })
+    })
+}
+
+/// Ends the trace, if one is being written. The file is whole: the bracket that is missing at its end may be left out.
+#[unsafe(no_mangle)]
+pub extern "C" fn syncedmem_trace_stop() -> syncedmem_status_t {
+    call("syncedmem_trace_stop", || {
+        live::end_trace();
+        Ok(())
+    })
+}

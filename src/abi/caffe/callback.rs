@@ -1,0 +1,34 @@
+//! The user's own function for failures of C++ entry points.
+#![expect(unsafe_code, reason = "a foreign function is called")]
+
+use std::ffi::{c_char, c_void};
+
+use crate::abi::per_thread::{self, Sentence};
+use crate::abi::status::syncedmem_status_t;
+use crate::error::Error;
+use crate::error::callback_slot::Slot;
+
+/// Called when a C++ entry point failed: see `syncedmem_set_error_callback`.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_error_callback_t =
+    Option<unsafe extern "C-unwind" fn(status: syncedmem_status_t, message: *const c_char, user: *mut c_void)>;
+
+static REGISTERED: Slot<unsafe extern "C-unwind" fn(syncedmem_status_t, *const c_char, *mut c_void)> = Slot::empty();
+
+/// Registers a callback, or none.
+///
+/// # Safety
+/// Both stay usable for the rest of the process.
+pub unsafe fn set(callback: syncedmem_error_callback_t, user: *mut c_void) -> Result<(), Error> {
+    REGISTERED.set(callback, user)
+}
+
+/// Calls the registered function, if there is one and this thread is not inside it. It may throw through here.
+pub fn call(status: syncedmem_status_t, sentence: &Sentence) {
+    let Some((callback, user)) = REGISTERED.get() else { return };
+    let message = sentence.as_c_str().as_ptr();
+    per_thread::unless_inside_callback(|| {
+        // SAFETY: whoever registered it guaranteed that it stays usable.
+        unsafe { callback(status, message, user) }
+    });
+}

@@ -1,0 +1,143 @@
+//! What a failure in a C++ entry point does: it is reported, the user's callback is asked, and then the process
+//! aborts as Caffe did or, when that was asked for, an exception is thrown.
+//!
+//! All of this runs after the guard against panics and outside it, with nothing held: exceptions pass.
+#![expect(unsafe_code, reason = "abort and gettid")]
+
+use std::fmt::Write;
+
+use super::{callback, throw};
+use crate::abi::guard::guard;
+use crate::abi::per_thread::{self, Sentence};
+use crate::error::{Cause, Error};
+use crate::object::report::{Circumstances, at_exit};
+use crate::observe::calls::Call;
+use crate::platform::local_time::LocalTime;
+use crate::platform::text::{Text, to_stderr};
+use crate::settings;
+
+/// A failure, and where it happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure {
+    /// The entry point.
+    pub call: Call,
+    /// What went wrong.
+    pub error: Error,
+}
+
+/// Reports `failure`, then throws or aborts, as the callback and the policy say.
+#[cold]
+#[inline(never)]
+pub fn fail(failure: Failure) -> ! {
+    let mut sentence = Sentence::new();
+    failure.write(&mut sentence);
+    per_thread::keep(&sentence);
+    failure.log(&sentence);
+    callback::call(failure.error.into(), &sentence);
+    if settings::throws() {
+        let file = throw::throw(failure.error, &sentence);
+        to_stderr(no_runtime(file).as_bytes());
+    }
+    abort()
+}
+
+/// Apart from `fail`, whose frame exceptions pass: see `apart`.
+#[inline(never)]
+fn abort() -> ! {
+    let _ = guard(|| {
+        at_exit::write();
+        Ok(())
+    });
+    // SAFETY: abort has no preconditions.
+    unsafe { libc::abort() }
+}
+
+/// Reports `failure` and goes on: for destructors.
+#[cold]
+#[inline(never)]
+pub fn report_only(failure: Failure) {
+    let mut sentence = Sentence::new();
+    failure.write(&mut sentence);
+    per_thread::keep(&sentence);
+    to_stderr(Text::<1100>::of(format_args!("libsyncedmem: {}; nothing was freed\n", sentence.as_ref())).as_bytes());
+}
+
+/// What to do where there is nothing to throw with.
+fn no_runtime(file: impl std::fmt::Display) -> Text<500> {
+    Text::of(format_args!(
+        "libsyncedmem: SYNCEDMEM_ON_ERROR=throw, but {file}, which called, shows no C++ runtime to throw with: it has none, or \
+         has it linked in and does not export it; link the shared one, or export it (-rdynamic), or throw from a callback of \
+         your own (syncedmem_set_error_callback); aborting\n"
+    ))
+}
+
+impl Failure {
+    /// The words that Caffe had for it, then this library's report.
+    fn write(&self, sentence: &mut Sentence) {
+        let _ = match self.error {
+            // Compat: what CUDA_CHECK printed: the numbers of the runtime's statuses are the driver's.
+            Error::OutOfMemory { cause: Cause::Device { .. }, .. } => {
+                sentence.write_str("Check failed: error == cudaSuccess (2 vs. 0)  out of memory ")
+            }
+            Error::Driver(failure) | Error::Pending(failure) | Error::Captured(failure) => {
+                let (_, words) = failure.description();
+                write!(sentence, "Check failed: error == cudaSuccess ({} vs. 0)  {words} ", failure.status)
+            }
+            Error::WrongDevice { .. } => sentence.write_str("Check failed: device == device_ "),
+            Error::OutOfMemory { asked, .. } => {
+                // Compat: Caffe printed a size_t through an ostream.
+                write!(sentence, "Check failed: *ptr host allocation of size {} failed: ", asked)
+            }
+            Error::NullData { .. } => sentence.write_str("Check failed: data "),
+            Error::NotAtCpu { .. } => sentence.write_str("Check failed: head_ == HEAD_AT_CPU "),
+            Error::NoGpu { .. } => sentence.write_str("Cannot use GPU in CPU-only Caffe: check mode. "),
+            _ => Ok(()),
+        };
+        let _ = write!(sentence, "SyncedMemory::{}: {}{}", self.call.name(), self.error, Circumstances(self.error));
+    }
+
+    /// Where BVLC's master says it, file and line; for a push, where the device first fails it.
+    /// Compat: log filters look for them.
+    fn origin(&self) -> &'static str {
+        match (self.error, self.call) {
+            (Error::OutOfMemory { cause: Cause::Device { .. }, .. }, Call::AsyncGpuPush) => "syncedmem.cpp:160",
+            (Error::OutOfMemory { cause: Cause::Device { .. }, .. }, _) => "syncedmem.cpp:71",
+            (Error::OutOfMemory { .. }, _) => "syncedmem.hpp:33",
+            (Error::WrongDevice { .. }, _) => "syncedmem.cpp:175",
+            (Error::NullData { .. }, Call::SetCpuData) => "syncedmem.cpp:101",
+            (Error::NullData { .. }, _) => "syncedmem.cpp:124",
+            (Error::NotAtCpu { .. }, _) => "syncedmem.cpp:158",
+            (Error::NoGpu { .. }, Call::GpuData) => "syncedmem.cpp:116",
+            (Error::NoGpu { .. }, Call::SetGpuData) => "syncedmem.cpp:132",
+            (Error::NoGpu { .. }, Call::MutableGpuData) => "syncedmem.cpp:150",
+            (Error::NoGpu { .. }, Call::AsyncGpuPush) => "syncedmem.cpp:160",
+            (Error::NoGpu { .. }, _) => "syncedmem.cpp:57",
+            // Caffe has no words for these.
+            _ => "libsyncedmem:1",
+        }
+    }
+
+    /// Writes a line as glog does: `F0102 03:04:05.678901  2345 syncedmem.hpp:33] Check failed: …`. Not inlined: its text
+    /// is off the stack again when the report is made.
+    #[inline(never)]
+    fn log(&self, sentence: &Sentence) {
+        let now = LocalTime::now();
+        // SAFETY: gettid has no preconditions. (syscall: glibc has had a function for it only since 2.30.)
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+        let mut line = Text::<1200>::new();
+        let _ = writeln!(
+            line,
+            "F{:02}{:02} {:02}:{:02}:{:02}.{:06} {:5} {}] {}",
+            now.month,
+            now.day,
+            now.second_of_day / 3600,
+            now.second_of_day / 60 % 60,
+            now.second_of_day % 60,
+            now.microsecond,
+            thread,
+            self.origin(),
+            sentence.as_ref()
+        );
+        to_stderr(line.as_bytes());
+    }
+}

@@ -1,0 +1,362 @@
+//! The C++ symbols of `caffe::SyncedMemory`, of every Caffe in the table of docs/caffe-abi.md, under their mangled names.
+//!
+//! An entry point that fails does what `fatal` says; nothing below it holds anything by then. Those that fail lie in the
+//! section of entries, by which their caller is found.
+#![expect(unsafe_code, reason = "C++ calls these with pointers that it vouches for")]
+
+pub mod callback;
+mod fatal;
+mod throw;
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use super::guard::guard;
+use crate::caffe::{self, Build};
+use crate::error::{Error, WhyNot};
+use crate::memory::host;
+use crate::object::SyncedMemory;
+use crate::observe::calls::{Call, count};
+use crate::observe::switch;
+use crate::settings;
+use crate::state::fast_path;
+use crate::state::head::{Access, Side};
+use fatal::Failure;
+
+/// Unwraps a result on behalf of C++. In a macro, so that no frame of ours but the entry point's is left behind
+/// when an exception passes.
+macro_rules! or_fail {
+    ($call:expr, $work:expr) => {
+        match apart(|| $work) {
+            Ok(value) => value,
+            Err(error) => fatal::fail(Failure { call: $call, error }),
+        }
+    };
+}
+
+/// `guard` in a frame of its own. The frame that an exception passes then has no handlers, so that the unwinder that carries it
+/// does not ask Rust's personality routine, which knows one unwinder alone: the process may have several, as runtimes.
+#[inline(never)]
+fn apart<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    guard(work)
+}
+
+/// The same for an access to the host side, in the least time: the address, or `None` and the error at `failure`.
+#[inline(never)]
+fn prepare_apart(
+    this: &SyncedMemory,
+    access: Access,
+    side: Side,
+    failure: &mut MaybeUninit<Error>,
+) -> Option<*mut c_void> {
+    // Beside the result, which is moved as a whole: an address in it would have to wait for that.
+    let mut address = std::ptr::null_mut();
+    let done = guard(|| {
+        address = this.prepare(access, side)?;
+        Ok(())
+    });
+    match done {
+        Ok(()) => Some(address),
+        Err(error) => {
+            failure.write(error);
+            None
+        }
+    }
+}
+
+/// Compat: in a process whose Caffe was built with CPU_ONLY, its device calls are errors, whatever the machine has.
+#[cold]
+fn refuse_if_cpu_only() -> Result<(), Error> {
+    match caffe::build(true) {
+        Build::CpuOnly => Err(Error::NoGpu { why: WhyNot::CpuOnlyCaffe }),
+        Build::NoCaffe | Build::Gpu => Ok(()),
+    }
+}
+
+/// An accessor: served at once where nothing need be done, by a function that needs no stack; else prepared.
+macro_rules! accessor {
+    ($(#[$doc:meta])* $name:ident, $symbol:literal, $call:expr, $access:expr, $side:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// `this` is a live object.
+        #[unsafe(export_name = $symbol)]
+        #[unsafe(link_section = "syncedmem_entry")]
+        pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) -> *mut c_void {
+            #[cold]
+            #[inline(never)]
+            #[unsafe(link_section = "syncedmem_entry")]
+            extern "C-unwind" fn prepared(this: &SyncedMemory) -> *mut c_void {
+                // Most often nothing else is to be done, and a frame less counts beside a small block.
+                if $side == Side::Host && switch::off() && fast_path::deciding($access, $side) != 0 {
+                    let mut failure = MaybeUninit::uninit();
+                    return match prepare_apart(this, $access, $side, &mut failure) {
+                        Some(address) => address,
+                        // SAFETY: `prepare_apart` has written it.
+                        None => fatal::fail(Failure { call: $call, error: unsafe { failure.assume_init() } }),
+                    };
+                }
+                or_fail!($call, {
+                    count($call);
+                    if $side == Side::Device {
+                        refuse_if_cpu_only()?;
+                    }
+                    fast_path::open($access, $side);
+                    this.data($access, $side)
+                })
+            }
+            // SAFETY: C++ calls a member of a live object.
+            let this = unsafe { &*this };
+            match this.ready_if(fast_path::deciding($access, $side), $side) {
+                Some(address) => address,
+                None => prepared(this),
+            }
+        }
+    };
+}
+
+accessor!(
+    /// `const void* SyncedMemory::cpu_data()`
+    cpu_data, "_ZN5caffe12SyncedMemory8cpu_dataEv", Call::CpuData, Access::Read, Side::Host
+);
+accessor!(
+    /// `void* SyncedMemory::mutable_cpu_data()`
+    mutable_cpu_data, "_ZN5caffe12SyncedMemory16mutable_cpu_dataEv", Call::MutableCpuData, Access::Write, Side::Host
+);
+accessor!(
+    /// `const void* SyncedMemory::gpu_data()`
+    gpu_data, "_ZN5caffe12SyncedMemory8gpu_dataEv", Call::GpuData, Access::Read, Side::Device
+);
+accessor!(
+    /// `void* SyncedMemory::mutable_gpu_data()`
+    mutable_gpu_data, "_ZN5caffe12SyncedMemory16mutable_gpu_dataEv", Call::MutableGpuData, Access::Write, Side::Device
+);
+
+/// A constructor. C1 makes a complete object, C2 a base; for a class without virtual bases they are the same.
+macro_rules! constructor {
+    ($(#[$doc:meta])* $name:ident, $symbol:literal $(, $bytes:ident)?) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// `this` is storage for an object.
+        #[unsafe(export_name = $symbol)]
+        #[unsafe(link_section = "syncedmem_entry")]
+        pub unsafe extern "C-unwind" fn $name(this: NonNull<SyncedMemory> $(, $bytes: usize)?) {
+            #[cold]
+            #[inline(never)]
+            #[unsafe(link_section = "syncedmem_entry")]
+            unsafe extern "C-unwind" fn noted(this: NonNull<SyncedMemory>, bytes: usize) {
+                count(Call::Construct);
+                // SAFETY: C++ constructs in storage that it just set aside.
+                unsafe { SyncedMemory::construct(this, bytes) };
+                // This frame stays on the stack until here: the call site is told by it.
+                std::hint::black_box(());
+            }
+            // Compat: from rc4 on there is a default constructor too, for an object without bytes.
+            let bytes = 0 $(+ $bytes)?;
+            if switch::off() && SyncedMemory::is_fresh(this) {
+                // SAFETY: as above.
+                unsafe { SyncedMemory::construct_fresh(this, bytes) };
+            } else {
+                // SAFETY: as above.
+                unsafe { noted(this, bytes) };
+            }
+        }
+    };
+}
+
+constructor!(
+    /// `SyncedMemory::SyncedMemory()`
+    new_empty, "_ZN5caffe12SyncedMemoryC1Ev"
+);
+constructor!(
+    /// `SyncedMemory::SyncedMemory()`, of a base
+    new_empty_base, "_ZN5caffe12SyncedMemoryC2Ev"
+);
+constructor!(
+    /// `SyncedMemory::SyncedMemory(size_t)`
+    new, "_ZN5caffe12SyncedMemoryC1Em", size
+);
+constructor!(
+    /// `SyncedMemory::SyncedMemory(size_t)`, of a base
+    new_base, "_ZN5caffe12SyncedMemoryC2Em", size
+);
+
+/// A destructor, complete or of a base.
+macro_rules! destructor {
+    ($name:ident, $symbol:literal) => {
+        /// `SyncedMemory::~SyncedMemory()`: it never throws.
+        ///
+        /// # Safety
+        /// `this` is a live object, and nobody uses it any more.
+        #[unsafe(export_name = $symbol)]
+        pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) {
+            #[inline(never)]
+            extern "C-unwind" fn touched(this: &SyncedMemory) {
+                count(Call::Destroy);
+                // SAFETY: C++ destroys a live object once, and gives up its pointers with it.
+                if let Err(error) = guard(|| unsafe { this.destruct() }) {
+                    fatal::report_only(Failure { call: Call::Destroy, error });
+                }
+            }
+            // SAFETY: C++ destroys a live object.
+            let this = unsafe { &*this };
+            if !(switch::off() && this.destruct_untouched()) {
+                touched(this);
+            }
+        }
+    };
+}
+
+destructor!(delete, "_ZN5caffe12SyncedMemoryD1Ev");
+destructor!(delete_base, "_ZN5caffe12SyncedMemoryD2Ev");
+
+/// `void SyncedMemory::set_cpu_data(void*)`
+///
+/// # Safety
+/// `this` is a live object; `data` is NULL or host memory of its size that outlives the object's use of it.
+#[unsafe(export_name = "_ZN5caffe12SyncedMemory12set_cpu_dataEPv")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn set_cpu_data(this: *const SyncedMemory, data: *mut c_void) {
+    count(Call::SetCpuData);
+    // SAFETY: C++ calls a member of a live object.
+    let this = unsafe { &*this };
+    // SAFETY: C++ keeps the original's contract for `data` and for pointers to the old block.
+    or_fail!(Call::SetCpuData, unsafe { this.set_cpu_data(data) });
+}
+
+/// `void SyncedMemory::set_gpu_data(void*)`
+///
+/// # Safety
+/// `this` is a live object; `data` is NULL or device memory of its size that outlives the object's use of it.
+#[unsafe(export_name = "_ZN5caffe12SyncedMemory12set_gpu_dataEPv")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *mut c_void) {
+    count(Call::SetGpuData);
+    // SAFETY: C++ calls a member of a live object.
+    let this = unsafe { &*this };
+    or_fail!(Call::SetGpuData, {
+        refuse_if_cpu_only()?;
+        // SAFETY: C++ keeps the original's contract for `data` and for pointers to the old block.
+        unsafe { this.set_gpu_data(data) }
+    });
+}
+
+/// `void SyncedMemory::async_gpu_push(const cudaStream_t&)`
+///
+/// # Safety
+/// `this` is a live object; `stream` refers to a stream.
+#[unsafe(export_name = "_ZN5caffe12SyncedMemory14async_gpu_pushERKP11CUstream_st")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn async_gpu_push(this: *const SyncedMemory, stream: *const *mut c_void) {
+    count(Call::AsyncGpuPush);
+    // SAFETY: C++ calls a member of a live object.
+    let this = unsafe { &*this };
+    // SAFETY: a C++ reference is never null.
+    let stream = unsafe { *stream };
+    or_fail!(Call::AsyncGpuPush, {
+        refuse_if_cpu_only()?;
+        // SAFETY: C++ passes a stream.
+        unsafe { this.async_gpu_push(stream) }
+    });
+}
+
+/// Compat: `void SyncedMemory::async_gpu_push()` of NVIDIA 0.15.12 to 0.15.14.
+///
+/// # Safety
+/// `this` is a live object.
+#[unsafe(export_name = "_ZN5caffe12SyncedMemory14async_gpu_pushEv")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn async_gpu_push_unnamed(this: *const SyncedMemory) {
+    count(Call::AsyncGpuPush);
+    // SAFETY: C++ calls a member of a live object.
+    let this = unsafe { &*this };
+    or_fail!(Call::AsyncGpuPush, {
+        refuse_if_cpu_only()?;
+        // SAFETY: NULL is the legacy default stream.
+        unsafe { this.async_gpu_push(std::ptr::null_mut()) }
+    });
+}
+
+/// Compat: `void SyncedMemory::Resize(size_t)` of yjxiong's fork.
+///
+/// # Safety
+/// `this` is a live object; pointers to its blocks are not used any more if it grows.
+#[unsafe(export_name = "_ZN5caffe12SyncedMemory6ResizeEm")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn resize(this: *const SyncedMemory, bytes: usize) {
+    count(Call::Resize);
+    // SAFETY: C++ calls a member of a live object.
+    let this = unsafe { &*this };
+    // SAFETY: C++ keeps the original's contract for pointers to the old blocks.
+    or_fail!(Call::Resize, unsafe { this.resize(bytes) });
+}
+
+/// Compat: `void SyncedMemory::check_device()`, which does nothing in the original's release builds, nor here unless
+/// `SYNCEDMEM_CHECK_DEVICE` asks for it.
+///
+/// # Safety
+/// `this` is a live object.
+#[unsafe(export_name = "_ZN5caffe12SyncedMemory12check_deviceEv")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn check_device(this: *const SyncedMemory) {
+    count(Call::CheckDevice);
+    if settings::checks_device() {
+        // SAFETY: C++ calls a member of a live object.
+        let this = unsafe { &*this };
+        or_fail!(Call::CheckDevice, this.check_device());
+    }
+}
+
+/// `void CaffeMallocHost(void** ptr, size_t size, bool* use_cuda)`, from rc3 on.
+///
+/// # Safety
+/// `ptr` and `use_cuda` are writable.
+#[unsafe(export_name = "_ZN5caffe15CaffeMallocHostEPPvmPb")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, use_cuda: *mut bool) {
+    count(Call::MallocHost);
+    let block = or_fail!(Call::MallocHost, host::caffe_malloc(size));
+    // SAFETY: the caller guarantees it.
+    unsafe { ptr.write(block.address.as_ptr()) };
+    // SAFETY: the caller guarantees it.
+    unsafe { use_cuda.write(block.pinned) };
+}
+
+/// Compat: `void CaffeMallocHost(void** ptr, size_t size)`, before rc3, where nothing was page-locked.
+///
+/// # Safety
+/// `ptr` is writable.
+#[unsafe(export_name = "_ZN5caffe15CaffeMallocHostEPPvm")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size: usize) {
+    count(Call::MallocHost);
+    let block = or_fail!(Call::MallocHost, host::caffe_malloc_pageable(size));
+    // SAFETY: the caller guarantees it.
+    unsafe { ptr.write(block.address.as_ptr()) };
+}
+
+/// `void CaffeFreeHost(void* ptr, bool use_cuda)`, from rc3 on.
+///
+/// # Safety
+/// `ptr` is NULL, or came from `CaffeMallocHost` or `malloc`, and is not used any more.
+#[unsafe(export_name = "_ZN5caffe13CaffeFreeHostEPvb")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
+    count(Call::FreeHost);
+    // SAFETY: the caller guarantees it.
+    or_fail!(Call::FreeHost, unsafe { host::caffe_free(ptr, use_cuda) });
+}
+
+/// Compat: `void CaffeFreeHost(void* ptr)`, before rc3.
+///
+/// # Safety
+/// `ptr` is NULL, or came from `CaffeMallocHost` or `malloc`, and is not used any more.
+#[unsafe(export_name = "_ZN5caffe13CaffeFreeHostEPv")]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C-unwind" fn free_host_pageable(ptr: *mut c_void) {
+    count(Call::FreeHost);
+    // SAFETY: the caller guarantees it.
+    or_fail!(Call::FreeHost, unsafe { host::caffe_free(ptr, false) });
+}

@@ -1,0 +1,225 @@
+//! C++ exceptions, made with the C++ runtime of the object that called. None is linked or loaded.
+//!
+//! A process may have several: libstdc++ and libc++, shared, and linked statically into a program or a library. Only the
+//! caller's own catches what it throws, and counts it. It is the one that has the personality routine of the caller's frames,
+//! which the unwinder asks for handlers: the address that the loader has bound the caller's references to it to. A caller
+//! whose runtime is linked in and not exported has no such references, and none of the others may take its place.
+//!
+//! A caller without handlers and destructors has no such references either: it has frames that exceptions only pass. Its
+//! runtime is the first one among the objects that it needs.
+#![expect(unsafe_code, reason = "the Itanium C++ ABI's exception functions, found by name")]
+
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::transmute;
+use std::ops::ControlFlow;
+
+use crate::abi::per_thread::{self, Sentence};
+use crate::error::Error;
+use crate::observe::site;
+use crate::platform::loaded;
+use crate::platform::text::Text;
+
+/// Throws `std::bad_alloc` for memory that ran out, `std::runtime_error` with `sentence` for the rest.
+/// Returns only if there is nothing to throw with: the name of the calling object's file.
+pub fn throw(error: Error, sentence: &Sentence) -> FileName {
+    let caller = match Caller::find() {
+        Some(caller) => caller,
+        None => return FileName::of(format_args!("code that no loaded file has")),
+    };
+    let thrower = caller.personality.and_then(Runtime::of).and_then(|runtime| Thrower::find(&runtime, error));
+    match thrower {
+        Some(thrower) => thrower.throw(sentence.as_c_str()),
+        None => caller.file,
+    }
+}
+
+/// The name of a file, without its folder.
+type FileName = Text<80>;
+
+/// The personality routine for frames of C++.
+const PERSONALITY: &CStr = c"__gxx_personality_v0";
+
+/// The object that called the entry point that failed.
+struct Caller {
+    file: FileName,
+    /// The address that the personality routine has for it, if it has one.
+    personality: Option<usize>,
+}
+
+impl Caller {
+    fn find() -> Option<Caller> {
+        // A call may be the last instruction of its function, and of its object.
+        let address = site::caller(per_thread::caller_of_callbacks())? - 1;
+        let mut found = None;
+        loaded::each(|object| {
+            if !object.contains(address) {
+                return ControlFlow::Continue(());
+            }
+            let path = object.name().to_str().unwrap_or_default();
+            let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("the program");
+            let bound = object.bound(PERSONALITY);
+            let passes = bound.is_none() && !object.may_have_handlers();
+            found = Some((FileName::of(format_args!("{file}")), bound, passes.then(|| object.identity())));
+            ControlFlow::Break(())
+        });
+        let (file, bound, passes) = found?;
+        let personality = bound.or_else(|| {
+            // What the runtime's own references lead to, too, is a program's entry if there is one.
+            let exported = |object: &loaded::Object| {
+                object.symbols()?.find(PERSONALITY)?;
+                object.bound(PERSONALITY)
+            };
+            loaded::needed::find(passes?, exported)
+        });
+        Some(Caller { file, personality })
+    }
+}
+
+/// A C++ runtime.
+struct Runtime {
+    /// The address that its personality routine has for the caller.
+    personality: usize,
+    /// Where the routine is: elsewhere, if that address is a program's entry for it.
+    routine: usize,
+}
+
+impl Runtime {
+    fn of(personality: usize) -> Option<Runtime> {
+        let mut routine = None;
+        loaded::each(|object| {
+            // The loader, too, takes the first there is for a program's entry.
+            let exported = object.symbols().and_then(|symbols| symbols.find(PERSONALITY));
+            let exported = exported.map(|address| address.addr().get());
+            routine = routine.or(exported);
+            if object.contains(personality) && exported.is_some() {
+                routine = exported;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        Some(Runtime { personality, routine: routine? })
+    }
+
+    /// A function or variable of the object that has the personality routine.
+    fn find(&self, name: &CStr) -> Option<*mut c_void> {
+        self.find_in(name, |object| object.contains(self.routine))
+    }
+
+    /// A function of any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
+    fn find_beside(&self, name: &CStr) -> Option<*mut c_void> {
+        self.find_in(name, |object| object.bound(PERSONALITY) == Some(self.personality))
+    }
+
+    fn find_in(&self, name: &CStr, is_it: impl Fn(&loaded::Object) -> bool) -> Option<*mut c_void> {
+        let mut found = None;
+        loaded::each(|object| {
+            let address = object.symbols().and_then(|symbols| symbols.find(name));
+            if address.is_some() && is_it(object) {
+                found = address;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        found.map(|address| address.as_ptr())
+    }
+}
+
+type Allocate = unsafe extern "C-unwind" fn(usize) -> *mut c_void;
+type Throw = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void) -> !;
+
+/// What it takes to throw one exception.
+struct Thrower {
+    allocate: Allocate,
+    throw: Throw,
+    /// `std::type_info` of the class.
+    type_info: *mut c_void,
+    destructor: *mut c_void,
+    class: Class,
+}
+
+enum Class {
+    /// `std::bad_alloc` is its virtual table's address and nothing else.
+    BadAlloc { vtable: *mut c_void },
+    /// `std::runtime_error` takes characters.
+    RuntimeError { new: NewRuntimeError },
+    /// In libstdc++ before GCC 5 it takes a `std::string`, of which there is one kind.
+    OldRuntimeError { new: NewOldRuntimeError, new_string: NewString, delete_string: DeleteString },
+}
+
+/// `std::runtime_error::runtime_error(const char*)`
+type NewRuntimeError = unsafe extern "C-unwind" fn(*mut c_void, *const c_char);
+/// `std::runtime_error::runtime_error(const std::string&)`
+type NewOldRuntimeError = unsafe extern "C-unwind" fn(*mut c_void, *const *mut c_void);
+/// `std::string::string(const char*, const std::allocator<char>&)`
+type NewString = unsafe extern "C-unwind" fn(*mut *mut c_void, *const c_char, *const u8);
+/// `std::string::~string()`
+type DeleteString = unsafe extern "C-unwind" fn(*mut *mut c_void);
+
+impl Class {
+    fn runtime_error(runtime: &Runtime) -> Option<Class> {
+        if let Some(new) = runtime.find_beside(c"_ZNSt13runtime_errorC1EPKc") {
+            // SAFETY: the mangled name fixes the signature.
+            return Some(Class::RuntimeError { new: unsafe { transmute::<*mut c_void, NewRuntimeError>(new) } });
+        }
+        let new = runtime.find(c"_ZNSt13runtime_errorC1ERKSs")?;
+        let new_string = runtime.find(c"_ZNSsC1EPKcRKSaIcE")?;
+        let delete_string = runtime.find(c"_ZNSsD1Ev")?;
+        Some(Class::OldRuntimeError {
+            // SAFETY: the mangled name fixes the signature.
+            new: unsafe { transmute::<*mut c_void, NewOldRuntimeError>(new) },
+            // SAFETY: likewise.
+            new_string: unsafe { transmute::<*mut c_void, NewString>(new_string) },
+            // SAFETY: likewise.
+            delete_string: unsafe { transmute::<*mut c_void, DeleteString>(delete_string) },
+        })
+    }
+}
+
+impl Thrower {
+    fn find(runtime: &Runtime, error: Error) -> Option<Thrower> {
+        // SAFETY: the Itanium C++ ABI (2.4.2) gives this name this signature.
+        let allocate = unsafe { transmute::<*mut c_void, Allocate>(runtime.find(c"__cxa_allocate_exception")?) };
+        // SAFETY: likewise (2.4.3).
+        let throw = unsafe { transmute::<*mut c_void, Throw>(runtime.find(c"__cxa_throw")?) };
+        let (type_info, destructor, class) = if matches!(error, Error::OutOfMemory { .. }) {
+            let class = Class::BadAlloc { vtable: runtime.find(c"_ZTVSt9bad_alloc")? };
+            (runtime.find(c"_ZTISt9bad_alloc")?, runtime.find(c"_ZNSt9bad_allocD1Ev")?, class)
+        } else {
+            let class = Class::runtime_error(runtime)?;
+            (runtime.find(c"_ZTISt13runtime_error")?, runtime.find(c"_ZNSt13runtime_errorD1Ev")?, class)
+        };
+        Some(Thrower { allocate, throw, type_info, destructor, class })
+    }
+
+    /// Nothing in this frame is dropped: the exception leaves it as it is.
+    fn throw(&self, what: &CStr) -> ! {
+        // Both classes are at most a virtual table's address and one string's.
+        const SIZE: usize = 2 * size_of::<*mut c_void>();
+        // SAFETY: any size will do; it terminates the process rather than return null.
+        let exception = unsafe { (self.allocate)(SIZE) };
+        match self.class {
+            Class::BadAlloc { vtable } => {
+                // Objects point behind the table's first two words: the offset to the top and the type information.
+                // SAFETY: the virtual table is longer than that.
+                let behind = unsafe { vtable.byte_add(2 * size_of::<*mut c_void>()) };
+                // SAFETY: the exception's storage is writable and aligned for any object.
+                unsafe { exception.cast::<*mut c_void>().write(behind) };
+            }
+            Class::RuntimeError { new } => {
+                // SAFETY: the storage is large enough for a runtime_error; `what` is NUL-terminated.
+                unsafe { new(exception, what.as_ptr()) };
+            }
+            Class::OldRuntimeError { new, new_string, delete_string } => {
+                let mut string = std::ptr::null_mut();
+                // SAFETY: a string of the old ABI is one pointer; `what` is NUL-terminated; allocators are empty.
+                unsafe { new_string(&mut string, what.as_ptr(), &0) };
+                // SAFETY: the storage is large enough for a runtime_error, and `string` is one.
+                unsafe { new(exception, &string) };
+                // SAFETY: constructed above, and the exception has its own copy.
+                unsafe { delete_string(&mut string) };
+            }
+        }
+        // SAFETY: a complete exception with its own type information and destructor.
+        unsafe { (self.throw)(exception, self.type_info, self.destructor) }
+    }
+}

@@ -1,0 +1,59 @@
+//! The user's own answer to what `Caffe::mode()` is.
+
+use std::ffi::{c_int, c_void};
+
+use crate::error::Error;
+use crate::error::callback_slot::Slot;
+
+/// Says what `Caffe::mode()` is on the calling thread: 0 for CPU, 1 for GPU; see `syncedmem_set_mode_callback`.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_mode_callback_t = Option<unsafe extern "C-unwind" fn(user: *mut c_void) -> c_int>;
+
+static REGISTERED: Slot<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = Slot::empty();
+
+/// Registers a callback, or none.
+///
+/// # Safety
+/// Both stay usable for the rest of the process.
+pub unsafe fn set(callback: syncedmem_mode_callback_t, user: *mut c_void) -> Result<(), Error> {
+    REGISTERED.set(callback, user)
+}
+
+/// Whether anything was ever registered.
+#[inline]
+pub fn is_registered() -> bool {
+    !REGISTERED.is_empty()
+}
+
+/// What the registered function answers, if there is one.
+pub fn ask() -> Option<c_int> {
+    let (callback, user) = REGISTERED.get()?;
+    // SAFETY: whoever registered it guaranteed that it stays usable.
+    Some(unsafe { callback(user) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C-unwind" fn what_user_points_to(user: *mut c_void) -> c_int {
+        // SAFETY: the test registers it with an int.
+        unsafe { user.cast::<c_int>().read() }
+    }
+
+    #[test]
+    fn the_callback_last_registered_answers_with_what_it_was_given() {
+        let mut answers = [1, 0, 7];
+        assert_eq!(ask(), None);
+        for (answer, is_gpu) in [(0, true), (1, false), (2, false)] {
+            let user = (&raw mut answers[answer]).cast();
+            // SAFETY: both stay usable until the next registration; nobody else asks in this process.
+            assert_eq!(unsafe { set(Some(what_user_points_to), user) }, Ok(()));
+            assert_eq!(ask(), Some(answers[answer]));
+            assert_eq!(crate::caffe::is_gpu(true), is_gpu);
+        }
+        // SAFETY: none is registered.
+        assert_eq!(unsafe { set(None, std::ptr::null_mut()) }, Ok(()));
+        assert_eq!(ask(), None);
+    }
+}

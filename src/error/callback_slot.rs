@@ -1,0 +1,52 @@
+//! A caller's function and what it is to be given, kept for the rest of the process.
+#![expect(unsafe_code, reason = "kept in memory that is allocated fallibly and never freed")]
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::error::{Cause, Error};
+use crate::state::head::Side;
+
+struct Registered<F> {
+    callback: Option<F>,
+    user: *mut c_void,
+}
+
+/// A place for one. What was there is never freed: another thread may have just loaded it.
+pub struct Slot<F>(AtomicPtr<Registered<F>>);
+
+impl<F: Copy> Slot<F> {
+    /// A place where nothing was registered.
+    pub const fn empty() -> Self {
+        Slot(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// Registers a function, or none. Both must stay usable for the rest of the process.
+    pub fn set(&self, callback: Option<F>, user: *mut c_void) -> Result<(), Error> {
+        // SAFETY: malloc has no preconditions.
+        let new = unsafe { libc::malloc(size_of::<Registered<F>>()) }.cast::<Registered<F>>();
+        if new.is_null() {
+            let (side, asked) = (Side::Host, size_of::<Registered<F>>());
+            return Err(Error::OutOfMemory { side, asked, cause: Cause::Bookkeeping });
+        }
+        // SAFETY: fresh memory, large enough and aligned by malloc's contract.
+        unsafe { new.write(Registered { callback, user }) };
+        // Release: whoever acquires the pointer sees what it points to.
+        self.0.store(new, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether nothing was ever registered.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        // Relaxed: who is told otherwise asks for it anew.
+        self.0.load(Ordering::Relaxed).is_null()
+    }
+
+    /// The function that is registered, with what it is to be given.
+    pub fn get(&self) -> Option<(F, *mut c_void)> {
+        // SAFETY: null, or what `set` stored, which is never freed.
+        let registered = unsafe { self.0.load(Ordering::Acquire).as_ref() }?;
+        Some((registered.callback?, registered.user))
+    }
+}

@@ -1,0 +1,146 @@
+//! How much may lie idle, and how much may be page-locked: as the user says, or by default what leaves others room.
+//!
+//! Idle memory never exceeds the budget of its kind. Pageable memory, together with what is in use, never exceeds the most
+//! that was in use at once either, but for a small slack: what its objects needed at some time is what they cost
+//! at most. The other kinds take so long to come by that they may lie idle beyond that, in a budget that is smaller.
+#![expect(unsafe_code, reason = "sysconf")]
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::platform::limits;
+use crate::settings::{self, Amount};
+use crate::state::kind::Kind;
+
+/// What the user has said of a kind's budget in bytes.
+pub fn setting(kind: Kind) -> &'static Amount {
+    match kind {
+        Kind::Pageable => &settings::PAGEABLE_POOL,
+        Kind::Pinned => &settings::PINNED_POOL,
+        Kind::Device => &settings::DEVICE_POOL,
+    }
+}
+
+/// The most bytes of host memory of a kind that may lie idle: a quarter of the process's memory if it is pageable, which
+/// the rule about what was in use bounds before; a sixteenth if it is page-locked, which nobody else can use meanwhile.
+pub fn host(kind: Kind) -> u64 {
+    let share = if kind == Kind::Pageable { 4 } else { 16 };
+    setting(kind).get().unwrap_or_else(|| memory() / share)
+}
+
+/// The most bytes of a device's memory that may lie idle, where `available` would be free if none did: a quarter of it, and
+/// no more than an eighth of the device. Others (cuDNN, cuBLAS, other processes) allocate beside, and cannot ask for it.
+pub fn device(available: u64, total: u64) -> u64 {
+    settings::DEVICE_POOL.get().unwrap_or_else(|| (available / 4).min(total / 8))
+}
+
+/// The most bytes that may be page-locked: half of the process's memory, since the system can move none of it.
+pub fn pinned_limit() -> u64 {
+    settings::PINNED_LIMIT.get().unwrap_or_else(|| memory() / 2)
+}
+
+/// The process's memory in bytes: the machine's, or its control group's share.
+fn memory() -> u64 {
+    static MEMORY: AtomicU64 = AtomicU64::new(0);
+    let known = MEMORY.load(Relaxed);
+    if known != 0 {
+        return known;
+    }
+    let machine = number(libc::_SC_PHYS_PAGES).saturating_mul(number(libc::_SC_PAGESIZE));
+    let memory = limits::cgroup().map_or(machine, |group| group.min(machine)).max(1);
+    MEMORY.store(memory, Relaxed);
+    memory
+}
+
+fn number(name: i32) -> u64 {
+    // SAFETY: sysconf has no preconditions.
+    u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0)
+}
+
+/// Bytes that are page-locked: in use, idle, or registered.
+static PINNED: AtomicU64 = AtomicU64::new(0);
+
+/// Asks for `bytes` more of page-locked memory, before they are page-locked.
+pub fn admit_pinned(bytes: usize) -> bool {
+    let more = |now: u64| now.checked_add(bytes as u64).filter(|&sum| sum <= pinned_limit());
+    PINNED.fetch_update(Relaxed, Relaxed, more).is_ok()
+}
+
+/// Whether `bytes` more would be admitted if `idle` were not page-locked any more.
+pub fn could_admit_pinned(bytes: usize, idle: u64) -> bool {
+    let in_use = PINNED.load(Relaxed).saturating_sub(idle);
+    in_use.checked_add(bytes as u64).is_some_and(|sum| sum <= pinned_limit())
+}
+
+/// Counts `bytes` more, which came with those that were admitted: to the end of their last page.
+pub fn add_pinned(bytes: usize) {
+    PINNED.fetch_add(bytes as u64, Relaxed);
+}
+
+/// Takes that back: they are not page-locked any more, or could not be.
+pub fn withdraw_pinned(bytes: usize) {
+    let less = |now: u64| Some(now.saturating_sub(bytes as u64));
+    let _ = PINNED.fetch_update(Relaxed, Relaxed, less);
+}
+
+/// What was in use at most, at once.
+pub struct Peak(AtomicU64);
+
+impl Peak {
+    /// Nothing yet.
+    pub const fn new() -> Peak {
+        Peak(AtomicU64::new(0))
+    }
+
+    /// How many bytes may lie idle now that `in_use` are in use, as far as this rule goes.
+    pub fn leaves(&self, in_use: u64) -> u64 {
+        let peak = self.reach(in_use);
+        (peak + peak / 16 + SLACK).saturating_sub(in_use)
+    }
+
+    /// How many bytes may lie idle where the heap would grow around them: without the sixteenth, of which a heap's own gaps
+    /// take more.
+    pub fn leaves_in_heap(&self, in_use: u64) -> u64 {
+        (self.reach(in_use) + SLACK).saturating_sub(in_use)
+    }
+
+    /// The most that was in use, now that `in_use` are.
+    fn reach(&self, in_use: u64) -> u64 {
+        self.0.fetch_max(in_use, Relaxed).max(in_use)
+    }
+}
+
+/// With a sixteenth of the peak: what idle memory and memory in use may together exceed it by, in bytes.
+pub const SLACK: u64 = 2 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_in_use_once_bounds_what_may_lie_idle() {
+        let peak = Peak::new();
+        assert_eq!(peak.leaves(160 << 20), 12 << 20, "slack alone while all is in use");
+        assert_eq!(peak.leaves(100 << 20), 72 << 20);
+        assert_eq!(peak.leaves(0), 172 << 20);
+        assert_eq!(peak.leaves_in_heap(100 << 20), 62 << 20);
+        assert_eq!(peak.leaves_in_heap(170 << 20), 2 << 20, "a new peak");
+    }
+
+    #[test]
+    fn a_nearly_full_device_keeps_little() {
+        assert_eq!(device(8 << 30, 8 << 30), 1 << 30);
+        assert_eq!(device(400 << 20, 8 << 30), 100 << 20);
+        assert_eq!(device(0, 8 << 30), 0);
+    }
+
+    #[test]
+    fn page_locked_memory_is_admitted_up_to_the_limit() {
+        let limit = pinned_limit() as usize;
+        assert!(limit > 0);
+        assert!(admit_pinned(limit - 1000));
+        assert!(!admit_pinned(1001));
+        assert!(admit_pinned(1000));
+        withdraw_pinned(limit);
+        assert!(!admit_pinned(usize::MAX));
+    }
+}

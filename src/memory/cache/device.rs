@@ -1,0 +1,301 @@
+//! Blocks of the driver's that were given back, kept whole for the next object that one of them fits.
+//!
+//! Work of the device's that the library cannot see may be using a block still. So it waits here until everything in its
+//! context was waited for at some time since: one synchronise clears all that wait, and it is made only when nothing that
+//! is clear fits. `SYNCEDMEM_REUSE=stream` takes an event on the legacy default stream for that instead.
+//!
+//! What lies idle is given back to the driver beyond the budget, by a trim, and when memory has run out: by the thread of the
+//! program's that frees, trims or allocates. No thread of the library's own does it, whatever its age.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::bins::{self, Idle};
+use super::shelf::Shelf;
+use crate::cuda::capture;
+use crate::cuda::context::{self, Within};
+use crate::cuda::driver::Driver;
+use crate::cuda::driver_in_use;
+use crate::cuda::events::Event;
+use crate::cuda::streams::{self, Behind};
+use crate::error::DriverFailure;
+use crate::memory::driver::blocks::{self, Record};
+use crate::observe::event::What;
+use crate::observe::live::{self, NOTHING};
+use crate::settings;
+use crate::state::head::Side;
+use crate::state::kind::Kind;
+
+/// An idle block.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    address: NonNull<c_void>,
+    /// What is known of it.
+    pub record: Record,
+    /// Which free it was, as long as its context was not waited for since.
+    waits: Option<u64>,
+    /// Events that must have come to pass.
+    behind: Behind,
+}
+
+// SAFETY: a block that nobody holds belongs to the process, not to a thread.
+unsafe impl Send for Kept {}
+
+/// How many blocks were put here: the number of the next.
+static FREES: AtomicU64 = AtomicU64::new(0);
+
+/// An idle block of the context that `within` made current, for a request of `bytes`, and what is known of it.
+pub fn take(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
+    let shelf = Shelf::of(side);
+    if shelf.is_empty() || !settings::pools() {
+        return None;
+    }
+    let is_clear = |kept: &Kept| kept.record.context == within.context && kept.waits.is_none();
+    loop {
+        let found = shelf.take(bytes, is_clear);
+        let Some(mut idle) = found else {
+            if !clear(driver, within, side, bytes) {
+                return None;
+            }
+            continue;
+        };
+        let Kept { address, record, .. } = idle.block;
+        match idle.block.is_ready(driver) {
+            Ok(true) => return Some((address, record)),
+            Ok(false) | Err(Trouble::Unknown) => {
+                put_back(driver, idle);
+                return None;
+            }
+            // SAFETY: nobody holds it.
+            Err(Trouble::Gone) => unsafe { blocks::give_back_or_leave(driver, address, &record) },
+        }
+    }
+}
+
+/// What stands against handing a block out.
+enum Trouble {
+    /// It is gone: its device was reset.
+    Gone,
+    /// The driver did not say.
+    Unknown,
+}
+
+impl Kept {
+    /// Whether nothing would have to be waited for to give it back but what runs in the context of `record`.
+    fn waits_at_most_for(&self, record: &Record) -> bool {
+        self.record.context == record.context || self.is_clear()
+    }
+
+    /// Whether nothing would have to be waited for to give it back, as far as that is known without asking.
+    fn is_clear(&self) -> bool {
+        self.waits.is_none() && self.behind.is_empty() && !self.record.is_registered()
+    }
+
+    /// Whether it can be handed out, as far as it does not wait for its context.
+    fn is_ready(&mut self, driver: &Driver) -> Result<bool, Trouble> {
+        // Asked first: the events of a context that is gone are gone with it.
+        match self.record.is_alive(driver, self.address) {
+            Ok(true) => self.behind.has_come(driver).map_err(|_| Trouble::Unknown),
+            Ok(false) => Err(Trouble::Gone),
+            Err(_) => Err(Trouble::Unknown),
+        }
+    }
+}
+
+/// Waits for everything in the current context if a block that fits waits for that, and says whether it did.
+fn clear(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> bool {
+    let waits = |kept: &Kept| kept.record.context == within.context && kept.waits.is_some();
+    Shelf::of(side).has(bytes, waits) && synchronise(driver, within).is_ok()
+}
+
+/// Waits for everything in the current context, and with it for what may be using idle blocks of both sides. What another
+/// context's streams do with them is to be declared: see `streams`.
+fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
+    // What is put down from now on is not covered. SeqCst: as in `keep`.
+    let covered = FREES.load(Ordering::SeqCst);
+    // No other context: a collective operation in it may be waiting for what this thread is about to launch.
+    context::synchronise(driver)?;
+    for shelf in Shelf::all() {
+        shelf.for_each(|kept| {
+            if kept.record.context == within.context && kept.waits.is_some_and(|number| number < covered) {
+                kept.waits = None;
+                kept.record.unsettled = false;
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Keeps a block that nobody holds any more, and whose user has declared what it is behind; `false`: it is not kept.
+pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: Option<Behind>) -> bool {
+    let mut behind = behind.unwrap_or_default();
+    let shelf = Shelf::of(record.side);
+    let budget = shelf.budget(record.device);
+    // In a process that captures graphs no context is waited for, so nothing would clear it.
+    let is_cleared = settings::reuses_by_event() || !capture::was_seen();
+    let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
+    // A free does not unregister memory: see `reduce`.
+    if !is_kept && !record.is_registered() {
+        if settings::pools() && is_cleared && record.identity.is_certain() {
+            turned_away(&record);
+        }
+        // The events of a context that is gone are gone with it.
+        if !behind.is_empty() && record.is_alive(driver, address) == Ok(true) {
+            behind.wait(driver);
+        }
+        return false;
+    }
+    // Where there is no event, the context is waited for.
+    let event = settings::reuses_by_event().then(|| event_behind(driver, address, &record).ok().flatten()).flatten();
+    event.and_then(|event| behind.and(event)).into_iter().for_each(|event| streams::wait(driver, event));
+    let by_event = event.is_some();
+    // SeqCst: a synchronise that counts this free begins after it.
+    let number = FREES.fetch_add(1, Ordering::SeqCst);
+    let waits = (!by_event).then_some(number);
+    // An event on the legacy default stream is behind what it may still be writing.
+    let mut record = record;
+    record.unsettled &= !by_event;
+    let idle = Idle::new(record.bytes, Kept { address, record, waits, behind });
+    if !shelf.keep(idle) {
+        behind.wait(driver);
+        return false;
+    }
+    // Where pools are off since just now, who said so has given back what was here before. Page-locked blocks of other
+    // contexts stay: the free of this one does not wait for what runs there.
+    let is_near = |kept: &Kept| !kept.record.is_registered() && kept.waits_at_most_for(&record);
+    reduce_device(driver, shelf, record.device, is_near);
+    true
+}
+
+/// An event behind what the legacy default stream of the block's context has now, unless the block is gone.
+fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<Option<Event>, DriverFailure> {
+    if !record.is_alive(driver, address)? {
+        return Ok(None);
+    }
+    let within = Within::enter(driver, record.context)?;
+    capture::spare_legacy_stream(driver)?;
+    let event = Event::new(driver, &within)?;
+    // SAFETY: null is the legacy default stream.
+    match unsafe { event.record(driver, std::ptr::null_mut()) } {
+        Ok(()) => Ok(Some(event)),
+        Err(failure) => {
+            event.keep(driver);
+            Err(failure)
+        }
+    }
+}
+
+/// Puts a block back that was taken out and cannot be handed out.
+fn put_back(driver: &Driver, idle: Idle<Kept>) {
+    let side = idle.block.record.side;
+    if !Shelf::of(side).keep(idle) {
+        give_back(driver, idle.block);
+    }
+}
+
+/// Gives a block back to the driver, after everything that may be using it.
+fn give_back(driver: &Driver, mut kept: Kept) {
+    let Kept { address, record, .. } = kept;
+    if matches!(record.is_alive(driver, address), Ok(true)) {
+        if let (true, Ok(within)) = (kept.waits.is_some(), Within::enter(driver, record.context)) {
+            // What cannot be waited for leaves the driver to decide.
+            let _ = synchronise(driver, &within);
+        }
+        kept.behind.wait(driver);
+    }
+    // SAFETY: nobody holds it.
+    unsafe { blocks::give_back_or_leave(driver, address, &record) };
+}
+
+/// Looks how much memory the device of the current context has left, which bounds what may lie idle.
+pub fn look(driver: &Driver, device: c_int) {
+    if settings::pools() {
+        Shelf::of(Side::Device).look(driver, device);
+    }
+}
+
+/// Gives the oldest blocks of a device that are `wanted` back until no more than the budget is left.
+fn reduce_device(driver: &Driver, shelf: &Shelf, device: c_int, wanted: impl Fn(&Kept) -> bool) {
+    let bytes = if settings::pools() { shelf.budget(device) } else { 0 };
+    let is_wanted = |idle: &Idle<Kept>| shelf.are_one(idle.block.record.device, device) && wanted(&idle.block);
+    while shelf.idle(device) > bytes {
+        let Some(idle) = shelf.take_oldest(is_wanted) else { return };
+        if settings::pools() {
+            turned_away(&idle.block.record);
+        }
+        give_back(driver, idle.block);
+    }
+}
+
+/// Tells that the budget had no room for a block.
+fn turned_away(record: &Record) {
+    let kind = if record.side == Side::Device { Kind::Device } else { Kind::Pinned };
+    live::tell(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
+}
+
+/// Gives everything idle of one kind back, after what may be using it in whatever context, and says how many bytes that were.
+pub fn give_back_all(kind: Kind) -> u64 {
+    give_back_those(kind, |_| true)
+}
+
+/// Gives back what is idle of one kind, but for what may be in use on another device than the thread's current one.
+pub fn give_back_near(kind: Kind) -> u64 {
+    let here = driver_in_use().and_then(|driver| context::current_device(driver).ok());
+    give_back_those(kind, |kept| kept.is_clear() || Some(kept.record.device) == here)
+}
+
+fn give_back_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) -> u64 {
+    let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return 0 };
+    let mut bytes = 0;
+    // What others put down meanwhile is not waited for.
+    let now = bins::now();
+    while let Some(idle) = shelf.take_oldest(|idle| idle.since <= now && wanted(&idle.block)) {
+        bytes += idle.bytes as u64;
+        give_back(driver, idle.block);
+    }
+    bytes
+}
+
+/// How many bytes of one kind lie idle.
+pub fn idle(kind: Kind) -> u64 {
+    Shelf::of_kind(kind).map_or(0, Shelf::idle_in_all)
+}
+
+/// How many bytes of a device lie idle.
+pub fn idle_on(device: c_int) -> u64 {
+    Shelf::of(Side::Device).idle(device)
+}
+
+/// How many bytes of one kind may lie idle: of device memory, on the device where most may.
+pub fn budget(kind: Kind) -> u64 {
+    Shelf::of_kind(kind).map_or(0, Shelf::largest_budget)
+}
+
+/// Gives back what lies idle beyond the budget, after what may be using it in whatever context.
+pub fn reduce(kind: Kind) {
+    reduce_those(kind, |_| true);
+}
+
+/// Gives back what lies idle beyond the budget, but for what may be in use on another device than `here`.
+pub fn reduce_near(kind: Kind, here: c_int) {
+    reduce_those(kind, |kept| kept.is_clear() || kept.record.device == here);
+}
+
+fn reduce_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) {
+    let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return };
+    for device in shelf.devices() {
+        reduce_device(driver, shelf, device, &wanted);
+    }
+}
+
+/// Holds the idle blocks still, until `release`: for fork.
+pub fn acquire() {
+    Shelf::all().iter().for_each(|shelf| shelf.acquire());
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    Shelf::all().iter().for_each(|shelf| shelf.release());
+}

@@ -1,0 +1,9 @@
+//! Blocks that no object holds, kept whole for the next object that one of them fits.
+
+pub(crate) mod bins;
+pub(crate) mod budget;
+pub(crate) mod decay;
+pub mod device;
+pub mod host;
+pub(crate) mod shelf;
+pub(crate) mod small;

@@ -1,0 +1,385 @@
+//! Blocks that come from the driver, on the device or page-locked on the host: each remembers its context, and is
+//! given back in it, from any thread and whatever is current there.
+//!
+//! A record is the authority on where a block came from. It holds what the driver knows the allocation by, so that
+//! one that is gone (its device was reset, or somebody else freed it) is told from a new one at the same address.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+
+use super::deferred;
+use super::source::{self, Allocation, Identity, Source};
+use crate::cuda::capture::Unhindered;
+use crate::cuda::context::{self, Context, Within};
+use crate::cuda::driver::{self, Driver};
+use crate::cuda::{driver_in_use, status, streams};
+use crate::error::{Cause, DriverFailure, Error};
+use crate::memory::cache::budget;
+use crate::memory::cache::device;
+use crate::observe::event::Origin;
+use crate::platform::address_hash::AddressMap;
+use crate::platform::sync::Lock;
+use crate::state::head::Side;
+use crate::state::kind::Kind;
+
+/// What is known about a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// The side that it is memory of.
+    pub side: Side,
+    /// Its context.
+    pub context: Context,
+    /// The ordinal of its context's device.
+    pub device: c_int,
+    /// Its size: what its object asked for, and up to an eighth more.
+    pub bytes: usize,
+    /// Address of the object that it was made for.
+    pub holder: usize,
+    /// Whether the legacy default stream may still be writing it: fills, and copies from pageable memory, go on after
+    /// the call that asked for them (CUDA Driver API, "API synchronization behavior").
+    pub unsettled: bool,
+    /// How it was come by.
+    source: Source,
+    /// What the driver knows it by.
+    pub identity: Identity,
+}
+
+impl Record {
+    /// Whether the system allocated it, and the driver page-locked it.
+    pub fn is_registered(&self) -> bool {
+        matches!(self.source, Source::Registered(_))
+    }
+
+    /// Whether the block at `address` is still there: see [`Identity::is_there`].
+    pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
+        self.identity.is_there(driver, driver::address(address.as_ptr()))
+    }
+}
+
+#[cfg(not(loom))]
+static RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::with_hasher(crate::platform::address_hash::SPREADING));
+#[cfg(loom)]
+loom::lazy_static! { static ref RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::default()); }
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The side that it is memory of.
+    pub side: Side,
+    /// How many bytes: not 0.
+    pub bytes: usize,
+    /// Address of the object that it is for.
+    pub holder: usize,
+    /// Whether the caller fills it next, on the legacy default stream.
+    pub unsettled: bool,
+}
+
+/// A block that was just made, or taken from those that lie idle.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Its first byte.
+    pub address: NonNull<c_void>,
+    /// The ordinal of its device.
+    pub device: c_int,
+    /// Its size: what was asked for, or up to an eighth more.
+    pub room: usize,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Whether it is known to hold zeros; otherwise its contents are undefined.
+    pub holds_zeros: bool,
+}
+
+/// A block in the context that `within` made current.
+pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Result<Block, Error> {
+    let device = within.device()?;
+    let idle = device::take(driver, within, request.side, request.bytes);
+    let origin = if idle.is_some() { Origin::Pool } else { Origin::Fresh };
+    let (address, found) = match idle {
+        Some(idle) => idle,
+        None => fresh(driver, within, device, request)?,
+    };
+    let record = Record { holder: request.holder, unsettled: request.unsettled || found.unsettled, ..found };
+    if !keep(address, record) {
+        // SAFETY: nobody knows it.
+        let _ = unsafe { give_back(driver, address, &record) };
+        return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
+    }
+    // The system's fresh memory does.
+    let holds_zeros = origin == Origin::Fresh && record.is_registered();
+    Ok(Block { address, device, room: record.bytes, origin, holds_zeros })
+}
+
+/// A block of the driver's that no object has held before.
+fn fresh(
+    driver: &Driver,
+    within: &Within<'_>,
+    device: c_int,
+    request: Request,
+) -> Result<(NonNull<c_void>, Record), Error> {
+    let Request { side, bytes, holder, unsettled } = request;
+    if side == Side::Host {
+        // A free has left registered blocks where they are, whatever the budget.
+        device::reduce_near(Kind::Pinned, device);
+    }
+    if side == Side::Host && !budget::admit_pinned(bytes) {
+        if budget::could_admit_pinned(bytes, device::idle(Kind::Pinned)) {
+            device::give_back_near(Kind::Pinned);
+        }
+        if !budget::admit_pinned(bytes) {
+            let cause = Cause::PinnedLimit(budget::pinned_limit());
+            return Err(Error::OutOfMemory { side, asked: bytes, cause });
+        }
+    }
+    let _unhindered = Unhindered::begin(driver);
+    let answer = match source::ask(driver, device, side, bytes) {
+        Err(failure) if failure.status == status::OUT_OF_MEMORY => {
+            // Another thread may have given back what is missing, too.
+            deferred::offer_near(driver, device);
+            if side == Side::Host {
+                // For device memory, whoever asks for the object makes room: with what lies idle first.
+                device::give_back_near(Kind::Pinned);
+            }
+            source::ask(driver, device, side, bytes)
+        }
+        answer => answer,
+    };
+    let Allocation { address, bytes: room, source } = match answer {
+        Ok(allocation) => allocation,
+        Err(failure) => {
+            withdraw(side, bytes);
+            let is_full = failure.status == status::OUT_OF_MEMORY && side == Side::Device;
+            return Err(if is_full { out_of_memory(driver, device, bytes) } else { failure.into() });
+        }
+    };
+    match side {
+        Side::Host => budget::add_pinned(room - bytes),
+        Side::Device => device::look(driver, device),
+    }
+    let identity = Identity::of(driver, within, driver::address(address.as_ptr()));
+    Ok((address, Record { side, context: within.context, device, bytes: room, holder, unsettled, source, identity }))
+}
+
+/// Takes back what was admitted for a block that is page-locked no more.
+fn withdraw(side: Side, bytes: usize) {
+    if side == Side::Host {
+        budget::withdraw_pinned(bytes);
+    }
+}
+
+/// What came of giving a block back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freed {
+    /// It is no longer this library's business.
+    Done,
+    /// It is none of these blocks.
+    Unknown,
+}
+
+/// Gives back the block that was made for the object at `holder`, if it is one of these.
+///
+/// It never fails: what the driver does not take back now is offered to it again later. One that a reset of its device
+/// has ended is left alone, also where its address has been given to another object since. At exit, and in a forked
+/// child, nothing is done at all.
+///
+/// # Safety
+/// Nobody refers to the block any more, and nothing that is in flight needs it.
+pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
+    let key = address.addr().get();
+    let record = RECORDS.with(|records| match records.get(&key) {
+        None => Err(Freed::Unknown),
+        Some(record) if record.holder != holder => Err(Freed::Done),
+        Some(_) => records.remove(&key).ok_or(Freed::Unknown),
+    });
+    let record = match record {
+        Ok(record) => record,
+        Err(answer) => return answer,
+    };
+    let behind = streams::take(key);
+    let Some(driver) = driver_in_use() else { return Freed::Done };
+    if device::keep(driver, address, record, behind) {
+        return Freed::Done;
+    }
+    // SAFETY: the caller guarantees it.
+    unsafe { give_back_or_leave(driver, address, &record) };
+    Freed::Done
+}
+
+/// Gives a block back to the driver now, or as soon as it takes it.
+///
+/// # Safety
+/// As for [`free`].
+pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, record: &Record) {
+    // SAFETY: the caller guarantees it.
+    match unsafe { give_back(driver, address, record) } {
+        Ok(()) => deferred::offer_one(driver, record.context),
+        Err(failure) => {
+            deferred::keep(address.addr().get(), *record);
+            // A capture ends, and the block is given back with the next one.
+            if !status::is_of_capture(failure.status) {
+                deferred::say_once(record, failure);
+            }
+        }
+    }
+}
+
+/// Page-locked memory without a record, in the current context.
+pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
+    let _unhindered = Unhindered::begin(driver);
+    source::allocate(driver, Side::Host, bytes)
+}
+
+/// Gives such memory back.
+///
+/// # Safety
+/// It is page-locked memory of the driver's, and nobody refers to it any more.
+pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    let _unhindered = Unhindered::begin(driver);
+    // SAFETY: the caller guarantees it.
+    unsafe { source::hand_back(driver, Side::Host, address, Source::Allocated) }
+}
+
+/// What is known about the block at `address`, if it is one of these.
+pub fn find(address: NonNull<c_void>) -> Option<Record> {
+    RECORDS.with(|records| records.get(&address.addr().get()).copied())
+}
+
+/// Notes whether the legacy default stream may still be writing the block at `address`.
+pub fn note_unsettled(address: NonNull<c_void>, unsettled: bool) {
+    RECORDS.with(|records| {
+        if let Some(record) = records.get_mut(&address.addr().get()) {
+            record.unsettled = unsettled;
+        }
+    });
+}
+
+/// Forgets a block that somebody else has given back.
+pub fn forget(address: NonNull<c_void>) {
+    RECORDS.with(|records| records.remove(&address.addr().get()));
+}
+
+/// Holds the records still, until `release`: for fork.
+pub fn acquire() {
+    RECORDS.acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    RECORDS.release();
+}
+
+/// What objects hold on one side in blocks of the driver's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    /// How many blocks.
+    pub blocks: usize,
+    /// How many bytes.
+    pub bytes: u64,
+    /// The largest: an object's address, and bytes.
+    pub largest: [(usize, usize); 3],
+}
+
+/// What objects hold on `side`.
+pub fn held(side: Side) -> Held {
+    let mut held = Held::default();
+    RECORDS.with(|records| {
+        for record in records.values().filter(|record| record.side == side) {
+            held.blocks += 1;
+            held.bytes += record.bytes as u64;
+            if let Some(place) = held.largest.iter().position(|&(_, bytes)| record.bytes > bytes) {
+                held.largest[place..].rotate_right(1);
+                held.largest[place] = (record.holder, record.bytes);
+            }
+        }
+    });
+    held
+}
+
+/// What objects hold of one device.
+#[derive(Clone, Copy, Debug)]
+pub struct Used {
+    /// The device.
+    pub ordinal: c_int,
+    /// Bytes.
+    pub bytes: u64,
+    /// One of the blocks.
+    pub block: Option<(NonNull<c_void>, Record)>,
+}
+
+/// Writes what objects hold of each device, and returns of how many.
+pub fn used(places: &mut [Used]) -> usize {
+    let mut count = 0;
+    RECORDS.with(|records| {
+        for (&key, record) in records.iter().filter(|(_, record)| record.side == Side::Device) {
+            if let Some(known) = places[..count].iter_mut().find(|known| known.ordinal == record.device) {
+                known.bytes += record.bytes as u64;
+            } else if let Some(new) = places.get_mut(count) {
+                let address = NonNull::new(std::ptr::without_provenance_mut(key));
+                let block = address.map(|address| (address, *record));
+                *new = Used { ordinal: record.device, bytes: record.bytes as u64, block };
+                count += 1;
+            }
+        }
+    });
+    count
+}
+
+/// Gives a block back to the driver, unless it is gone.
+///
+/// # Safety
+/// As for `free`.
+pub unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
+    // SAFETY: the caller guarantees it.
+    match unsafe { try_to_give_back(driver, address, record) } {
+        Err(failure) if !status::is_context_gone(failure.status) => return Err(failure),
+        _ => withdraw(record.side, record.bytes),
+    }
+    if let Source::Registered(mapping) = record.source {
+        // What a reset ends is that it is page-locked; the memory is the library's in any case.
+        mapping.unmap();
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As for `free`.
+unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
+    if !record.is_alive(driver, address)? {
+        return Ok(());
+    }
+    let _within = Within::enter(driver, record.context)?;
+    if record.is_registered() {
+        // Nothing says that the driver waits before it unlocks the pages.
+        context::synchronise_if_allowed(driver)?;
+    } else if record.unsettled {
+        source::settle(driver)?;
+    }
+    let _unhindered = Unhindered::begin(driver);
+    // SAFETY: the caller guarantees it, and it is still the block that was recorded.
+    unsafe { source::hand_back(driver, record.side, address, record.source) }
+}
+
+fn keep(address: NonNull<c_void>, record: Record) -> bool {
+    RECORDS.with(|records| {
+        let room = records.try_reserve(1).is_ok();
+        if room {
+            if let Some(gone) = records.insert(address.addr().get(), record) {
+                // Somebody else has ended it: the driver gives out no address twice.
+                withdraw(gone.side, gone.bytes);
+            }
+        }
+        room
+    })
+}
+
+#[cold]
+fn out_of_memory(driver: &Driver, ordinal: c_int, asked: usize) -> Error {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both are writable.
+    let unknown = unsafe { driver.mem_info(&mut free, &mut total) }.is_err();
+    if unknown {
+        (free, total) = (0, 0);
+    }
+    let side = Side::Device;
+    Error::OutOfMemory { side, asked, cause: Cause::Device { ordinal, free: free as u64, total: total as u64 } }
+}

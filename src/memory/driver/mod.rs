@@ -1,0 +1,7 @@
+//! Blocks that the driver gave: device memory and page-locked host memory.
+
+pub mod blocks;
+pub(crate) mod deferred;
+pub mod registering;
+pub mod source;
+pub mod usage;

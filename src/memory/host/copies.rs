@@ -1,0 +1,99 @@
+//! Other copies of this library in the process, such as the shared one beside one that is linked into the program.
+//!
+//! A block that one copy mapped is unknown to the others, and `free()` does not take it: so a copy that is to give back a block
+//! without a record asks the others. Each has a note in its object, with the place of a function that takes such blocks; a note
+//! is found in programs that export nothing, too.
+#![expect(unsafe_code, reason = "another copy's function is called")]
+
+use std::ffi::c_void;
+use std::ops::ControlFlow;
+use std::ptr::{NonNull, with_exposed_provenance};
+
+use super::{Owned, records};
+use crate::platform::loaded;
+
+/// Gives a block of the copy's own back, of an object at `holder`; `false` if it is another's. Never changes: for other
+/// blocks than these there will be another type of note.
+type Free = unsafe extern "C" fn(block: *mut c_void, bytes: usize, holder: usize) -> bool;
+
+const OWNER: &std::ffi::CStr = c"syncedmem";
+const KIND: u32 = 1;
+
+// The sizes of name and descriptor, the type, the name; then where the function is, counted from here.
+std::arch::global_asm!(
+    ".pushsection .note.syncedmem, \"a\", @note",
+    ".balign 4",
+    ".long 10, 4, {kind}",
+    ".asciz \"syncedmem\"",
+    ".balign 4",
+    "2: .long {free} - 2b",
+    ".popsection",
+    kind = const KIND,
+    free = sym free_own,
+);
+
+unsafe extern "C" fn free_own(block: *mut c_void, bytes: usize, holder: usize) -> bool {
+    let Some(address) = NonNull::new(block).filter(|&address| records::knows(address)) else { return false };
+    // SAFETY: the block is of this copy's; its object let it go in the other copy, which calls this in place of its own `free`.
+    unsafe { super::free(Owned { address, bytes, pinned: false, holder }) };
+    true
+}
+
+/// Has the other copy that mapped a block give it back; `false` if none did.
+#[cold]
+#[inline(never)]
+pub fn free(block: Owned) -> bool {
+    /// More copies than these are passed over.
+    const MOST: usize = 8;
+    const SMALLEST_PAGE: usize = 4096;
+    if block.address.addr().get() % SMALLEST_PAGE != 0 || records::knows(block.address) {
+        return false;
+    }
+    let own = (free_own as Free as *const c_void).addr();
+    let (mut others, mut count) = ([own; MOST], 0);
+    loaded::each(|object| {
+        if let Some(place) = object.note(OWNER, KIND, size_of::<i32>()) {
+            // SAFETY: the note's descriptor is such a number, aligned as all of a note is.
+            let offset = unsafe { with_exposed_provenance::<i32>(place).read() };
+            others[count] = place.wrapping_add_signed(offset as isize);
+            count += usize::from(others[count] != own);
+        }
+        if count < MOST { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    // Called when the walk is over: it takes locks of its own.
+    others.iter().take(count).any(|&other| {
+        // SAFETY: a copy's note leads to its function, which has this type.
+        let free = unsafe { std::mem::transmute::<*const c_void, Free>(with_exposed_provenance(other)) };
+        // SAFETY: it looks at its own records alone, and takes the block if it is there; its object has given it up.
+        unsafe { free(block.address.as_ptr(), block.bytes, block.holder) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_programs_note_leads_to_the_function_and_there_is_none_of_another_type() {
+        let mut found = Vec::new();
+        loaded::each(|object| {
+            found.extend(object.note(OWNER, KIND, size_of::<i32>()));
+            assert_eq!(object.note(OWNER, KIND + 1, size_of::<i32>()), None);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(found.len(), 1);
+        // SAFETY: the linker has written a number there.
+        let offset = unsafe { with_exposed_provenance::<i32>(found[0]).read() };
+        let own = (free_own as Free as *const c_void).addr();
+        assert_eq!(found[0].wrapping_add_signed(offset as isize), own);
+    }
+
+    #[test]
+    fn a_block_that_no_copy_mapped_is_left_alone() {
+        let block = vec![7u8; 2 * super::super::MAPPED_FROM];
+        let page = block.as_ptr().addr().next_multiple_of(4096) - block.as_ptr().addr();
+        let address = NonNull::from(&block[page]).cast();
+        assert!(!free(Owned { address, bytes: super::super::MAPPED_FROM, pinned: false, holder: 8 }));
+        assert!(block.iter().all(|&byte| byte == 7));
+    }
+}

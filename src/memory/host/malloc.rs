@@ -1,0 +1,117 @@
+//! What the library asks of malloc besides small blocks: aligned ones, and to give back what it keeps of freed ones.
+#![expect(unsafe_code, reason = "posix_memalign and malloc_trim are called")]
+
+use std::ffi::c_void;
+use std::ops::ControlFlow;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use super::ALIGNMENT;
+use crate::platform::loaded;
+use crate::platform::sync::nap;
+use crate::settings;
+
+/// Memory that `free()` takes, aligned to [`ALIGNMENT`].
+pub fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
+    let mut address = std::ptr::null_mut();
+    // Where every block is to be malloc's, it ends where its object does: valgrind sees what is written behind it.
+    let is_exact = settings::malloc_only() || of_this_malloc().is_none();
+    let bytes = if is_exact { bytes } else { to_end_of_chunk(bytes) };
+    // SAFETY: `address` is writable; the alignment is a power of two and a multiple of a pointer's size.
+    let failed = unsafe { libc::posix_memalign(&mut address, ALIGNMENT, bytes) };
+    if failed == 0 { NonNull::new(address) } else { None }
+}
+
+/// So many bytes that glibc's chunk, which has a header of one word, ends where an aligned block may begin.
+///
+/// glibc cuts what lies before an aligned block off, as a chunk of its own. Small free chunks do not join their neighbours,
+/// and where they lie between large ones those do not either: a program of random sizes needed a third more memory.
+fn to_end_of_chunk(bytes: usize) -> usize {
+    const HEADER: usize = size_of::<usize>();
+    (bytes + HEADER).next_multiple_of(ALIGNMENT) - HEADER
+}
+
+/// malloc_trim(3): whether it gave any memory back.
+type Trim = unsafe extern "C" fn(usize) -> i32;
+
+/// The process that has a thread in malloc_trim, or 0.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Gives back all that malloc can give back, where malloc is one that can: glibc's.
+pub fn return_to_system() {
+    let Some(trim) = of_this_malloc() else { return };
+    // One thread at a time: glibc's first call initialises the arenas, and nothing else keeps two threads from doing so at
+    // once. The lock needs no fork handler: the child of a fork in the middle of a trim has another number than the lock,
+    // and glibc's own handlers leave the arenas whole.
+    let this = std::process::id();
+    loop {
+        // Acquire, with the Release below: one trim comes after the other.
+        match PROCESS.compare_exchange(0, this, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => break,
+            Err(holder) if holder == this => nap(),
+            Err(parent) => {
+                // Relaxed: the holder does not exist in this process. If it fails, another thread was first.
+                let _ = PROCESS.compare_exchange(parent, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+    }
+    // SAFETY: malloc_trim has no preconditions.
+    unsafe { trim(0) };
+    PROCESS.store(0, Ordering::Release);
+}
+
+/// The malloc_trim of this process's malloc, if that is glibc's: the first object that exports a part of malloc's family has
+/// all of it. Of another malloc glibc's own must not be called: it would initialise arenas that nothing uses.
+fn of_this_malloc() -> Option<Trim> {
+    const UNKNOWN: usize = 0;
+    const NONE: usize = 1;
+    static FOUND: AtomicUsize = AtomicUsize::new(UNKNOWN);
+    // Relaxed: two threads that look find the same.
+    let mut address = FOUND.load(Ordering::Relaxed);
+    if address == UNKNOWN {
+        address = look().unwrap_or(NONE);
+        FOUND.store(address, Ordering::Relaxed);
+    }
+    // SAFETY: the address of a function named malloc_trim, in an object that is never unloaded: malloc is bound to it.
+    (address != NONE).then(|| unsafe { std::mem::transmute::<usize, Trim>(address) })
+}
+
+fn look() -> Option<usize> {
+    let mut trim = None;
+    loaded::each(|object| {
+        let Some(symbols) = object.symbols() else { return ControlFlow::Continue(()) };
+        let family = [c"malloc", c"posix_memalign", c"malloc_trim"].map(|name| symbols.find(name));
+        if let [Some(_), Some(_), Some(address)] = family {
+            trim = Some(address.as_ptr().expose_provenance());
+        }
+        if family.iter().any(Option::is_some) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    trim
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_chunk_begins_aligned_and_less_than_a_line_is_spent_on_that() {
+        for bytes in 1..10_000 {
+            let all = to_end_of_chunk(bytes);
+            assert!((bytes..bytes + ALIGNMENT).contains(&all) && (all + 8) % ALIGNMENT == 0, "{bytes}: {all}");
+        }
+    }
+
+    #[test]
+    fn glibcs_malloc_is_trimmed_by_its_own_function() {
+        assert_eq!(look(), Some((libc::malloc_trim as *const ()).expose_provenance()));
+    }
+
+    #[test]
+    fn a_child_trims_although_a_thread_of_its_parent_was_trimming() {
+        // As a fork in the middle of a trim leaves it: no process of this number is this one.
+        let parent = std::process::id() ^ 1;
+        PROCESS.store(parent, Ordering::Relaxed);
+        return_to_system();
+        assert_ne!(PROCESS.load(Ordering::Relaxed), parent);
+    }
+}

@@ -1,0 +1,392 @@
+//! Host blocks: where they come from, and how each is given back.
+//!
+//! Below 2 MiB blocks come from malloc's family, so that `free()` takes them: the inline originals of `CaffeFreeHost`
+//! are compiled into other people's code. From 2 MiB up they are anonymous mappings. What an object gives back is kept
+//! for the next: see `recent` for blocks of up to 32 KiB, and `pool` for larger ones.
+#![expect(unsafe_code, reason = "memory is allocated and freed here")]
+
+mod copies;
+pub mod malloc;
+mod pinned;
+mod records;
+pub mod registration;
+
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use super::cache::host::Source;
+use super::host_usage;
+use super::mapping::{HUGE_PAGE, Mapping};
+use crate::error::{Cause, Error};
+use crate::observe::contents;
+use crate::observe::event::{Origin, What};
+use crate::observe::live::{self, Span, Subject};
+use crate::platform::limits;
+use crate::state::head::Side;
+use crate::state::kind::Kind;
+use crate::{caffe, settings};
+use malloc::aligned;
+
+/// Blocks of more than 4 KiB start on a multiple of this many bytes: a cache line, and what AVX-512 loads like. Smaller
+/// ones may be aligned to no more than malloc's are, see `recent`.
+pub const ALIGNMENT: usize = 64;
+
+/// Blocks of this many bytes and more are mapped.
+pub const MAPPED_FROM: usize = HUGE_PAGE;
+
+/// A block of up to this many bytes is allocated and filled in less time than it takes to say who does it.
+pub const BRIEF: usize = 4096;
+
+/// A host block as an object holds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Its first byte; never null, even when it has no bytes.
+    pub address: NonNull<c_void>,
+    /// Whether the object must give it back.
+    pub owned: bool,
+    /// Whether it is page-locked.
+    pub pinned: bool,
+}
+
+/// A block that nobody knows yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Its first byte.
+    pub address: NonNull<c_void>,
+    /// Its size: what was asked for, or for a page-locked one up to an eighth more.
+    pub room: usize,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Whether it is known to hold zeros; otherwise its contents are undefined.
+    pub holds_zeros: bool,
+}
+
+/// What blocks without bytes point to. Nobody owns it, so nobody frees it.
+/// Compat: it can be written, as what malloc gives for no bytes can: there are callers that do.
+#[repr(align(64))]
+struct Nothing(UnsafeCell<[u8; ALIGNMENT]>);
+static NOTHING: Nothing = Nothing(UnsafeCell::new([0; ALIGNMENT]));
+
+// SAFETY: nothing here reads or writes it.
+unsafe impl Sync for Nothing {}
+
+impl Nothing {
+    fn address(&self) -> NonNull<c_void> {
+        NonNull::from(&self.0).cast()
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// How many bytes.
+    pub bytes: usize,
+    /// Whether they must be zeros; else the contents are undefined.
+    pub zeroed: bool,
+    /// Whether the block should be page-locked, see [`wants_pinned`].
+    pub pinned: bool,
+    /// Address of the object that it is for.
+    pub holder: usize,
+}
+
+/// A block for an object.
+#[inline]
+pub fn allocate(request: Request) -> Result<Block, Error> {
+    let Request { bytes, zeroed, .. } = request;
+    if bytes == 0 {
+        return Ok(Block { address: NOTHING.address(), owned: false, pinned: false });
+    }
+    check_size(bytes, Side::Host)?;
+    let title = if request.pinned { c"allocate pinned" } else { c"allocate pageable" };
+    let span = live::begin(title, bytes);
+    host_usage::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
+    if let (true, Some(limit)) = (request.pinned, settings::host_limit()) {
+        // One of those that lie idle may serve.
+        fit_under(limit.saturating_add(bytes as u64));
+    }
+    if request.pinned {
+        if let Some(found) = pinned::allocate(request) {
+            // SAFETY: nobody else knows it yet.
+            return Ok(unsafe { ready(found, request, true, span) });
+        }
+    }
+    match pageable(bytes, zeroed) {
+        Ok(found) => {
+            host_usage::added(found.address, bytes);
+            // SAFETY: nobody else knows it yet.
+            Ok(unsafe { ready(found, request, false, span) })
+        }
+        Err(cause) => {
+            host_usage::withdraw(bytes);
+            Err(out_of_memory(bytes, cause))
+        }
+    }
+}
+
+/// A block that was found since `span` began, with the contents that are asked for.
+///
+/// # Safety
+/// It has as many writable bytes as are asked for, and nobody else knows it.
+#[inline]
+unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Block {
+    let Request { bytes, zeroed, holder, .. } = request;
+    let Found { address, room, origin, holds_zeros } = found;
+    let subject = Subject { object: holder, bytes };
+    let kind = if pinned { Kind::Pinned } else { Kind::Pageable };
+    span.end(subject, || What::Allocated { kind, bytes: room as u64, block: address.addr().get() as u64, origin });
+    if zeroed {
+        let span = live::begin(c"fill host side", bytes);
+        if !holds_zeros {
+            // SAFETY: the caller guarantees it.
+            unsafe { fill(address, bytes) };
+        }
+        span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
+        if contents::are_compared() {
+            contents::filled(subject, address);
+        }
+    }
+    Block { address, owned: true, pinned }
+}
+
+/// Makes room for fresh memory where idle blocks take more than they may beside it, and says how much is to be in use.
+fn make_room(bytes: usize) -> u64 {
+    let limit = settings::host_limit();
+    // Under a limit the bytes that are asked for were admitted before, and are among those in use.
+    let in_use = host_usage::held() + if limit.is_none() { bytes as u64 } else { 0 };
+    super::cache::host::make_room(in_use);
+    if let Some(limit) = limit {
+        fit_under(limit);
+    }
+    in_use
+}
+
+/// Under a limit what lies idle counts, too: gives back what is beyond it now.
+#[cold]
+fn fit_under(limit: u64) {
+    let left = limit.saturating_sub(host_usage::held());
+    let pinned = crate::memory::cache::device::idle(Kind::Pinned) + registration::idle();
+    super::cache::host::reduce_to(left.saturating_sub(pinned));
+    if pinned > left {
+        crate::memory::cache::device::give_back_near(Kind::Pinned);
+        registration::give_back_near();
+    }
+}
+
+/// A pageable block of up to [`BRIEF`] bytes for an object, in the least time, and whether the object must give it back.
+/// `None`: ask [`allocate`], which may have it after all, or says why not.
+#[inline]
+pub fn allocate_briefly(bytes: usize, zeroed: bool) -> Option<(NonNull<c_void>, bool)> {
+    if bytes == 0 {
+        return Some((NOTHING.address(), false));
+    }
+    if settings::host_limit().is_some() {
+        return None;
+    }
+    let Found { address, holds_zeros, .. } = pageable(bytes, zeroed).ok()?;
+    if zeroed && !holds_zeros {
+        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
+        unsafe { fill(address, bytes) };
+    }
+    host_usage::added(address, bytes);
+    Some((address, true))
+}
+
+fn out_of_memory(asked: usize, cause: Cause) -> Error {
+    Error::OutOfMemory { side: Side::Host, asked, cause }
+}
+
+/// A block that an object owned and no longer refers to.
+#[derive(Clone, Copy, Debug)]
+pub struct Owned {
+    /// Its first byte.
+    pub address: NonNull<c_void>,
+    /// Its size.
+    pub bytes: usize,
+    /// Whether the object says that it is page-locked.
+    pub pinned: bool,
+    /// Address of the object.
+    pub holder: usize,
+}
+
+/// Gives back an owned block of an object.
+///
+/// # Safety
+/// The block is one of [`allocate`]'s, or one that an inlined original took from `malloc` or `cudaMallocHost`. Nobody
+/// refers to it any more.
+#[inline]
+pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
+    if address == NOTHING.address() {
+        return;
+    }
+    if pinned {
+        // SAFETY: the caller guarantees it.
+        unsafe { pinned::free(address, bytes, holder) };
+        return;
+    }
+    let block = Owned { address, bytes, pinned, holder };
+    if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
+        // It lies idle now.
+        host_usage::removed(address, bytes);
+        return;
+    }
+    if bytes >= MAPPED_FROM && copies::free(block) {
+        return;
+    }
+    host_usage::removed(address, bytes);
+    // SAFETY: the caller guarantees it.
+    unsafe { keep_or_free(address, bytes) };
+}
+
+/// Gives back a block that is registered no more, and that lay idle since its object let it go.
+///
+/// # Safety
+/// As for [`free`].
+unsafe fn free_idle(block: Owned) {
+    if block.bytes < MAPPED_FROM || !copies::free(block) {
+        // SAFETY: the caller guarantees it.
+        unsafe { keep_or_free(block.address, block.bytes) };
+    }
+}
+
+/// # Safety
+/// As for [`free`].
+#[inline]
+unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
+    match records::take(address) {
+        Some(mapping) if super::cache::host::keep(Source::Mapped(mapping), bytes) => (),
+        Some(mapping) => mapping.unmap(),
+        None if super::cache::host::keep(Source::Malloc(address), bytes) => (),
+        // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
+        None => unsafe { super::cache::small::keep_or_free(address, bytes) },
+    }
+}
+
+/// Holds what is known of host blocks still, until `release`: for fork.
+pub fn acquire() {
+    registration::acquire();
+    records::acquire();
+    super::cache::host::acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    super::cache::host::release();
+    records::release();
+    registration::release();
+}
+
+/// What Caffe's `CaffeMallocHost` hands out, with any contents: page-locked memory in GPU mode, which `cudaFreeHost`
+/// takes, else memory that `free()` takes.
+pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
+    settle();
+    check_size(bytes, Side::Host)?;
+    if bytes > 0 && wants_pinned(bytes) {
+        if let Some(address) = pinned::caffe_malloc(bytes) {
+            return Ok(Block { address, owned: true, pinned: true });
+        }
+    }
+    caffe_malloc_pageable(bytes)
+}
+
+/// What Caffe's `CaffeMallocHost` handed out before rc3: memory that `free()` takes, in every mode.
+pub fn caffe_malloc_pageable(bytes: usize) -> Result<Block, Error> {
+    check_size(bytes, Side::Host)?;
+    match aligned(bytes) {
+        // Compat: the original's block of no bytes is non-null too, and is passed to free().
+        Some(address) => Ok(Block { address, owned: true, pinned: false }),
+        None => Err(out_of_memory(bytes, Cause::System)),
+    }
+}
+
+/// Caffe's `CaffeFreeHost`: takes what [`caffe_malloc`], `malloc()` or `cudaMallocHost()` handed out, or NULL.
+///
+/// # Safety
+/// `address` came from one of them, page-locked if `pinned`, and is not used again.
+pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) -> Result<(), Error> {
+    let Some(address) = NonNull::new(address) else { return Ok(()) };
+    if pinned {
+        // SAFETY: the caller guarantees it.
+        return unsafe { pinned::caffe_free(address) };
+    }
+    // SAFETY: the caller guarantees it.
+    unsafe { libc::free(address.as_ptr()) };
+    Ok(())
+}
+
+/// Refuses a size that no allocation could have.
+pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
+    if bytes > limits::ADDRESS_SPACE {
+        return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Absurd });
+    }
+    Ok(())
+}
+
+/// A pageable block, with zeros at no cost if `zeroed`, where that can be.
+#[inline]
+fn pageable(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
+    if bytes > super::cache::small::LARGEST {
+        return large(bytes, zeroed);
+    }
+    let address = super::cache::small::allocate(bytes).ok_or(Cause::System)?;
+    if settings::host_limit().is_some() || (bytes > BRIEF && is_beyond_a_boundary(address, bytes)) {
+        make_room(bytes);
+    }
+    Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: false })
+}
+
+/// Whether a block ends in another 64 KiB than it begins in: so do as many of the small blocks as there are 64 KiB of them.
+fn is_beyond_a_boundary(address: NonNull<c_void>, bytes: usize) -> bool {
+    (address.addr().get() ^ (address.addr().get() + bytes)) >> 16 != 0
+}
+
+/// A block that is worth looking for among the idle ones.
+#[inline(never)]
+fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
+    let Some(source) = super::cache::host::take(bytes, zeroed) else {
+        let in_use = make_room(bytes);
+        if bytes < MAPPED_FROM {
+            super::cache::host::make_way(bytes, in_use);
+        }
+        return fresh(bytes);
+    };
+    let address = match source {
+        Source::Malloc(address) => address,
+        Source::Mapped(mapping) => records::keep(mapping).ok_or(Cause::Bookkeeping)?,
+    };
+    Ok(Found { address, room: bytes, origin: Origin::Pool, holds_zeros: false })
+}
+
+fn fresh(bytes: usize) -> Result<Found, Cause> {
+    let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
+    let address = if is_mapped {
+        let mapping = Mapping::of(bytes).ok_or(Cause::System)?;
+        records::keep(mapping).ok_or(Cause::Bookkeeping)?
+    } else {
+        aligned(bytes).ok_or(Cause::System)?
+    };
+    Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: is_mapped })
+}
+
+/// # Safety
+/// The block has that many writable bytes, and nobody else knows it.
+#[inline]
+unsafe fn fill(address: NonNull<c_void>, bytes: usize) {
+    // SAFETY: the caller guarantees it.
+    unsafe { address.cast::<u8>().write_bytes(0, bytes) };
+}
+
+/// Reads the settings before any lock is taken.
+#[inline]
+pub fn settle() {
+    settings::settle();
+}
+
+/// Whether a block of `bytes` that is made now should be page-locked: if the user says so, or else if `Caffe::mode()`
+/// is GPU. It may call Caffe's code or a callback, so nothing may be held.
+#[inline]
+pub fn wants_pinned(bytes: usize) -> bool {
+    /// For a smaller block a look at what was loaded since would cost too much beside the block itself.
+    const LOOK_FROM: usize = 256 << 10;
+    settings::pins().unwrap_or_else(|| caffe::is_gpu(bytes >= LOOK_FROM))
+}

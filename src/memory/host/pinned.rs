@@ -1,0 +1,112 @@
+//! Page-locked host blocks. Where there can be none, a block is pageable instead: that is no error, but it is said once.
+#![expect(unsafe_code, reason = "the driver's memory is freed")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use super::{Found, Request, registration};
+use crate::cuda::{self, context};
+use crate::error::{Cause, Error};
+use crate::memory::driver::blocks::{self, Freed};
+use crate::memory::host_usage;
+use crate::observe::event::What;
+use crate::observe::live::{self, Subject};
+use crate::platform::text::{Text, to_stderr};
+use crate::state::head::Side;
+use crate::state::kind::Kind;
+
+/// The smallest size in bytes that the driver had no memory for. From that size on it is not asked again before a
+/// page-locked block is given back: to be refused takes long.
+static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// A page-locked block for an object, if the driver gives one.
+#[cold]
+pub fn allocate(request: Request) -> Option<Found> {
+    let Request { bytes, holder, .. } = request;
+    registration::reduce_near();
+    let attempt = || {
+        let driver = cuda::driver()?;
+        let request = blocks::Request { side: Side::Host, bytes, holder, unsettled: false };
+        context::for_new_block(driver, |within| blocks::allocate(driver, within, request))
+    };
+    let block = or_pageable(Subject { object: holder, bytes }, || match attempt() {
+        Err(why) if is_exhausted(why) && registration::give_back_near() > 0 => attempt(),
+        answer => answer,
+    });
+    let blocks::Block { address, room, origin, holds_zeros, .. } = block?;
+    Some(Found { address, room, origin, holds_zeros })
+}
+
+/// Gives back a page-locked block of an object. In a forked child and at exit it stays.
+///
+/// # Safety
+/// Nobody refers to it any more, and nothing that is in flight needs it.
+#[cold]
+pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
+    REFUSED_FROM.store(usize::MAX, Relaxed);
+    // SAFETY: the caller guarantees it.
+    match unsafe { blocks::free(address, holder) } {
+        Freed::Done => host_usage::withdraw(bytes),
+        Freed::Unknown => {
+            // Another implementation, compiled into somebody else's code, took it from `cudaMallocHost`.
+            // SAFETY: the caller guarantees it.
+            let _ = unsafe { caffe_free(address) };
+        }
+    }
+}
+
+/// Page-locked memory that `cudaFreeHost` takes, without a record: its caller may free it behind our back.
+pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
+    or_pageable(Subject { object: 0, bytes }, || {
+        let driver = cuda::driver()?;
+        context::for_new_block(driver, |_within| Ok(blocks::pin(driver, bytes)?))
+    })
+}
+
+/// Gives such memory back. At exit, in a forked child and without a driver it stays.
+///
+/// # Safety
+/// It came from `caffe_malloc` or `cudaMallocHost`, and nobody refers to it any more.
+pub unsafe fn caffe_free(address: NonNull<c_void>) -> Result<(), Error> {
+    let Ok(driver) = cuda::driver() else { return Ok(()) };
+    REFUSED_FROM.store(usize::MAX, Relaxed);
+    context::for_new_block(driver, |_within| {
+        // SAFETY: the caller guarantees it.
+        Ok(unsafe { blocks::unpin(driver, address) }?)
+    })
+}
+
+fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>) -> Option<T> {
+    let bytes = subject.bytes;
+    if bytes >= REFUSED_FROM.load(Relaxed) {
+        return None;
+    }
+    match allocate() {
+        Ok(block) => Some(block),
+        Err(why) => {
+            if cuda::is_out_of_memory(why) {
+                REFUSED_FROM.fetch_min(bytes, Relaxed);
+            }
+            if let Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. } = why {
+                live::tell(subject, || What::TurnedAway { kind: Kind::Pinned, bytes: bytes as u64 });
+            }
+            say_once(why);
+            None
+        }
+    }
+}
+
+/// Whether an error says that no more can be page-locked.
+fn is_exhausted(why: Error) -> bool {
+    cuda::is_out_of_memory(why) || matches!(why, Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. })
+}
+
+#[cold]
+fn say_once(why: Error) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // What ends the use of the driver ends the use of page-locked memory with it: nobody is to be told.
+    if cuda::may_be_used() && !SAID.swap(true, Relaxed) {
+        to_stderr(Text::<600>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n")).as_bytes());
+    }
+}

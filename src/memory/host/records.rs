@@ -1,0 +1,55 @@
+//! Which blocks are mappings. A block without a record came from malloc's family.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use crate::memory::mapping::Mapping;
+use crate::platform::address_hash::AddressMap;
+use crate::platform::sync::Lock;
+
+type Records = AddressMap<Mapping>;
+
+#[cfg(not(loom))]
+static RECORDS: Lock<Records> = Lock::new(AddressMap::with_hasher(crate::platform::address_hash::SPREADING));
+#[cfg(loom)]
+loom::lazy_static! { static ref RECORDS: Lock<Records> = Lock::new(AddressMap::default()); }
+
+/// Records `mapping` and returns its block; unmaps it and returns `None` if there is no memory for a record.
+pub fn keep(mapping: Mapping) -> Option<NonNull<c_void>> {
+    let block = mapping.block();
+    let kept = RECORDS.with(|records| {
+        records.try_reserve(1).ok()?;
+        records.insert(block.addr().get(), mapping);
+        Some(block)
+    });
+    if kept.is_none() {
+        mapping.unmap();
+    }
+    kept
+}
+
+/// Whether the block at `address` is a mapping.
+pub fn knows(address: NonNull<c_void>) -> bool {
+    RECORDS.with(|records| records.contains_key(&address.addr().get()))
+}
+
+/// Takes out the record of the block at `address`, if it has one.
+pub fn take(address: NonNull<c_void>) -> Option<Mapping> {
+    // Mappings begin on pages: most blocks of malloc's need not be looked for.
+    const SMALLEST_PAGE: usize = 4096;
+    let address = address.addr().get();
+    if address % SMALLEST_PAGE != 0 {
+        return None;
+    }
+    RECORDS.with(|records| records.remove(&address))
+}
+
+/// Holds the records still, until `release`: for fork.
+pub fn acquire() {
+    RECORDS.acquire();
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    RECORDS.release();
+}

@@ -1,0 +1,66 @@
+//! How much memory objects hold, kept exactly when a limit must hold and without contention otherwise.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::platform::address_hash::spread;
+use crate::settings;
+
+const STRIPES: usize = 16;
+
+/// One counter on cache lines of its own (128: x86 fetches lines in pairs).
+#[repr(align(128))]
+struct Stripe(AtomicU64);
+
+/// Bytes of pageable host memory in objects. One stripe may wrap below zero; their sum does not.
+static PAGEABLE: [Stripe; STRIPES] = [const { Stripe(AtomicU64::new(0)) }; STRIPES];
+
+/// Bytes of pageable host memory that objects hold now; without a limit, in blocks of 4 KiB and more.
+pub fn held() -> u64 {
+    let sum = PAGEABLE.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
+    // Objects that another implementation filled and this one freed can bring it below zero.
+    if sum > i64::MAX as u64 { 0 } else { sum }
+}
+
+/// Smaller blocks are not counted unless a limit must hold: to count would cost more than to allocate.
+const COUNTED_FROM: usize = 4096;
+
+/// Asks for `bytes` under the limit before they are allocated; the limit, if they would exceed it.
+pub fn admit(bytes: usize) -> Result<(), u64> {
+    let Some(limit) = settings::host_limit() else { return Ok(()) };
+    let more = |held: u64| held.checked_add(bytes as u64).filter(|&sum| sum <= limit);
+    // Under a limit all counting is on this one stripe, so that two threads cannot both take the last bytes.
+    PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| limit)
+}
+
+/// Takes back an `admit` whose allocation failed, or was of a page-locked block, which its record counts.
+pub fn withdraw(bytes: usize) {
+    if settings::host_limit().is_some() {
+        PAGEABLE[0].0.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Counts an admitted block of `bytes` at `block`.
+#[inline]
+pub fn added<T>(block: NonNull<T>, bytes: usize) {
+    if bytes >= COUNTED_FROM && settings::host_limit().is_none() {
+        stripe(block).fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Counts the block of `bytes` at `block` as given back.
+#[inline]
+pub fn removed<T>(block: NonNull<T>, bytes: usize) {
+    if settings::host_limit().is_some() {
+        // Another implementation's block was never admitted: it must not make room for others.
+        let less = |held: u64| Some(held.saturating_sub(bytes as u64));
+        let _ = PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    } else if bytes >= COUNTED_FROM {
+        stripe(block).fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Threads allocate from arenas of their own, far apart: all but the low bits tell them from each other.
+fn stripe<T>(block: NonNull<T>) -> &'static AtomicU64 {
+    &PAGEABLE[(spread(block.addr().get() >> 16) >> 32) as usize % STRIPES].0
+}

@@ -1,0 +1,311 @@
+//! Which objects are being worked on right now: the lock that an object has no room for.
+//!
+//! A thread that must allocate, fill or copy claims the object's address here first; whoever comes second
+//! waits until the claim is gone. A copy that goes on after its call has returned is parked here, until somebody
+//! who claims the object takes it over. No lock is held while the work is done. The outcome is published under the
+//! shard's lock, together with the end of the claim, so that an entry always describes its object: pointers
+//! and size as they were when it was made. One that does not was left by an earlier object at that address,
+//! destroyed behind our back, and is dropped.
+//!
+//! Work of some nanoseconds is not worth a claim: it is done under the shard's lock, see [`Table::briefly`].
+
+use std::mem::ManuallyDrop;
+
+use crate::platform::address_hash::spread;
+use crate::platform::sync::{AtomicUsize, FOR_EVER, Gate, Interrupted, Lock, Ordering};
+
+#[cfg(not(loom))]
+const SHARDS: usize = 256;
+#[cfg(loom)]
+const SHARDS: usize = 1;
+
+/// What tells an object from another one that lived at the same address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Address of the object.
+    pub object: usize,
+    /// Address of its host block, 0 if it has none.
+    pub host: usize,
+    /// Address of its device block, 0 if it has none.
+    pub device: usize,
+    /// Its size in bytes.
+    pub size: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Entry<F> {
+    identity: Identity,
+    /// `pthread_self()` of the thread at work; `PARKED` if there is none.
+    owner: usize,
+    has_waiters: bool,
+    in_flight: Option<F>,
+}
+
+/// No thread has this name.
+const PARKED: usize = 0;
+
+/// Entries by address. Made for few entries for a short time each. `F` is what is known of a copy in flight.
+pub struct Table<F> {
+    shards: [Shard<F>; SHARDS],
+}
+
+#[repr(align(64))]
+struct Shard<F> {
+    entries: Lock<Vec<Entry<F>>>,
+    /// `entries.len()`, readable without the lock.
+    count: AtomicUsize,
+    gate: Gate,
+}
+
+/// Why there is no claim.
+#[derive(Debug)]
+pub enum NoClaim<T> {
+    /// Not needed any more: `unless` answered.
+    Unneeded(T),
+    /// The calling thread itself is at work on the object.
+    Reentered,
+    /// Another thread is at work on it, and the caller does not want to wait.
+    Busy,
+    /// No memory for an entry.
+    NoRoom,
+    /// This is a signal handler, and the thread that it interrupted has the table's lock.
+    Interrupted,
+}
+
+/// The right to work on one object. Gone when published or dropped; what is still in flight then stays parked.
+pub struct Claim<'t, F: Copy> {
+    shard: &'t Shard<F>,
+    object: usize,
+    owner: usize,
+    /// The object's copy that may not be done yet.
+    pub in_flight: Option<F>,
+    /// A copy that belonged to an earlier object at this address.
+    pub stale: Option<F>,
+}
+
+/// What a claim may wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Until other threads are done with the object.
+    Wait,
+    /// Not at all.
+    Refuse,
+}
+
+impl<F: Copy> Table<F> {
+    /// A table without entries.
+    #[cfg(not(loom))]
+    #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
+    pub const fn new() -> Self {
+        Table {
+            shards: [const { Shard { entries: Lock::new(Vec::new()), count: AtomicUsize::new(0), gate: Gate::new() } };
+                SHARDS],
+        }
+    }
+
+    /// A table without entries.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        let shard = |_| Shard { entries: Lock::new(Vec::new()), count: AtomicUsize::new(0), gate: Gate::new() };
+        Table { shards: std::array::from_fn(shard) }
+    }
+
+    /// Does `work` under the lock that publishing takes, unless somebody is at work on the object.
+    /// For work that takes no longer than to make a claim and end it.
+    #[inline]
+    pub fn briefly<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<Option<R>, Interrupted> {
+        self.shard(object).entries.try_with(FOR_EVER, |entries| {
+            let taken = entries.iter().any(|entry| entry.identity.object == object);
+            (!taken).then(work)
+        })
+    }
+
+    /// Does `work` under the lock that publishing takes, whoever is at work on the object.
+    pub fn under_lock<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
+        self.shard(object).entries.try_with(FOR_EVER, |_| work())
+    }
+
+    /// Claims an object for the calling thread, `owner`. While another thread is at work on it, waits;
+    /// each time before claiming, `unless`, which is told whether there is an entry, may find that there is nothing
+    /// left to do. Both closures are asked under the lock that publishing takes.
+    pub fn claim<T>(
+        &self,
+        object: usize,
+        owner: usize,
+        patience: Patience,
+        identity: impl Fn() -> Identity,
+        unless: impl Fn(bool) -> Option<T>,
+    ) -> Result<Claim<'_, F>, NoClaim<T>> {
+        let shard = self.shard(object);
+        loop {
+            let turn = shard.entries.try_with(FOR_EVER, |entries| {
+                let found = entries.iter_mut().find(|entry| entry.identity.object == object);
+                if let Some(answer) = unless(found.is_some()) {
+                    return Err(NoClaim::Unneeded(answer));
+                }
+                let new = Entry { identity: identity(), owner, has_waiters: false, in_flight: None };
+                match found {
+                    None => {
+                        entries.try_reserve(1).map_err(|_| NoClaim::NoRoom)?;
+                        entries.push(new);
+                        shard.count.store(entries.len(), Ordering::Relaxed);
+                        Ok(Turn::Ours { in_flight: None, stale: None })
+                    }
+                    Some(entry) if entry.identity != new.identity => {
+                        // Whoever waits for the earlier object's entry looks again.
+                        let old = std::mem::replace(entry, new);
+                        entry.has_waiters = old.has_waiters;
+                        Ok(Turn::Ours { in_flight: None, stale: old.in_flight })
+                    }
+                    Some(entry) if entry.owner == PARKED => {
+                        entry.owner = owner;
+                        Ok(Turn::Ours { in_flight: entry.in_flight, stale: None })
+                    }
+                    Some(entry) if entry.owner == owner => Err(NoClaim::Reentered),
+                    Some(_) if patience == Patience::Refuse => Err(NoClaim::Busy),
+                    Some(entry) => {
+                        entry.has_waiters = true;
+                        Ok(Turn::Theirs(shard.gate.ticket()))
+                    }
+                }
+            });
+            let turn = turn.unwrap_or(Err(NoClaim::Interrupted))?;
+            match turn {
+                Turn::Ours { in_flight, stale } => return Ok(Claim { shard, object, owner, in_flight, stale }),
+                Turn::Theirs(ticket) => shard.gate.wait(ticket),
+            }
+        }
+    }
+
+    /// Whether no entry can be this object's: all that constructors and destructors ask as a rule.
+    #[inline]
+    pub fn is_quiet(&self, object: usize) -> bool {
+        // Relaxed: an entry of an earlier object was made before that object's storage came to the caller.
+        self.shard(object).count.load(Ordering::Relaxed) == 0
+    }
+
+    /// Drops the entry of this address, for constructors and destructors, and returns its copy in flight with the
+    /// identity of the object that it was started for.
+    #[inline]
+    pub fn purge(&self, object: usize) -> Option<(F, Identity)> {
+        if self.is_quiet(object) {
+            return None;
+        }
+        let gone = self.shard(object).publish(|entry| entry.identity.object == object, || ()).1?;
+        gone.in_flight.map(|in_flight| (in_flight, gone.identity))
+    }
+
+    /// Holds every entry still, until `release`: for fork.
+    pub fn acquire(&self) {
+        for shard in &self.shards {
+            shard.entries.acquire();
+        }
+    }
+
+    /// Ends `acquire`.
+    pub fn release(&self) {
+        self.shards.iter().for_each(|shard| shard.entries.release());
+    }
+
+    /// Forgets every entry: in a forked child, where the threads that made them do not exist.
+    pub fn forget(&self) {
+        self.shards.iter().for_each(|shard| {
+            shard.entries.with(Vec::clear);
+            shard.count.store(0, Ordering::Relaxed);
+        });
+    }
+
+    #[inline]
+    fn shard(&self, object: usize) -> &Shard<F> {
+        // Objects are at least 32 bytes apart.
+        &self.shards[(spread(object >> 5) >> 32) as usize % SHARDS]
+    }
+}
+
+/// Whose turn it is.
+enum Turn<F> {
+    /// The caller's, with what becomes the claim's. (The claim itself is made outside the lock, which it takes.)
+    Ours { in_flight: Option<F>, stale: Option<F> },
+    /// Another thread's; what to wait with.
+    Theirs(u32),
+}
+
+impl<F: Copy> Shard<F> {
+    /// Does `outcome` and removes the entry as one step for everybody who takes the lock, then wakes who waited.
+    fn publish<R>(&self, is_it: impl Fn(&Entry<F>) -> bool, outcome: impl FnOnce() -> R) -> (R, Option<Entry<F>>) {
+        let (result, entry) = self.entries.with(|entries| {
+            let result = outcome();
+            let entry = entries.iter().position(is_it).map(|at| entries.swap_remove(at));
+            self.count.store(entries.len(), Ordering::Relaxed);
+            (result, entry)
+        });
+        if entry.as_ref().is_some_and(|entry| entry.has_waiters) {
+            self.gate.open();
+        }
+        (result, entry)
+    }
+
+    /// The same, but the entry stays, parked with a copy in flight, for the object as `outcome` leaves it.
+    fn park<R>(
+        &self,
+        is_it: impl Fn(&Entry<F>) -> bool,
+        in_flight: F,
+        outcome: impl FnOnce() -> R,
+        identity: impl FnOnce() -> Identity,
+    ) -> R {
+        let (result, had_waiters) = self.entries.with(|entries| {
+            let result = outcome();
+            let parked = Entry { identity: identity(), owner: PARKED, has_waiters: false, in_flight: Some(in_flight) };
+            let entry = entries.iter_mut().find(|entry| is_it(entry));
+            (result, entry.is_some_and(|entry| std::mem::replace(entry, parked).has_waiters))
+        });
+        if had_waiters {
+            self.gate.open();
+        }
+        result
+    }
+}
+
+impl<F: Copy> Claim<'_, F> {
+    /// Makes the outcome visible and ends the claim. What is in flight stays parked, with the object's identity as the
+    /// outcome leaves it.
+    pub fn publish<R>(self, outcome: impl FnOnce() -> R, identity: impl FnOnce() -> Identity) -> R {
+        let claim = ManuallyDrop::new(self);
+        match claim.in_flight {
+            None => claim.shard.publish(|entry| claim.is(entry), outcome).0,
+            Some(in_flight) => claim.shard.park(|entry| claim.is(entry), in_flight, outcome, identity),
+        }
+    }
+
+    /// Does `change` as one step for everybody who takes the lock; the claim goes on.
+    pub fn under_lock<R>(&self, change: impl FnOnce() -> R) -> R {
+        self.shard.entries.with(|_| change())
+    }
+
+    fn is(&self, entry: &Entry<F>) -> bool {
+        entry.identity.object == self.object && entry.owner == self.owner
+    }
+}
+
+impl<F: Copy> Drop for Claim<'_, F> {
+    fn drop(&mut self) {
+        let had_waiters = self.shard.entries.with(|entries| {
+            let at = entries.iter().position(|entry| self.is(entry))?;
+            let waiters = entries[at].has_waiters;
+            if self.in_flight.is_some() {
+                // The object is as it was.
+                entries[at] = Entry { owner: PARKED, has_waiters: false, in_flight: self.in_flight, ..entries[at] };
+            } else {
+                entries.swap_remove(at);
+            }
+            self.shard.count.store(entries.len(), Ordering::Relaxed);
+            Some(waiters)
+        });
+        if had_waiters == Some(true) {
+            self.shard.gate.open();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

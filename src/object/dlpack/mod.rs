@@ -1,0 +1,135 @@
+//! Tensors as other libraries know them: the structures of DLPack 1.0, made and read.
+//!
+//! The layouts, numbers and rules are those of DLPack's `dlpack.h` (dmlc/dlpack), of which the version before 1.0 is still
+//! in use: a tensor without a version. This module knows nothing of objects; who holds what is in `synced::exports`.
+
+pub(crate) mod exchange;
+pub(crate) mod export;
+pub(crate) mod exports;
+pub(crate) mod import;
+
+use std::ffi::c_void;
+
+use crate::error::Error;
+pub use export::{Blank, Holding, Layout, Memory};
+pub use import::{Lent, delete};
+
+/// `DLDevice`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// `DLDeviceType`.
+    pub kind: i32,
+    /// Which of that kind.
+    pub ordinal: i32,
+}
+
+/// `kDLCPU`.
+pub const CPU: i32 = 1;
+/// `kDLCUDA`.
+pub const CUDA: i32 = 2;
+/// `kDLCUDAHost`: page-locked host memory.
+pub const CUDA_HOST: i32 = 3;
+/// `kDLCUDAManaged`.
+pub const CUDA_MANAGED: i32 = 13;
+
+/// `DLDataType`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataType {
+    /// `DLDataTypeCode`.
+    pub code: u8,
+    /// Bits of one lane.
+    pub bits: u8,
+    /// Lanes of one element.
+    pub lanes: u16,
+}
+
+impl DataType {
+    /// The type of that code and width, with one lane, if a whole number of bytes of plain data has it: what
+    /// `DLDataTypeCode` lists, but for handles, which are of the process that made them, and types below a byte.
+    pub fn new(code: u8, bits: u8) -> Result<DataType, Error> {
+        let known = match code {
+            // Signed and unsigned integers.
+            0 | 1 => matches!(bits, 8 | 16 | 32 | 64),
+            // IEEE floats, and x86's long double in 16 bytes.
+            2 => matches!(bits, 16 | 32 | 64 | 128),
+            // bfloat16.
+            4 => bits == 16,
+            // Complex numbers of two floats.
+            5 => matches!(bits, 32 | 64 | 128),
+            // Booleans of one byte, and the eight floats of one byte.
+            6..=14 => bits == 8,
+            _ => false,
+        };
+        known.then_some(DataType { code, bits, lanes: 1 }).ok_or(Error::InvalidArgument {
+            what: "type_code and type_bits are not a type of DLPack's that takes whole bytes; pass kDLInt (0), kDLUInt (1), \
+                   kDLFloat (2), kDLBfloat (4), kDLComplex (5), kDLBool (6) or kDLFloat8 (7 to 14), and the bits of one \
+                   element",
+        })
+    }
+}
+
+/// `DLTensor`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor {
+    /// The address of the memory.
+    pub data: *mut c_void,
+    /// Where it is.
+    pub device: Device,
+    /// How many dimensions there are.
+    pub dimensions: i32,
+    /// What an element is.
+    pub data_type: DataType,
+    /// Elements along each dimension.
+    pub shape: *mut i64,
+    /// Elements from one to the next along each dimension; null for a compact tensor in C's order.
+    pub strides: *mut i64,
+    /// Where in the memory the first element is.
+    pub byte_offset: u64,
+}
+
+/// `DLManagedTensor`, from before DLPack 1.0.
+#[repr(C)]
+pub struct Managed {
+    /// The tensor.
+    pub tensor: Tensor,
+    /// The maker's own.
+    pub context: *mut c_void,
+    /// To be called when the tensor is not needed any more.
+    pub deleter: Option<unsafe extern "C-unwind" fn(*mut Managed)>,
+}
+
+/// `DLManagedTensorVersioned`.
+#[repr(C)]
+pub struct ManagedVersioned {
+    /// The major version: whoever does not know it looks at nothing but the deleter.
+    pub major: u32,
+    /// The minor version.
+    pub minor: u32,
+    /// The maker's own.
+    pub context: *mut c_void,
+    /// To be called when the tensor is not needed any more.
+    pub deleter: Option<unsafe extern "C-unwind" fn(*mut ManagedVersioned)>,
+    /// What is said of the memory.
+    pub flags: u64,
+    /// The tensor.
+    pub tensor: Tensor,
+}
+
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<Tensor>() == 48 && offset_of!(Tensor, shape) == 24);
+    assert!(size_of::<Managed>() == 64 && offset_of!(Managed, deleter) == 56);
+    assert!(size_of::<ManagedVersioned>() == 80 && offset_of!(ManagedVersioned, tensor) == 32);
+};
+
+/// `DLPACK_FLAG_BITMASK_READ_ONLY`.
+pub const READ_ONLY: u64 = 1;
+/// The major version that is made and read.
+const MAJOR: u32 = 1;
+/// The minor version that is made: nothing of a later one is used.
+const MINOR: u32 = 0;
+/// More dimensions than NumPy (64) or anybody else has.
+const MOST_DIMENSIONS: usize = 64;

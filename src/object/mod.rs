@@ -1,0 +1,319 @@
+//! `SyncedMemory`: the head and two buffers, in the 32 bytes that every Caffe's class begins with.
+//!
+//! This is the only place that decides to allocate, fill or copy. An object whose data is where it is wanted
+//! is served by one load and one compare; everything else claims the object in the [`claims`] first.
+//!
+//! The object's life and what it looks like are here; `access` is how its data is made ready, `replace` how its
+//! blocks are exchanged and given back, `transfer` how copies go on in the background, `query` what can be asked,
+//! `marks` and `evictable` which objects may be evicted, `reclaim` and `eviction` how they are when memory runs out.
+//! `outcome` is what they look like after an operation, `exchange` and `exports` are the tensors that other libraries
+//! have of objects, and objects of other libraries; `created` the objects whose storage is the library's own.
+#![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
+
+mod access;
+pub mod claims;
+mod created;
+pub(crate) mod dlpack;
+pub(crate) mod eviction;
+mod outcome;
+mod pinning;
+mod query;
+pub(crate) mod report;
+pub(crate) mod set_data;
+mod transfer;
+pub(crate) mod trim;
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use crate::copy::transfer::InFlight;
+use crate::error::{Cause, Error};
+use crate::memory::host;
+use crate::observe::live::{self, Subject};
+use crate::observe::{contents, switch};
+use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
+use crate::state::head::{Head, Side};
+use crate::state::word::Word;
+use crate::{cuda, settings};
+use claims::{Identity, NoClaim, Patience};
+pub use eviction::evictable;
+use eviction::evictable::{Registry, Use};
+use outcome::{Outcome, Owned};
+
+/// The right to work on one object.
+type Claim<'t> = claims::Claim<'t, InFlight>;
+
+/// The first 32 bytes of a `caffe::SyncedMemory`, which are all that this library touches.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SyncedMemory {
+    cpu_ptr: AtomicPtr<c_void>,
+    gpu_ptr: AtomicPtr<c_void>,
+    size: AtomicUsize,
+    /// A [`Word`]. Every store is a Release under the table's lock, after the pointers are written; a load that
+    /// leads to a pointer is an Acquire.
+    word: AtomicU64,
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<SyncedMemory>() == 32 && align_of::<SyncedMemory>() == 8);
+    assert!(offset_of!(SyncedMemory, cpu_ptr) == 0 && offset_of!(SyncedMemory, gpu_ptr) == 8);
+    assert!(offset_of!(SyncedMemory, size) == 16 && offset_of!(SyncedMemory, word) == 24);
+};
+
+#[cfg(not(loom))]
+pub(crate) static TABLE: claims::Table<InFlight> = claims::Table::new();
+#[cfg(loom)]
+loom::lazy_static! { pub(crate) static ref TABLE: claims::Table<InFlight> = claims::Table::new(); }
+
+/// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
+#[cfg(not(loom))]
+pub(crate) static MARKED: Registry = Registry::new();
+#[cfg(loom)]
+loom::lazy_static! { pub(crate) static ref MARKED: Registry = Registry::new(); }
+
+/// Tensors of objects, and tensors that were lent to objects. Its lock is taken with no other held.
+#[cfg(not(loom))]
+pub(crate) static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
+#[cfg(loom)]
+loom::lazy_static! { pub(crate) static ref EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new(); }
+
+impl SyncedMemory {
+    /// Makes an object of `bytes` in `storage`, as an out-of-line constructor does: nothing is allocated.
+    ///
+    /// # Safety
+    /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and nobody uses it as an object.
+    pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
+        if let Some((stale, _)) = TABLE.purge(storage.addr().get()) {
+            stale.abandon();
+        }
+        MARKED.purge(storage.addr().get());
+        Self::forget_exchange(storage.addr().get());
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::construct_fresh(storage, bytes) };
+        switch::settle();
+        contents::forget(storage.addr().get());
+        live::made(Subject { object: storage.addr().get(), bytes });
+    }
+
+    /// Whether nothing can be left of an earlier object at this address.
+    #[inline]
+    pub fn is_fresh(storage: NonNull<SyncedMemory>) -> bool {
+        TABLE.is_quiet(storage.addr().get()) && !MARKED.knows(storage.addr().get())
+    }
+
+    /// `construct`, where `is_fresh`.
+    ///
+    /// # Safety
+    /// As for `construct`.
+    #[inline]
+    pub unsafe fn construct_fresh(storage: NonNull<SyncedMemory>, bytes: usize) {
+        let object = SyncedMemory {
+            cpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
+            gpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
+            size: AtomicUsize::new(bytes),
+            word: AtomicU64::new(Word::NEW.0),
+        };
+        // SAFETY: the caller guarantees writable storage.
+        unsafe { storage.write(object) };
+    }
+
+    /// Ends the object if it was never touched, and says whether it did: then it owns nothing.
+    #[inline]
+    pub fn destruct_untouched(&self) -> bool {
+        // Relaxed: whoever destroys an object has seen all that others did with it.
+        let word = Word(self.word.load(Ordering::Relaxed));
+        let address = self.address();
+        let untouched = TABLE.is_quiet(address) && word.is_untouched() && !MARKED.knows(address);
+        if untouched {
+            self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+        }
+        untouched
+    }
+
+    /// Ends the object: frees the blocks it owns. An error means that it was no live object, and nothing was done.
+    ///
+    /// # Safety
+    /// Nobody uses the object or its pointers any more.
+    pub unsafe fn destruct(&self) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.destruct_alone() }?;
+        Self::forget_exchange(self.address());
+        Ok(())
+    }
+
+    /// The same, but what was lent to it is still lent.
+    ///
+    /// # Safety
+    /// As for `destruct`.
+    #[inline]
+    unsafe fn destruct_alone(&self) -> Result<(), Error> {
+        // From here on nobody comes to evict it, and it stays as it is.
+        MARKED.purge(self.address());
+        let word = self.load();
+        if !TABLE.is_quiet(self.address()) {
+            self.see_off(word);
+        }
+        word.head().ok_or(Error::InvalidHandle)?;
+        let owned = self.owned(word);
+        if let Some(host) = self.block(word, Side::Host).filter(|_| contents::are_compared()) {
+            // SAFETY: nobody uses it any more, says the caller, and it is not freed yet.
+            unsafe { contents::at_end(self.subject(), host) };
+        }
+        self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+        // SAFETY: nobody uses its pointers any more, says the caller.
+        unsafe { owned.free() };
+        live::ended(self.address());
+        Ok(())
+    }
+
+    /// Waits for what is in flight, since its blocks are about to be freed; what is not this object's is dropped.
+    #[cold]
+    fn see_off(&self, word: Word) {
+        let Some((copy, identity)) = TABLE.purge(self.address()) else { return };
+        if identity != self.identity() || word.is_untouched() {
+            copy.abandon();
+        } else if let Some(driver) = cuda::driver_in_use() {
+            let span = live::begin_wait();
+            copy.finish_at_last(driver);
+            self.tell_completed(span, copy);
+        }
+    }
+
+    /// Where the newest data is.
+    pub fn head(&self) -> Result<Head, Error> {
+        self.load().head().ok_or(Error::InvalidHandle)
+    }
+
+    /// The size of each side, in bytes.
+    pub fn size(&self) -> Result<usize, Error> {
+        self.head().map(|_| self.size.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn load(&self) -> Word {
+        Word(self.word.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn pointer(&self, side: Side) -> &AtomicPtr<c_void> {
+        match side {
+            Side::Host => &self.cpu_ptr,
+            Side::Device => &self.gpu_ptr,
+        }
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// The object, for events about it.
+    #[inline]
+    fn subject(&self) -> Subject {
+        Subject { object: self.address(), bytes: self.size.load(Ordering::Relaxed) }
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            object: self.address(),
+            host: self.cpu_ptr.load(Ordering::Relaxed).addr(),
+            device: self.gpu_ptr.load(Ordering::Relaxed).addr(),
+            size: self.size.load(Ordering::Relaxed),
+        }
+    }
+
+    /// `side`'s block, if there is one. An UNINITIALIZED object has none, whatever its bytes say.
+    #[inline]
+    fn block(&self, word: Word, side: Side) -> Option<NonNull<c_void>> {
+        let touched = !word.is_untouched();
+        NonNull::new(self.pointer(side).load(Ordering::Relaxed)).filter(|_| touched)
+    }
+
+    /// The blocks that the object must give back. Asked before the object changes.
+    #[inline]
+    fn owned(&self, word: Word) -> Owned {
+        let borrowed = if host::registration::is_used() { self.borrowed_host(word) } else { None };
+        Owned { host: self.owned_host(word), device: self.owned_device(word), borrowed }
+    }
+
+    #[inline]
+    fn owned_host(&self, word: Word) -> Option<host::Owned> {
+        let address = self.block(word, Side::Host).filter(|_| word.owns_host())?;
+        let bytes = self.size.load(Ordering::Relaxed);
+        Some(host::Owned { address, bytes, pinned: word.is_pinned(), holder: self.address() })
+    }
+
+    #[cold]
+    fn borrowed_host(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
+        Some((self.block(word, Side::Host).filter(|_| !word.owns_host())?, self.address()))
+    }
+
+    #[inline]
+    fn owned_device(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
+        Some((self.block(word, Side::Device).filter(|_| word.owns_device())?, self.address()))
+    }
+
+    /// Claims the object, unless `unless` answers; it is told whether there is an entry.
+    fn claim<T>(&self, patience: Patience, unless: impl Fn(bool) -> Option<T>) -> Result<Claim<'static>, NoClaim<T>> {
+        watch_forks()?;
+        let mut claim = TABLE.claim(self.address(), this_thread(), patience, || self.identity(), unless)?;
+        if self.load().is_untouched() {
+            claim.stale = claim.stale.or(claim.in_flight.take());
+        }
+        if let Some(stale) = claim.stale.take() {
+            stale.abandon();
+        }
+        Ok(claim)
+    }
+
+    fn claim_always(&self) -> Result<Claim<'static>, Error> {
+        if settings::checks_device() {
+            self.check_device()?;
+        }
+        self.claim(Patience::Wait, |_| None::<std::convert::Infallible>).map_err(refused)
+    }
+
+    /// Ends a claim with an outcome: everybody sees both at once.
+    fn publish(&self, claim: Claim<'_>, outcome: Outcome, means: Use) {
+        let slow = claim.in_flight.is_some();
+        claim.publish(|| self.store(outcome, self.mark_follows(outcome, means) || slow), || self.identity());
+    }
+
+    /// Makes an outcome visible. Done under the table's lock for this object.
+    #[inline]
+    fn store(&self, outcome: Outcome, slow: bool) {
+        self.cpu_ptr.store(outcome.pointer(Side::Host), Ordering::Relaxed);
+        self.gpu_ptr.store(outcome.pointer(Side::Device), Ordering::Relaxed);
+        let word = if slow { outcome.word.slow() } else { outcome.word.fast() };
+        // Release: whoever acquires this word sees the pointers above, and the blocks' contents.
+        self.word.store(word.0, Ordering::Release);
+    }
+
+    /// The object as it is now.
+    #[inline]
+    fn now(&self) -> Result<Outcome, Error> {
+        let word = self.load();
+        word.head().ok_or(Error::InvalidHandle)?;
+        Ok(Outcome { host: self.block(word, Side::Host), device: self.block(word, Side::Device), word })
+    }
+}
+
+fn watch_forks<T>() -> Result<(), NoClaim<T>> {
+    // A model has no processes.
+    if cfg!(loom) || crate::process::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
+}
+
+#[cold]
+fn refused<T>(why: NoClaim<T>) -> Error {
+    match why {
+        NoClaim::NoRoom => {
+            Error::OutOfMemory { side: Side::Host, asked: size_of::<Identity>(), cause: Cause::Bookkeeping }
+        }
+        NoClaim::Reentered => Error::Reentered,
+        NoClaim::Interrupted => Error::Interrupted,
+        // Only an `unless` that answers, and impatience, lead here, and who asks for them takes the answer.
+        NoClaim::Unneeded(_) | NoClaim::Busy => Error::Internal,
+    }
+}

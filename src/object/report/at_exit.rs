@@ -1,0 +1,49 @@
+//! The report that `SYNCEDMEM_REPORT` asks for: written when the process exits, or when the library is about to end it.
+//! At the exit idle mappings are given back behind it: it tells what lay idle.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::whole;
+use crate::memory::cache::host;
+use crate::observe::live;
+use crate::observe::switch::{self, ACCOUNT};
+use crate::platform::text::{append_to, to_stderr};
+use crate::settings;
+
+/// Runs when the library is finalised: after `main` and the destructors of the program's own static objects.
+#[used]
+#[expect(unsafe_code, reason = "a function that runs at exit")]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = at_exit;
+
+extern "C" fn at_exit() {
+    // A panic would be a bug of ours; the process goes on to its end.
+    let _ = std::panic::catch_unwind(|| {
+        write();
+        host::leave();
+    });
+}
+
+/// The process whose report was written: a forked child has one of its own to tell.
+static WRITTEN: AtomicU32 = AtomicU32::new(0);
+
+/// Writes the report to where the user asks for it, once, if anything happened.
+pub fn write() {
+    if switch::off() || !switch::has(ACCOUNT) {
+        return;
+    }
+    let Some(file) = settings::environment(c"SYNCEDMEM_REPORT") else { return };
+    if !live::can_be_had() {
+        to_stderr(b"libsyncedmem: SYNCEDMEM_REPORT: no report, since the process ends in the middle of an entry\n");
+        return;
+    }
+    let has_happened = live::with_ledger(|ledger| ledger.account().made > 0);
+    if !has_happened || WRITTEN.swap(std::process::id(), Ordering::Relaxed) == std::process::id() {
+        return;
+    }
+    let Some(text) = whole::text() else {
+        to_stderr(b"libsyncedmem: SYNCEDMEM_REPORT: there is no memory to make the report\n");
+        return;
+    };
+    append_to(file, "SYNCEDMEM_REPORT", "the report follows", text.as_bytes());
+}

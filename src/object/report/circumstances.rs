@@ -1,0 +1,101 @@
+//! What is known about memory when there was too little of it: who holds what, and what the limits are.
+
+use std::fmt;
+
+use crate::error::{Cause, Error};
+use crate::memory::driver::blocks::{self, Held};
+use crate::memory::host::registration;
+use crate::memory::host_usage;
+use crate::memory::reclaimed::{self, Told};
+use crate::platform::limits;
+use crate::platform::text::Bytes;
+use crate::state::head::Side;
+use crate::{cuda, settings};
+
+/// What there is to add to an error, and what to do. Empty unless memory ran out.
+pub struct Circumstances(pub Error);
+
+impl fmt::Display for Circumstances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Error::OutOfMemory { cause: Cause::Absurd, .. } => Ok(()),
+            Error::OutOfMemory { side: Side::Device, .. } => {
+                on_device(f)?;
+                self.given_back(f, Side::Device)?;
+                f.write_str("; make the batch or the input smaller, or give back other programs' memory")?;
+                self.hint(f)
+            }
+            Error::OutOfMemory { side: Side::Host, cause, .. } => {
+                on_host(f)?;
+                if matches!(cause, Cause::System | Cause::Bookkeeping) {
+                    mappings(f)?;
+                }
+                self.given_back(f, Side::Host)?;
+                f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")?;
+                self.hint(f)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Circumstances {
+    /// What was given back to make room, if that was tried.
+    fn given_back(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
+        reclaimed::before(self.0).map_or(Ok(()), |given| write!(f, "{}", Told(given, side)))
+    }
+
+    /// How there could be more to give back the next time.
+    fn hint(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match reclaimed::before(self.0) {
+            Some(given) if !given.is_any_marked && cuda::driver_in_use().is_some() => {
+                f.write_str("; objects that need not stay on both sides can make room: syncedmem_set_evictable")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let held = Bytes(host_usage::held());
+    if settings::host_limit().is_some() {
+        write!(f, "; libsyncedmem holds {held} of host memory")?;
+    } else {
+        write!(f, "; libsyncedmem holds {held} of pageable host memory in blocks of 4 KiB and more")?;
+    }
+    let pinned = blocks::held(Side::Host).bytes;
+    if pinned > 0 {
+        write!(f, ", and page-locked {}", Bytes(pinned))?;
+    }
+    let registered = registration::held();
+    if registered > 0 {
+        write!(f, "; it has {} of pageable memory registered with the driver", Bytes(registered))?;
+    }
+    if let Some(limit) = limits::address_space() {
+        write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;
+    }
+    if let Some(limit) = limits::cgroup() {
+        write!(f, "; the limit of the control group is {}", Bytes(limit))?;
+    }
+    Ok(())
+}
+
+fn mappings(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Some((count, limit)) = limits::mappings() else { return Ok(()) };
+    write!(
+        f,
+        "; the process has {count} memory mappings, and the limit (sysctl vm.max_map_count) is {limit}, whatever memory is \
+         free: raise it, or unmap some"
+    )
+}
+
+fn on_device(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Held { blocks, bytes, largest } = blocks::held(Side::Device);
+    write!(f, "; libsyncedmem holds {} of device memory in {blocks} blocks", Bytes(bytes))?;
+    let mut separator = ", the largest for";
+    for (object, bytes) in largest.into_iter().filter(|&(_, bytes)| bytes > 0) {
+        write!(f, "{separator} the object at {object:#x}: {}", Bytes(bytes as u64))?;
+        separator = ",";
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! The whole report of this process: what its ledger says, what lies idle, and what others use of its devices.
+
+use std::fmt::{self, Write};
+
+use crate::memory::driver::usage;
+use crate::object::trim;
+use crate::observe::calls;
+use crate::observe::event::Site;
+use crate::observe::site::Place;
+use crate::observe::summary::{About, Idle, Summary, Told};
+use crate::observe::{live, site, switch};
+use crate::state::kind::Kind;
+
+/// As many devices are told of.
+const DEVICES: usize = 16;
+
+/// The report as text; `None` if there is no memory for it.
+pub fn text() -> Option<String> {
+    let summary = live::with_ledger(|ledger| Summary::of(ledger));
+    let mut not_ours = [(0, 0); DEVICES];
+    let devices = usage::not_ours(&mut not_ours);
+    let program = calls::program();
+    let about = About {
+        program: program.as_ref(),
+        process: std::process::id(),
+        idle: Some(Kind::ALL.map(|kind| Idle { bytes: trim::idle(kind), budget: trim::budget(kind) })),
+        not_ours: &not_ours[..devices],
+    };
+    let mut paper = Paper(String::new());
+    write!(paper, "{}", Told { summary: &summary, about: &about, place }).ok()?;
+    if !switch::on() {
+        let how = "syncedmem_set_accounting or SYNCEDMEM_ACCOUNT=on keeps it";
+        writeln!(paper, "\nThe account is not being kept: {how}.").ok()?;
+    }
+    Some(paper.0)
+}
+
+fn place(site: Site) -> Place {
+    site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())))
+}
+
+/// A text that grows as long as there is memory for it.
+struct Paper(String);
+
+impl Write for Paper {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        self.0.try_reserve(more.len()).map_err(|_| fmt::Error)?;
+        self.0.push_str(more);
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Limits on the process's memory, for messages: read when an allocation failed, without allocating.
+#![expect(unsafe_code, reason = "getrlimit(2), uname(2), openat(2), read(2) and close(2)")]
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::text::Text;
+
+/// The largest address space that a process can have, in bytes: 56 bits of x86-64's 57 with five-level page tables.
+pub const ADDRESS_SPACE: usize = 1 << 56;
+
+/// `RLIMIT_AS` in bytes, if it is set.
+pub fn address_space() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable.
+    let failed = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// The major and minor version of the kernel, looked up once.
+pub fn kernel() -> Option<(u32, u32)> {
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    let mut known = KNOWN.load(Relaxed);
+    if known == 0 {
+        let (major, minor) = read_kernel().unwrap_or((0, 0));
+        known = u64::from(major) << 32 | u64::from(minor) | READ;
+        KNOWN.store(known, Relaxed);
+    }
+    const READ: u64 = 1 << 63;
+    let version = ((known & !READ) >> 32) as u32;
+    (version != 0).then_some((version, known as u32))
+}
+
+fn read_kernel() -> Option<(u32, u32)> {
+    let mut names = std::mem::MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: it is writable.
+    let failed = unsafe { libc::uname(names.as_mut_ptr()) } != 0;
+    // SAFETY: zeros are names, and uname writes others.
+    let names = unsafe { names.assume_init() };
+    let release = names.release.map(|byte| byte as u8);
+    let release = CStr::from_bytes_until_nul(&release).ok()?.to_str().ok()?;
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(|number| number.parse().ok());
+    (!failed).then(|| Some((numbers.next()??, numbers.next()??)))?
+}
+
+/// The smallest memory limit, in bytes, of the process's control group and the groups around it.
+pub fn cgroup() -> Option<u64> {
+    let mut buffer = [0; 4096];
+    let groups = read(c"/proc/self/cgroup", &mut buffer)?;
+    // Version 2 has one line, `0::/path`; version 1 has one for each controller, `4:memory:/path`.
+    groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        match controllers {
+            "" => smallest("/sys/fs/cgroup", path, "memory.max"),
+            "memory" => smallest("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes"),
+            _ => None,
+        }
+    })
+}
+
+fn smallest(mount: &str, path: &str, file: &str) -> Option<u64> {
+    /// Version 1 writes "no limit" as the largest multiple of a page in 63 bits.
+    const NO_LIMIT: u64 = 1 << 62;
+    let mut group = path.trim_end_matches('/');
+    let mut smallest = None;
+    loop {
+        let name = Text::<512>::of(format_args!("{mount}{group}/{file}"));
+        let mut buffer = [0; 64];
+        let limit = CStr::from_bytes_until_nul(name.as_bytes_with_nul())
+            .ok()
+            .and_then(|name| read(name, &mut buffer))
+            .and_then(|text| text.trim().parse().ok())
+            .filter(|&limit: &u64| limit < NO_LIMIT);
+        smallest = [smallest, limit].into_iter().flatten().min();
+        match group.rfind('/') {
+            Some(parent) => group = &group[..parent],
+            None => return smallest,
+        }
+    }
+}
+
+/// The number of the process's memory mappings and the kernel's limit on it (`vm.max_map_count`), if the limit is all but
+/// reached. With it, mmap(2) fails as it does without memory.
+pub fn mappings() -> Option<(usize, usize)> {
+    let mut buffer = [0; 4096];
+    let limit: usize = read(c"/proc/sys/vm/max_map_count", &mut buffer)?.trim().parse().ok()?;
+    let maps = File::open(c"/proc/self/maps")?;
+    let mut count = 0;
+    // One line for each.
+    while let Some(part) = maps.read(&mut buffer).filter(|part| !part.is_empty()) {
+        count += part.iter().filter(|&&byte| byte == b'\n').count();
+    }
+    // Other threads may have unmapped some since the failure.
+    (count >= limit - limit / 64).then_some((count, limit))
+}
+
+/// The beginning of a small file, as much of it as `buffer` takes.
+pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
+    std::str::from_utf8(File::open(path)?.read(buffer)?).ok()
+}
+
+/// An open file. By `syscall`, since the functions are cancellation points, and no thread may end in here.
+struct File(libc::c_long);
+
+impl File {
+    fn open(path: &CStr) -> Option<File> {
+        const FLAGS: i32 = libc::O_RDONLY | libc::O_CLOEXEC;
+        // SAFETY: `path` is NUL-terminated.
+        let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), FLAGS) };
+        (file >= 0).then_some(File(file))
+    }
+
+    /// The next bytes, as many as there are and `buffer` takes.
+    fn read<'b>(&self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        // SAFETY: `buffer` is writable for its length.
+        let read = unsafe { libc::syscall(libc::SYS_read, self.0, buffer.as_mut_ptr(), buffer.len()) };
+        buffer.get(..usize::try_from(read).ok()?)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: it was opened here and is not used again.
+        unsafe { libc::syscall(libc::SYS_close, self.0) };
+    }
+}

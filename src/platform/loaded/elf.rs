@@ -1,0 +1,319 @@
+//! What a loaded object exports, read from the object itself.
+//!
+//! `dlsym` answers for an object's dependencies too, and waits for every `dlopen` that is under way, constructors
+//! included; here the answer is about the one object, and nobody is waited for. The tables are those of the ELF
+//! specification, with the GNU hash table, which every linker has written for a long time: an object that has none
+//! is passed over.
+#![expect(unsafe_code, reason = "the tables of a mapped object are read")]
+
+use std::ffi::{CStr, c_char, c_void};
+use std::marker::PhantomData;
+use std::ptr::{NonNull, with_exposed_provenance};
+
+use libc::{Elf64_Phdr, Elf64_Sym, PT_DYNAMIC, PT_LOAD};
+
+/// An entry of the dynamic section.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Dynamic {
+    tag: i64,
+    value: u64,
+}
+
+/// A relocation: the word at an offset from where the object is mapped, and which symbol's address goes there.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Relocation {
+    offset: u64,
+    info: u64,
+    addend: i64,
+}
+
+const DT_NULL: i64 = 0;
+const DT_NEEDED: i64 = 1;
+const DT_PLTRELSZ: i64 = 2;
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_RELA: i64 = 7;
+const DT_RELASZ: i64 = 8;
+const DT_SONAME: i64 = 14;
+const DT_JMPREL: i64 = 23;
+const DT_GNU_HASH: i64 = 0x6fff_fef5;
+
+/// Symbols of a section that is not there: imported ones.
+const SHN_UNDEF: u16 = 0;
+const STT_OBJECT: u8 = 1;
+const STT_FUNC: u8 = 2;
+
+/// The relocations that write a symbol's address into a word: in data, in the table of addresses, in that of functions.
+#[cfg(target_arch = "x86_64")]
+const ADDRESSES: [u32; 3] = [1, 6, 7];
+#[cfg(target_arch = "aarch64")]
+const ADDRESSES: [u32; 3] = [257, 1025, 1026];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ADDRESSES: [u32; 0] = [];
+
+/// Words of a GNU hash table before its Bloom filter.
+const HEADER: usize = 4;
+
+/// An object's reference to a function.
+pub struct Reference {
+    /// The object's own entry for a function of another, which stands for the function in the whole process: a program at a fixed
+    /// address may have that.
+    pub entry: Option<usize>,
+    /// What the loader has written there: for what is bound at its first call an address in the object itself until then.
+    pub word: usize,
+}
+
+/// An object's dynamic symbols.
+pub struct Symbols<'o> {
+    base: usize,
+    names: usize,
+    symbols: usize,
+    hash: usize,
+    /// Where relocations are, and how many: those of data, those of functions.
+    relocations: [(usize, usize); 2],
+    /// Where the dynamic section is, and how many entries it has room for.
+    section: (usize, usize),
+    object: PhantomData<&'o Elf64_Phdr>,
+}
+
+impl<'o> Symbols<'o> {
+    /// Those of the object with these program headers that is loaded at `base`; `None` if it has no such tables.
+    ///
+    /// # Safety
+    /// The headers are those of an object that is mapped at `base` and stays so for `'o`.
+    pub unsafe fn of(headers: &'o [Elf64_Phdr], base: usize) -> Option<Self> {
+        let within = |address: usize| {
+            headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
+                let begin = base.wrapping_add(segment.p_vaddr as usize);
+                address.wrapping_sub(begin) < segment.p_memsz as usize
+            })
+        };
+        let section = headers.iter().find(|header| header.p_type == PT_DYNAMIC)?;
+        let begin = base.wrapping_add(section.p_vaddr as usize);
+        let (mut names, mut symbols, mut hash) = (None, None, None);
+        let mut relocations = [(0, 0); 2];
+        let entries = section.p_memsz as usize / size_of::<Dynamic>();
+        for index in 0..entries {
+            // SAFETY: within the section, which the caller guarantees to be mapped.
+            let entry: Dynamic = unsafe { read(begin, index) };
+            let value = entry.value as usize;
+            // Most loaders have written addresses here, some leave offsets.
+            let address = Some(value).filter(|&value| within(value)).unwrap_or(base.wrapping_add(value));
+            match entry.tag {
+                DT_NULL => break,
+                DT_STRTAB => names = Some(address),
+                DT_SYMTAB => symbols = Some(address),
+                DT_GNU_HASH => hash = Some(address),
+                DT_RELA => relocations[0].0 = address,
+                DT_RELASZ => relocations[0].1 = value / size_of::<Relocation>(),
+                DT_JMPREL => relocations[1].0 = address,
+                DT_PLTRELSZ => relocations[1].1 = value / size_of::<Relocation>(),
+                _ => {}
+            }
+        }
+        for table in &mut relocations {
+            if !within(table.0) {
+                *table = (0, 0);
+            }
+        }
+        let (names, symbols, hash) = (names?, symbols?, hash?);
+        let found = Symbols { base, names, symbols, hash, relocations, section: (begin, entries), object: PhantomData };
+        [found.names, found.symbols, found.hash].into_iter().all(within).then_some(found)
+    }
+
+    /// Where the function or variable of that name is, if the object exports one.
+    pub fn find(&self, name: &CStr) -> Option<NonNull<c_void>> {
+        let [buckets, first, words, shift] = [0, 1, 2, 3].map(|index| self.hash_word(index));
+        let (buckets, first, words) = (buckets as usize, first as usize, words as usize);
+        if buckets == 0 || words == 0 {
+            return None;
+        }
+        let hash = gnu_hash(name);
+        // A Bloom filter of 64-bit words: most names end here.
+        let word = hash as usize / 64 % words;
+        // SAFETY: the table is mapped, as `of` was promised, and has that many words behind its header.
+        let filter: u64 = unsafe { read(self.hash + HEADER * size_of::<u32>(), word) };
+        if filter >> (hash % 64) & filter >> (hash.wrapping_shr(shift) % 64) & 1 == 0 {
+            return None;
+        }
+        let chains = HEADER + 2 * words + buckets;
+        let mut index = self.hash_word(HEADER + 2 * words + hash as usize % buckets) as usize;
+        if index < first {
+            return None;
+        }
+        loop {
+            let link = self.hash_word(chains + index - first);
+            if link | 1 == hash | 1 {
+                if let Some(address) = self.symbol_if(index, name) {
+                    return Some(address);
+                }
+            }
+            // The lowest bit marks the end of a chain.
+            if link & 1 == 1 {
+                return None;
+            }
+            index += 1;
+        }
+    }
+
+    /// The object's own references to the function of that name.
+    pub fn references(&self, name: &CStr) -> impl Iterator<Item = Reference> {
+        let tables = self.relocations.into_iter();
+        // SAFETY: the dynamic section says where the table is and how many it has; `of` was promised that it is mapped.
+        let all = tables.flat_map(|(table, count)| (0..count).map(move |at| unsafe { read::<Relocation>(table, at) }));
+        all.filter_map(move |relocation| {
+            let (symbol, kind) = ((relocation.info >> 32) as usize, relocation.info as u32);
+            let word = self.base.wrapping_add(relocation.offset as usize);
+            if symbol == 0 || !ADDRESSES.contains(&kind) || word % align_of::<usize>() != 0 {
+                return None;
+            }
+            // SAFETY: relocations name symbols that are there.
+            let symbol: Elf64_Sym = unsafe { read(self.symbols, symbol) };
+            if self.name(&symbol) != name {
+                return None;
+            }
+            let has_entry = symbol.st_shndx == SHN_UNDEF && symbol.st_value != 0;
+            let entry = has_entry.then(|| self.base.wrapping_add(symbol.st_value as usize));
+            // SAFETY: the loader itself has written this word, and programs read it.
+            Some(Reference { entry, word: unsafe { read(word, 0) } })
+        })
+    }
+
+    /// The names of the objects that the object needs, in its own order.
+    pub fn needed(&self) -> impl Iterator<Item = &'o CStr> {
+        self.strings(DT_NEEDED)
+    }
+
+    /// The name by which others need the object, if it says one.
+    pub fn own_name(&self) -> Option<&'o CStr> {
+        self.strings(DT_SONAME).next()
+    }
+
+    /// The strings that entries of the dynamic section with this tag name.
+    fn strings(&self, tag: i64) -> impl Iterator<Item = &'o CStr> {
+        let (section, entries) = self.section;
+        // SAFETY: within the section, which `of` was promised to be mapped.
+        let all = (0..entries).map(move |index| unsafe { read::<Dynamic>(section, index) });
+        let all = all.take_while(|entry| entry.tag != DT_NULL);
+        all.filter(move |entry| entry.tag == tag).map(|entry| self.string(entry.value as usize))
+    }
+
+    /// The exported function that has the instruction at `address`.
+    pub fn function_at(&self, address: usize) -> Option<&'o CStr> {
+        self.exported().find_map(|index| {
+            // SAFETY: the hash table leads to symbols that are there.
+            let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
+            let begin = self.base.wrapping_add(symbol.st_value as usize);
+            let has_it = symbol.st_info & 0xf == STT_FUNC
+                && symbol.st_shndx != SHN_UNDEF
+                && address.wrapping_sub(begin) < symbol.st_size as usize;
+            has_it.then(|| self.name(&symbol))
+        })
+    }
+
+    /// The places of all symbols that the hash table has: the exported ones, from the first to the end of the last chain.
+    fn exported(&self) -> std::ops::Range<usize> {
+        let [buckets, first, words] = [0, 1, 2].map(|index| self.hash_word(index) as usize);
+        let begin = HEADER + 2 * words;
+        let last = (0..buckets).map(|bucket| self.hash_word(begin + bucket) as usize).max().unwrap_or(0);
+        if last < first {
+            return 0..0;
+        }
+        let chains = begin + buckets;
+        let ends = |index: &usize| self.hash_word(chains + index - first) & 1 == 1;
+        first..(last..).find(ends).map_or(last, |end| end + 1)
+    }
+
+    fn hash_word(&self, index: usize) -> u32 {
+        // SAFETY: `find` asks only for words that the table's own header says are there; `of` was promised the rest.
+        unsafe { read(self.hash, index) }
+    }
+
+    /// The address of the symbol at `index`, if it has that name and is defined here.
+    fn symbol_if(&self, index: usize, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: the hash table's chains lead to symbols that are there.
+        let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
+        let own = self.name(&symbol);
+        let kind = symbol.st_info & 0xf;
+        let defined = symbol.st_shndx != SHN_UNDEF && (kind == STT_FUNC || kind == STT_OBJECT);
+        if own != name || !defined {
+            return None;
+        }
+        NonNull::new(std::ptr::with_exposed_provenance_mut(self.base.wrapping_add(symbol.st_value as usize)))
+    }
+
+    fn name(&self, symbol: &Elf64_Sym) -> &'o CStr {
+        self.string(symbol.st_name as usize)
+    }
+
+    /// The string at an offset that the object's own tables give.
+    fn string(&self, offset: usize) -> &'o CStr {
+        let name = with_exposed_provenance::<c_char>(self.names + offset);
+        // SAFETY: names are NUL-terminated strings in the object's table of them.
+        unsafe { CStr::from_ptr(name) }
+    }
+}
+
+/// The element at `index` of the array at `address`.
+///
+/// # Safety
+/// It is there, and aligned.
+unsafe fn read<T: Copy>(address: usize, index: usize) -> T {
+    let element = with_exposed_provenance::<T>(address + index * size_of::<T>());
+    // SAFETY: the caller guarantees it.
+    unsafe { element.read() }
+}
+
+/// The hash function of GNU hash tables.
+fn gnu_hash(name: &CStr) -> u32 {
+    name.to_bytes().iter().fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::loaded;
+    use std::ops::ControlFlow;
+
+    fn find_in(object: &str, name: &CStr) -> Option<NonNull<c_void>> {
+        let mut found = None;
+        loaded::each(|each| {
+            if !each.name().to_string_lossy().contains(object) {
+                return ControlFlow::Continue(());
+            }
+            found = each.symbols().and_then(|symbols| symbols.find(name));
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    #[test]
+    fn names_hash_as_the_linker_hashes_them() {
+        assert_eq!(gnu_hash(c""), 0x1505);
+        assert_eq!(gnu_hash(c"printf"), 0x156b_2bb8);
+    }
+
+    #[test]
+    fn functions_and_variables_are_where_dlsym_finds_them() {
+        for name in [c"malloc", c"getenv", c"environ", c"strtol"] {
+            // SAFETY: any name may be asked for.
+            let expected = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            assert_eq!(find_in("libc.so", name).map_or(std::ptr::null_mut(), NonNull::as_ptr), expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_object_only_imports_is_not_found_in_it() {
+        assert_eq!(find_in("libgcc_s", c"malloc"), None);
+        assert!(find_in("libgcc_s", c"_Unwind_Resume").is_some());
+    }
+
+    #[test]
+    fn what_nobody_exports_is_not_found() {
+        for name in [c"", c"_ZN5caffe5Caffe3GetEv", c"no such name"] {
+            assert_eq!(find_in("libc.so", name), None, "{name:?}");
+        }
+    }
+}

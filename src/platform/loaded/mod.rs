@@ -1,0 +1,316 @@
+//! The objects that are loaded into the process, one after the other.
+//!
+//! While they are walked the loader's list is locked, and glibc does not free that lock in a forked child: whoever
+//! asked for it there, as each `dlopen` does, would wait for ever. So no fork happens in the middle of a walk of
+//! ours, and nothing is loaded, called or waited for in one.
+#![expect(unsafe_code, reason = "the loader's own structures are read")]
+
+pub mod elf;
+mod frames;
+mod home;
+pub mod needed;
+mod note;
+mod segment;
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ops::ControlFlow;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use libc::dl_phdr_info;
+
+use super::sync::{forking, nap};
+
+/// The address of `name` in the first loaded object that exports it.
+pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
+    let mut found = None;
+    each(|object| {
+        found = object.symbols().and_then(|symbols| symbols.find(name));
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found
+}
+
+/// Which object it is, as long as that is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity(usize);
+
+/// A loaded object, while the list is walked.
+pub struct Object<'w> {
+    info: &'w dl_phdr_info,
+}
+
+impl<'w> Object<'w> {
+    /// The name by which the loader knows it; empty for the program itself.
+    pub fn name(&self) -> &'w CStr {
+        if self.info.dlpi_name.is_null() {
+            return c"";
+        }
+        // SAFETY: the loader's names are NUL-terminated, and stay while the list is locked.
+        unsafe { CStr::from_ptr(self.info.dlpi_name) }
+    }
+
+    /// What it exports, if that can be looked up.
+    pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
+        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        unsafe { elf::Symbols::of(self.headers(), self.base()) }
+    }
+
+    /// The address of the descriptor, of `bytes`, of its first note with this owner, NUL included, and this type.
+    pub fn note(&self, owner: &CStr, kind: u32, bytes: usize) -> Option<usize> {
+        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        unsafe { note::find(self.headers(), self.base(), owner.to_bytes_with_nul(), kind, bytes) }
+    }
+
+    /// The address that a function has for this object: what its references to it lead to, or else where the object exports it.
+    pub fn bound(&self, name: &CStr) -> Option<usize> {
+        let symbols = self.symbols()?;
+        let entry = || symbols.references(name).find_map(|reference| reference.entry);
+        let elsewhere = || symbols.references(name).map(|it| it.word).find(|&address| !self.contains(address));
+        let own = || symbols.find(name).map(|address| address.addr().get());
+        entry().or_else(elsewhere).or_else(own)
+    }
+
+    /// Whether its frames may have handlers or destructors for exceptions to find, in any language.
+    pub fn may_have_handlers(&self) -> bool {
+        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        unsafe { frames::may_have_handlers(self.headers(), self.base()) }
+    }
+
+    pub fn identity(&self) -> Identity {
+        Identity(self.info.dlpi_phdr.addr())
+    }
+
+    /// Where it is mapped: what addresses in its file are counted from.
+    pub fn base(&self) -> usize {
+        self.info.dlpi_addr as usize
+    }
+
+    /// Whether `address` is in it.
+    pub fn contains(&self, address: usize) -> bool {
+        self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD).any(|segment| {
+            let begin = self.base().wrapping_add(segment.p_vaddr as usize);
+            address.wrapping_sub(begin) < segment.p_memsz as usize
+        })
+    }
+
+    fn headers(&self) -> &'w [libc::Elf64_Phdr] {
+        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        unsafe { std::slice::from_raw_parts(self.info.dlpi_phdr, self.info.dlpi_phnum.into()) }
+    }
+
+    /// How many objects the process has loaded so far.
+    pub fn loaded_so_far(&self) -> u64 {
+        self.info.dlpi_adds
+    }
+}
+
+/// How many objects the process has loaded so far: another number means that there may be a new one.
+pub fn loaded_so_far() -> u64 {
+    let mut count = 0;
+    each(|object| {
+        count = object.loaded_so_far();
+        ControlFlow::Break(())
+    });
+    count
+}
+
+/// Visits the loaded objects in the order in which they were loaded, until it is told to stop.
+pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
+    extern "C" fn visitor<F: FnMut(&Object) -> ControlFlow<()>>(
+        info: *mut dl_phdr_info,
+        bytes: usize,
+        visit: *mut c_void,
+    ) -> c_int {
+        // The loader of before 2005 told less.
+        if bytes < std::mem::offset_of!(dl_phdr_info, dlpi_adds) + size_of::<u64>() {
+            return 1;
+        }
+        // SAFETY: it points to `each`'s `visit`, which nobody else uses meanwhile.
+        let visit = unsafe { &mut *visit.cast::<F>() };
+        // SAFETY: the loader passes an object of its own.
+        let info = unsafe { &*info };
+        visit(&Object { info }).is_break().into()
+    }
+    walk(|| {
+        // SAFETY: the visitor takes what it is given here, and is done when this returns.
+        unsafe { libc::dl_iterate_phdr(Some(visitor::<F>), (&raw mut visit).cast()) };
+    });
+}
+
+/// Does what walks the list by itself, such as to unwind the stack, unless it cannot be walked in this process any more.
+#[inline(always)]
+pub fn walk(walk: impl FnOnce()) {
+    if may_walk() {
+        unforked(walk);
+    }
+}
+
+/// How many threads are in a walk, and `FORK` while one is inside fork, which keeps the others out.
+// Not loom's, which has neither forks nor a loader.
+static WALKS: AtomicUsize = AtomicUsize::new(0);
+const FORK: usize = 1 << (usize::BITS - 1);
+
+/// Called when the library is loaded, before other threads use it: walks are counted for this process from now on. (Were it
+/// left to the first walk, a fork at the same moment could take that walk for one of its parent's, and forget it.)
+pub fn begin() {
+    home::mark();
+}
+
+/// Whether this process may walk at all. A child whose parent had begun to fork before this library was loaded, or that
+/// was made by the system call alone, has run no handler: if a thread of the parent's was in a walk, the loader's list is
+/// locked there for ever.
+fn may_walk() -> bool {
+    home::prepare();
+    if home::is_marked() {
+        return true;
+    }
+    let may = WALKS.load(Ordering::Relaxed) == 0;
+    if may {
+        home::mark();
+    }
+    may
+}
+
+/// Does `walk` while nobody forks.
+#[inline(always)]
+fn unforked(walk: impl FnOnce()) {
+    // In other people's fork handlers it is this thread's own fork that keeps the others out.
+    if forking::is_this_thread() {
+        return walk();
+    }
+    // Acquire and Release throughout: a fork and the walks beside it come one after the other.
+    wait_until(|| {
+        let alone = WALKS.fetch_add(1, Ordering::Acquire) & FORK == 0;
+        if !alone {
+            WALKS.fetch_sub(1, Ordering::Release);
+        }
+        alone
+    });
+    walk();
+    WALKS.fetch_sub(1, Ordering::Release);
+}
+
+fn wait_until(is_done: impl Fn() -> bool) {
+    let mut tries = 0u32;
+    while !is_done() {
+        tries = tries.saturating_add(1);
+        // A thread of lower priority never comes to its end while we only yield.
+        if tries < 100 { std::thread::yield_now() } else { nap() }
+    }
+}
+
+/// Keeps other threads out, until `release`: for fork. Nested forks of one thread do so once.
+pub fn acquire() {
+    // See `may_walk`: what is counted is the parent's, if no walk was ever begun here.
+    if !home::is_marked() {
+        home::mark();
+        WALKS.store(0, Ordering::Relaxed);
+    }
+    WALKS.fetch_or(FORK, Ordering::Acquire);
+    wait_until(|| WALKS.load(Ordering::Acquire) == FORK);
+}
+
+/// Ends `acquire`.
+pub fn release() {
+    WALKS.fetch_and(!FORK, Ordering::Release);
+}
+
+/// In a forked child, where threads that were just kept out do not exist.
+pub fn forget_walks() {
+    home::mark();
+    WALKS.store(FORK, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn a_process_may_walk_from_the_load_on() {
+        const ALONE: &str = "SYNCEDMEM_TEST_ALONE";
+        if std::env::var_os(ALONE).is_some() {
+            // No other test has walked in this process.
+            assert!(home::is_marked());
+            return;
+        }
+        let mut alone = std::process::Command::new(std::env::current_exe().expect("a program"));
+        alone.args(["--exact", "platform::loaded::tests::a_process_may_walk_from_the_load_on"]).env(ALONE, "1");
+        assert!(alone.status().is_ok_and(|status| status.success()));
+    }
+
+    #[test]
+    fn the_program_itself_comes_first() {
+        let mut names = Vec::new();
+        each(|object| {
+            names.push(object.name().to_owned());
+            ControlFlow::Continue(())
+        });
+        assert_eq!(names[0].as_c_str(), c"");
+        assert!(names.iter().any(|name| name.to_string_lossy().contains("libc.so")), "{names:?}");
+    }
+
+    #[test]
+    fn references_lead_to_where_the_loader_has_bound_them_and_else_to_an_objects_own() {
+        let bound_in = |file: &str, name: &CStr| {
+            let mut bound = None;
+            each(|object| {
+                let is_it = object.name().to_string_lossy().contains(file);
+                bound = if is_it { object.bound(name) } else { None };
+                if is_it { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            bound
+        };
+        let address = |name| Some(find(name)?.addr().get());
+        // The program is the first object, and its name is empty. It refers to both, and libc exports one.
+        assert_eq!(bound_in("", c"getenv"), address(c"getenv"));
+        assert_eq!(bound_in("", c"_Unwind_GetIP"), address(c"_Unwind_GetIP"));
+        assert_eq!(bound_in("libc.so", c"getenv"), address(c"getenv"));
+        assert_eq!(bound_in("libc.so", c"_Unwind_GetIP"), None);
+    }
+
+    #[test]
+    fn a_walk_ends_where_it_is_told_to() {
+        let mut visited = 0;
+        each(|_| {
+            visited += 1;
+            ControlFlow::Break(())
+        });
+        assert_eq!(visited, 1);
+    }
+
+    #[test]
+    fn a_child_can_walk_whatever_its_parents_threads_were_at() {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        loaded_so_far();
+                    }
+                });
+            }
+            for _ in 0..200 {
+                // SAFETY: the child only walks, and ends.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    // SAFETY: an alarm that nobody handles ends a child that waits.
+                    unsafe { libc::alarm(10) };
+                    loaded_so_far();
+                    // SAFETY: nothing is to be cleaned up.
+                    unsafe { libc::_exit(0) };
+                }
+                let mut status = -1;
+                // SAFETY: `status` is writable.
+                unsafe { libc::waitpid(child, &mut status, 0) };
+                if status != 0 {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                assert_eq!(status, 0);
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+}

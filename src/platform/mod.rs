@@ -1,0 +1,11 @@
+//! What the library needs of the system: locks, threads, files, limits, text, and the objects in the process.
+
+pub(crate) mod address_hash;
+pub(crate) mod cancel_guard;
+pub(crate) mod file;
+pub mod limits;
+pub(crate) mod loaded;
+pub(crate) mod local_time;
+pub(crate) mod sync;
+pub(crate) mod text;
+pub(crate) mod thread;

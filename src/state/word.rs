@@ -1,0 +1,180 @@
+//! Bytes 24 to 31 of an object as one 64-bit word: the head, three flags, and one byte of our own.
+//!
+//! The head and the flags are where BVLC's header has them. Byte 31 is padding in every layout of docs/caffe-abi.md:
+//! its top bit says "take the slow path", the other seven are the owning device's ordinal, as a hint.
+
+use super::head::{Access, Head, Side};
+
+#[cfg(target_endian = "big")]
+compile_error!("the head is taken for the low half of the word");
+
+/// A value of the word. Everything in it but the head counts only while the head is not UNINITIALIZED:
+/// constructors that are inlined into their callers leave the rest as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word(pub u64);
+
+const HEAD: u64 = 0xFFFF_FFFF;
+const OWN_CPU: u64 = 1 << 32;
+const PINNED: u64 = 1 << 40;
+const OWN_GPU: u64 = 1 << 48;
+const SLOW: u64 = 1 << 63;
+const DEVICE: u64 = 127 << 56;
+const UNKNOWN_DEVICE: u64 = DEVICE;
+/// No head has this number, and its low bits are those of UNINITIALIZED, which sends every access the slow way.
+const DESTROYED: u64 = 0xDEAD_5E30;
+
+impl Word {
+    /// What an out-of-line constructor writes.
+    pub const NEW: Word = Word(Head::Uninitialized as u64 | UNKNOWN_DEVICE);
+    /// What a destructor leaves, so that a later use can be told.
+    pub const DESTROYED: Word = Word(DESTROYED | UNKNOWN_DEVICE);
+
+    /// The head; `None` if these are not the bytes of a live object.
+    pub const fn head(self) -> Option<Head> {
+        Head::from_number((self.0 & HEAD) as u32)
+    }
+
+    /// Whether the head is UNINITIALIZED.
+    #[inline]
+    pub const fn is_untouched(self) -> bool {
+        self.0 & HEAD == Head::Uninitialized as u64
+    }
+
+    /// The bits that decide whether `access` to `side` needs work.
+    pub const fn deciding(access: Access, side: Side) -> u64 {
+        // The heads' numbers are a bit for each side that is current.
+        match access {
+            Access::Read => SLOW | Head::only_at(side) as u64,
+            Access::Write | Access::Overwrite => SLOW | Head::Synced as u64,
+        }
+    }
+
+    /// Whether the `deciding` bits of an access to `side` say that it is ready: for reading, that the side is
+    /// current, for writing, that it alone is, and that nothing is in flight. One mask, one compare.
+    #[inline]
+    pub const fn is_ready(self, deciding: u64, side: Side) -> bool {
+        self.0 & deciding == Head::only_at(side) as u64
+    }
+
+    /// The same with another head, and nothing in flight.
+    pub const fn with_head(self, head: Head) -> Word {
+        let rest = if self.is_untouched() { UNKNOWN_DEVICE } else { self.0 & !HEAD & !SLOW };
+        Word(rest | head as u64)
+    }
+
+    /// The same with another host block.
+    pub const fn with_host(self, owned: bool, pinned: bool) -> Word {
+        let rest = self.0 & !(0xFF << 32) & !(0xFF << 40);
+        Word(rest | if owned { OWN_CPU } else { 0 } | if pinned { PINNED } else { 0 })
+    }
+
+    /// The same with another device block, on the device of that ordinal if it is known.
+    pub const fn with_device(self, owned: bool, ordinal: Option<i32>) -> Word {
+        let hint = match ordinal {
+            Some(ordinal @ 0..127) => (ordinal as u64) << 56,
+            _ => UNKNOWN_DEVICE,
+        };
+        Word(self.0 & !(0xFF << 48) & !DEVICE | if owned { OWN_GPU } else { 0 } | hint)
+    }
+
+    /// The same, but every access takes the slow path.
+    pub const fn slow(self) -> Word {
+        Word(self.0 | SLOW)
+    }
+
+    /// Whether every access takes the slow path.
+    pub const fn is_slow(self) -> bool {
+        self.0 & SLOW != 0
+    }
+
+    /// The same, with the fast path open.
+    pub const fn fast(self) -> Word {
+        Word(self.0 & !SLOW)
+    }
+
+    /// Whether the object must give back its host block. Asked only where there is one.
+    pub const fn owns_host(self) -> bool {
+        self.0 & OWN_CPU != 0
+    }
+
+    /// Whether the host block is page-locked. Asked only where there is one.
+    pub const fn is_pinned(self) -> bool {
+        self.0 & PINNED != 0
+    }
+
+    /// Whether the object must give back its device block. Asked only where there is one.
+    pub const fn owns_device(self) -> bool {
+        self.0 & OWN_GPU != 0
+    }
+
+    /// The ordinal of the device that holds the device block, if it is known. Asked only where there is one.
+    pub const fn ordinal(self) -> Option<i32> {
+        let hint = self.0 & DEVICE;
+        if hint == UNKNOWN_DEVICE { None } else { Some((hint >> 56) as i32) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::state::head::{Contents, Step};
+
+    fn every_access() -> impl Iterator<Item = (Access, Side)> {
+        let accesses = [Access::Read, Access::Write, Access::Overwrite];
+        accesses.into_iter().flat_map(|access| [(access, Side::Host), (access, Side::Device)])
+    }
+
+    const HEADS: [Head; 4] = [Head::Uninitialized, Head::AtCpu, Head::AtGpu, Head::Synced];
+
+    fn is_ready(word: Word, access: Access, side: Side) -> bool {
+        word.is_ready(Word::deciding(access, side), side)
+    }
+
+    #[test]
+    fn the_fast_path_agrees_with_the_state_machine() {
+        for (access, side) in every_access() {
+            for head in HEADS {
+                let word = Word::NEW.with_head(head);
+                let nothing_to_do = head.on(access, side) == Step { contents: Contents::Current, head };
+                assert_eq!(is_ready(word, access, side), nothing_to_do, "{access:?} {side:?} {head:?}");
+                assert!(!is_ready(Word(word.0 | SLOW), access, side));
+                assert!(!word.is_ready(0, side), "no bits decide nothing");
+            }
+        }
+    }
+
+    #[test]
+    fn garbage_around_an_uninitialized_head_is_dropped_at_the_first_transition() {
+        let garbage = Word(0xA5A5_A5A5_0000_0000);
+        assert_eq!(garbage.head(), Some(Head::Uninitialized));
+        let word = garbage.with_head(Head::AtCpu).with_host(true, false);
+        assert_eq!(word.0.to_le_bytes(), [1, 0, 0, 0, 1, 0, 0, 127]);
+    }
+
+    #[test]
+    fn a_destroyed_object_is_never_ready_and_has_no_head() {
+        assert_eq!(Word::DESTROYED.head(), None);
+        for (access, side) in every_access() {
+            assert!(!is_ready(Word::DESTROYED, access, side));
+        }
+    }
+
+    #[test]
+    fn flags_are_where_bvlc_has_them() {
+        let word = Word::NEW.with_head(Head::Synced).with_host(true, true);
+        assert_eq!(word.0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 0, 127]);
+        assert_eq!(word.with_device(true, Some(5)).0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 1, 5]);
+        assert_eq!(word.with_device(true, Some(5)).slow().0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 1, 0x85]);
+    }
+
+    #[test]
+    fn a_devices_ordinal_is_kept_where_seven_bits_hold_it() {
+        for ordinal in [Some(0), Some(126), None] {
+            assert_eq!(Word::NEW.with_device(true, ordinal).ordinal(), ordinal);
+        }
+        for ordinal in [Some(127), Some(4000), Some(-1)] {
+            assert_eq!(Word::NEW.with_device(true, ordinal).ordinal(), None, "{ordinal:?}");
+        }
+    }
+}
