@@ -1,15 +1,14 @@
 //! What can go wrong, as plain values: copied freely, never allocated, turned into words only at the edge.
 
 pub(crate) mod callback_slot;
-pub mod no_trace;
 mod why_not;
 
 use std::fmt;
 
+use crate::platform::file_error::Trouble;
 use crate::platform::sync::Interrupted;
 use crate::platform::text::Bytes;
 use crate::state::head::{Head, Side};
-use no_trace::Trouble;
 pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 
 /// Why an operation did not happen. The object it was asked of is unchanged.

@@ -2,7 +2,6 @@
 //!
 //! Whoever tells of something holds no lock: the ledger is taken for the time of an entry, and the trace is written to. A
 //! claim on an object may be held.
-#![expect(unsafe_code, reason = "the clock is read, and the thread's number")]
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
@@ -16,8 +15,10 @@ use super::nvtx::{self, Range};
 use super::site::{self, Place};
 use super::switch::{self, COMPARE, RANGES, TRACE};
 use super::trace::{self, Live, Trouble};
+use crate::platform::clock::nanoseconds;
 use crate::platform::sync::{FOR_EVER, Lock};
 use crate::platform::text::Text;
+use crate::platform::thread;
 use crate::state::head::{Access, Side};
 use crate::state::kind::Kind;
 
@@ -70,7 +71,7 @@ pub fn begin_wait() -> Span {
 #[cold]
 fn start(title: &'static CStr, bytes: usize) -> Span {
     let range = switch::has(RANGES).then(|| nvtx::range(title, bytes as u64));
-    Span { start: if switch::on() { now() } else { 0 }, end: 0, range }
+    Span { start: if switch::on() { nanoseconds() } else { 0 }, end: 0, range }
 }
 
 impl Span {
@@ -78,7 +79,7 @@ impl Span {
     #[inline]
     pub fn stop(&mut self) {
         if self.start != 0 {
-            self.end = now();
+            self.end = nanoseconds();
         }
         self.range = None;
     }
@@ -146,7 +147,7 @@ pub fn ended(object: usize) {
 
 #[cold]
 fn tell_from(span: Span, subject: Subject, what: What) {
-    let end = if span.end == 0 { now() } else { span.end };
+    let end = if span.end == 0 { nanoseconds() } else { span.end };
     tell_at(span.start, end.saturating_sub(span.start), subject, what);
 }
 
@@ -154,7 +155,7 @@ fn tell_from(span: Span, subject: Subject, what: What) {
 fn tell_at(start: u64, duration: u64, subject: Subject, what: What) {
     let object = subject.object as u64;
     let is_traced = switch::has(TRACE);
-    let thread = if is_traced { this_thread() } else { 0 };
+    let thread = if is_traced { thread::number() } else { 0 };
     let site = if wants_site(what) { here() } else { Site::UNKNOWN };
     let event = Event { start, duration, thread, object, site, what };
     let is_about_known = object == 0 || matches!(what, What::Made { .. });
@@ -197,7 +198,7 @@ fn take(ledger: &mut Ledger, event: &Event) -> Live {
 
 /// The time for what takes none: asked for where it is told.
 fn moment() -> u64 {
-    if switch::has(TRACE) { now() } else { 0 }
+    if switch::has(TRACE) { nanoseconds() } else { 0 }
 }
 
 /// What is worth to be asked who it is for: to look costs a microsecond.
@@ -267,7 +268,7 @@ pub fn name(subject: Subject, name: &str) {
     let object = subject.object as u64;
     if !LEDGER.with(|ledger| ledger.knows(object)) {
         let nothing = What::Resized { bytes: subject.bytes as u64 };
-        let (start, thread) = (now(), this_thread());
+        let (start, thread) = (nanoseconds(), thread::number());
         notice(Event { start, duration: 0, thread, object, site: Site::UNKNOWN, what: nothing }, subject.bytes);
     }
     LEDGER.with(|ledger| ledger.name(object, name));
@@ -318,18 +319,4 @@ pub fn begin_anew() {
     trace::after_fork_in_child();
     MISSED.store(0, Relaxed);
     LEDGER.with(Ledger::begin_anew);
-}
-
-/// Nanoseconds of CLOCK_MONOTONIC.
-pub fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is writable.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// The kernel's number of this thread.
-fn this_thread() -> u32 {
-    // SAFETY: gettid has no preconditions.
-    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }

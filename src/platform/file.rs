@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_int, c_long};
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-use crate::error::no_trace::Trouble;
+use super::file_error::Trouble;
 
 /// Opens a regular file or a character device for appending, and makes the file if there is none. The descriptor is
 /// never that of standard input, output or error: what a program that has closed one of them prints is not for the file.

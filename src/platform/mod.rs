@@ -2,7 +2,9 @@
 
 pub(crate) mod address_hash;
 pub(crate) mod cancel_guard;
+pub(crate) mod clock;
 pub(crate) mod file;
+pub mod file_error;
 pub mod limits;
 pub(crate) mod loaded;
 pub(crate) mod local_time;

@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::memory::cache::bins::now;
+use super::clock::coarse_milliseconds;
 
 /// What a thread does.
 pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
@@ -30,7 +30,7 @@ static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// `argument` is what `body` needs, and stays so until it is done with it.
 pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
     // Relaxed, here and below: a hint. A thread that does not see the refusal yet asks once more.
-    if now() < NOT_BEFORE.load(Relaxed) {
+    if coarse_milliseconds() < NOT_BEFORE.load(Relaxed) {
         return false;
     }
     let before = block_signals();
@@ -43,7 +43,7 @@ pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
     }
     restore_signals(&before);
     let Ok(thread) = thread else {
-        NOT_BEFORE.store(now() + REFUSED_FOR, Relaxed);
+        NOT_BEFORE.store(coarse_milliseconds() + REFUSED_FOR, Relaxed);
         return false;
     };
     // SAFETY: it was just started, and nobody joins it.
@@ -78,12 +78,16 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Res
     Ok(unsafe { thread.assume_init() })
 }
 
+/// The kernel's number of this thread.
+pub fn number() -> u32 {
+    // SAFETY: gettid has no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
 /// Bytes that are left of this thread's stack. The process's first thread is taken to have as much as it wants: to ask
 /// would mean to read the list of all mappings.
 pub fn stack_left() -> usize {
-    // SAFETY: gettid has no preconditions.
-    let thread = unsafe { libc::syscall(libc::SYS_gettid) };
-    if thread == i64::from(std::process::id()) {
+    if number() == std::process::id() {
         return usize::MAX;
     }
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();

@@ -12,6 +12,7 @@ use crate::error::{Cause, Error};
 use crate::object::report::whole;
 use crate::observe::live;
 use crate::observe::switch::{self, ACCESSES, ACCOUNT, COMPARE};
+use crate::platform::clock;
 use crate::settings;
 use crate::state::head::Side;
 
@@ -101,7 +102,7 @@ pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_statu
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
     call("syncedmem_reset_peaks", || {
-        live::with_ledger(|ledger| ledger.reset_peaks(live::now()));
+        live::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds()));
         Ok(())
     })
 }

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use crate::platform::clock::coarse_milliseconds;
+
 /// Sizes of one class differ by less than an eighth: eight classes for every power of two.
 const CLASSES: usize = 8 * 64;
 
@@ -24,7 +26,7 @@ pub struct Store<T> {
 pub struct Idle<T> {
     /// Its size in bytes.
     pub bytes: usize,
-    /// When it was put here, in milliseconds, see [`now`].
+    /// When it was put here, in milliseconds, see [`coarse_milliseconds`].
     pub since: u64,
     /// What else is known of it.
     pub block: T,
@@ -35,7 +37,7 @@ pub struct Idle<T> {
 impl<T> Idle<T> {
     /// A block that is idle from now on.
     pub fn new(bytes: usize, block: T) -> Self {
-        Idle { bytes, since: now(), block, turn: 0 }
+        Idle { bytes, since: coarse_milliseconds(), block, turn: 0 }
     }
 }
 
@@ -160,15 +162,6 @@ fn class(bytes: usize) -> usize {
     let power = bytes.max(1).ilog2();
     let eighth = if power < 3 { (bytes << (3 - power)) & 7 } else { (bytes >> (power - 3)) & 7 };
     power as usize * 8 + eighth
-}
-
-/// The time in milliseconds since some moment: as of the last tick of the system's clock, which costs a few nanoseconds.
-#[expect(unsafe_code, reason = "clock_gettime")]
-pub fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is writable.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
-    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
 #[cfg(all(test, not(loom)))]

@@ -12,7 +12,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::bins::{self, Idle};
+use super::bins::Idle;
 use super::shelf::Shelf;
 use crate::cuda::capture;
 use crate::cuda::context::{self, Within};
@@ -24,6 +24,7 @@ use crate::error::DriverFailure;
 use crate::memory::driver::blocks::{self, Record};
 use crate::observe::event::What;
 use crate::observe::live::{self, NOTHING};
+use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
@@ -250,7 +251,7 @@ fn give_back_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) -> u64 {
     let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return 0 };
     let mut bytes = 0;
     // What others put down meanwhile is not waited for.
-    let now = bins::now();
+    let now = coarse_milliseconds();
     while let Some(idle) = shelf.take_oldest(|idle| idle.since <= now && wanted(&idle.block)) {
         bytes += idle.bytes as u64;
         give_back(driver, idle.block);

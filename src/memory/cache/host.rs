@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::bins::{self, Idle, Store, Turn};
+use super::bins::{Idle, Store, Turn};
 use super::budget::{self, Peak};
 use super::decay;
 use super::small;
@@ -19,6 +19,7 @@ use crate::memory::mapping::{Mapping, VERY_LARGE};
 use crate::observe::event::What;
 use crate::observe::live::{self, NOTHING};
 use crate::platform::address_hash::spread;
+use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{Lock, this_thread};
 use crate::settings;
 use crate::state::kind::Kind;
@@ -181,7 +182,7 @@ const NAPS: u32 = 100;
 pub fn give_back_all() -> u64 {
     let mut bytes = 0;
     // What others put down meanwhile is not waited for.
-    let now = bins::now();
+    let now = coarse_milliseconds();
     while let Some(idle) = take_oldest(|idle| idle.since <= now) {
         bytes += idle.bytes as u64;
         give_back(idle.block);
@@ -221,7 +222,7 @@ pub fn reduce_to(bytes: u64) {
 
 /// Gives back what has been idle for longer than `most` milliseconds.
 fn age(most: u64) -> bool {
-    let now = bins::now();
+    let now = coarse_milliseconds();
     let is_old = |idle: &Idle<Source>| now.saturating_sub(idle.since) > most;
     let mut was_mallocs = false;
     while let Some(idle) = take_oldest(is_old) {

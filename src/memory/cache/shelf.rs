@@ -4,10 +4,11 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::bins::{self, Idle, Store, Turn};
+use super::bins::{Idle, Store, Turn};
 use super::budget;
 use super::device::Kept;
 use crate::cuda::driver::Driver;
+use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::Lock;
 use crate::settings;
 use crate::state::head::Side;
@@ -163,7 +164,7 @@ impl Shelf {
         /// A look takes the driver some microseconds, and tells of what others do beside us.
         const MILLISECONDS: u64 = 100;
         let figures = self.figures(device);
-        let (now, before) = (bins::now(), figures.looked.load(Relaxed));
+        let (now, before) = (coarse_milliseconds(), figures.looked.load(Relaxed));
         if settings::DEVICE_POOL.get().is_some() || (before != 0 && now.saturating_sub(before) < MILLISECONDS) {
             return;
         }

@@ -7,8 +7,8 @@
 use std::ffi::{CStr, c_int};
 
 use super::block::BLOCK;
-use crate::error::no_trace::Trouble;
 use crate::platform::file::{self, close, result, status};
+use crate::platform::file_error::Trouble;
 use crate::platform::sync::nap;
 
 /// A file that is open for appending.

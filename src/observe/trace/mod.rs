@@ -7,7 +7,7 @@
 //! A forked child goes on in the same file, or in its own where the name has `%p` in it, once it has something to record:
 //! its fork handler calls [`after_fork_in_child`], and nothing else has to be done. Aborts and kills need nothing: what was
 //! recorded is in the file. A process that exits leaves a record that says so, by which a whole trace is known.
-#![expect(unsafe_code, reason = "clock_gettime, getpid, gettid and prctl")]
+#![expect(unsafe_code, reason = "getpid and prctl")]
 
 mod block;
 mod chrome;
@@ -20,8 +20,10 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::event::{Event, Site};
-pub use crate::error::no_trace::Trouble;
+use crate::platform::clock::nanoseconds;
+pub use crate::platform::file_error::Trouble;
 use crate::platform::text::{Escaped, Text};
+use crate::platform::thread;
 use block::Block;
 pub use chrome::{CATEGORY, END};
 pub use rmm::COLUMNS;
@@ -81,7 +83,7 @@ fn note(write: impl Fn(&mut Block, u32, u32, u64) -> std::fmt::Result) {
     if entry.is_csv() {
         return;
     }
-    let (process, thread, now) = (entry.process(), this_thread(), now());
+    let (process, thread, now) = (entry.process(), thread::number(), nanoseconds());
     introduce_thread(&entry, thread);
     let mut block = Block::new();
     let mut records = Records { entry: &entry, block: &mut block };
@@ -137,7 +139,7 @@ fn introduce_thread(entry: &Entry, thread: u32) {
     thread_local! {
         static INTRODUCED: Cell<u32> = const { Cell::new(0) };
     }
-    if INTRODUCED.get() == entry.number() || thread != this_thread() {
+    if INTRODUCED.get() == entry.number() || thread != thread::number() {
         return;
     }
     INTRODUCED.set(entry.number());
@@ -191,18 +193,4 @@ fn process_name() -> Text<64> {
 fn printable(bytes: &[u8]) -> Text<64> {
     let line = bytes.split(|&byte| byte == 0 || byte == b'\n').next().unwrap_or_default();
     Text::of(format_args!("{}", Escaped(line)))
-}
-
-/// The kernel's number of this thread.
-fn this_thread() -> u32 {
-    // SAFETY: gettid has no preconditions.
-    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
-}
-
-/// The events' clock.
-fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is writable.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

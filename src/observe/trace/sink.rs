@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use super::block::OPENING;
 use super::file::{Earlier, File, Opened};
 use super::{COLUMNS, introduce_process};
-use crate::error::no_trace::Trouble;
+use crate::platform::file_error::Trouble;
 use crate::platform::sync::nap;
 use crate::platform::text::{Escaped, Text, to_stderr};
 use crate::platform::thread::{block_signals, restore_signals};
