@@ -20,7 +20,7 @@ use crate::memory::cache::decay;
 use crate::memory::{host, reclaimed};
 use crate::object::{EXPORTS, MARKED, TABLE};
 use crate::observe::calls;
-use crate::observe::live;
+use crate::observe::{live, switch};
 use crate::platform::loaded;
 use crate::platform::sync::forking;
 use crate::state::fast_path;
@@ -84,6 +84,7 @@ extern "C" fn child() {
     TABLE.forget();
     MARKED.forget_evictions();
     calls::forget();
+    switch::after_fork_in_child();
     live::begin_anew();
     decay::forget();
     cuda::begin_child();

@@ -21,7 +21,7 @@ use syncedmem::abi::c::account::syncedmem_set_name;
 use syncedmem::abi::c::trace::{syncedmem_trace_start, syncedmem_trace_stop};
 use syncedmem::observe::event::{Event, What};
 use syncedmem::observe::ledger::Ledger;
-use syncedmem::observe::switch;
+use syncedmem::state::flags;
 use syncedmem::state::head::Side;
 use syncedmem::state::kind::Kind;
 use trace::reader::Item;
@@ -154,9 +154,9 @@ fn a_trace_that_cannot_begin_leaves_nothing_traced() {
         let folder = Folder::new();
         let [path, no_path] = ["t.json", "no/t.json"].map(|name| c_path(&folder.path(name)));
         assert_eq!(unsafe { syncedmem_trace_start(path.as_ptr()) }, SYNCEDMEM_SUCCESS);
-        assert!(switch::has(switch::TRACE));
+        assert!(flags::has(flags::TRACE));
         assert_eq!(unsafe { syncedmem_trace_start(no_path.as_ptr()) }, SYNCEDMEM_ERROR_FILE);
-        assert!(switch::off(), "nothing is told to nobody");
+        assert!(flags::off(), "nothing is told to nobody");
     });
 }
 

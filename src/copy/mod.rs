@@ -9,6 +9,7 @@ pub mod staging_buffers;
 pub mod transfer;
 pub mod workers;
 
+use crate::state::flags;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
@@ -21,7 +22,6 @@ use crate::error::{DriverFailure, Error};
 use crate::memory::driver::blocks::{self, Freed, Record};
 use crate::observe::event::{Path, What};
 use crate::observe::live::{self, Subject};
-use crate::observe::switch;
 use crate::platform::text::{Text, to_stderr};
 use crate::state::head::{Contents, Side};
 use crate::state::kind::Kind;
@@ -182,7 +182,7 @@ impl Ends {
     /// The way that a copy takes which is left to the driver. Where nothing is observed nobody wants to know, and the driver
     /// is not asked about memory that its caller may have page-locked.
     fn path(self, driver: &Driver) -> Path {
-        let is_pinned = self.pinned || (switch::on() && !staged::is_pageable(driver, self));
+        let is_pinned = self.pinned || (flags::on() && !staged::is_pageable(driver, self));
         if is_pinned { Path::Pinned } else { Path::Pageable }
     }
 

@@ -12,10 +12,11 @@ use crate::copy::{self, Ends};
 use crate::error::Error;
 use crate::memory::host;
 use crate::observe::event::{Cause, Origin, What};
-use crate::observe::switch::{self, ACCESSES};
+use crate::observe::switch;
 use crate::observe::{contents, live};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
+use crate::state::flags::{self, ACCESSES};
 use crate::state::head::{Access, Contents, Head, Side, Step};
 use crate::state::kind::Kind;
 use crate::state::word::Word;
@@ -30,7 +31,7 @@ impl SyncedMemory {
         }
         match self.ready(access, side) {
             Some(address) => {
-                if switch::has(ACCESSES) {
+                if flags::has(ACCESSES) {
                     self.tell_access(access, side, true);
                 }
                 Ok(address)
@@ -74,13 +75,13 @@ impl SyncedMemory {
         }
         watch_forks::<()>().map_err(refused)?;
         host::settle();
-        switch::settle();
+        switch::read_settings();
         let bytes = self.size.load(Ordering::Relaxed);
         // Asked before anything is held: it may be Caffe's own code that answers.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
         if side == Side::Host && bytes <= host::BRIEF && !pinned {
             if let Some(address) = TABLE.briefly(self.address(), || self.first_touch(access))?.flatten() {
-                if !switch::off() {
+                if !flags::off() {
                     self.tell_first_touch(access, address);
                 }
                 return Ok(address.as_ptr());
@@ -91,14 +92,14 @@ impl SyncedMemory {
             Ok(claim) => claim,
             Err(NoClaim::Unneeded(address)) => {
                 let address = address?;
-                if switch::has(ACCESSES) {
+                if flags::has(ACCESSES) {
                     self.tell_access(access, side, true);
                 }
                 return Ok(address);
             }
             Err(why) => return Err(refused(why)),
         };
-        if !switch::off() {
+        if !flags::off() {
             self.tell_access(access, side, false);
         }
         let now = self.now()?;
@@ -167,7 +168,7 @@ impl SyncedMemory {
     #[inline]
     fn prepared(&self, now: Outcome, access: Access, side: Side, pinned: bool) -> Result<Outcome, Error> {
         let step = now.head().on(access, side);
-        if step.contents == Contents::Undefined && !switch::off() {
+        if step.contents == Contents::Undefined && !flags::off() {
             contents::forget(self.address());
         }
         if side == Side::Device {

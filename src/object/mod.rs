@@ -93,7 +93,7 @@ impl SyncedMemory {
         Self::forget_exchange(storage.addr().get());
         // SAFETY: the caller guarantees it.
         unsafe { Self::construct_fresh(storage, bytes) };
-        switch::settle();
+        switch::read_settings();
         contents::forget(storage.addr().get());
         live::made(Subject { object: storage.addr().get(), bytes });
     }

@@ -1,12 +1,13 @@
 //! What an object looks like after an operation, and what it then no longer refers to.
 #![expect(unsafe_code, reason = "blocks are freed")]
 
+use crate::state::flags;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use crate::copy;
 use crate::memory::host;
-use crate::observe::{live, switch};
+use crate::observe::live;
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 
@@ -77,7 +78,7 @@ impl Owned {
     /// Nobody refers to them any more, and nothing that is in flight needs them.
     #[inline]
     pub unsafe fn free(self) {
-        if !switch::off() {
+        if !flags::off() {
             self.tell();
         }
         if let Some(block) = self.host {

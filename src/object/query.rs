@@ -4,8 +4,9 @@ use super::SyncedMemory;
 use crate::copy;
 use crate::error::Error;
 use crate::memory::host::registration;
-use crate::observe::{live, switch};
+use crate::observe::live;
 use crate::platform::text::Text;
+use crate::state::flags;
 use crate::state::head::Side;
 
 impl SyncedMemory {
@@ -24,7 +25,7 @@ impl SyncedMemory {
 
     /// Gives the object a name in reports and traces, if there are any.
     pub fn set_name(&self, name: &str) {
-        if switch::on() {
+        if flags::on() {
             live::name(self.subject(), name);
         }
     }

@@ -7,9 +7,10 @@ use std::ffi::CStr;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::observe::switch::{self, CALLS};
+use crate::observe::switch;
 use crate::platform::text::{Text, append_to, to_stderr};
 use crate::settings;
+use crate::state::flags::{self, CALLS};
 
 /// An entry point that is counted.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +61,7 @@ static COUNTS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.le
 /// Counts one call, where calls are counted.
 #[inline(always)]
 pub fn count(call: Call) {
-    if !switch::off() {
+    if !flags::off() {
         count_if_on(call);
     }
 }
@@ -68,8 +69,8 @@ pub fn count(call: Call) {
 #[cold]
 #[inline(never)]
 fn count_if_on(call: Call) {
-    switch::settle();
-    if switch::has(CALLS) {
+    switch::read_settings();
+    if flags::has(CALLS) {
         COUNTS[call as usize].fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -90,7 +91,7 @@ fn destination() -> Option<&'static CStr> {
 static AT_EXIT: extern "C" fn() = report;
 
 extern "C" fn report() {
-    if !switch::has(CALLS) {
+    if !flags::has(CALLS) {
         return;
     }
     let mut line =

@@ -9,9 +9,9 @@ use std::ptr::NonNull;
 
 use super::event::{Changed, Since, What};
 use super::live::{self, Span, Subject};
-use super::switch::{self, COMPARE};
 use crate::platform::address_hash::AddressMap;
 use crate::platform::sync::Lock;
+use crate::state::flags::{self, COMPARE};
 use crate::state::head::Side;
 
 /// So many words are kept.
@@ -36,7 +36,7 @@ loom::lazy_static! { static ref PRINTS: Lock<AddressMap<Print>> = Lock::new(Addr
 /// Whether contents are compared.
 #[inline]
 pub fn are_compared() -> bool {
-    !switch::off() && switch::on() && switch::has(COMPARE)
+    !flags::off() && flags::on() && flags::has(COMPARE)
 }
 
 /// The host side of an object was just filled with zeros.
@@ -48,7 +48,7 @@ pub fn filled(subject: Subject, host: NonNull<c_void>) {
 /// The two sides do not come from one another any more.
 #[cold]
 pub fn forget(object: usize) {
-    if switch::has(COMPARE) {
+    if flags::has(COMPARE) {
         PRINTS.with(|prints| prints.remove(&object));
     }
 }

@@ -13,12 +13,12 @@ use super::event::{Event, Noticed, Site, What};
 use super::ledger::Ledger;
 use super::nvtx::{self, Range};
 use super::site::{self, Place};
-use super::switch::{self, COMPARE, RANGES, TRACE};
 use super::trace::{self, Live, Trouble};
 use crate::platform::clock::nanoseconds;
 use crate::platform::sync::{FOR_EVER, Lock};
 use crate::platform::text::Text;
 use crate::platform::thread;
+use crate::state::flags::{self, ACCESSES, COMPARE, Flags, RANGES, TRACE};
 use crate::state::head::{Access, Side};
 use crate::state::kind::Kind;
 
@@ -59,7 +59,7 @@ pub struct Span {
 /// Begins something that takes time: so a profiler calls it, and so many bytes it is about.
 #[inline]
 pub fn begin(title: &'static CStr, bytes: usize) -> Span {
-    if switch::off() { Span { start: 0, end: 0, range: None } } else { start(title, bytes) }
+    if flags::off() { Span { start: 0, end: 0, range: None } } else { start(title, bytes) }
 }
 
 /// Begins to wait for a copy in flight.
@@ -70,8 +70,8 @@ pub fn begin_wait() -> Span {
 
 #[cold]
 fn start(title: &'static CStr, bytes: usize) -> Span {
-    let range = switch::has(RANGES).then(|| nvtx::range(title, bytes as u64));
-    Span { start: if switch::on() { nanoseconds() } else { 0 }, end: 0, range }
+    let range = flags::has(RANGES).then(|| nvtx::range(title, bytes as u64));
+    Span { start: if flags::on() { nanoseconds() } else { 0 }, end: 0, range }
 }
 
 impl Span {
@@ -105,7 +105,7 @@ impl Span {
 /// Tells of something whose time is not measured.
 #[inline]
 pub fn tell(subject: Subject, what: impl FnOnce() -> What) {
-    if !switch::off() && switch::on() {
+    if !flags::off() && flags::on() {
         let what = what();
         tell_at(moment(), 0, subject, what);
     }
@@ -115,7 +115,7 @@ pub fn tell(subject: Subject, what: impl FnOnce() -> What) {
 /// made for the object meanwhile, the ledger knows already.
 #[inline]
 pub fn freed(object: usize, side: Side, address: NonNull<c_void>) {
-    if !switch::off() && switch::on() {
+    if !flags::off() && flags::on() {
         tell_freed(object, side, address);
     }
 }
@@ -132,7 +132,7 @@ fn tell_freed(object: usize, side: Side, address: NonNull<c_void>) {
 /// Tells that an object was made.
 #[inline]
 pub fn made(subject: Subject) {
-    if switch::on() {
+    if flags::on() {
         tell_at(moment(), 0, subject, What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
     }
 }
@@ -140,7 +140,7 @@ pub fn made(subject: Subject) {
 /// Tells that an object was ended, if it is known.
 #[inline]
 pub fn ended(object: usize) {
-    if !switch::off() && switch::on() && LEDGER.with(|ledger| ledger.knows(object as u64)) {
+    if !flags::off() && flags::on() && LEDGER.with(|ledger| ledger.knows(object as u64)) {
         tell_at(moment(), 0, Subject { object, bytes: 0 }, What::Ended);
     }
 }
@@ -154,7 +154,7 @@ fn tell_from(span: Span, subject: Subject, what: What) {
 #[cold]
 fn tell_at(start: u64, duration: u64, subject: Subject, what: What) {
     let object = subject.object as u64;
-    let is_traced = switch::has(TRACE);
+    let is_traced = flags::has(TRACE);
     let thread = if is_traced { thread::number() } else { 0 };
     let site = if wants_site(what) { here() } else { Site::UNKNOWN };
     let event = Event { start, duration, thread, object, site, what };
@@ -186,7 +186,7 @@ fn notice(first: Event, bytes: usize) {
     let what = What::Made { bytes: bytes as u64, noticed: Noticed::FirstAccess };
     let made = Event { site, what, ..first };
     let live = LEDGER.with(|ledger| take(ledger, &made));
-    if switch::has(TRACE) {
+    if flags::has(TRACE) {
         trace::record(&made, &live);
     }
 }
@@ -198,7 +198,7 @@ fn take(ledger: &mut Ledger, event: &Event) -> Live {
 
 /// The time for what takes none: asked for where it is told.
 fn moment() -> u64 {
-    if switch::has(TRACE) { nanoseconds() } else { 0 }
+    if flags::has(TRACE) { nanoseconds() } else { 0 }
 }
 
 /// What is worth to be asked who it is for: to look costs a microsecond.
@@ -208,7 +208,7 @@ fn wants_site(what: What) -> bool {
         What::Made { .. } | What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
         What::Filled { bytes, .. } => bytes >= FROM,
         // Whoever asks to write and only reads is found where contents are compared, which costs more.
-        What::Accessed { access: Access::Write, ready: false, .. } => switch::has(COMPARE),
+        What::Accessed { access: Access::Write, ready: false, .. } => flags::has(COMPARE),
         _ => false,
     }
 }
@@ -216,7 +216,7 @@ fn wants_site(what: What) -> bool {
 #[inline(always)]
 fn here() -> Site {
     let (site, is_new) = site::here();
-    if is_new && switch::has(TRACE) {
+    if is_new && flags::has(TRACE) {
         trace_site(site);
     }
     site
@@ -228,22 +228,11 @@ fn trace_site(site: Site) {
 }
 
 /// Opens the trace, for what is told from now on.
-pub fn open_trace(file: &CStr, observed: switch::What) -> Result<(), Trouble> {
+pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), Trouble> {
     trace::start(file)?;
-    trace::mode(observed.has(switch::ACCESSES), observed.has(switch::COMPARE));
+    trace::mode(observed.has(ACCESSES), observed.has(COMPARE));
     site::all().for_each(trace_site);
     Ok(())
-}
-
-/// Begins to write a trace to that file.
-pub fn begin_trace(file: &CStr) -> Result<(), Trouble> {
-    switch::settle();
-    let begun = open_trace(file, switch::all());
-    // One that there was before has ended in any case. But what another thread begins is for that thread to tell.
-    if begun != Err(Trouble::Busy) {
-        switch::set(TRACE, begun.is_ok());
-    }
-    begun
 }
 
 /// Says whether every access is told from now on.
@@ -257,12 +246,6 @@ pub fn forget_objects() {
     LEDGER.with(Ledger::forget_objects);
 }
 
-/// Ends the trace.
-pub fn end_trace() {
-    switch::set(TRACE, false);
-    trace::stop();
-}
-
 /// Gives an object a name.
 pub fn name(subject: Subject, name: &str) {
     let object = subject.object as u64;
@@ -272,7 +255,7 @@ pub fn name(subject: Subject, name: &str) {
         notice(Event { start, duration: 0, thread, object, site: Site::UNKNOWN, what: nothing }, subject.bytes);
     }
     LEDGER.with(|ledger| ledger.name(object, name));
-    if switch::has(TRACE) {
+    if flags::has(TRACE) {
         trace::name(object, name);
     }
 }
@@ -315,7 +298,6 @@ pub fn release() {
 
 /// In a forked child: what its parent did is the parent's to tell, and its objects are noticed when they are used.
 pub fn begin_anew() {
-    switch::after_fork_in_child();
     trace::after_fork_in_child();
     MISSED.store(0, Relaxed);
     LEDGER.with(Ledger::begin_anew);

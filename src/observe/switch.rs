@@ -1,8 +1,8 @@
-//! What is observed: nothing, unless the user asks for it. Then every place that could tell of something costs one branch.
+//! Turns observation on and off: by the settings when the library is first used, and by the C API.
 
 use std::ffi::CStr;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU8, AtomicUsize};
 
 use super::trace::{self, Trouble};
 use super::{contents, live, nvtx};
@@ -10,104 +10,50 @@ use crate::platform::sync::{nap, this_thread};
 use crate::platform::text::{Escaped, Text, to_stderr};
 use crate::settings;
 use crate::state::fast_path;
+use crate::state::flags::{self, ACCESSES, ACCOUNT, CALLS, COMPARE, Flags, RANGES, TRACE};
 
-/// What is observed, a bit for each.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct What(u8);
-
-/// The account is kept.
-pub const ACCOUNT: What = What(1);
-/// Accesses that need nothing are told, too.
-pub const ACCESSES: What = What(2);
-/// Host contents are compared.
-pub const COMPARE: What = What(4);
-/// The trace is written.
-pub const TRACE: What = What(8);
-/// Ranges are shown to a profiler.
-pub const RANGES: What = What(16);
-/// Calls of the C++ entry points are counted.
-pub const CALLS: What = What(32);
-
-impl What {
-    /// Whether that is among it.
-    pub fn has(self, what: What) -> bool {
-        self.0 & what.0 != 0
-    }
-}
-
-/// It is not known yet.
-const UNREAD: u8 = 128;
-
-/// The thread that finds out, or 0: `this_thread`.
+/// The thread that reads the settings, or 0: `this_thread`.
 static READER: AtomicUsize = AtomicUsize::new(0);
 
-// In a model nothing is observed: what is found out once would differ from one of its runs to the next.
-static STATE: AtomicU8 = AtomicU8::new(if cfg!(loom) { 0 } else { UNREAD });
-
-/// Whether nothing is observed.
-#[inline(always)]
-pub fn off() -> bool {
-    STATE.load(Relaxed) == 0
-}
-
-/// Whether that is observed.
+/// Reads the settings, the first time. It may open the trace, so the caller holds no lock.
 #[inline]
-pub fn has(what: What) -> bool {
-    STATE.load(Relaxed) & what.0 != 0
-}
-
-/// All that is observed.
-pub fn all() -> What {
-    What(STATE.load(Relaxed))
-}
-
-/// Whether events are told.
-#[inline]
-pub fn on() -> bool {
-    has(What(ACCOUNT.0 | TRACE.0))
-}
-
-/// Finds out what is to be observed, the first time. It may open the trace, so nothing may be held.
-#[inline]
-pub fn settle() {
-    if STATE.load(Relaxed) & UNREAD != 0 {
-        find_out();
+pub fn read_settings() {
+    if flags::are_unread() {
+        read_once();
     }
 }
 
 #[cold]
-fn find_out() {
+fn read_once() {
     while let Err(reader) = READER.compare_exchange(0, this_thread(), Acquire, Relaxed) {
         // A signal handler that has interrupted the reader observes nothing yet.
-        if reader == this_thread() || STATE.load(Relaxed) & UNREAD == 0 {
+        if reader == this_thread() || !flags::are_unread() {
             return;
         }
         nap();
     }
-    if STATE.load(Relaxed) & UNREAD != 0 {
+    if flags::are_unread() {
         read();
     }
     READER.store(0, Release);
 }
 
 fn read() {
-    let mut state = 0;
-    let mut add = |what: What, wanted: bool| state |= if wanted { what.0 } else { 0 };
     let level = settings::ACCOUNT.get();
-    add(ACCOUNT, level > 0 || settings::environment(c"SYNCEDMEM_REPORT").is_some());
-    add(ACCESSES, level > 1);
-    add(COMPARE, settings::COMPARE.get() == 1);
-    add(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some());
-    add(RANGES, nvtx::attach());
-    live::watch_accesses(state & ACCESSES.0 != 0);
-    // The trace is written to by what is told, so it is there before anything is.
-    let is_traced = settings::environment(c"SYNCEDMEM_TRACE").is_some_and(|file| {
-        live::open_trace(file, What(state)).inspect_err(|trouble| complain(file, *trouble)).is_ok()
-    });
-    STATE.store(if is_traced { state | TRACE.0 } else { state }, Relaxed);
+    let flags = Flags::NONE
+        .and(ACCOUNT, level > 0 || settings::environment(c"SYNCEDMEM_REPORT").is_some())
+        .and(ACCESSES, level > 1)
+        .and(COMPARE, settings::COMPARE.get() == 1)
+        .and(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some())
+        .and(RANGES, nvtx::attach());
+    live::watch_accesses(flags.has(ACCESSES));
+    // The trace is opened before the flag is set: events are written to it from then on.
+    let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
+        .is_some_and(|file| live::open_trace(file, flags).inspect_err(|trouble| complain(file, *trouble)).is_ok());
+    flags::begin(flags.and(TRACE, is_traced));
 }
 
-/// In a forked child: a thread that was finding out is not here, and somebody else has to.
+/// In a forked child: the thread that read the settings does not exist here, so another one reads them.
 pub fn after_fork_in_child() {
     READER.store(0, Relaxed);
 }
@@ -118,31 +64,38 @@ fn complain(file: &CStr, trouble: Trouble) {
     to_stderr(Text::<600>::of(format_args!("libsyncedmem: SYNCEDMEM_TRACE={file}: {trouble}\n")).as_bytes());
 }
 
-/// Observes it from now on, or no more.
-pub fn set(what: What, wanted: bool) {
-    settle();
-    if wanted && !on() {
-        // Nobody told of what ended meanwhile.
+/// Turns `flag` on or off.
+pub fn set(flag: Flags, wanted: bool) {
+    read_settings();
+    if wanted && !flags::on() {
+        // Ends of objects were not recorded meanwhile.
         live::forget_objects();
     }
-    if wanted && what == COMPARE && !has(COMPARE) {
+    if wanted && flag == COMPARE && !flags::has(COMPARE) {
         contents::forget_all();
     }
-    if wanted {
-        STATE.fetch_or(what.0, Relaxed);
-    } else {
-        STATE.fetch_and(!what.0, Relaxed);
+    flags::set(flag, wanted);
+    live::watch_accesses(flags::has(ACCESSES));
+    if flags::has(TRACE) && (flag == ACCESSES || flag == COMPARE) {
+        trace::mode(flags::has(ACCESSES), flags::has(COMPARE));
     }
-    live::watch_accesses(has(ACCESSES));
-    if has(TRACE) && (what == ACCESSES || what == COMPARE) {
-        trace::mode(has(ACCESSES), has(COMPARE));
-    }
-    // Whatever is served at once is found out anew.
+    // The next call of each entry point looks at the flags again.
     fast_path::close();
 }
 
-/// Whether every call has to come to the library, also where nothing is to be done.
-#[inline]
-pub fn sees_every_call() -> bool {
-    has(What(ACCESSES.0 | CALLS.0 | UNREAD))
+/// Begins to write a trace to `file`.
+pub fn begin_trace(file: &CStr) -> Result<(), Trouble> {
+    read_settings();
+    let begun = live::open_trace(file, flags::all());
+    // An earlier trace has ended in any case. A trace that another thread begins is left to that thread.
+    if begun != Err(Trouble::Busy) {
+        set(TRACE, begun.is_ok());
+    }
+    begun
+}
+
+/// Ends the trace.
+pub fn end_trace() {
+    set(TRACE, false);
+    trace::stop();
 }

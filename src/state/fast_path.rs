@@ -7,9 +7,9 @@
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
+use super::flags;
 use super::head::{Access, Side};
 use super::word::Word;
-use crate::observe::switch;
 use crate::settings;
 
 /// By side, and whether data is written.
@@ -27,7 +27,7 @@ pub fn deciding(access: Access, side: Side) -> u64 {
 /// Lets them decide from now on, unless something stands against it.
 pub fn open(access: Access, side: Side) {
     let (slot, bits) = (slot(access, side), Word::deciding(access, side));
-    let is_barred = || switch::sees_every_call() || is_watched(side);
+    let is_barred = || flags::sees_every_call() || is_watched(side);
     // Every first touch comes here: it is open already, as a rule.
     if slot.load(Relaxed) == bits || is_barred() {
         return;

@@ -11,9 +11,10 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::{Cause, Error};
 use crate::object::report::whole;
 use crate::observe::live;
-use crate::observe::switch::{self, ACCESSES, ACCOUNT, COMPARE};
+use crate::observe::switch;
 use crate::platform::clock;
 use crate::settings;
+use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE};
 use crate::state::head::Side;
 
 /// What is accounted for.
@@ -59,9 +60,9 @@ pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_accounting_t) -> syncedmem_status_t {
     call("syncedmem_get_accounting", || {
-        switch::settle();
+        switch::read_settings();
         // SAFETY: the caller guarantees it.
-        unsafe { Out::new(accounting) }?.set(match (switch::has(ACCOUNT), switch::has(ACCESSES)) {
+        unsafe { Out::new(accounting) }?.set(match (flags::has(ACCOUNT), flags::has(ACCESSES)) {
             (false, _) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_OFF,
             (true, false) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ON,
             (true, true) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ACCESSES,
@@ -91,9 +92,9 @@ pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_status_t {
     call("syncedmem_get_compare", || {
-        switch::settle();
+        switch::read_settings();
         // SAFETY: the caller guarantees it.
-        unsafe { Out::new(on) }?.set(switch::has(COMPARE));
+        unsafe { Out::new(on) }?.set(flags::has(COMPARE));
         Ok(())
     })
 }
@@ -157,7 +158,7 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
         let name = name.filter(|name| !name.is_empty() && name.len() <= SYNCEDMEM_NAME_BYTES);
         let what = "name is empty, not UTF-8, or longer than SYNCEDMEM_NAME_BYTES (200); pass a shorter string";
         let name = name.ok_or(Error::InvalidArgument { what })?;
-        switch::settle();
+        switch::read_settings();
         object.set_name(name);
         Ok(())
     })

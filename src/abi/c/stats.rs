@@ -1,6 +1,7 @@
 //! The account in figures.
 #![expect(unsafe_code, reason = "C functions")]
 
+use crate::state::flags;
 use std::mem::offset_of;
 
 use super::call;
@@ -10,7 +11,7 @@ use crate::memory::host_usage;
 use crate::object::trim;
 use crate::observe::account::{Account, Sum};
 use crate::observe::event::Path;
-use crate::observe::{live, switch};
+use crate::observe::live;
 use crate::settings;
 use crate::state::head::{Access, Side};
 use crate::state::kind::Kind;
@@ -198,7 +199,7 @@ fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
         Kind::Device => crate::memory::driver::blocks::held(Side::Device).bytes,
     };
     // Of what was given back since nothing is observed, nobody told.
-    let told = if switch::on() { memory.live } else { 0 };
+    let told = if flags::on() { memory.live } else { 0 };
     syncedmem_memory_stats_t {
         live: told.max(held),
         peak: memory.peak.max(memory.live),

@@ -8,6 +8,7 @@ pub mod callback;
 mod fatal;
 mod throw;
 
+use crate::state::flags;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -18,7 +19,6 @@ use crate::error::{Error, WhyNot};
 use crate::memory::host;
 use crate::object::SyncedMemory;
 use crate::observe::calls::{Call, count};
-use crate::observe::switch;
 use crate::settings;
 use crate::state::fast_path;
 use crate::state::head::{Access, Side};
@@ -89,7 +89,7 @@ macro_rules! accessor {
             #[unsafe(link_section = "syncedmem_entry")]
             extern "C-unwind" fn prepared(this: &SyncedMemory) -> *mut c_void {
                 // Most often nothing else is to be done, and a frame less counts beside a small block.
-                if $side == Side::Host && switch::off() && fast_path::deciding($access, $side) != 0 {
+                if $side == Side::Host && flags::off() && fast_path::deciding($access, $side) != 0 {
                     let mut failure = MaybeUninit::uninit();
                     return match prepare_apart(this, $access, $side, &mut failure) {
                         Some(address) => address,
@@ -155,7 +155,7 @@ macro_rules! constructor {
             }
             // Compat: from rc4 on there is a default constructor too, for an object without bytes.
             let bytes = 0 $(+ $bytes)?;
-            if switch::off() && SyncedMemory::is_fresh(this) {
+            if flags::off() && SyncedMemory::is_fresh(this) {
                 // SAFETY: as above.
                 unsafe { SyncedMemory::construct_fresh(this, bytes) };
             } else {
@@ -202,7 +202,7 @@ macro_rules! destructor {
             }
             // SAFETY: C++ destroys a live object.
             let this = unsafe { &*this };
-            if !(switch::off() && this.destruct_untouched()) {
+            if !(flags::off() && this.destruct_untouched()) {
                 touched(this);
             }
         }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::whole;
 use crate::memory::cache::host;
 use crate::observe::live;
-use crate::observe::switch::{self, ACCOUNT};
 use crate::platform::text::{append_to, to_stderr};
 use crate::settings;
+use crate::state::flags::{self, ACCOUNT};
 
 /// Runs when the library is finalised: after `main` and the destructors of the program's own static objects.
 #[used]
@@ -29,7 +29,7 @@ static WRITTEN: AtomicU32 = AtomicU32::new(0);
 
 /// Writes the report to where the user asks for it, once, if anything happened.
 pub fn write() {
-    if switch::off() || !switch::has(ACCOUNT) {
+    if flags::off() || !flags::has(ACCOUNT) {
         return;
     }
     let Some(file) = settings::environment(c"SYNCEDMEM_REPORT") else { return };

@@ -1,5 +1,6 @@
 //! The whole report of this process: what its ledger says, what lies idle, and what others use of its devices.
 
+use crate::state::flags;
 use std::fmt::{self, Write};
 
 use crate::memory::driver::usage;
@@ -8,7 +9,7 @@ use crate::observe::calls;
 use crate::observe::event::Site;
 use crate::observe::site::Place;
 use crate::observe::summary::{About, Idle, Summary, Told};
-use crate::observe::{live, site, switch};
+use crate::observe::{live, site};
 use crate::state::kind::Kind;
 
 /// As many devices are told of.
@@ -28,7 +29,7 @@ pub fn text() -> Option<String> {
     };
     let mut paper = Paper(String::new());
     write!(paper, "{}", Told { summary: &summary, about: &about, place }).ok()?;
-    if !switch::on() {
+    if !flags::on() {
         let how = "syncedmem_set_accounting or SYNCEDMEM_ACCOUNT=on keeps it";
         writeln!(paper, "\nThe account is not being kept: {how}.").ok()?;
     }
