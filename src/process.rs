@@ -10,67 +10,42 @@
 //! its own. The order is the other one for handlers that were registered before: by a library that this one is preloaded
 //! beside and that does not depend on it, and by a program that loads this library with `dlopen`. A lock that those
 //! handlers take must not be held in calls of this library by other threads.
-#![expect(unsafe_code, reason = "pthread_atfork")]
-
-use std::sync::atomic::{AtomicBool, Ordering};
+#![expect(unsafe_code, reason = "a function that runs at load")]
 
 use crate::copy::{staging_buffers, workers};
-use crate::cuda;
-use crate::memory::cache::decay;
+use crate::cuda::{self, events, streams};
+use crate::memory::cache::{self, decay};
+use crate::memory::driver::{blocks, deferred};
 use crate::memory::{host, reclaimed};
-use crate::object::{EXPORTS, MARKED, TABLE};
-use crate::observe::calls;
-use crate::observe::{live, switch};
+use crate::object;
+use crate::observe::{calls, live, switch};
+use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
 use crate::platform::sync::forking;
 use crate::state::fast_path;
 
-/// Runs when the library is loaded, and does nothing else. `begin` is in this file, too, and every claim refers to it: so
-/// a linker takes this from the static library wherever it takes anything that could need it.
+/// Runs when the library is loaded, and does nothing else.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static AT_LOAD: extern "C" fn() = register;
+pub static AT_LOAD: extern "C" fn() = at_load;
 
-static WATCHED: AtomicBool = AtomicBool::new(false);
-/// Whether the library was used while forks were watched.
-static USED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn register() {
-    // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
-    let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
-    WATCHED.store(failed == 0, Ordering::Relaxed);
+extern "C" fn at_load() {
+    fork::register(&Handlers { prepare, parent, child });
     loaded::begin();
 }
 
-/// Whether forks are watched. Asked at each claim: where there was no memory for the handlers at load, they are registered
-/// then.
-#[inline]
-pub fn watch() -> bool {
-    // Relaxed: handlers that two threads register at once are nested forks to `forking`.
-    USED.load(Ordering::Relaxed) || begin()
-}
-
-#[cold]
-fn begin() -> bool {
-    if !WATCHED.load(Ordering::Relaxed) {
-        register();
-    }
-    USED.store(WATCHED.load(Ordering::Relaxed), Ordering::Relaxed);
-    USED.load(Ordering::Relaxed)
-}
-
-/// Takes every lock, in this order: the table's shards, the marks of what may be evicted, what was exported and lent,
-/// what was given back, what is known of host blocks, the rings of copies, what is kept of the driver's, the ledger,
-/// and the list of loaded objects, in whose walks nothing is waited for.
+/// Takes every lock, from the highest room to the lowest; in the walks of loaded objects, last, nothing is waited for.
 extern "C" fn prepare() {
     forking::begin();
-    TABLE.acquire();
-    MARKED.acquire();
-    EXPORTS.acquire();
+    object::lock_for_fork();
     reclaimed::acquire();
     host::acquire();
     staging_buffers::acquire();
-    cuda::acquire();
+    blocks::acquire();
+    streams::acquire();
+    cache::device::acquire();
+    deferred::acquire();
+    events::acquire();
     live::acquire();
     loaded::acquire();
 }
@@ -81,8 +56,7 @@ extern "C" fn parent() {
 
 extern "C" fn child() {
     loaded::forget_walks();
-    TABLE.forget();
-    MARKED.forget_evictions();
+    object::begin_child();
     calls::forget();
     switch::after_fork_in_child();
     live::begin_anew();
@@ -92,7 +66,7 @@ extern "C" fn child() {
     if cuda::is_lost_in_child() {
         fast_path::lose_device();
     }
-    IN_CHILD.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
+    fork::begin_child();
     forking::end(release);
 }
 
@@ -100,18 +74,13 @@ extern "C" fn child() {
 fn release() {
     loaded::release();
     live::release();
-    cuda::release();
+    events::release();
+    deferred::release();
+    cache::device::release();
+    streams::release();
+    blocks::release();
     staging_buffers::release();
     host::release();
     reclaimed::release();
-    EXPORTS.release();
-    MARKED.release();
-    TABLE.release();
-}
-
-static IN_CHILD: AtomicBool = AtomicBool::new(false);
-
-/// Whether this process was forked from one that used the library.
-pub fn in_child() -> bool {
-    IN_CHILD.load(Ordering::Relaxed)
+    object::unlock_after_fork();
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::observe::site;
 use crate::platform::text::Text;
+use crate::process;
 
 /// One sentence with the name of the call before it.
 pub type Sentence = Text<1024>;
@@ -19,6 +20,11 @@ struct PerThread {
     sentence: UnsafeCell<Sentence>,
     inside_callback: Cell<bool>,
 }
+
+/// A linker takes from a static library the members that something names. Every entry point refers to this one, and so to
+/// the handlers of forks.
+#[used]
+static FORK_HANDLERS: &extern "C" fn() = &process::AT_LOAD;
 
 /// The thread-specific data key plus one; 0 until there is one.
 static KEY: AtomicU32 = AtomicU32::new(0);

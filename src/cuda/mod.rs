@@ -105,21 +105,3 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
     };
     (answer.map(drop).map_err(|why| Error::NoGpu { why }), sentence.get_or_init(|| text).as_c_str())
 }
-
-/// Holds what is kept here still, until `release`: for fork.
-pub fn acquire() {
-    crate::memory::driver::blocks::acquire();
-    streams::acquire();
-    crate::memory::cache::device::acquire();
-    crate::memory::driver::deferred::acquire();
-    events::acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    events::release();
-    crate::memory::driver::deferred::release();
-    crate::memory::cache::device::release();
-    streams::release();
-    crate::memory::driver::blocks::release();
-}

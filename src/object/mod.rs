@@ -31,6 +31,7 @@ use crate::error::{Cause, Error};
 use crate::memory::host;
 use crate::observe::live::{self, Subject};
 use crate::observe::{contents, switch};
+use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
@@ -64,21 +65,21 @@ const _: () = {
 };
 
 #[cfg(not(loom))]
-pub(crate) static TABLE: claims::Table<InFlight> = claims::Table::new();
+static TABLE: claims::Table<InFlight> = claims::Table::new();
 #[cfg(loom)]
-loom::lazy_static! { pub(crate) static ref TABLE: claims::Table<InFlight> = claims::Table::new(); }
+loom::lazy_static! { static ref TABLE: claims::Table<InFlight> = claims::Table::new(); }
 
 /// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
 #[cfg(not(loom))]
-pub(crate) static MARKED: Registry = Registry::new();
+static MARKED: Registry = Registry::new();
 #[cfg(loom)]
-loom::lazy_static! { pub(crate) static ref MARKED: Registry = Registry::new(); }
+loom::lazy_static! { static ref MARKED: Registry = Registry::new(); }
 
 /// Tensors of objects, and tensors that were lent to objects. Its lock is taken with no other held.
 #[cfg(not(loom))]
-pub(crate) static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
+static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
 #[cfg(loom)]
-loom::lazy_static! { pub(crate) static ref EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new(); }
+loom::lazy_static! { static ref EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new(); }
 
 impl SyncedMemory {
     /// Makes an object of `bytes` in `storage`, as an out-of-line constructor does: nothing is allocated.
@@ -302,7 +303,7 @@ impl SyncedMemory {
 
 fn watch_forks<T>() -> Result<(), NoClaim<T>> {
     // A model has no processes.
-    if cfg!(loom) || crate::process::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
+    if cfg!(loom) || fork::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
 }
 
 #[cold]
@@ -316,4 +317,24 @@ fn refused<T>(why: NoClaim<T>) -> Error {
         // Only an `unless` that answers, and impatience, lead here, and who asks for them takes the answer.
         NoClaim::Unneeded(_) | NoClaim::Busy => Error::Internal,
     }
+}
+
+/// Takes the locks of this room, for a fork.
+pub fn lock_for_fork() {
+    TABLE.acquire();
+    MARKED.acquire();
+    EXPORTS.acquire();
+}
+
+/// Gives back what [`lock_for_fork`] took.
+pub fn unlock_after_fork() {
+    EXPORTS.release();
+    MARKED.release();
+    TABLE.release();
+}
+
+/// In a forked child: what other threads of the parent were doing with objects is not going on here.
+pub fn begin_child() {
+    TABLE.forget();
+    MARKED.forget_evictions();
 }

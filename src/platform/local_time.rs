@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::process;
+use super::fork;
 
 /// What a log line shows of a time.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl LocalTime {
 /// library's lock at the fork does not exist there.
 fn offset(now: i64) -> i64 {
     static OFFSET: AtomicI64 = AtomicI64::new(0);
-    if !process::in_child() {
+    if !fork::in_child() {
         // SAFETY: all zeros is a value of `tm`, whose pointer may be null.
         let mut local: libc::tm = unsafe { std::mem::zeroed() };
         // SAFETY: both are live; if the time zone cannot be read, the offset stays 0.

@@ -5,6 +5,7 @@ pub(crate) mod cancel_guard;
 pub(crate) mod clock;
 pub(crate) mod file;
 pub mod file_error;
+pub(crate) mod fork;
 pub mod limits;
 pub(crate) mod loaded;
 pub(crate) mod local_time;

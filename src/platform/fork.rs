@@ -1,0 +1,65 @@
+//! Whether the library's fork handlers are registered, and whether this process is a forked child.
+//!
+//! The handlers themselves are in `process`, above every room whose locks they take.
+#![expect(unsafe_code, reason = "pthread_atfork")]
+
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// The three functions that pthread_atfork takes.
+pub struct Handlers {
+    /// Runs in the parent before a fork.
+    pub prepare: extern "C" fn(),
+    /// Runs in the parent after it.
+    pub parent: extern "C" fn(),
+    /// Runs in the child.
+    pub child: extern "C" fn(),
+}
+
+/// The handlers, once the library is loaded.
+static HANDLERS: AtomicPtr<Handlers> = AtomicPtr::new(std::ptr::null_mut());
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+/// Whether the library was used while its handlers were registered.
+static USED: AtomicBool = AtomicBool::new(false);
+static IN_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Registers the handlers. Called when the library is loaded.
+pub fn register(handlers: &'static Handlers) {
+    HANDLERS.store(std::ptr::from_ref(handlers).cast_mut(), Ordering::Release);
+    register_once_more();
+}
+
+fn register_once_more() {
+    // SAFETY: null, or what `register` stored, which is static.
+    let Some(handlers) = (unsafe { HANDLERS.load(Ordering::Acquire).as_ref() }) else { return };
+    let (prepare, parent, child) = (Some(handlers.prepare as _), Some(handlers.parent as _), Some(handlers.child as _));
+    // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
+    let failed = unsafe { libc::pthread_atfork(prepare, parent, child) };
+    REGISTERED.store(failed == 0, Ordering::Relaxed);
+}
+
+/// Whether forks are watched. Asked at each claim: where there was no memory for the handlers at load, they are registered
+/// then.
+#[inline]
+pub fn watch() -> bool {
+    // Relaxed: handlers that two threads register at once are nested forks to `sync::forking`.
+    USED.load(Ordering::Relaxed) || begin()
+}
+
+#[cold]
+fn begin() -> bool {
+    if !REGISTERED.load(Ordering::Relaxed) {
+        register_once_more();
+    }
+    USED.store(REGISTERED.load(Ordering::Relaxed), Ordering::Relaxed);
+    USED.load(Ordering::Relaxed)
+}
+
+/// In a forked child: notes that it is one, if the library had been used.
+pub fn begin_child() {
+    IN_CHILD.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Whether this process was forked from one that used the library.
+pub fn in_child() -> bool {
+    IN_CHILD.load(Ordering::Relaxed)
+}
