@@ -18,7 +18,7 @@ use crate::memory::cache::{self, decay};
 use crate::memory::driver::{blocks, deferred};
 use crate::memory::{host, reclaimed};
 use crate::object;
-use crate::observe::{calls, live, switch};
+use crate::observe::{calls, contents, live, switch};
 use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
 use crate::platform::sync::forking;
@@ -46,6 +46,7 @@ extern "C" fn prepare() {
     cache::device::acquire();
     deferred::acquire();
     events::acquire();
+    contents::acquire();
     live::acquire();
     loaded::acquire();
 }
@@ -74,6 +75,7 @@ extern "C" fn child() {
 fn release() {
     loaded::release();
     live::release();
+    contents::release();
     events::release();
     deferred::release();
     cache::device::release();

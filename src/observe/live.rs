@@ -8,7 +8,6 @@ use std::ptr::NonNull;
 // Not loom's: a model has no signals.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::contents;
 use super::event::{Event, Noticed, Site, What};
 use super::ledger::Ledger;
 use super::nvtx::{self, Range};
@@ -242,7 +241,6 @@ pub fn watch_accesses(every_access: bool) {
 
 /// Forgets every object: what becomes of them is not told from now on, or was not.
 pub fn forget_objects() {
-    contents::forget_all();
     LEDGER.with(Ledger::forget_objects);
 }
 
@@ -284,7 +282,6 @@ pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
 
 /// Holds the ledger still, until `release`: for fork.
 pub fn acquire() {
-    contents::acquire();
     LEDGER.acquire();
     site::acquire();
 }
@@ -293,7 +290,6 @@ pub fn acquire() {
 pub fn release() {
     site::release();
     LEDGER.release();
-    contents::release();
 }
 
 /// In a forked child: what its parent did is the parent's to tell, and its objects are noticed when they are used.

@@ -69,6 +69,7 @@ pub fn set(flag: Flags, wanted: bool) {
     read_settings();
     if wanted && !flags::on() {
         // Ends of objects were not recorded meanwhile.
+        contents::forget_all();
         live::forget_objects();
     }
     if wanted && flag == COMPARE && !flags::has(COMPARE) {
