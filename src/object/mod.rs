@@ -3,11 +3,10 @@
 //! This is the only place that decides to allocate, fill or copy. An object whose data is where it is wanted
 //! is served by one load and one compare; everything else claims the object in the [`claims`] first.
 //!
-//! The object's life and what it looks like are here; `access` is how its data is made ready, `replace` how its
-//! blocks are exchanged and given back, `transfer` how copies go on in the background, `query` what can be asked,
-//! `marks` and `evictable` which objects may be evicted, `reclaim` and `eviction` how they are when memory runs out.
-//! `outcome` is what they look like after an operation, `exchange` and `exports` are the tensors that other libraries
-//! have of objects, and objects of other libraries; `created` the objects whose storage is the library's own.
+//! The object's life and what it looks like are here. `access` makes its data ready, `set_data` exchanges its blocks,
+//! `transfer` lets copies go on in the background, `query` answers questions, `eviction` takes a side when memory has run
+//! out, `outcome` is an object's state after an operation, `created` holds the objects in the library's own storage, and
+//! `dlpack` the tensors that other libraries have of objects, and objects of other libraries' memory.
 #![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
 mod access;
