@@ -1,10 +1,10 @@
-//! The account of a process: what was allocated, copied, filled and waited for, as sums over its events.
+//! The account of a process: sums of its events (allocations, copies, fills, waits).
 
 use super::event::{Cause, Event, Noticed, Origin, Path, What};
 use crate::state::head::{Access, Side};
 use crate::state::kind::Kind;
 
-/// A number of like things, their bytes, and the time that they took.
+/// A count of events of one sort, with their bytes and durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     /// How many.
@@ -16,14 +16,14 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Counts one more.
+    /// Counts one event more.
     pub fn add(&mut self, bytes: u64, nanoseconds: u64) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.nanoseconds = self.nanoseconds.saturating_add(nanoseconds);
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn plus(self, other: Sum) -> Sum {
         Sum {
             count: self.count + other.count,
@@ -38,11 +38,11 @@ impl Sum {
 pub struct Memory {
     /// Bytes in blocks that objects hold now.
     pub live: u64,
-    /// The most that was ever.
+    /// The highest value of `live` so far.
     pub peak: u64,
-    /// When that was, by the events' clock.
+    /// Time of the peak: nanoseconds on the events' clock.
     pub peak_time: u64,
-    /// Blocks that came from the system or the driver, and the time that this took.
+    /// Blocks that came from the system or the driver, and the time that these allocations took.
     pub fresh: Sum,
     /// Blocks that came from a pool.
     pub pooled: Sum,
@@ -103,14 +103,14 @@ impl Account {
         }
     };
 
-    /// Makes what is live now the most that there was.
+    /// Sets each peak to the bytes that are live now.
     pub fn reset_peaks(&mut self, now: u64) {
         for memory in &mut self.memory {
             (memory.peak, memory.peak_time) = (memory.live, now);
         }
     }
 
-    /// Counts an event. What a freed block is worth is known to whoever keeps the objects: the event says it.
+    /// Adds an event to the sums. `Freed` carries the block's size, because the account keeps no blocks.
     pub fn take(&mut self, event: &Event) {
         let nanoseconds = event.duration;
         match event.what {
@@ -134,7 +134,7 @@ impl Account {
             What::Freed { kind, bytes, .. } => self.give_back(kind, bytes),
             What::Filled { side, bytes } => self.fills[side as usize].add(bytes, nanoseconds),
             What::Copied { to, bytes, path, .. } => self.copies[to as usize][path as usize].add(bytes, nanoseconds),
-            // How long it took on its stream is not known here.
+            // The duration of a copy on a stream is not known here.
             What::Started { to, bytes, path, .. } => self.copies[to as usize][path as usize].add(bytes, nanoseconds),
             What::Completed { .. } => self.waits.add(0, nanoseconds),
             What::Evicted { side, bytes, newest } => {
@@ -155,13 +155,13 @@ impl Account {
         memory.live = memory.live.saturating_sub(bytes);
     }
 
-    /// Takes a block off what is live that nobody gave back through this library.
+    /// Subtracts a block from the live bytes that was freed without a call to this library.
     pub fn lose(&mut self, kind: Kind, bytes: u64) {
         let live = &mut self.memory[kind as usize].live;
         *live = live.saturating_sub(bytes);
     }
 
-    /// One kind of memory.
+    /// The sums of one kind of memory.
     pub fn memory(&self, kind: Kind) -> &Memory {
         &self.memory[kind as usize]
     }
@@ -181,24 +181,24 @@ impl Account {
         self.fills[side as usize]
     }
 
-    /// Evictions of a side, of its newest data or of what the other side could replace.
+    /// Evictions of a side: with `newest`, of its newest data; otherwise of a side that the other one can replace.
     pub fn evictions(&self, side: Side, newest: bool) -> Sum {
         self.evictions[side as usize][usize::from(newest)]
     }
 
-    /// Accesses to a side that were told: all of them only where every access is counted.
+    /// Recorded accesses to a side. Complete only while every access is counted.
     pub fn accesses(&self, side: Side, access: Access) -> u64 {
         self.accesses[side as usize][access as usize]
     }
 
-    /// Allocations on a side that failed for good.
+    /// Allocations for a side that failed.
     pub fn failures(&self, side: Side) -> Sum {
         self.failures[side as usize]
     }
 }
 
 impl Cause {
-    /// The access that needed a copy, if it was one.
+    /// The access that needed a copy, if an access did.
     pub fn access(self) -> Option<Access> {
         match self {
             Cause::Access(access) => Some(access),

@@ -1,6 +1,6 @@
-//! Counts of calls to the C++ entry points, to show that a Caffe's calls really arrive here.
+//! Counts the calls of the C++ entry points, to show that Caffe's calls arrive in this library.
 //!
-//! Off unless `SYNCEDMEM_CALLS` names a file or `stderr`: then one line is added there when the process exits.
+//! Off by default. If `SYNCEDMEM_CALLS` names a file or `stderr`, one line is appended to it when the process exits.
 #![expect(unsafe_code, reason = "a function that runs at exit, and the program's name")]
 
 use std::ffi::CStr;
@@ -58,7 +58,7 @@ impl Call {
 
 static COUNTS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
 
-/// Counts one call, where calls are counted.
+/// Counts a call if counting is on.
 #[inline(always)]
 pub fn count(call: Call) {
     if !flags::off() {
@@ -75,7 +75,7 @@ fn count_if_on(call: Call) {
     }
 }
 
-/// Begins anew: in a forked child, whose parent reports its own calls.
+/// Sets all counts to 0. A forked child counts its own calls; the parent reports the rest.
 pub fn forget() {
     COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
 }
@@ -109,15 +109,15 @@ extern "C" fn report() {
 /// The program's name, without its folder.
 pub fn program() -> Text<256> {
     unsafe extern "C" {
-        /// Of the GNU C library: what `argv[0]` ends with.
+        /// Of the GNU C library: the last component of `argv[0]`.
         static program_invocation_short_name: *const std::ffi::c_char;
     }
-    // SAFETY: set before the first line of the process runs, and never changed by anything here.
+    // SAFETY: the C library sets it before the process's first instruction, and this crate never writes it.
     let name = unsafe { program_invocation_short_name };
-    // SAFETY: NUL-terminated, says the C library's manual.
+    // SAFETY: the C library's manual says that the name is NUL-terminated.
     let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default();
     let mut text = Text::new();
-    // Spaces separate the fields of the line, and control characters would steer a terminal.
+    // Spaces separate the fields of the line; control characters could steer a terminal.
     for part in name.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }) {
         let _ = text.write_char(part);
     }

@@ -1,7 +1,7 @@
-//! Host contents compared with what they were: what alone can show that a copy or a fill changed nothing.
+//! Checksums of host contents: only they can show that a copy or a fill changed nothing.
 //!
-//! Of contents a hash of all of it is kept, which shows that nothing has changed, and some words of it: if all of these have
-//! changed, everything probably has. Only done where it is asked for, since it reads all that is copied.
+//! A record holds a hash of all bytes (equal: nothing has changed) and 64 sampled words (all different: probably
+//! everything has changed). Off by default, because it reads every byte that is copied.
 #![expect(unsafe_code, reason = "the host's memory is read")]
 
 use std::ffi::c_void;
@@ -14,14 +14,14 @@ use crate::platform::sync::Lock;
 use crate::state::flags::{self, COMPARE};
 use crate::state::head::Side;
 
-/// So many words are kept.
+/// Number of sampled words.
 const SAMPLES: usize = 64;
 
-/// What is kept of contents.
+/// A record of an object's contents.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Print {
     since: Since,
-    /// Where the host's memory was, and how much.
+    /// Address and size in bytes of the host side.
     host: usize,
     bytes: usize,
     hash: u64,
@@ -33,19 +33,19 @@ static PRINTS: Lock<AddressMap<Print>> = Lock::new(AddressMap::with_hasher(crate
 #[cfg(loom)]
 loom::lazy_static! { static ref PRINTS: Lock<AddressMap<Print>> = Lock::new(AddressMap::default()); }
 
-/// Whether contents are compared.
+/// Whether contents are compared: `SYNCEDMEM_COMPARE` or the C API has turned it on.
 #[inline]
 pub fn are_compared() -> bool {
     !flags::off() && flags::on() && flags::has(COMPARE)
 }
 
-/// The host side of an object was just filled with zeros.
+/// Records that the host side of an object was filled with zeros.
 pub fn filled(subject: Subject, host: NonNull<c_void>) {
     let (host, bytes) = (host.addr().get(), subject.bytes);
     keep(subject, Print { since: Since::Fill, host, bytes, hash: 0, samples: [0; SAMPLES] });
 }
 
-/// The two sides do not come from one another any more.
+/// Drops an object's record, because its two sides no longer hold the same data.
 #[cold]
 pub fn forget(object: usize) {
     if flags::has(COMPARE) {
@@ -53,28 +53,29 @@ pub fn forget(object: usize) {
     }
 }
 
-/// Nothing was kept while nothing was compared, and objects have come and gone.
+/// Drops all records: they may belong to objects that ended while nothing was compared.
 pub fn forget_all() {
     PRINTS.with(|prints| prints.clear());
 }
 
-/// Before a copy to the device: tells what has changed on the host.
+/// Records, before a copy to the device, what has changed on the host.
 ///
 /// # Safety
-/// `host` is readable for the object's size, and nobody writes it meanwhile: so are the preconditions of the copy.
+/// `host` is readable for the object's size, and no other thread writes it during the call. The copy itself demands the
+/// same.
 pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees that `host` is readable and not written.
     let now = unsafe { Print::of(subject, host) };
     tell(subject, judged(subject, Side::Host, now));
     keep(subject, now);
 }
 
-/// After a copy to the host: tells what had changed on the device before.
+/// Records, after a copy to the host, what had changed on the device before the copy.
 ///
 /// # Safety
 /// As for `before_copy_to_device`.
 pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: &Span) {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees that `host` is readable and not written.
     let now = unsafe { Print::of(subject, host) };
     if let Some(what) = judged(subject, Side::Device, now) {
         copy.found(subject, what);
@@ -82,16 +83,16 @@ pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: 
     keep(subject, now);
 }
 
-/// At the object's end: tells what became of zeros.
+/// Records at the object's end whether its zeros were overwritten.
 ///
 /// # Safety
 /// As for `before_copy_to_device`.
 pub unsafe fn at_end(subject: Subject, host: NonNull<c_void>) {
     let before = PRINTS.with(|prints| prints.remove(&subject.object));
-    // Another memory than the one that was filled may not be there any more, as the caller's own.
+    // Only the block that was filled is read: other memory, such as the caller's own, may be gone already.
     let was_filled = |before: Print| before.since == Since::Fill && before.host == host.addr().get();
     if before.is_some_and(was_filled) {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that `host` is readable and not written.
         let now = unsafe { Print::of(subject, host) };
         tell(subject, compared(Side::Host, before, now));
     }
@@ -113,7 +114,7 @@ fn tell(subject: Subject, what: Option<What>) {
     }
 }
 
-/// Without memory for it there is nothing to compare with later.
+/// Drops the record if there is no memory for it: the next comparison then has nothing to compare with.
 fn keep(subject: Subject, print: Print) {
     PRINTS.with(|prints| {
         if prints.try_reserve(1).is_ok() {
@@ -122,7 +123,7 @@ fn keep(subject: Subject, print: Print) {
     });
 }
 
-/// Holds what is kept still, until `release`: for fork.
+/// Locks the records for a fork, until `release`.
 pub fn acquire() {
     PRINTS.acquire();
 }
@@ -136,7 +137,7 @@ impl Print {
     /// # Safety
     /// As for `before_copy_to_device`.
     unsafe fn of(subject: Subject, host: NonNull<c_void>) -> Print {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that `contents` is readable and not written.
         let contents = unsafe { std::slice::from_raw_parts(host.cast::<u8>().as_ptr(), subject.bytes) };
         let words = contents.len() / WORD;
         let sample = |index: usize| word(contents, index * words / SAMPLES);
@@ -164,7 +165,7 @@ fn word(contents: &[u8], index: usize) -> u64 {
     contents[index * WORD..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A hash that is 0 for zeros, of any number of them: four lanes, so that it reads at the memory's speed.
+/// A hash that is 0 for zeros of any length. Four independent lanes let it read at the memory's speed.
 fn hash(contents: &[u8]) -> u64 {
     const LANES: usize = 4;
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -186,7 +187,7 @@ mod tests {
 
     fn print(contents: &[u8]) -> Print {
         let host = NonNull::from(contents).cast();
-        // SAFETY: a live slice of that size.
+        // SAFETY: `contents` is a live slice of that size.
         unsafe { Print::of(Subject { object: 1, bytes: contents.len() }, host) }
     }
 

@@ -1,140 +1,139 @@
-//! What can be observed of memory: one value for each thing that happened, in the process or read back from a trace.
+//! The vocabulary of observation: one [`Event`] for each thing that happened to memory, in the process or read from a trace.
 
 use crate::state::head::{Access, Side};
 use crate::state::kind::Kind;
 
-/// A place in the program that called: a number that stands for a few frames of its stack. [`Site::UNKNOWN`] where none was
-/// taken down.
+/// A call site: a number for a few frames of the caller's stack. [`Site::UNKNOWN`] if no stack was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site(pub u32);
 
 impl Site {
-    /// No place was taken down.
+    /// No stack was recorded.
     pub const UNKNOWN: Site = Site(0);
 }
 
-/// One thing that happened.
+/// One thing that happened to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it began: nanoseconds of CLOCK_MONOTONIC.
+    /// Start: nanoseconds of CLOCK_MONOTONIC.
     pub start: u64,
-    /// How long it took, in nanoseconds; 0 where that is not measured.
+    /// Duration in nanoseconds; 0 where it is not measured.
     pub duration: u64,
-    /// The kernel's number of the thread.
+    /// The kernel's thread id.
     pub thread: u32,
-    /// Address of the object that it is about; 0 for none. Addresses are used again: `Made` begins another object.
+    /// Address of the object; 0 for none. Addresses are reused: `Made` begins another object.
     pub object: u64,
-    /// Who asked for it: of `Made`, who made the object; of a copy, whose access needed it.
+    /// The call site: for `Made`, of the object's creation; for a copy, of the access that needed it.
     pub site: Site,
-    /// What it was.
+    /// The thing that happened.
     pub what: What,
 }
 
 impl Event {
-    /// When it was over. Events are told in this order.
+    /// End of the event. Events are recorded in this order.
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.duration)
     }
 }
 
-/// What happened. Bytes of allocations are those of the block, which may exceed what was asked for by up to an eighth.
+/// The sorts of events. Sizes of allocations are the block's, which may exceed the request by up to an eighth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// An object came to be.
+    /// An object was made.
     Made {
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// How that was noticed.
+        /// How the library noticed the object.
         noticed: Noticed,
     },
-    /// An object was destroyed. What it held was freed before.
+    /// An object was destroyed. Its blocks were freed before.
     Ended,
-    /// An object has another size, and no data.
+    /// An object got another size, and holds no data now.
     Resized {
-        /// The new size.
+        /// The new size in bytes.
         bytes: u64,
     },
-    /// A caller asks for a side's address. What that needs comes next. An access that needs nothing is told only where every
-    /// access is counted.
+    /// A caller asked for a side's address. The events that this access needs follow it. An access that needs nothing
+    /// is recorded only while every access is counted.
     Accessed {
         /// The side.
         side: Side,
-        /// For what.
+        /// The kind of access.
         access: Access,
-        /// Whether the side held the newest data, for reading, or it alone did, for writing: nothing was to be done.
+        /// Whether nothing had to be done: the side held the newest data (reading), or was the only one that did (writing).
         ready: bool,
     },
     /// A block was allocated.
     Allocated {
-        /// What it is made of.
+        /// The block's kind of memory.
         kind: Kind,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// Its address.
+        /// The block's address.
         block: u64,
-        /// Where it came from.
+        /// The block's source.
         origin: Origin,
     },
     /// An object gave its block back.
     Freed {
-        /// What it is made of.
+        /// The block's kind of memory.
         kind: Kind,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// Its address.
+        /// The block's address.
         block: u64,
     },
-    /// A side was filled with zeros, because its first access was not for overwriting.
+    /// A side was filled with zeros, because its first access was not an overwrite.
     Filled {
         /// The side.
         side: Side,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
     },
-    /// A side was copied to the other one, and the caller waited for it.
+    /// A side was copied to the other one, and the caller waited for the copy.
     Copied {
         /// The side that was written.
         to: Side,
-        /// How many bytes.
+        /// Size in bytes.
         bytes: u64,
-        /// The way they took.
+        /// The way of the copy.
         path: Path,
-        /// What needed the copy.
+        /// The reason for the copy.
         cause: Cause,
     },
     /// A copy was started on a caller's stream.
     Started {
         /// The side that is written.
         to: Side,
-        /// How many bytes.
+        /// Size in bytes.
         bytes: u64,
-        /// The way they take.
+        /// The way of the copy.
         path: Path,
-        /// A number of its own, never 0.
+        /// The copy's own number, never 0.
         copy: u64,
     },
-    /// A copy that was started is known to be done. The duration is what was waited for it.
+    /// A copy that was started is known to be complete. The duration is the time that a caller waited for it.
     Completed {
         /// The side that was written.
         to: Side,
-        /// Its number.
+        /// The copy's number.
         copy: u64,
     },
-    /// What a side held was compared with what it had held when it was filled, or last the same as the other side.
+    /// A side's contents were compared with its contents at its fill, or when both sides were last equal.
     Compared {
-        /// The side that was looked at: the host, whose memory alone can be.
+        /// The side that was read: always the host.
         side: Side,
-        /// What it had held.
+        /// The contents to compare with.
         since: Since,
-        /// What has changed.
+        /// The result.
         changed: Changed,
     },
-    /// The caller's own memory became a side.
+    /// The caller's own memory became a side (`set_cpu_data`, `set_gpu_data`).
     Lent {
         /// The side.
         side: Side,
     },
-    /// A side was given back because the caller said so.
+    /// A side was given back at the caller's request.
     Released {
         /// The side.
         side: Side,
@@ -143,97 +142,97 @@ pub enum What {
     Evicted {
         /// The side.
         side: Side,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// Whether it held the newest data, which was copied to the other side before.
+        /// Whether the side held the newest data. They were copied to the other side before.
         newest: bool,
     },
     /// Pageable memory was page-locked where it is.
     Registered {
-        /// How many bytes.
+        /// Size in bytes.
         bytes: u64,
     },
-    /// A context was waited for, before a block in it could be handed out again, evicted, or unlocked.
+    /// The library waited for a context before it handed out, evicted or unlocked a block of it.
     Synchronised,
-    /// A block was not kept for the next object, or one was not page-locked, because a budget was used up.
+    /// A budget was used up: a block was not kept for reuse, or not page-locked.
     TurnedAway {
-        /// The kind of memory whose budget that is.
+        /// The kind of memory that the budget limits.
         kind: Kind,
-        /// The block's size.
+        /// Size of the block in bytes.
         bytes: u64,
     },
-    /// An allocation failed for good, and its caller was told.
+    /// An allocation failed, and its caller got the error.
     Failed {
-        /// The side that it was for.
+        /// The side that the block was for.
         side: Side,
-        /// How many bytes were asked for.
+        /// The bytes that were requested.
         bytes: u64,
     },
 }
 
-/// How an object was noticed.
+/// How the library noticed an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noticed {
     /// At its construction.
     Construction,
-    /// At the first access that needed something: its constructor is compiled into its user, or came before anything was
-    /// observed. The site is that access.
+    /// At the first access that needed something. The constructor is inlined into its user, or ran before observation
+    /// began. The site is that access's.
     FirstAccess,
 }
 
-/// Where a block came from.
+/// The source of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The system or the driver.
     Fresh,
-    /// The blocks that were given back before.
+    /// A cache of blocks that objects gave back.
     Pool,
 }
 
-/// The way that a copy took.
+/// The way of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
-    /// Straight from or to page-locked memory.
+    /// Directly from or to page-locked memory.
     Pinned,
-    /// In pieces through page-locked slots of this library.
+    /// In pieces through the library's page-locked staging buffers.
     Staged,
-    /// From or to pageable memory, as the driver does it.
+    /// From or to pageable memory, by the driver.
     Pageable,
 }
 
-/// What needed a copy.
+/// The reason for a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// An access to the side that was written.
     Access(Access),
-    /// The other side was given back to make room.
+    /// The other side was evicted to make room.
     Eviction,
-    /// A caller asked for a copy on a stream, and it was waited for: the driver gave nothing to know its end by.
+    /// A caller asked for a copy on a stream, and the library waited for it because the driver gave no event.
     Stream,
 }
 
-/// What contents are compared with.
+/// The contents that a comparison refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// The zeros that it was filled with.
+    /// The zeros of the side's fill.
     Fill,
-    /// What both sides held when the one was last copied to the other.
+    /// The contents of both sides at their last copy.
     Copy,
 }
 
-/// What has changed in contents.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// No byte.
     Nothing,
-    /// Some of the places that were looked at.
+    /// Some of the sampled words.
     Part,
-    /// Every one of the places that were looked at.
+    /// Every sampled word.
     Everything,
 }
 
 impl Path {
-    /// The word used for it.
+    /// The word for it in reports and traces.
     pub const fn name(self) -> &'static str {
         match self {
             Path::Pinned => "pinned",

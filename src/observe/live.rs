@@ -1,7 +1,7 @@
-//! The events of this process, told by the code that makes them happen.
+//! The recorder: the code that allocates, copies, fills or waits records its events here.
 //!
-//! Whoever tells of something holds no lock: the ledger is taken for the time of an entry, and the trace is written to. A
-//! claim on an object may be held.
+//! A caller holds no lock: recording takes the ledger's lock for one entry, and may write to the trace. The caller may
+//! hold a claim on an object.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
@@ -26,42 +26,43 @@ static LEDGER: Lock<Ledger> = Lock::new(Ledger::new());
 #[cfg(loom)]
 loom::lazy_static! { static ref LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
 
-/// Events that signal handlers told of in the middle of an entry, and that the ledger has not counted as dropped yet.
+/// Events from signal handlers that interrupted an entry. The ledger has not counted them as dropped yet.
 static MISSED: AtomicU64 = AtomicU64::new(0);
 
-/// How long an event waits for the ledger that a signal handler may tell of: some 100 ms. Entries take microseconds.
+/// Naps that an event which a signal handler may record waits for the ledger: about 100 ms in all. An entry takes
+/// microseconds.
 const HANDLERS_NAPS: u32 = 1000;
 
-/// What an event is about.
+/// The object of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// Address of the object; 0 for none.
     pub object: usize,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: usize,
 }
 
 /// No object.
 pub const NOTHING: Subject = Subject { object: 0, bytes: 0 };
 
-/// Something that takes time, from its beginning on.
+/// A measurement of an action that takes time.
 #[must_use = "it is told when it ends"]
 pub struct Span {
-    /// When it began; 0 if nothing is observed.
+    /// Start in nanoseconds; 0 if nothing is observed.
     start: u64,
-    /// When it ended; 0 if it did not yet.
+    /// End in nanoseconds; 0 while it goes on.
     end: u64,
-    /// What a profiler shows of it.
+    /// The range that a profiler shows.
     range: Option<Range>,
 }
 
-/// Begins something that takes time: so a profiler calls it, and so many bytes it is about.
+/// Starts the measurement of an action. `title` and `bytes` are for a profiler.
 #[inline]
 pub fn begin(title: &'static CStr, bytes: usize) -> Span {
     if flags::off() { Span { start: 0, end: 0, range: None } } else { start(title, bytes) }
 }
 
-/// Begins to wait for a copy in flight.
+/// Starts the measurement of a wait for a copy in flight.
 #[inline]
 pub fn begin_wait() -> Span {
     begin(c"wait for copy", 0)
@@ -74,7 +75,7 @@ fn start(title: &'static CStr, bytes: usize) -> Span {
 }
 
 impl Span {
-    /// It is over, whenever it is told.
+    /// Ends the measurement. The event may be recorded later.
     #[inline]
     pub fn stop(&mut self) {
         if self.start != 0 {
@@ -83,7 +84,7 @@ impl Span {
         self.range = None;
     }
 
-    /// Tells of what was found out by it, as of its beginning: events are told in the order of their ends, and this comes first.
+    /// Records an event at the start of this measurement. Events are ordered by their ends, so it stands before this one.
     #[inline]
     pub fn found(&self, subject: Subject, what: What) {
         if self.start != 0 {
@@ -91,7 +92,7 @@ impl Span {
         }
     }
 
-    /// It ended well, and was this.
+    /// Ends the measurement after success, and records its event.
     #[inline]
     pub fn end(mut self, subject: Subject, what: impl FnOnce() -> What) {
         self.range = None;
@@ -101,7 +102,7 @@ impl Span {
     }
 }
 
-/// Tells of something whose time is not measured.
+/// Records an event whose duration is not measured.
 #[inline]
 pub fn tell(subject: Subject, what: impl FnOnce() -> What) {
     if !flags::off() && flags::on() {
@@ -110,8 +111,8 @@ pub fn tell(subject: Subject, what: impl FnOnce() -> What) {
     }
 }
 
-/// Tells that an object gave back the block at `address`, if that is known. Where another thread has had another block
-/// made for the object meanwhile, the ledger knows already.
+/// Records that an object gave back the block at `address`. Does nothing if the ledger no longer has that block for the
+/// object: another thread may have allocated a new one meanwhile.
 #[inline]
 pub fn freed(object: usize, side: Side, address: NonNull<c_void>) {
     if !flags::off() && flags::on() {
@@ -128,7 +129,7 @@ fn tell_freed(object: usize, side: Side, address: NonNull<c_void>) {
     }
 }
 
-/// Tells that an object was made.
+/// Records that an object was made.
 #[inline]
 pub fn made(subject: Subject) {
     if flags::on() {
@@ -136,7 +137,7 @@ pub fn made(subject: Subject) {
     }
 }
 
-/// Tells that an object was ended, if it is known.
+/// Records the end of an object, if the ledger knows the object.
 #[inline]
 pub fn ended(object: usize) {
     if !flags::off() && flags::on() && LEDGER.with(|ledger| ledger.knows(object as u64)) {
@@ -158,14 +159,14 @@ fn tell_at(start: u64, duration: u64, subject: Subject, what: What) {
     let site = if wants_site(what) { here() } else { Site::UNKNOWN };
     let event = Event { start, duration, thread, object, site, what };
     let is_about_known = object == 0 || matches!(what, What::Made { .. });
-    // A signal handler may have made an access that needed nothing, and tell of it.
+    // A signal handler may make an access that needs nothing, and records it: it must not wait for ever.
     let naps = if matches!(what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
     let taken = LEDGER.try_with(naps, |ledger| {
         let known = is_about_known || ledger.knows(object);
         known.then(|| take(ledger, &event))
     });
     let Ok(taken) = taken else {
-        // A signal handler has interrupted an entry of this thread, or cannot wait for that of another.
+        // A signal handler has interrupted an entry of this thread, or another thread's entry took too long.
         MISSED.fetch_add(1, Relaxed);
         return;
     };
@@ -178,7 +179,7 @@ fn tell_at(start: u64, duration: u64, subject: Subject, what: What) {
     }
 }
 
-/// Tells of an object that is not known yet, whose first event that is.
+/// Records an unknown object, before its first event.
 #[cold]
 fn notice(first: Event, bytes: usize) {
     let site = if first.site == Site::UNKNOWN { here() } else { first.site };
@@ -195,18 +196,18 @@ fn take(ledger: &mut Ledger, event: &Event) -> Live {
     Live { bytes: Kind::ALL.map(|kind| ledger.account().memory(kind).live) }
 }
 
-/// The time for what takes none: asked for where it is told.
+/// The time of an event without a duration: read only for a trace.
 fn moment() -> u64 {
     if flags::has(TRACE) { nanoseconds() } else { 0 }
 }
 
-/// What is worth to be asked who it is for: to look costs a microsecond.
+/// Whether an event's call site is worth recording. Unwinding the stack costs a microsecond.
 fn wants_site(what: What) -> bool {
     const FROM: u64 = 64 << 10;
     match what {
         What::Made { .. } | What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
         What::Filled { bytes, .. } => bytes >= FROM,
-        // Whoever asks to write and only reads is found where contents are compared, which costs more.
+        // Needed to find a caller that asks to write and only reads. Comparing contents costs more than this.
         What::Accessed { access: Access::Write, ready: false, .. } => flags::has(COMPARE),
         _ => false,
     }
@@ -226,7 +227,7 @@ fn trace_site(site: Site) {
     trace::site(site, text.as_ref());
 }
 
-/// Opens the trace, for what is told from now on.
+/// Opens a trace for the events from now on.
 pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), Trouble> {
     trace::start(file)?;
     trace::mode(observed.has(ACCESSES), observed.has(COMPARE));
@@ -234,12 +235,12 @@ pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Says whether every access is told from now on.
+/// Sets whether every access is recorded from now on.
 pub fn watch_accesses(every_access: bool) {
     LEDGER.with(|ledger| ledger.set_every_access(every_access));
 }
 
-/// Forgets every object: what becomes of them is not told from now on, or was not.
+/// Forgets all objects: events about them are missing, before or from now on.
 pub fn forget_objects() {
     LEDGER.with(Ledger::forget_objects);
 }
@@ -266,13 +267,13 @@ pub fn name_of(object: usize) -> Text<256> {
     })
 }
 
-/// Whether the ledger can be had, now or within a second or two: not where a signal handler, in the middle of an entry, ends
-/// the process.
+/// Whether the ledger is free now, or within a second or two. It is not if a signal handler that ends the process has
+/// interrupted an entry.
 pub fn can_be_had() -> bool {
     LEDGER.is_free_within(20_000)
 }
 
-/// Does `work` with the ledger, which nobody else can use meanwhile.
+/// Runs `work` with the ledger, under its lock.
 pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
     LEDGER.with(|ledger| {
         ledger.drop_events(MISSED.swap(0, Relaxed));
@@ -280,7 +281,7 @@ pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
     })
 }
 
-/// Holds the ledger still, until `release`: for fork.
+/// Locks the ledger and the call sites for a fork, until `release`.
 pub fn acquire() {
     LEDGER.acquire();
     site::acquire();
@@ -292,7 +293,7 @@ pub fn release() {
     LEDGER.release();
 }
 
-/// In a forked child: what its parent did is the parent's to tell, and its objects are noticed when they are used.
+/// In a forked child: forgets the parent's events. Objects of the parent are noticed at their next use.
 pub fn begin_anew() {
     trace::after_fork_in_child();
     MISSED.store(0, Relaxed);

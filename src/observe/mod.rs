@@ -1,6 +1,6 @@
-//! What memory does, observed: each thing that happens is an [`event::Event`], told once, by the code that does it. From the
-//! events come the [`account`] of what was allocated and copied, the trace, and the advice. The same code reckons in the
-//! process, while it runs, and in the command, from a trace.
+//! Observation of memory: the code that acts records one [`event::Event`] for each thing that happens. The events yield
+//! the [`account`], the trace and the advice. The process evaluates them while it runs; the `syncedmem` command
+//! evaluates a trace by the same code.
 
 pub mod account;
 pub mod advice;

@@ -1,9 +1,10 @@
-//! Ranges for a profiler: what takes time is shown beside the kernels, by NVTX.
+//! Ranges for a profiler: NVTX shows what takes time beside the kernels.
 //!
-//! NVTX is a protocol between a program and whatever tool is attached, and needs no library of NVIDIA's. The tool is named
-//! by NVTX_INJECTION64_PATH, and exports `InitializeInjectionNvtx2`. It is handed a function that returns tables of
-//! pointers to our slots, one slot for each function of the API, and fills those that it wants to be called through. That
-//! something in the process exports such a function says nothing: CUPTI does, which PyTorch loads unused. The numbers are those of NVTX 3's headers (nvtxDetail/nvtxTypes.h, nvtxInit.h, nvToolsExt.h).
+//! NVTX is a protocol between a program and an attached tool, and needs no library of NVIDIA's. NVTX_INJECTION64_PATH
+//! names the tool, which exports `InitializeInjectionNvtx2`. The library passes it a function that returns tables of
+//! pointers to slots, one slot for each function of the API; the tool fills the slots of the functions that it
+//! implements. An export of that name alone proves nothing: CUPTI has one, and PyTorch loads CUPTI without using it.
+//! The numbers are those of NVTX 3's headers (nvtxDetail/nvtxTypes.h, nvtxInit.h, nvToolsExt.h).
 #![expect(unsafe_code, reason = "the tool is loaded, and called")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -16,12 +17,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::platform::cancel_guard::Uncancelled;
 use crate::settings;
 
-/// Where the tool puts a function of its own.
+/// Holds a function of the tool, or NULL.
 type Slot = AtomicPtr<c_void>;
-/// Pointers to slots, by the function's number; none at 0, and none behind the last.
+/// Pointers to slots, indexed by the function's number. Index 0 and the last one are empty.
 type Table<const N: usize> = [Option<&'static Slot>; N];
 
-/// Slots of a module, as many as it has functions and one for the number 0.
+/// Slots of a module: one for each function, and one for the number 0.
 macro_rules! module {
     ($slots:ident, $table:ident, $count:literal) => {
         static $slots: [Slot; $count] = [const { AtomicPtr::new(null_mut()) }; $count];
@@ -49,10 +50,10 @@ const RANGE_PUSH: usize = 4;
 const RANGE_POP: usize = 5;
 const CREATE: usize = 12;
 
-/// The version of the API that is spoken.
+/// The version of the API that the library speaks.
 const VERSION: u16 = 3;
 
-/// A function that is found by `get_table`: gives the tool the slots of a module, and says whether there is such a one.
+/// A function in the export table: passes the slots of a module to the tool. Returns 0 if there is no such module.
 type GetModule = unsafe extern "C" fn(c_int, *mut *const c_void, *mut c_uint) -> c_int;
 
 /// The export table of callbacks.
@@ -86,7 +87,7 @@ extern "C" fn get_table(number: u32) -> *const c_void {
 extern "C" fn set_tool_version(_version: u32) {}
 
 /// # Safety
-/// The pointers are NULL or writable: the tool guarantees it.
+/// The tool guarantees that the pointers are NULL or writable.
 unsafe extern "C" fn get_module(module: c_int, table: *mut *const c_void, count: *mut c_uint) -> c_int {
     let slots: &[Option<&Slot>] = match module {
         1 => &CORE,
@@ -97,18 +98,18 @@ unsafe extern "C" fn get_module(module: c_int, table: *mut *const c_void, count:
         6 => &SYNC,
         _ => return 0,
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the tool guarantees that it is NULL or writable.
     if let Some(count) = unsafe { count.as_mut() } {
         *count = slots.len() as c_uint - 1;
     }
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the tool guarantees that it is NULL or writable.
     if let Some(table) = unsafe { table.as_mut() } {
         *table = slots.as_ptr().cast();
     }
     1
 }
 
-/// What is said of a range: `nvtxEventAttributes_v2`.
+/// Attributes of a range: `nvtxEventAttributes_v2`.
 #[repr(C)]
 struct Attributes {
     version: u16,
@@ -133,10 +134,10 @@ type Create = unsafe extern "C" fn(*const c_char) -> *mut c_void;
 type Push = unsafe extern "C" fn(*mut c_void, *const Attributes) -> c_int;
 type Pop = unsafe extern "C" fn(*mut c_void) -> c_int;
 
-/// The handle of our domain, which is the tool's; whatever it is, it is set before a range is asked for.
+/// The tool's handle of the library's domain. Set before the first range.
 static DOMAIN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// Attaches to the tool, if there is one and it wants ranges, and says so. To be called once, with nothing held: it may
+/// Attaches to the tool. Returns whether a tool is there and wants ranges. Called once, without a lock held: it may
 /// load a library.
 pub fn attach() -> bool {
     if settings::NVTX.get() != 0 {
@@ -144,12 +145,12 @@ pub fn attach() -> bool {
     }
     let _uncancelled = Uncancelled::begin();
     let Some(initialize) = find() else { return false };
-    // SAFETY: whatever bears this name is such a function, says the protocol.
+    // SAFETY: the protocol gives a function of this name this type.
     let initialize = unsafe { transmute::<NonNull<c_void>, Initialize>(initialize) };
     // SAFETY: the tables stay for ever: the library is linked with -z nodelete.
     let attached = unsafe { initialize(get_table) } != 0;
     if !attached {
-        // What a tool that failed has left is not to be called.
+        // A tool that failed may have filled slots. They must not be called.
         CORE2_SLOTS.iter().for_each(|slot| slot.store(null_mut(), Relaxed));
     }
     wants_ranges() && create()
@@ -163,14 +164,14 @@ fn find() -> Option<NonNull<c_void>> {
     } else {
         c"NVTX_INJECTION64_PATH"
     })?;
-    // SAFETY: the path is NUL-terminated; what the tool does when it is loaded is the user's wish.
+    // SAFETY: the path is NUL-terminated. The user chose the tool, and answers for its initialisers.
     let tool = NonNull::new(unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY) })?;
-    // SAFETY: the handle is open, and stays so.
+    // SAFETY: the handle is open and never closed.
     NonNull::new(unsafe { libc::dlsym(tool.as_ptr(), ENTRY.as_ptr()) })
 }
 
 fn slot(number: usize) -> Option<NonNull<c_void>> {
-    // Acquire: the tool's own set-up is before it.
+    // Acquire: makes the tool's own set-up visible before its function is called.
     NonNull::new(CORE2_SLOTS[number].load(Acquire))
 }
 
@@ -178,10 +179,10 @@ fn wants_ranges() -> bool {
     slot(RANGE_PUSH).is_some() && slot(RANGE_POP).is_some()
 }
 
-/// Makes a domain of the library's own, so that its ranges are told from the program's and nest by themselves.
+/// Makes a domain for the library, so that its ranges are separate from the program's and nest on their own.
 fn create() -> bool {
     if let Some(create) = slot(CREATE) {
-        // SAFETY: the tool put a function of this type into this slot, says the protocol.
+        // SAFETY: the protocol says that the tool put a function of this type into this slot.
         let create = unsafe { transmute::<NonNull<c_void>, Create>(create) };
         // SAFETY: the name is NUL-terminated.
         DOMAIN.store(unsafe { create(c"libsyncedmem".as_ptr()) }, Release);
@@ -189,15 +190,15 @@ fn create() -> bool {
     true
 }
 
-/// A range, from when it was begun until it is dropped, on this thread.
+/// A range on this thread. Dropping it ends it.
 #[must_use = "it ends when it is dropped"]
 pub struct Range {
     pop: Option<Pop>,
-    /// It ends on the thread on which it began.
+    /// Not `Send`: a range ends on the thread that began it.
     thread: PhantomData<*mut ()>,
 }
 
-/// Begins a range. Without a tool it is nothing: two loads.
+/// Begins a range. Without a tool this costs two loads.
 pub fn range(title: &'static CStr, bytes: u64) -> Range {
     let (Some(push), Some(pop)) = (slot(RANGE_PUSH), slot(RANGE_POP)) else {
         return Range { pop: None, thread: PhantomData };
@@ -214,7 +215,7 @@ pub fn range(title: &'static CStr, bytes: u64) -> Range {
         message_type: MESSAGE_IS_TEXT,
         message: title.as_ptr(),
     };
-    // SAFETY: the tool put a function of this type into this slot, says the protocol.
+    // SAFETY: the protocol says that the tool put a function of this type into this slot.
     let push = unsafe { transmute::<NonNull<c_void>, Push>(push) };
     // SAFETY: likewise.
     let pop = unsafe { transmute::<NonNull<c_void>, Pop>(pop) };

@@ -1,8 +1,8 @@
-//! Call sites: who in the program called, as a few frames of its stack and as text.
+//! Call sites: a few frames of the caller's stack, as a number and as text.
 //!
-//! The functions by which a program enters the library lie in a section of their own, so that its frames are told from the
-//! program's, whether the library is loaded or linked in: the first frame behind an entry's is the caller's. To look costs
-//! about a microsecond, and is done for what takes longer, or happens once for an object.
+//! The library's entry points lie in a section of their own. The first frame behind an entry point is the caller's,
+//! whether the library is loaded or linked in. A look-up costs about a microsecond, so it is done only for events that
+//! take longer, or happen once for an object.
 #![expect(unsafe_code, reason = "the stack is unwound, and symbols are read from loaded objects")]
 
 mod symbol;
@@ -17,15 +17,15 @@ use crate::platform::address_hash::AddressMap;
 use crate::platform::loaded;
 use crate::platform::sync::Lock;
 
-/// So many frames tell a site from another.
+/// Number of the program's frames that identify a site.
 const FRAMES: usize = 4;
-/// So many frames of the library's there are at most.
+/// Upper bound of the library's own frames.
 const OWN_FRAMES: usize = 24;
 
 struct Sites {
-    /// By the hash of its frames. Of 64 bits: that two of a program's have the same one does not happen.
+    /// By the 64-bit hash of its frames. Collisions within one program are neglected.
     by_frames: AddressMap<Site>,
-    /// Sites whose text is the same are one.
+    /// Sites with the same text are one.
     texts: Names,
 }
 
@@ -39,8 +39,8 @@ loom::lazy_static! {
     static ref SITES: Lock<Sites> = Lock::new(Sites { by_frames: AddressMap::default(), texts: Names::new() });
 }
 
-/// The caller of the library's entry that this thread is in, and whether it was not known before.
-// Inlined, as what it calls is: each frame of the library's costs a tenth of a microsecond.
+/// The caller of the library's entry point that this thread is in, and whether the site is new.
+// Inlined, like the functions that it calls: each frame of the library costs a tenth of a microsecond to unwind.
 #[inline(always)]
 pub fn here() -> (Site, bool) {
     let Some(frames) = Frames::here() else { return (Site::UNKNOWN, false) };
@@ -51,10 +51,10 @@ pub fn here() -> (Site, bool) {
     }
 }
 
-/// Where the program goes on when the library's entry that this thread is in returns.
+/// The address at which the program continues when the library's entry point that this thread is in returns.
 ///
-/// `callback` is the function by which the library calls the program back. A callback may enter the library by a jump, as its last
-/// act: then it has no frame any more, and the program goes on where the entry returns that had called back.
+/// `callback` is the function by which the library calls the program back. A callback may end in a jump into the library (a
+/// tail call). Then it has no frame any more, and the program continues where the entry point that called back returns.
 pub fn caller(callback: *const ()) -> Option<usize> {
     let mut has_entered = false;
     let mut caller = None;
@@ -70,7 +70,7 @@ pub fn caller(callback: *const ()) -> Option<usize> {
     caller
 }
 
-/// Whether `function` is one of those that this thread is in.
+/// Whether `function` is on this thread's stack.
 pub fn is_inside(function: *const ()) -> bool {
     let mut is_found = false;
     each_frame(|address| {
@@ -81,11 +81,11 @@ pub fn is_inside(function: *const ()) -> bool {
 }
 
 fn is_in(address: usize, function: *const ()) -> bool {
-    // SAFETY: any address may be asked for.
+    // SAFETY: the unwinder accepts every address.
     unsafe { _Unwind_FindEnclosingFunction(address) }.cast() == function
 }
 
-/// Visits the return addresses on this thread's stack, the innermost first, until the visitor breaks off.
+/// Visits the return addresses on this thread's stack, the innermost first, until the visitor returns true.
 fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
     extern "C" fn visitor<F: FnMut(usize) -> bool>(context: *mut c_void, is_enough: *mut c_void) -> c_int {
         // SAFETY: `each_frame` passes a pointer to its own visitor, which is borrowed for the call.
@@ -95,7 +95,7 @@ fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
         if address == 0 || is_enough(address) { END_OF_STACK } else { GO_ON }
     }
     loaded::walk(|| {
-        // SAFETY: the visitor takes what is given here, and is done when this returns. To unwind reads the stack alone.
+        // SAFETY: the visitor gets a pointer to this closure, which outlives the call. Unwinding only reads the stack.
         unsafe { _Unwind_Backtrace(visitor::<F>, (&raw mut is_enough).cast()) };
     });
 }
@@ -103,7 +103,7 @@ fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
 #[cold]
 #[inline(never)]
 fn new(frames: &Frames, key: usize) -> (Site, bool) {
-    // Neither lock nor memory of ours is held by whoever reads symbols.
+    // No lock is held here: reading symbols takes locks and memory of its own.
     let text = symbol::text_of(frames.found());
     SITES.with(|sites| {
         let before = sites.texts.count();
@@ -116,18 +116,19 @@ fn new(frames: &Frames, key: usize) -> (Site, bool) {
     })
 }
 
-/// Passes on the text of a site, `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; `None` if none was taken down.
+/// Calls `then` with the text of a site, such as `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; with `None` for an
+/// unknown one.
 pub fn with_text<R>(site: Site, then: impl FnOnce(Option<&str>) -> R) -> R {
     SITES.with(|sites| then(site.0.checked_sub(1).and_then(|number| sites.texts.text(number))))
 }
 
-/// Those that were taken down so far.
+/// The sites recorded so far.
 pub fn all() -> impl Iterator<Item = Site> {
     let count = SITES.with(|sites| sites.texts.count());
     (1..=count as u32).map(Site)
 }
 
-/// Holds them still, until `release`: for fork.
+/// Locks the sites for a fork, until `release`.
 pub fn acquire() {
     SITES.acquire();
 }
@@ -142,7 +143,7 @@ pub fn release() {
 struct Frames {
     addresses: [usize; FRAMES],
     count: usize,
-    /// Frames that were passed over.
+    /// Frames of the library that were skipped.
     passed: usize,
     has_entered: bool,
 }
@@ -152,7 +153,7 @@ impl Frames {
     fn here() -> Option<Frames> {
         let mut frames = Frames::default();
         loaded::walk(|| {
-            // SAFETY: `visit` takes what is given here, and is done when this returns. To unwind reads the stack alone.
+            // SAFETY: `visit` gets a pointer to `frames`, which outlives the call. Unwinding only reads the stack.
             unsafe { _Unwind_Backtrace(visit, (&raw mut frames).cast()) };
         });
         (frames.count > 0).then_some(frames)
@@ -168,10 +169,10 @@ impl Frames {
             .fold(0, |hash, &address| crate::platform::address_hash::spread(hash ^ address).rotate_left(29) as usize)
     }
 
-    /// Takes a frame down, and says whether that is enough.
+    /// Adds a frame. Returns whether no more are needed.
     fn take(&mut self, address: usize) -> bool {
         if is_entry(address) {
-            // Those behind it may be entries too: one that calls the other.
+            // The frames behind it may be entry points too: one may call another.
             self.has_entered |= self.count == 0;
             return self.count > 0;
         }
@@ -185,8 +186,8 @@ impl Frames {
     }
 }
 
-// Of this library alone: a program that has it linked in has a section of its own.
-// Weak, so that a program without any of these functions has an empty section.
+// Hidden, because a program that links the library has a section of its own. Weak, so that a program without any of
+// these functions has an empty section.
 std::arch::global_asm!(
     ".hidden __start_syncedmem_entry",
     ".hidden __stop_syncedmem_entry",
@@ -194,17 +195,17 @@ std::arch::global_asm!(
     ".weak __stop_syncedmem_entry"
 );
 
-/// Whether an address is in one of the functions by which a program enters the library.
+/// Whether an address is in one of the library's entry points.
 fn is_entry(address: usize) -> bool {
     unsafe extern "C" {
-        /// The linker's: where the section begins that its name ends with, and where it ends.
+        /// The linker defines them: the start and the end of the section that the names end with.
         static __start_syncedmem_entry: u8;
         static __stop_syncedmem_entry: u8;
     }
     (&raw const __start_syncedmem_entry).addr() < address && address <= (&raw const __stop_syncedmem_entry).addr()
 }
 
-/// Of the C++ ABI for exceptions, chapter 1 ("Base ABI"), and what GCC and LLVM add to it.
+/// From the C++ ABI for exceptions, chapter 1 ("Base ABI"), and the extensions of GCC and LLVM.
 type Visitor = extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 unsafe extern "C" {
     fn _Unwind_Backtrace(visit: Visitor, argument: *mut c_void) -> c_int;

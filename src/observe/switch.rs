@@ -15,7 +15,7 @@ use crate::state::flags::{self, ACCESSES, ACCOUNT, CALLS, COMPARE, Flags, RANGES
 /// The thread that reads the settings, or 0: `this_thread`.
 static READER: AtomicUsize = AtomicUsize::new(0);
 
-/// Reads the settings, the first time. It may open the trace, so the caller holds no lock.
+/// Reads the settings at the first call. May open the trace, so the caller holds no lock.
 #[inline]
 pub fn read_settings() {
     if flags::are_unread() {
@@ -26,7 +26,7 @@ pub fn read_settings() {
 #[cold]
 fn read_once() {
     while let Err(reader) = READER.compare_exchange(0, this_thread(), Acquire, Relaxed) {
-        // A signal handler that has interrupted the reader observes nothing yet.
+        // A signal handler that has interrupted the reader records nothing yet.
         if reader == this_thread() || !flags::are_unread() {
             return;
         }
@@ -47,7 +47,7 @@ fn read() {
         .and(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some())
         .and(RANGES, nvtx::attach());
     live::watch_accesses(flags.has(ACCESSES));
-    // The trace is opened before the flag is set: events are written to it from then on.
+    // The trace opens before the flag is set: from then on events are written to it.
     let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
         .is_some_and(|file| live::open_trace(file, flags).inspect_err(|trouble| complain(file, *trouble)).is_ok());
     flags::begin(flags.and(TRACE, is_traced));

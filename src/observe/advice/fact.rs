@@ -1,4 +1,4 @@
-//! What an event means for the data of its object: the terms in which the rules are written.
+//! The rules' view of events: what an event means for the data of its object.
 
 use super::rates::{Cost, Time};
 use super::rule::Subject;
@@ -14,50 +14,50 @@ pub enum Fact {
     Asked {
         /// The side.
         side: Side,
-        /// For what.
+        /// The kind of access.
         access: Access,
     },
     /// One side was copied to the other, or such a copy was started.
     Copied(Copy),
-    /// A pull has come to its end: the host is up to date.
+    /// A pull is complete: the host is up to date.
     Landed {
-        /// Whether that was noticed by an access that is to write.
+        /// Whether a writing access found it complete.
         by_writer: bool,
     },
     /// A side was filled with zeros.
     Filled {
         /// The side.
         side: Side,
-        /// The access that needed it, if that is known.
+        /// The access that needed the fill, if it is known.
         access: Option<Access>,
-        /// Who asked.
+        /// The access's call site.
         site: Site,
-        /// What it cost.
+        /// Bytes and time of the fill.
         cost: Cost,
     },
-    /// What a side holds was compared.
+    /// The contents of a side were compared.
     Compared {
         /// The side.
         side: Side,
-        /// With what.
+        /// The contents that they were compared with.
         since: Since,
-        /// What has changed.
+        /// The result.
         changed: Changed,
     },
-    /// A writer has got the address of a side, which alone is the newest from now on.
+    /// A writer got the address of a side. Only this side is up to date now.
     Written {
         /// The side.
         side: Side,
-        /// How.
+        /// The kind of access.
         access: Access,
-        /// Who.
+        /// The writer's call site.
         site: Site,
     },
-    /// What a side held is of no use any more.
+    /// The contents of a side became useless.
     Void {
         /// The side.
         side: Side,
-        /// Why.
+        /// The reason.
         why: Why,
     },
     /// A caller's memory became a side.
@@ -65,23 +65,23 @@ pub enum Fact {
         /// The side.
         side: Side,
     },
-    /// A side has memory of the library's.
+    /// A side got a block of the library.
     Held {
         /// The side.
         side: Side,
-        /// Bytes of the block.
+        /// Size of the block in bytes.
         bytes: u64,
     },
-    /// A side's memory was given back: because the object ends, if nothing else is said before that.
+    /// A side's block was freed. If no other fact explains that, the object is ending.
     Freed {
         /// The side.
         side: Side,
     },
-    /// From now on not every access is told.
+    /// From now on not every access is recorded.
     OutOfSight,
-    /// Something happens that does not belong to the object's end.
+    /// An event that does not belong to the object's end.
     GoesOn,
-    /// That was all: the object has ended, or a report is asked for.
+    /// The last fact: the object has ended, or a report is made now.
     End,
 }
 
@@ -90,37 +90,37 @@ pub enum Fact {
 pub struct Copy {
     /// The side that was written.
     pub to: Side,
-    /// The way it took.
+    /// The way of the copy.
     pub path: Path,
-    /// What it was for.
+    /// The reason for the copy.
     pub aim: Aim,
-    /// Whether it goes on in the background.
+    /// Whether it is in flight.
     pub in_flight: bool,
-    /// Who needed it.
+    /// The call site that needed it.
     pub site: Site,
-    /// What it cost.
+    /// Bytes and time of the copy.
     pub cost: Cost,
 }
 
-/// What a copy was for.
+/// The reason for a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// An access, whose caller waited for it.
     Access(Access),
-    /// A push or a pull: an access later on.
+    /// A push or a pull, for a later access.
     Later,
-    /// The other side is evicted.
+    /// The eviction of the other side.
     Eviction,
 }
 
-/// Why what a side held is of no use any more.
+/// The reason why contents became useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The other side was written.
     Written,
-    /// All of it is overwritten, or the other side is; or a caller's memory took its place.
+    /// The side or the other one is overwritten whole, or a caller's memory took its place.
     Replaced,
-    /// It was given back.
+    /// The side was given back.
     GivenBack,
     /// The object has another size.
     Resized,
@@ -129,7 +129,7 @@ pub enum Why {
 }
 
 impl Copy {
-    /// A copy that was waited for.
+    /// A copy that its caller waited for.
     pub fn done(event: &Event, to: Side, bytes: u64, path: Path, cause: Cause) -> Copy {
         let aim = match cause {
             Cause::Access(access) => Aim::Access(access),
@@ -146,13 +146,13 @@ impl Copy {
         }
     }
 
-    /// A copy that was started.
+    /// A copy in flight.
     pub fn started(event: &Event, to: Side, bytes: u64, path: Path) -> Copy {
         let cost = Cost { bytes, time: Time::on_stream(to, path) };
         Copy { to, path, aim: Aim::Later, in_flight: true, site: event.site, cost }
     }
 
-    /// What advice about it is about.
+    /// The subject of advice about this copy.
     pub fn subject(&self) -> Subject {
         match self.aim {
             Aim::Eviction => Subject::EvictionTo(self.to),

@@ -1,4 +1,4 @@
-//! What was found, summed up by rule and by call site.
+//! The findings, summed up by rule and call site.
 
 use super::Who;
 use super::rates::{Cost, Rates, Times};
@@ -7,69 +7,69 @@ use super::rules::turned_away::TurnedAway;
 use crate::observe::event::{Event, Origin, Site, What};
 use crate::state::kind::Kind;
 
-/// A piece of advice: what could be spared, where, and how much that would save.
+/// A piece of advice: the work or memory that could be saved, and where.
 ///
-/// The same copy may appear under several rules, so what they save is not to be added up.
+/// One copy may appear under several rules, so the savings of several pieces of advice must not be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// What it is about.
+    /// The rule that found it.
     pub rule: Rule,
     /// How certain it is.
     pub certainty: Certainty,
-    /// What of the objects it is about.
+    /// The part of the objects that it is about.
     pub subject: Subject,
-    /// Who made the objects.
+    /// The call site that made the objects.
     pub made: Site,
-    /// Where the caller's code could be changed: who asked for what could be spared.
+    /// The call site whose code could be changed: it asked for the work that could be saved.
     pub at: Site,
-    /// The object, if all of it is about one.
+    /// The object, if there is only one.
     pub object: Option<u64>,
-    /// How many objects.
+    /// Number of objects.
     pub objects: u64,
-    /// How many copies, fills, blocks.
+    /// Number of copies, fills or blocks.
     pub count: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The time that would be saved, as far as that can be estimated from this run; `None` where it cannot, or where it is
-    /// memory that would be saved.
+    /// Estimate, from this run, of the time that would be saved. `None` if it cannot be estimated, or if memory would
+    /// be saved instead of time.
     pub saved_nanoseconds: Option<u64>,
 }
 
 impl Advice {
-    /// What to change in the caller's code or settings, in one sentence.
+    /// One sentence: the change to make in the caller's code or settings.
     pub const fn what_to_do(&self) -> &'static str {
         self.rule.what_to_do(self.subject)
     }
 
-    /// What cannot be known from inside the library, in one sentence.
+    /// One sentence: the limits of what the library can know.
     pub const fn not_known(&self) -> &'static str {
         self.rule.not_known(self.certainty)
     }
 }
 
-/// What was found so far, in all objects.
+/// The findings so far, of all objects.
 pub struct Findings {
     found: Vec<Found>,
-    /// Places in `found`, by key.
+    /// Indices into `found`, sorted by key.
     order: Vec<u32>,
     rates: Rates,
     turned_away: TurnedAway,
     dropped: u64,
-    /// Whether the lists may grow now: not by an event that a signal handler may have told of, which may have interrupted
-    /// malloc.
+    /// Whether the lists may grow now. They may not for an event that a signal handler may have recorded: the handler
+    /// may have interrupted malloc.
     may_grow: bool,
 }
 
-/// Spare room in the lists for what is found by such events.
+/// Spare room in the lists for the findings of such events.
 const SPARE: usize = 32;
 const SPARE_OF_AN_OBJECT: usize = 4;
 
-/// Makes sure that there is room for one more.
+/// Whether there is room for one more element; grows the list if it may.
 fn has_room<T>(list: &mut Vec<T>, may_grow: bool) -> bool {
     list.len() < list.capacity() || (may_grow && list.try_reserve(1).is_ok())
 }
 
-/// One of them.
+/// Findings with the same key.
 #[derive(Clone, Copy)]
 struct Found {
     key: Key,
@@ -80,7 +80,7 @@ struct Found {
     times: Times,
 }
 
-/// What is summed up together.
+/// Findings with equal keys are summed up.
 #[derive(Clone, Copy)]
 struct Key {
     rule: Rule,
@@ -96,17 +96,17 @@ impl Key {
     }
 }
 
-/// Which findings an object is counted in already: their places.
+/// Indices of the findings that already count an object.
 #[derive(Debug, Default)]
 pub struct Seen(Vec<u32>);
 
 impl Seen {
-    /// A copy, if there is memory for it.
+    /// A copy; `None` if there is no memory for it.
     pub fn copy(&self) -> Option<Seen> {
         copy_of(&self.0).map(Seen)
     }
 
-    /// Makes spare room, if there is memory for it.
+    /// Reserves spare room, if there is memory for it.
     pub fn reserve(&mut self) {
         let _ = self.0.try_reserve(SPARE_OF_AN_OBJECT);
     }
@@ -120,7 +120,7 @@ fn copy_of<T: Clone>(list: &[T]) -> Option<Vec<T>> {
 }
 
 impl Findings {
-    /// Nothing was found yet.
+    /// No findings.
     #[expect(clippy::new_without_default, reason = "there is one, and it is in a static")]
     pub const fn new() -> Findings {
         Findings {
@@ -133,12 +133,12 @@ impl Findings {
         }
     }
 
-    /// A copy, to which what can only be said at a report is added; `None` if there is no memory for it.
+    /// A copy for a report, which adds the findings that only a report can make; `None` if there is no memory for it.
     pub fn copy(&self) -> Option<Findings> {
         Some(Findings {
             found: copy_of(&self.found)?,
             order: copy_of(&self.order)?,
-            // No allocation is judged by the copy.
+            // The copy judges no allocations.
             turned_away: TurnedAway::NEW,
             rates: self.rates,
             dropped: self.dropped,
@@ -146,30 +146,30 @@ impl Findings {
         })
     }
 
-    /// Says whether what follows may allocate.
+    /// Sets whether the lists may grow.
     pub fn set_may_grow(&mut self, may_grow: bool) {
         self.may_grow = may_grow;
     }
 
-    /// Makes spare room, if there is memory for it.
+    /// Reserves spare room, if there is memory for it.
     pub fn reserve(&mut self) {
         let _ = self.found.try_reserve(SPARE);
         let _ = self.order.try_reserve(SPARE);
     }
 
-    /// How many findings could not be kept for want of memory.
+    /// Number of findings that were dropped because memory was exhausted.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Takes down an event that is not about an object.
+    /// Evaluates an event without an object.
     pub fn take_without_object(&mut self, event: &Event) {
         if let What::TurnedAway { kind, bytes } = event.what {
             self.note_turned_away(kind, bytes);
         }
     }
 
-    /// What was found: first what saves most time, then what saves most memory.
+    /// All advice, sorted by the time that it saves, then by the memory.
     pub fn advice(&self) -> Vec<Advice> {
         let mut list = Vec::new();
         if list.try_reserve_exact(self.found.len()).is_ok() {
@@ -192,7 +192,7 @@ impl Findings {
             let pinned = self.rates.pinned(to, bytes);
             saved_nanoseconds = saved_nanoseconds.zip(pinned).map(|(now, then)| now.saturating_sub(then));
             if saved_nanoseconds == Some(0) {
-                // As fast as pinned ones.
+                // These copies are as fast as pinned ones.
                 return None;
             }
         }
@@ -206,7 +206,7 @@ impl Findings {
         }
     }
 
-    /// Whether a block that was turned away would have served for an allocation.
+    /// Whether a block that was turned away would have served this allocation.
     pub(super) fn would_have_served(&mut self, kind: Kind, bytes: u64, origin: Origin) -> bool {
         origin == Origin::Fresh && self.turned_away.serve(kind, bytes)
     }
@@ -238,7 +238,7 @@ impl Findings {
     }
 }
 
-/// Writes down what is found in one object.
+/// Adds the findings of one object.
 pub struct Scribe<'a> {
     pub(super) findings: &'a mut Findings,
     pub(super) seen: &'a mut Seen,
@@ -247,7 +247,7 @@ pub struct Scribe<'a> {
 }
 
 impl Scribe<'_> {
-    /// One finding.
+    /// Adds one finding.
     pub fn find(&mut self, rule: Rule, certainty: Certainty, subject: Subject, at: Site, cost: Cost) {
         let key = Key { rule, certainty, subject, made: self.who.made, at };
         if self.keep(key, cost).is_none() {
@@ -256,7 +256,7 @@ impl Scribe<'_> {
     }
 
     fn keep(&mut self, key: Key, cost: Cost) -> Option<()> {
-        // Reserved before anything is changed.
+        // Reserves first: a failure then changes nothing.
         if !has_room(&mut self.seen.0, self.findings.may_grow) {
             return None;
         }

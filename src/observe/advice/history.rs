@@ -1,7 +1,7 @@
-//! The history of one object: where its newest data is, as far as the events say, and so what each of them means.
+//! The history of one object: follows its newest data through the events, and derives the facts for the rules.
 //!
-//! An access is told before it is known whether it succeeds. What it does to the data is taken to be done when its effect
-//! is told; where it needs none that is told, with the next event that does not say that it failed.
+//! An access is recorded before its success is known. Its effect on the data counts from the event that shows the
+//! effect. If no event shows it, the effect counts from the next event that does not report a failure.
 
 use super::Who;
 use super::fact::{Copy, Fact, Why};
@@ -12,7 +12,7 @@ use super::rules::Rules;
 use crate::observe::event::{Cause, Event, Noticed, Site, What};
 use crate::state::head::{Access, Head, Side};
 
-/// What advice remembers of one object. A new object has a new one.
+/// The advice's memory of one object. A new object gets a new one.
 #[derive(Debug, Default)]
 pub struct History {
     seen: Seen,
@@ -21,14 +21,14 @@ pub struct History {
 
 #[derive(Clone, Debug)]
 struct State {
-    /// `None` where it is not known: the object was in use before anything was observed.
+    /// `None` if unknown: the object was in use before observation began.
     head: Option<Head>,
-    /// The access that was told last, while its effect is not.
+    /// The last access, while its effect is not known.
     pending: Option<Pending>,
-    /// Whether a pull is not known to be done.
+    /// Whether a pull may still be in flight.
     pulls: bool,
-    /// The blocks of each side: none, one, or the old one, too, until it is told to be freed. Of an object that was in use
-    /// before, each may have one.
+    /// Number of blocks of each side: none, one, or two until the old one's `Freed`. An object that was in use before
+    /// observation may have one on each side.
     blocks: [u8; 2],
     rules: Rules,
 }
@@ -41,26 +41,26 @@ struct Pending {
 }
 
 impl History {
-    /// Takes down an event of the object. `Ended` is the last.
+    /// Evaluates an event of the object. `Ended` is the last one.
     pub fn take(&mut self, event: &Event, who: Who, findings: &mut Findings) {
         let mut scribe = Scribe { findings, seen: &mut self.seen, object: event.object, who };
         self.state.take(event, &mut scribe);
     }
 
-    /// Makes room for what accesses find that need nothing, see [`Findings::set_may_grow`].
+    /// Reserves room for the findings of accesses that need nothing, see [`Findings::set_may_grow`].
     pub fn reserve(&mut self) {
         self.seen.reserve();
     }
 
-    /// From now on not every access is told, and perhaps no more events of this object until they are again: what was to
-    /// follow from there being none does not follow.
+    /// From now on accesses, and perhaps all events of this object, are missing until every access is recorded again.
+    /// The rules must not conclude anything from their absence.
     pub fn lose_sight(&mut self, who: Who, findings: &mut Findings) {
         let who = Who { every_access: false, ..who };
         let mut scribe = Scribe { findings, seen: &mut self.seen, object: 0, who };
         self.state.rules.take(&Fact::OutOfSight, &mut scribe);
     }
 
-    /// Adds what can only be said at the object's end, or now that a report is asked for, to a copy of the findings.
+    /// Adds to `findings`, a copy for a report, what only the object's end or a report can show.
     pub fn at_report(&self, object: u64, who: Who, findings: &mut Findings) {
         let Some(mut seen) = self.seen.copy() else {
             findings.drop_one();
@@ -102,7 +102,7 @@ impl State {
                 }
                 self.add_block(kind.side());
                 self.rules.take(&Fact::Held { side: kind.side(), bytes }, scribe);
-                // It was for that: nothing else follows.
+                // The access needed only the block: no other event follows.
                 let overwrites = |pending: &Pending| (pending.access, pending.side) == (Access::Overwrite, kind.side());
                 if let Some(pending) = self.pending.filter(overwrites) {
                     self.write(pending, scribe);
@@ -169,7 +169,7 @@ impl State {
             (Access::Write, Some(head)) => head.is_current(side),
             (Access::Overwrite, Some(head)) => head.is_current(side) || self.blocks[side as usize] > 0,
         };
-        // What a pull in flight brings is waited for first.
+        // A pull in flight is completed first: a `Completed` follows.
         if needs_nothing && !self.pulls {
             self.write(asked, scribe);
         } else {
@@ -177,7 +177,7 @@ impl State {
         }
     }
 
-    /// Takes the access that was told last to be done, unless something would have been told then.
+    /// Counts the pending access as done, unless its success would have been recorded by an event.
     fn settle(&mut self, scribe: &mut Scribe<'_>) {
         let Some(pending) = self.pending.take() else { return };
         let is_done = match pending.access {
@@ -229,7 +229,7 @@ impl State {
     }
 }
 
-/// Whether an event comes with what was told last of the object: it is part of the same call.
+/// Whether an event belongs to the same call as the event before it.
 fn belongs_to_the_last(what: &What) -> bool {
     matches!(
         what,

@@ -1,8 +1,8 @@
-//! Advice: what the events say could be spared, where in the caller's code, and what to change there.
+//! Advice: which copies, fills and blocks the program could do without, where in its code, and what to change there.
 //!
-//! Each object has a [`History`], which tells its events to one small state machine for each rule; what they find is summed
-//! up in [`Findings`], by rule and by call site. Nothing is said that the events do not show: see [`Certainty`], and
-//! [`Who::every_access`] for what is not among them. `docs/advice.md` describes each rule for those who read the advice.
+//! Each object has a [`History`], which feeds one small state machine for each rule. [`Findings`] sums up their results
+//! by rule and call site. Advice states only what the events show: see [`Certainty`], and [`Who::every_access`] for
+//! events that are missing. `docs/advice.md` describes each rule for the reader of the advice.
 
 mod fact;
 mod findings;
@@ -20,11 +20,11 @@ use super::event::Site;
 /// The object that an event is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Who {
-    /// Who made it.
+    /// The call site that made it.
     pub made: Site,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Whether every access is told. If not, a side that holds the newest data may have been read, and a side that alone
-    /// does may have been written, without an event. `false` is always safe: less is said then.
+    /// Whether every access is recorded. If not, a side that is up to date may have been read, and a side that alone is
+    /// up to date may have been written, without an event. `false` is always safe: it yields less advice.
     pub every_access: bool,
 }

@@ -1,16 +1,16 @@
-//! What copies cost: as measured, or, where they went on in the background, at the rate of those that were measured.
+//! The cost of copies: as measured, or, for copies in flight, estimated from the measured ones.
 
 use crate::observe::event::Path;
 use crate::state::head::Side;
 
-/// Copies below this many bytes are not spoken of as slow, nor looked at to learn how fast pinned ones are: what they take
-/// is mostly the call.
+/// Smaller copies, in bytes, are neither reported as slow nor used to learn the speed of pinned copies: most of their
+/// time is the call itself.
 pub const LARGE: u64 = 64 << 10;
 
-/// Directions and paths.
+/// Number of pairs of direction and path.
 const LANES: usize = 6;
 
-/// Bytes and the time that they took.
+/// Bytes, and the time that they took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Bytes.
@@ -20,26 +20,26 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// None at all.
+    /// No cost.
     pub const NOTHING: Cost = Cost { bytes: 0, time: Time::NONE };
 }
 
-/// Nanoseconds, or why there are none: in one word, since every object keeps some.
+/// Nanoseconds, or the reason why there are none. One word, because every object keeps some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time(u64);
 
 impl Time {
-    /// It is not time that would be saved.
+    /// The saving is not one of time.
     pub const NONE: Time = Time(u64::MAX);
 
     const LEAST_LANE: u64 = u64::MAX - LANES as u64;
 
-    /// That many nanoseconds.
+    /// A measured time in nanoseconds.
     pub fn measured(nanoseconds: u64) -> Time {
         Time(nanoseconds.min(Self::LEAST_LANE - 1))
     }
 
-    /// That of a copy on a stream, which only the driver knows.
+    /// The time of a copy on a stream, which only the driver knows.
     pub fn on_stream(to: Side, path: Path) -> Time {
         Time(Self::LEAST_LANE + lane(to, path) as u64)
     }
@@ -64,26 +64,26 @@ impl Measured {
         self.nanoseconds = self.nanoseconds.saturating_add(nanoseconds);
     }
 
-    /// The nanoseconds that `bytes` take; `None` if nothing was measured.
+    /// Nanoseconds for `bytes` at the measured rate; `None` if nothing was measured.
     fn price(&self, bytes: u64) -> Option<u64> {
         let product = u128::from(bytes) * u128::from(self.nanoseconds);
         product.checked_div(u128::from(self.bytes)).map(|price| u64::try_from(price).unwrap_or(u64::MAX))
     }
 }
 
-/// How fast this run's copies were.
+/// The speed of this run's copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     all: [Measured; LANES],
-    /// Those of [`LARGE`] and more.
+    /// Copies of [`LARGE`] bytes and more.
     large: [Measured; LANES],
 }
 
 impl Rates {
-    /// Nothing was measured yet.
+    /// No measurement.
     pub const NEW: Rates = Rates { all: [Measured::NONE; LANES], large: [Measured::NONE; LANES] };
 
-    /// Learns from a copy that was waited for.
+    /// Adds a copy that its caller waited for.
     pub fn learn(&mut self, to: Side, path: Path, bytes: u64, nanoseconds: u64) {
         self.all[lane(to, path)].add(bytes, nanoseconds);
         if bytes >= LARGE {
@@ -91,13 +91,13 @@ impl Rates {
         }
     }
 
-    /// What `bytes` take from or to pinned memory.
+    /// Nanoseconds for a copy of `bytes` from or to pinned memory.
     pub fn pinned(&self, to: Side, bytes: u64) -> Option<u64> {
         self.large[lane(to, Path::Pinned)].price(bytes)
     }
 }
 
-/// The time of many.
+/// Sum of several times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     measured: u64,
@@ -107,7 +107,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// One more.
+    /// Adds a cost.
     pub fn add(&mut self, cost: Cost) {
         match cost.time {
             Time::NONE => self.is_none = true,
@@ -119,7 +119,7 @@ impl Times {
         }
     }
 
-    /// In nanoseconds; `None` if some of it is not known.
+    /// The sum in nanoseconds; `None` if some of it is unknown.
     pub fn price(&self, rates: &Rates) -> Option<u64> {
         if self.is_none {
             return None;

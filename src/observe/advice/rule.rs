@@ -1,16 +1,16 @@
-//! The rules by name, how certain they are, and the sentences that go with them.
+//! The rules' names, certainties and sentences.
 
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
-/// What the advice is about.
+/// The rules of the advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// What a copy brought was made void before anybody asked for it.
+    /// A copy whose data became void before any access asked for it.
     UnreadCopy,
-    /// A copy brought what was there already.
+    /// A copy of data that the other side already held.
     UnchangedCopy,
-    /// Copies of one object to and fro.
+    /// Copies of one object back and forth.
     PingPong,
     /// Zeros that were overwritten whole.
     OverwrittenFill,
@@ -20,22 +20,22 @@ pub enum Rule {
     PageableCopy,
     /// Memory on both sides, of which one is used.
     UnusedSide,
-    /// Allocations for which a block was there, had a budget not turned it away.
+    /// Allocations that a block could have served, had a budget not turned it away.
     TurnedAway,
 }
 
 /// How certain a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Certainty {
-    /// It follows from what the library did and was asked.
+    /// It follows from the calls and from what the library did.
     Certain,
-    /// The contents were compared: by a hash to find that nothing has changed, at samples to find that everything has.
+    /// Contents were compared: a hash shows that nothing has changed, samples that everything has.
     Compared,
     /// Only the caller can know.
     Possible,
 }
 
-/// What of an object a finding is about.
+/// The part of an object that a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// All of it.
@@ -44,7 +44,7 @@ pub enum Subject {
     CopyTo(Side),
     /// Copies to that side because the other one was evicted.
     EvictionTo(Side),
-    /// That side's memory.
+    /// The memory of a side.
     Memory(Side),
     /// Memory of that kind.
     Kind(Kind),
@@ -63,7 +63,7 @@ impl Rule {
         Rule::TurnedAway,
     ];
 
-    /// The name that is used for it everywhere.
+    /// The rule's name in reports, traces and documents.
     pub const fn name(self) -> &'static str {
         match self {
             Rule::UnreadCopy => "unread-copy",
@@ -77,7 +77,7 @@ impl Rule {
         }
     }
 
-    /// What was seen, in one sentence.
+    /// The observation, in one sentence.
     pub const fn what_was_seen(self) -> &'static str {
         match self {
             Rule::UnreadCopy => "What a copy brought was made void before anybody asked for it.",
@@ -95,7 +95,7 @@ impl Rule {
         }
     }
 
-    /// What to change in the caller's code or settings, in one sentence.
+    /// The change to make in the caller's code or settings, in one sentence.
     pub const fn what_to_do(self, subject: Subject) -> &'static str {
         match (self, subject) {
             (Rule::UnreadCopy, Subject::CopyTo(Side::Device)) => {
@@ -148,7 +148,7 @@ impl Rule {
         }
     }
 
-    /// What cannot be known from inside the library, in one sentence: each finding is to be read with it.
+    /// The limits of what the library can know, in one sentence. Each finding is to be read with it.
     pub const fn not_known(self, certainty: Certainty) -> &'static str {
         match (self, certainty) {
             (Rule::UnreadCopy, Certainty::Certain) => {
@@ -189,7 +189,7 @@ impl Rule {
 }
 
 impl Certainty {
-    /// The word used for it.
+    /// The word for it in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Certainty::Certain => "certain",
@@ -200,7 +200,7 @@ impl Certainty {
 }
 
 impl Subject {
-    /// A number by which subjects are told apart.
+    /// A number that orders subjects.
     pub(super) const fn number(self) -> u8 {
         match self {
             Subject::Object => 0,

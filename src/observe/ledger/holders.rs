@@ -1,4 +1,4 @@
-//! Whose memory it is: bytes by name or by call site, now and when there was most.
+//! The holders of memory: bytes by name or by call site, now and at the peak.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -8,39 +8,40 @@ use crate::observe::event::Site;
 use crate::platform::address_hash::AddressHasher;
 use crate::state::kind::Kind;
 
-/// Whom memory is counted as.
+/// The name or call site that memory is counted under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Holder {
     /// Objects of this name.
     Name(u32),
-    /// Objects without a name that this call site made.
+    /// Objects without a name, made by this call site.
     Site(Site),
 }
 
-/// What a holder has. Bytes and objects by [`Kind`].
+/// Bytes and blocks of one holder, by [`Kind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Bytes now.
     pub live: [u64; 3],
     /// Blocks now.
     pub blocks: [u64; 3],
-    /// Bytes when there was most of that kind in the process.
+    /// Bytes at the process's peak of that kind.
     pub at_peak: [u64; 3],
-    /// Blocks then.
+    /// Blocks at that peak.
     pub blocks_at_peak: [u64; 3],
-    /// The last peak of each kind that `at_peak` is of. While nothing of the holder's changes, what it has now is what it had.
+    /// Number of the peak that `at_peak` belongs to, by kind. A holder whose blocks do not change has the same share at
+    /// every later peak.
     peak: [u64; 3],
 }
 
 /// Every holder.
 pub struct Holders {
     shares: HashMap<Holder, Share, BuildHasherDefault<AddressHasher>>,
-    /// How many peaks there were so far.
+    /// Number of peaks so far, by kind.
     peaks: [u64; 3],
 }
 
 impl Share {
-    /// Called before something of that kind changes.
+    /// Brings `at_peak` up to date. Called before a change to that kind.
     fn settle(&mut self, kind: Kind, peaks: u64) {
         let kind = kind as usize;
         if self.peak[kind] != peaks {
@@ -51,13 +52,13 @@ impl Share {
 }
 
 impl Holders {
-    /// Nobody holds anything.
+    /// No holders.
     #[cfg(not(loom))]
     pub const fn new() -> Holders {
         Holders { shares: HashMap::with_hasher(BuildHasherDefault::new()), peaks: [0; 3] }
     }
 
-    /// Nobody holds anything.
+    /// No holders.
     #[cfg(loom)]
     pub fn new() -> Holders {
         Holders { shares: HashMap::default(), peaks: [0; 3] }
@@ -76,7 +77,7 @@ impl Holders {
         true
     }
 
-    /// Counts it no more.
+    /// Removes a block.
     pub fn subtract(&mut self, holder: Holder, block: Block) {
         let peaks = self.peaks[block.kind as usize];
         let Some(share) = self.shares.get_mut(&holder) else { return };
@@ -85,7 +86,7 @@ impl Holders {
         (*live, *blocks) = (live.saturating_sub(block.bytes), blocks.saturating_sub(1));
     }
 
-    /// Counts a block as another holder's, at the last peak too if it was there; `false` if there is no memory for that.
+    /// Moves a block to another holder, at the last peak too if it existed then; `false` if there is no memory for that.
     pub fn pass_on(&mut self, before: Holder, after: Holder, block: Block) -> bool {
         self.subtract(before, block);
         let is_counted = self.add(after, block);
@@ -103,17 +104,17 @@ impl Holders {
         is_counted
     }
 
-    /// How many peaks of a kind there were so far.
+    /// Number of peaks of a kind so far.
     pub fn peaks(&self, kind: Kind) -> u64 {
         self.peaks[kind as usize]
     }
 
-    /// There is more of a kind in the process now than ever before.
+    /// Notes that the process holds more of a kind than ever before.
     pub fn note_peak(&mut self, kind: Kind) {
         self.peaks[kind as usize] += 1;
     }
 
-    /// Each with what it has now and had at the peaks.
+    /// All holders, each with its share now and at the peaks.
     pub fn iter(&self) -> impl Iterator<Item = (Holder, Share)> {
         self.shares.iter().map(|(&holder, &share)| {
             let mut share = share;

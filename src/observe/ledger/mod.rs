@@ -1,7 +1,7 @@
-//! The ledger: what is known of each object, and whose memory it is, kept up event by event.
+//! The ledger: the state of each object and the holders of memory, updated event by event.
 //!
-//! It never fails for want of memory: what could not be kept is counted, and the report says so. To take down an access
-//! that needed nothing allocates nothing: a signal handler may have made it.
+//! The ledger does not fail when memory is exhausted: it counts what it dropped, and the report shows the number.
+//! Recording an access that needs nothing does not allocate, because a signal handler may have made the access.
 
 mod holders;
 mod names;
@@ -20,29 +20,29 @@ use crate::state::kind::Kind;
 /// A block that an object holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What it is made of.
+    /// Its kind of memory.
     pub kind: Kind,
     /// Its size in bytes.
     pub bytes: u64,
     /// Its address.
     pub address: u64,
-    /// How many peaks of its kind there had been when it was allocated.
+    /// Number of peaks of its kind before it was allocated.
     peaks_before: u64,
 }
 
-/// What is known of an object.
+/// The state of an object.
 pub struct Object {
     /// Its size in bytes.
     pub bytes: u64,
-    /// Who made it; if its making was not noticed, who accessed it first.
+    /// The call site that made it; if its construction was not noticed, the first access's.
     pub made: Site,
     /// How it was noticed.
     pub noticed: Noticed,
-    /// Whose memory its blocks are counted as.
+    /// The holder that its blocks are counted under.
     pub holder: Holder,
-    /// The blocks of the host and of the device.
+    /// The blocks of the host side and of the device side.
     blocks: [Option<Block>; 2],
-    /// What the advice needs to remember of it.
+    /// The advice's memory of it.
     history: History,
 }
 
@@ -57,7 +57,7 @@ impl Object {
     }
 }
 
-/// Everything that follows from the events so far.
+/// The state after all events so far.
 pub struct Ledger {
     account: Account,
     objects: AddressMap<Object>,
@@ -69,7 +69,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Nothing has happened yet.
+    /// No events.
     #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Ledger {
@@ -84,7 +84,7 @@ impl Ledger {
         }
     }
 
-    /// Nothing has happened yet.
+    /// No events.
     #[cfg(loom)]
     pub fn new() -> Ledger {
         Ledger {
@@ -98,11 +98,11 @@ impl Ledger {
         }
     }
 
-    /// Takes an event down. One of an object that is not known makes it known, as of unknown making.
+    /// Records an event. An unknown object becomes known, with an unknown call site.
     pub fn take(&mut self, event: &Event) {
         let object = event.object as usize;
         if let What::Made { bytes, noticed } = event.what {
-            // Whatever was at this address was ended behind our back.
+            // An earlier object at this address ended without a call to the library.
             self.forget(object);
             self.know(object, bytes, event.site, noticed);
         } else if object != 0 && !self.objects.contains_key(&object) {
@@ -113,7 +113,7 @@ impl Ledger {
                 let peaks_before = self.holders.peaks(kind);
                 self.hold(object, Block { kind, bytes, address: block, peaks_before });
             }
-            // A block from before: it was never counted as live.
+            // A block from before observation: it was never counted as live.
             What::Freed { kind, block, .. } if !self.let_go(object, kind, block) => return,
             What::Resized { bytes } => {
                 if let Some(object) = self.objects.get_mut(&object) {
@@ -136,7 +136,7 @@ impl Ledger {
     }
 
     fn advise(&mut self, event: &Event) {
-        // A signal handler may tell of it, and no other event.
+        // A signal handler may record this event, and no other.
         let may_grow = !matches!(event.what, What::Accessed { ready: true, .. });
         let reserves = may_grow && self.every_access;
         self.findings.set_may_grow(may_grow);
@@ -155,7 +155,7 @@ impl Ledger {
         }
     }
 
-    /// What the events so far say could be spared, the most first; nothing if there is no memory to say it.
+    /// The advice so far, sorted by its savings; empty if there is no memory for it.
     pub fn advice(&self) -> Vec<Advice> {
         let Some(mut findings) = self.findings.copy() else { return Vec::new() };
         for (&address, object) in &self.objects {
@@ -164,7 +164,7 @@ impl Ledger {
         findings.advice()
     }
 
-    /// Says whether every access is told from now on.
+    /// Sets whether every access is recorded from now on.
     pub fn set_every_access(&mut self, every_access: bool) {
         if self.every_access && !every_access {
             for object in self.objects.values_mut() {
@@ -179,7 +179,7 @@ impl Ledger {
         self.every_access = every_access;
     }
 
-    /// Whether every access is told.
+    /// Whether every access is recorded.
     pub fn has_every_access(&self) -> bool {
         self.every_access
     }
@@ -197,7 +197,7 @@ impl Ledger {
     fn forget(&mut self, object: usize) {
         let Some(gone) = self.objects.remove(&object) else { return };
         for block in gone.blocks.into_iter().flatten() {
-            // Freed behind our back.
+            // Freed without a call to the library.
             self.account.lose(block.kind, block.bytes);
             self.holders.subtract(gone.holder, block);
         }
@@ -219,7 +219,7 @@ impl Ledger {
         let place = &mut object.blocks[block.kind.side() as usize];
         let holder = object.holder;
         if let Some(left) = place.replace(block) {
-            // Who gave it back is about to tell: another thread was quicker to use the object.
+            // The `Freed` of this block comes later: another thread used the object before it was recorded.
             self.account.give_back(left.kind, left.bytes);
             self.holders.subtract(holder, left);
         }
@@ -228,7 +228,7 @@ impl Ledger {
         }
     }
 
-    /// Takes a block off what its object holds; `false` if it does not hold that one: another thread's came in between.
+    /// Removes a block from its object; `false` if the object holds another one, which a thread allocated meanwhile.
     fn let_go(&mut self, object: usize, kind: Kind, address: u64) -> bool {
         let Some(object) = self.objects.get_mut(&object) else { return false };
         let holder = object.holder;
@@ -238,7 +238,7 @@ impl Ledger {
         true
     }
 
-    /// Gives an object a name, under which the memory that it holds is counted: what it has, and had at the peaks since.
+    /// Names an object. The memory that it holds, and held at the peaks since its allocation, counts under the name.
     pub fn name(&mut self, object: u64, name: &str) {
         let Some(object) = self.objects.get_mut(&(object as usize)) else { return };
         let Some(name) = self.names.number(name) else {
@@ -254,17 +254,17 @@ impl Ledger {
         }
     }
 
-    /// Whether an object is known.
+    /// Whether the ledger knows an object.
     pub fn knows(&self, object: u64) -> bool {
         self.objects.contains_key(&(object as usize))
     }
 
-    /// What is known of an object.
+    /// The state of an object.
     pub fn object(&self, object: u64) -> Option<&Object> {
         self.objects.get(&(object as usize))
     }
 
-    /// Every object that is known and was not ended, with its address.
+    /// All known objects, with their addresses.
     pub fn objects(&self) -> impl Iterator<Item = (u64, &Object)> {
         self.objects.iter().map(|(&address, object)| (address as u64, object))
     }
@@ -274,12 +274,12 @@ impl Ledger {
         &self.account
     }
 
-    /// Who holds memory, or held some when there was most of a kind.
+    /// All holders that have memory, or had some at a peak.
     pub fn holders(&self) -> impl Iterator<Item = (Holder, Share)> {
         self.holders.iter()
     }
 
-    /// The text of a name's number.
+    /// The name of a holder, if it has one.
     pub fn name_of(&self, holder: Holder) -> Option<&str> {
         match holder {
             Holder::Name(number) => self.names.text(number),
@@ -287,23 +287,24 @@ impl Ledger {
         }
     }
 
-    /// Counts events that could not be taken down.
+    /// Counts events that could not be recorded.
     pub fn drop_events(&mut self, events: u64) {
         self.dropped += events;
     }
 
-    /// How many things could not be kept, for want of memory or where a signal handler came in between.
+    /// Number of events, blocks and findings that were dropped: memory was exhausted, or a signal handler interrupted
+    /// an entry.
     pub fn dropped(&self) -> u64 {
         self.dropped + self.findings.dropped()
     }
 
-    /// Makes what is live now the most that there was.
+    /// Sets each peak to the bytes that are live now.
     pub fn reset_peaks(&mut self, now: u64) {
         self.account.reset_peaks(now);
         Kind::ALL.into_iter().for_each(|kind| self.holders.note_peak(kind));
     }
 
-    /// Forgets everything, without giving its memory back: in a forked child, where no allocator is to be called.
+    /// Forgets everything without freeing its memory: a forked child must not call the allocator.
     pub fn begin_anew(&mut self) {
         let every_access = self.every_access;
         std::mem::forget(std::mem::replace(self, Ledger::new()));
@@ -312,7 +313,7 @@ impl Ledger {
 }
 
 impl Kind {
-    /// The side that it is memory of.
+    /// The side that this memory belongs to.
     pub const fn side(self) -> Side {
         match self {
             Kind::Pageable | Kind::Pinned => Side::Host,
@@ -322,7 +323,7 @@ impl Kind {
 }
 
 impl Origin {
-    /// The word used for it.
+    /// The word for it in traces.
     pub const fn name(self) -> &'static str {
         match self {
             Origin::Fresh => "fresh",

@@ -1,30 +1,30 @@
-//! Names, each kept once.
+//! Interned names.
 
 use crate::platform::address_hash::AddressMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The names that were given so far.
+/// The names so far.
 pub struct Names {
     texts: Vec<String>,
-    /// By hash: the number of the first name with it.
+    /// By hash, or the next free key after it: the number of the name.
     numbers: AddressMap<u32>,
 }
 
 impl Names {
-    /// None yet.
+    /// No names.
     #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "it is part of statics")]
     pub const fn new() -> Names {
         Names { texts: Vec::new(), numbers: AddressMap::with_hasher(crate::platform::address_hash::SPREADING) }
     }
 
-    /// None yet.
+    /// No names.
     #[cfg(loom)]
     pub fn new() -> Names {
         Names { texts: Vec::new(), numbers: AddressMap::default() }
     }
 
-    /// The number of a name; `None` if there is no memory to keep it.
+    /// The number of a name; adds the name if it is new. `None` if there is no memory for it.
     pub fn number(&mut self, name: &str) -> Option<u32> {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
@@ -32,7 +32,7 @@ impl Names {
         loop {
             match self.numbers.get(&key) {
                 Some(&number) if self.texts[number as usize] == name => return Some(number),
-                // Another name with the same hash: the next place.
+                // Another name with the same hash: try the next key.
                 Some(_) => key = key.wrapping_add(1),
                 None => break,
             }
@@ -48,12 +48,12 @@ impl Names {
         Some(number)
     }
 
-    /// How many there are.
+    /// Number of names.
     pub fn count(&self) -> usize {
         self.texts.len()
     }
 
-    /// A number's name.
+    /// The name with a number.
     pub fn text(&self, number: u32) -> Option<&str> {
         self.texts.get(number as usize).map(String::as_str)
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::observe::event::What::*;
 
-/// Events in the order of time, one nanosecond after the other.
+/// Numbers events by time, one nanosecond apart.
 #[derive(Default)]
 struct Story {
     time: u64,
@@ -97,7 +97,7 @@ fn a_name_takes_what_the_object_held_at_the_peak_along_and_no_more() {
         (share.at_peak[0], share.blocks_at_peak[0])
     };
     assert_eq!(at_peak(&ledger, Holder::Site(Site(1))), (150, 2));
-    // Its block is a later one: what it held at the peak was freed.
+    // The object's block was allocated after the peak; the block that it held at the peak was freed.
     ledger.name(0x20, "late");
     ledger.name(0x10, "conv1");
     let holder = |address| ledger.object(address).expect("it is known").holder;

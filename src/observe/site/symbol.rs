@@ -1,4 +1,4 @@
-//! Frames as text: the functions' names and the library that they are in.
+//! Frames as text: the function's name and the library that holds it.
 #![expect(unsafe_code, reason = "names are demangled by the process's own C++ library")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -14,22 +14,22 @@ use crate::platform::{loaded, thread};
 pub type Place = Text<400>;
 type Name = Text<200>;
 
-/// Where a return address leads.
+/// The target of a return address.
 struct Found {
     function: Option<Name>,
-    /// The object's name, without its folder, and the address within it.
+    /// The object's name without its folder, and the address within the object.
     object: Text<80>,
     offset: usize,
 }
 
-/// The caller's function and, where that says more, the one that called it: `caffe::Blob<float>::Reshape, from
+/// The caller's function and, if there is one, the function that called it: `caffe::Blob<float>::Reshape, from
 /// caffe::Layer<float>::SetUp (libcaffe.so.1)`.
 pub fn text_of(frames: &[usize]) -> Place {
     let mut found = frames.iter().filter_map(|&address| find(address));
     let Some(innermost) = found.next() else { return Place::of(format_args!("code that no loaded file has")) };
     let mut rest = found;
     let caller = if innermost.is_glue() { rest.find(|found| !found.is_glue()) } else { None };
-    // Where there is nothing but glue, some of it is better than nothing.
+    // If all frames are glue, the innermost one is used.
     let caller = caller.unwrap_or(innermost);
     let Some(name) = &caller.function else {
         return Place::of(format_args!("{}+{:#x}", caller.object, caller.offset));
@@ -42,8 +42,8 @@ pub fn text_of(frames: &[usize]) -> Place {
 }
 
 impl Found {
-    /// Whether it only passes a call on: a function of the standard libraries, or one whose name is not exported in a
-    /// library that does nothing else.
+    /// Whether the function only passes a call on: it belongs to a standard library, or has no exported name in a
+    /// library of that purpose.
     fn is_glue(&self) -> bool {
         const FILES: [&str; 4] = ["libstdc++.", "libboost_python", "libpython", "libffi."];
         match &self.function {
@@ -53,9 +53,9 @@ impl Found {
     }
 }
 
-/// Functions of the standard libraries, which only pass a call on.
+/// Whether the name is that of a standard library's function, which only passes a call on.
 fn is_glue(name: &str) -> bool {
-    // A template's name begins with what it returns.
+    // A template's name begins with its return type.
     let name = name.split_once(' ').filter(|(first, _)| !first.contains('<')).map_or(name, |(_, rest)| rest);
     ["std::", "boost::", "__gnu_cxx::", "operator new", "__libc_start", "_start"]
         .iter()
@@ -63,7 +63,7 @@ fn is_glue(name: &str) -> bool {
 }
 
 fn find(address: usize) -> Option<Found> {
-    // A return address may be behind the end of a function that ends with the call.
+    // A return address may lie behind the end of its function, if the call is the function's last instruction.
     let address = address - 1;
     let mut found = None;
     let mut mangled = Text::<1000>::new();
@@ -80,7 +80,7 @@ fn find(address: usize) -> Option<Found> {
         ControlFlow::Break(())
     });
     let (object, offset) = found?;
-    // Demangled out of the walk: that may load and allocate.
+    // Demangled outside of the walk: demangling may load a library and allocate.
     let function = (!mangled.as_bytes().is_empty()).then(|| demangled(mangled.as_c_str()));
     Some(Found { function, object, offset })
 }
@@ -88,14 +88,14 @@ fn find(address: usize) -> Option<Found> {
 /// `char* __cxa_demangle(const char* mangled, char* buffer, size_t* length, int* status)`
 type Demangle = unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut c_int) -> *mut c_char;
 
-/// Bytes of stack that `__cxa_demangle` takes for a name: tables of 72 bytes for each of its letters (libiberty's
-/// `d_demangle_callback`), and as much again for what it prints, which also recurses.
+/// Bytes of stack that `__cxa_demangle` needs for a name: 72 for each letter for its tables (libiberty's
+/// `d_demangle_callback`), and as much again for its output, which also recurses.
 fn demangler_needs(name: &CStr) -> usize {
     (16 << 10) + 144 * name.count_bytes()
 }
 
-/// A name as C++ has it, without the function's parameters; as it is if it is none of C++'s, or if the thread's stack is
-/// too small to find out.
+/// A C++ name without the function's parameters. Returned unchanged if it is not a C++ name, or if the thread's stack
+/// is too small for the demangler.
 fn demangled(name: &CStr) -> Name {
     let plain = || Name::of(format_args!("{}", name.to_str().unwrap_or_default()));
     if !name.to_bytes().starts_with(b"_Z") || thread::stack_left() < demangler_needs(name) {
@@ -104,27 +104,28 @@ fn demangled(name: &CStr) -> Name {
     let Some(demangle) = loaded::find(c"__cxa_demangle") else { return plain() };
     // SAFETY: the Itanium C++ ABI (3.4) gives this name this signature.
     let demangle = unsafe { transmute::<*mut c_void, Demangle>(demangle.as_ptr()) };
-    // SAFETY: `name` is NUL-terminated; without a buffer it allocates one by malloc; status and length may be null.
+    // SAFETY: `name` is NUL-terminated. Without a buffer the function allocates one by malloc; length and status may be
+    // null.
     let text = unsafe { demangle(name.as_ptr(), null_mut(), null_mut(), null::<c_int>().cast_mut()) };
     if text.is_null() {
         return plain();
     }
-    // SAFETY: NUL-terminated, says the ABI.
+    // SAFETY: the ABI says that the text is NUL-terminated.
     let whole = unsafe { CStr::from_ptr(text) };
     let short = Name::of(format_args!("{}", without_parameters(whole.to_str().unwrap_or_default())));
-    // SAFETY: it came from malloc, and is not used again.
+    // SAFETY: the text came from malloc, and is not used again.
     unsafe { libc::free(text.cast()) };
     short
 }
 
-/// What stands before the last parenthesis that is opened outside of every other bracket.
+/// The part before the last parenthesis that opens outside of every other bracket.
 fn without_parameters(name: &str) -> &str {
     let mut depth = 0;
     let mut end = name.len();
     for (at, byte) in name.bytes().enumerate() {
         match byte {
             b'(' if depth == 0 && at > 0 && !name[..at].ends_with("operator") => {
-                // `(anonymous namespace)::f(int)` goes on behind the first one.
+                // Goes on: in `(anonymous namespace)::f(int)` the first parenthesis is part of the name.
                 end = at;
                 depth += 1;
             }

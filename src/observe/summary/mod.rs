@@ -1,6 +1,6 @@
-//! What a report tells: the sums, who held memory, and the advice, as plain data taken from a ledger.
+//! The data of a report: sums, holders of memory and advice, taken from a ledger.
 //!
-//! [`Told`] tells it as text, in the process and in the command alike.
+//! [`Told`] formats it as text, for the process and for the command.
 
 mod text;
 
@@ -12,43 +12,44 @@ use super::event::Site;
 use super::ledger::{Holder, Ledger, Share};
 use crate::state::kind::Kind;
 
-/// Whom a report names: an object's name, or the call site that made objects without one.
+/// The name of a holder in a report.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
     /// Objects of this name.
     Name(String),
-    /// Objects without a name that this call site made.
+    /// Objects without a name, made by this call site.
     Site(Site),
 }
 
-/// What one holder had at the peaks and has now.
+/// A holder's share, now and at the peaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Who.
+    /// The holder.
     pub label: Label,
-    /// How much.
+    /// Its share.
     pub share: Share,
 }
 
-/// What a report tells.
+/// The data of a report.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// The sums.
     pub account: Account,
-    /// Everybody who holds memory or held some at a peak.
+    /// All holders that have memory, or had some at a peak.
     pub holders: Vec<Entry>,
-    /// What could be spared, the most first.
+    /// The advice, sorted by its savings.
     pub advice: Vec<Advice>,
     /// Objects that are alive.
     pub objects: u64,
-    /// Whether accesses that needed nothing were seen.
+    /// Whether accesses that need nothing were recorded.
     pub every_access: bool,
-    /// How many things could not be kept, for want of memory or where a signal handler came in between.
+    /// Number of events, blocks and findings that were dropped: memory was exhausted, or a signal handler interrupted
+    /// an entry.
     pub dropped: u64,
 }
 
 impl Summary {
-    /// What a ledger says now. Where there is no memory for a list, it is shorter.
+    /// The state of a ledger. If memory is exhausted, lists are shorter.
     pub fn of(ledger: &Ledger) -> Summary {
         let mut holders = Vec::new();
         for (holder, share) in ledger.holders() {
@@ -68,12 +69,12 @@ impl Summary {
         }
     }
 
-    /// Those who held memory of a kind when there was most of it, the largest first.
+    /// Holders of a kind at its peak, the largest first.
     pub fn at_peak(&self, kind: Kind) -> Vec<&Entry> {
         self.sorted(move |share| share.at_peak[kind as usize])
     }
 
-    /// Those who hold memory of a kind now, the largest first.
+    /// Holders of a kind now, the largest first.
     pub fn now(&self, kind: Kind) -> Vec<&Entry> {
         self.sorted(move |share| share.live[kind as usize])
     }
@@ -83,7 +84,7 @@ impl Summary {
         if list.try_reserve(self.holders.len()).is_ok() {
             list.extend(self.holders.iter().filter(|entry| bytes(&entry.share) > 0));
         }
-        // Of those with as much, in an order that does not depend on addresses.
+        // Equal shares are ordered by label, not by address.
         list.sort_unstable_by(|one: &&Entry, other: &&Entry| {
             bytes(&other.share).cmp(&bytes(&one.share)).then_with(|| one.label.cmp(&other.label))
         });

@@ -7,7 +7,7 @@ fn place(site: Site) -> Place {
     Place::of(format_args!("place {}", site.0))
 }
 
-/// What a ledger of these events says: an object, a site, nanoseconds, and what it was.
+/// The summary after events of (object, site, nanoseconds, sort).
 fn summary_of(events: &[(u64, u32, u64, What)]) -> Summary {
     let mut ledger = Ledger::new();
     let mut start = 0;

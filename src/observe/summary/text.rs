@@ -1,4 +1,4 @@
-//! A report as text, for terminals and log files: at most 110 columns but for names, nothing in it that was not observed.
+//! A report as text for terminals and log files: at most 110 columns, names apart, and only what was observed.
 
 use std::fmt;
 
@@ -12,38 +12,38 @@ use crate::platform::text::{Duration, Escaped, Size, Text};
 use crate::state::head::{Access, Side};
 use crate::state::kind::Kind;
 
-/// So many holders of each kind are named, and so many places of each piece of advice; how many more there are is said.
+/// Limits of the lists: holders of each kind, and places of each piece of advice. The number of omitted entries is printed.
 const HOLDERS: usize = 8;
 const PLACES: usize = 5;
 
-/// What lies idle of a kind of memory, and how much may.
+/// Idle memory of one kind, and its budget.
 #[derive(Clone, Copy, Debug)]
 pub struct Idle {
     /// Bytes that lie idle.
     pub bytes: u64,
-    /// Bytes that may.
+    /// The most that may lie idle, in bytes.
     pub budget: u64,
 }
 
-/// What a report is about.
+/// The subject of a report.
 pub struct About<'a> {
     /// The program.
     pub program: &'a str,
     /// Its process.
     pub process: u32,
-    /// By [`Kind`], where it is known: in the process itself.
+    /// By [`Kind`]. `None` if unknown: only the process itself knows.
     pub idle: Option<[Idle; 3]>,
-    /// What each device has in use beyond this library: its ordinal and bytes. Where it is known.
+    /// Memory that each device has in use beyond this library: (ordinal, bytes). Empty if unknown.
     pub not_ours: &'a [(i32, u64)],
 }
 
-/// A summary told as text. A site's text is asked of `place`.
+/// Formats a summary as text.
 pub struct Told<'a, P: Fn(Site) -> Place> {
-    /// What is told.
+    /// The summary.
     pub summary: &'a Summary,
-    /// Of what.
+    /// Its subject.
     pub about: &'a About<'a>,
-    /// The text of a site.
+    /// Returns the text of a site.
     pub place: P,
 }
 
@@ -131,7 +131,7 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
         Ok(())
     }
 
-    /// The largest of some holders, and how much the others have: bytes and blocks are what `held` says.
+    /// The largest holders, and the sum of the others. `held` yields bytes and blocks of a share.
     fn list(&self, f: &mut fmt::Formatter<'_>, holders: &[&Entry], held: impl Fn(&Share) -> (u64, u64)) -> fmt::Result {
         for Entry { label, share } in holders.iter().take(HOLDERS) {
             let (bytes, blocks) = held(share);
@@ -190,7 +190,7 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
         self.unwatched(f)
     }
 
-    /// All advice that says the same of several places.
+    /// All advice that differs only in place and figures.
     fn piece(&self, f: &mut fmt::Formatter<'_>, number: usize, first: &Advice) -> fmt::Result {
         let alike = || self.summary.advice.iter().filter(|advice| says_alike(first, advice));
         let (count, bytes) = alike().fold((0, 0), |(count, bytes), one| (count + one.count, bytes + one.bytes));
@@ -220,7 +220,7 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
         at.map_or(Ok(()), |at| writeln!(f, "       at {}", self.site(at)))
     }
 
-    /// What would have to be asked for to see more.
+    /// The settings that would show more.
     fn unwatched(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.summary.every_access {
             return Ok(());
@@ -248,7 +248,7 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
     }
 }
 
-/// A sentence in lines of at most 110 columns, indented as what is said of advice is.
+/// Prints a sentence in lines of at most 110 columns, with the indentation of advice.
 fn wrapped(f: &mut fmt::Formatter<'_>, sentence: &str) -> fmt::Result {
     let mut column = 0;
     for word in sentence.split(' ') {
@@ -263,7 +263,7 @@ fn wrapped(f: &mut fmt::Formatter<'_>, sentence: &str) -> fmt::Result {
     writeln!(f)
 }
 
-/// Whether nothing but the places and the numbers differs.
+/// Whether they differ only in place and figures.
 fn says_alike(one: &Advice, other: &Advice) -> bool {
     (one.rule, one.certainty, one.subject) == (other.rule, other.certainty, other.subject)
 }

@@ -1,14 +1,13 @@
-//! Records of a trace, gathered into blocks of one size, each of which is written at once.
+//! Gathers the records of a trace into blocks of 512 bytes. Each block is written by one call.
 //!
-//! A file that grows by whole blocks of 512 bytes has no block that crosses the border of a page of its cache, or of a
-//! sector. So a write ends whole or not at all, even where the disk is full or the process is killed in the middle of
-//! it: Linux looks for a pending SIGKILL between pages, and file systems give out no less than a sector. What a block
-//! has room for behind its last record is filled with spaces in front of that record's closing brace, where JSON does
-//! not mind them.
+//! In a file that grows by whole blocks, no block crosses the border of a page of its cache, or of a sector. So a write
+//! is complete or absent, even if the disk is full or the process is killed during it: Linux checks for a pending
+//! SIGKILL between pages, and file systems allocate whole sectors. The rest of a block is filled with spaces before the
+//! last record's closing brace, where JSON permits them.
 
 use std::fmt::{self, Write};
 
-/// Bytes of a block.
+/// Size of a block in bytes.
 pub const BLOCK: usize = 512;
 
 /// The first block of a file: the bracket that opens the array.
@@ -18,10 +17,10 @@ pub static OPENING: [u8; BLOCK] = {
     bytes
 };
 
-/// How a record ends.
+/// The end of a record.
 const END: &str = "},\n";
 
-/// The records of one event, one line each. Aligned, so that the kernel finds all of it on one page.
+/// The records of one event, one on each line. Aligned, so that the kernel reads all of it from one page.
 #[repr(C, align(512))]
 pub struct Block {
     bytes: [u8; BLOCK],
@@ -29,18 +28,18 @@ pub struct Block {
 }
 
 impl Block {
-    /// An empty one.
+    /// An empty block.
     pub const fn new() -> Block {
         Block { bytes: [b' '; BLOCK], length: 0 }
     }
 
-    /// An empty one again. In place: a new one would be on the stack beside this one.
+    /// Empties the block in place: a new one would need its own 512 bytes of stack.
     pub fn clear(&mut self) {
         self.bytes.fill(b' ');
         self.length = 0;
     }
 
-    /// Adds a record, up to its closing brace; `false` if it has no room, and then the block is as before.
+    /// Adds a record, up to its closing brace. Returns `false`, and leaves the block as it was, if there is no room.
     pub fn add(&mut self, record: impl FnOnce(&mut Block) -> fmt::Result) -> bool {
         let before = self.length;
         let added = record(self).is_ok() && self.write_str(END).is_ok();
@@ -50,7 +49,7 @@ impl Block {
         added
     }
 
-    /// Adds text. As `write!`, but in a tenth of the time, which is most of what a record costs besides the system's part.
+    /// Adds text, in a tenth of the time of `write!`. Apart from the system call, formatting is most of a record's cost.
     pub fn text(&mut self, text: &str) -> Result<&mut Block, fmt::Error> {
         self.write_str(text)?;
         Ok(self)
@@ -61,18 +60,18 @@ impl Block {
         self.digits::<10>(number, 1)
     }
 
-    /// Adds an address: in hexadecimal, in quotes.
+    /// Adds an address, in hexadecimal and quoted.
     pub fn address(&mut self, address: u64) -> Result<&mut Block, fmt::Error> {
         self.text("\"0x")?.digits::<16>(address, 1)?.text("\"")
     }
 
-    /// Adds nanoseconds as microseconds.
+    /// Adds a time: nanoseconds, written as microseconds.
     pub fn time(&mut self, nanoseconds: u64) -> Result<&mut Block, fmt::Error> {
         self.number(nanoseconds / 1000)?.text(".")?.digits::<10>(nanoseconds % 1000, 3)
     }
 
     fn digits<const BASE: u64>(&mut self, mut number: u64, least: usize) -> Result<&mut Block, fmt::Error> {
-        // As many as u64::MAX has.
+        // The digits of u64::MAX.
         let mut digits = [b'0'; 20];
         let mut first = digits.len();
         while number > 0 || digits.len() - first < least {
@@ -96,7 +95,7 @@ impl Block {
         self.length == 0
     }
 
-    /// All of it, with the last record's end at its end.
+    /// The whole block, with the last record's end moved to its end.
     pub fn whole(&mut self) -> &[u8] {
         if let Some(end) = self.length.checked_sub(END.len()) {
             self.bytes[end..].fill(b' ');
@@ -112,11 +111,11 @@ impl Write for Block {
     }
 }
 
-/// Text inside a JSON string. What takes more than the given bytes there loses its middle: the end of a place says which
-/// library it is in.
+/// Text inside a JSON string, in at most that many bytes. Longer text loses its middle, because the end of a place
+/// names its library.
 pub struct Quoted<'t>(pub &'t str, pub usize);
 
-/// What stands for the middle.
+/// Stands for the omitted middle.
 const CUT: &str = "...";
 
 impl fmt::Display for Quoted<'_> {
@@ -134,7 +133,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Bytes of those characters from the start of the text that fit into so many.
+/// Bytes of the longest prefix whose escaped form fits into `room` bytes.
 fn fitting(text: impl Iterator<Item = char>, mut room: usize) -> usize {
     let mut bytes = 0;
     for c in text {
@@ -144,11 +143,11 @@ fn fitting(text: impl Iterator<Item = char>, mut room: usize) -> usize {
     bytes
 }
 
-/// Bytes that a character takes.
+/// Bytes of a character's escaped form.
 fn length(c: char) -> usize {
     match c {
         '"' | '\\' => 2,
-        // All of the control characters, which no viewer shows anyway.
+        // Control characters become one `?`: no viewer shows them.
         c if c.is_control() => 1,
         c => c.len_utf8(),
     }

@@ -1,9 +1,9 @@
-//! Records as the Trace Event Format has them, which chrome://tracing and Perfetto read.
+//! Records in the Trace Event Format, which chrome://tracing and Perfetto read.
 //!
-//! The array form, "JSON Array Format" there: its closing bracket may be missing. "Complete Events" (X) are what takes
-//! time, "Instant Events" (i) what does not, "Counter Events" (C) the bytes in use, "Flow Events" (s and f, the latter
-//! bound to the slice around it) lead from a push or pull to its completion, "Metadata Events" (M) name processes and
-//! threads. Times are microseconds with three decimals.
+//! The file has the form "JSON Array Format", whose closing bracket may be missing. "Complete Events" (X) are events
+//! with a duration, "Instant Events" (i) those without, "Counter Events" (C) the bytes in use. "Flow Events" (s and f,
+//! the latter bound to the slice around it) lead from a push or pull to its completion. "Metadata Events" (M) name
+//! processes and threads. Times are microseconds with three decimals.
 
 use std::fmt::{self, Write};
 
@@ -12,13 +12,13 @@ use super::block::{Block, Quoted};
 use super::fields::{self, Value};
 use super::{FORMAT, Live};
 
-/// The category of every record of ours.
+/// The category of all records.
 pub const CATEGORY: &str = "syncedmem";
 
-/// What the record is called that says that a process's records are whole.
+/// The name of the record that marks a process's records as complete.
 pub const END: &str = "syncedmem_end";
 
-/// How many bytes of a name or a place are kept: what a record has room for.
+/// Bytes of a name or a place that are kept: a record has no room for more.
 pub const TEXT: usize = 320;
 
 /// Whether an event is drawn as a slice.
@@ -36,13 +36,13 @@ pub fn is_slice(event: &Event) -> bool {
     takes_time || event.duration > 0
 }
 
-/// The event itself.
+/// The record of an event.
 pub fn event(block: &mut Block, process: u32, event: &Event) -> fmt::Result {
     let slice = is_slice(event);
     begin(block, if slice { "X" } else { "i" }, process, event.thread)?;
     block.text(",\"ts\":")?.time(event.start)?;
     if slice {
-        // A flow binds to a slice that takes time: the shortest one, where none was measured.
+        // A flow binds to a slice with a duration. An unmeasured slice gets the shortest one.
         let shortest = u64::from(flow_phase(event).is_some());
         block.text(",\"dur\":")?.time(event.duration.max(shortest))?;
     } else {
@@ -71,7 +71,7 @@ pub fn event(block: &mut Block, process: u32, event: &Event) -> fmt::Result {
     block.text("}").map(drop)
 }
 
-/// Which end of a flow an event is, and the number of the copy.
+/// The end of a flow that an event is, and the number of its copy.
 pub fn flow_phase(event: &Event) -> Option<(&'static str, u64)> {
     match event.what {
         What::Started { copy, .. } => Some(("s", copy)),
@@ -80,7 +80,7 @@ pub fn flow_phase(event: &Event) -> Option<(&'static str, u64)> {
     }
 }
 
-/// An end of a flow. Viewers tell flows apart by name and number alone, so the number has the process in it.
+/// The record of a flow's end. Viewers identify a flow by name and number alone, so the number includes the process.
 pub fn flow(block: &mut Block, process: u32, event: &Event, phase: &str, copy: u64) -> fmt::Result {
     begin(block, phase, process, event.thread)?;
     let number = u64::from(process) << 40 | copy & ((1 << 40) - 1);
@@ -88,7 +88,7 @@ pub fn flow(block: &mut Block, process: u32, event: &Event, phase: &str, copy: u
     if phase == "f" { block.write_str(",\"bp\":\"e\"") } else { Ok(()) }
 }
 
-/// The bytes that are in use.
+/// The record of the bytes in use.
 pub fn counters(block: &mut Block, process: u32, event: &Event, live: &Live) -> fmt::Result {
     let [pageable, pinned, device] = live.bytes;
     begin(block, "C", process, event.thread)?;
@@ -97,7 +97,7 @@ pub fn counters(block: &mut Block, process: u32, event: &Event, live: &Live) -> 
     block.text(",\"device\":")?.number(device)?.text("}").map(drop)
 }
 
-/// The process, and the one that it was forked from.
+/// The record of the process, and of the process that forked it.
 pub fn process(block: &mut Block, process: u32, name: &str, parent: u32) -> fmt::Result {
     begin(block, "M", process, process)?;
     head(block, "process_name")?;
@@ -109,33 +109,33 @@ pub fn process(block: &mut Block, process: u32, name: &str, parent: u32) -> fmt:
     block.write_str("}")
 }
 
-/// The end of a process's records, written when it exits or stops the trace: without it, they may have been cut.
+/// The last record of a process, written when it exits or stops the trace. If it is missing, records may be.
 pub fn end(block: &mut Block, process: u32) -> fmt::Result {
     begin(block, "M", process, process)?;
     head(block, END)?.text(",\"args\":{}").map(drop)
 }
 
-/// A thread.
+/// The record of a thread's name.
 pub fn thread(block: &mut Block, process: u32, thread: u32, name: &str) -> fmt::Result {
     begin(block, "M", process, thread)?;
     head(block, "thread_name")?;
     write!(block, ",\"args\":{{\"name\":\"{}\"}}", Quoted(name, TEXT))
 }
 
-/// What an object is called.
+/// The record of an object's name.
 pub fn name(block: &mut Block, process: u32, thread: u32, now: u64, object: u64, name: &str) -> fmt::Result {
     note(block, process, thread, now, "object named")?;
     block.text(",\"args\":{\"what\":\"named\",\"object\":")?.address(object)?;
     write!(block, ",\"name\":\"{}\"}}", Quoted(name, TEXT))
 }
 
-/// Which place a number stands for.
+/// The record of a call site's text.
 pub fn site(block: &mut Block, process: u32, thread: u32, now: u64, site: Site, place: &str) -> fmt::Result {
     note(block, process, thread, now, "call site")?;
     write!(block, ",\"args\":{{\"what\":\"site\",\"site\":{},\"place\":\"{}\"}}", site.0, Quoted(place, TEXT))
 }
 
-/// What is told from now on: whether accesses that need nothing are, and what comparisons find.
+/// The record of what the trace contains from now on: accesses that need nothing, results of comparisons.
 pub fn mode(block: &mut Block, process: u32, thread: u32, now: u64, accesses: bool, compares: bool) -> fmt::Result {
     note(block, process, thread, now, "what is told")?;
     write!(block, ",\"args\":{{\"what\":\"mode\",\"accesses\":{accesses},\"compares\":{compares}}}")

@@ -1,4 +1,4 @@
-//! What happened as words and numbers, and back: the one list that the writer of a trace and its reader share.
+//! Events as words and numbers, and back: one list for the writer and the reader of a trace.
 
 use super::super::event::{Cause, Changed, Noticed, Origin, Path, Since, What};
 use crate::state::head::{Access, Side};
@@ -20,36 +20,36 @@ pub enum Value {
 /// A field: its key and its value.
 pub type Field = (&'static str, Value);
 
-/// What happened, taken apart.
+/// An event as a word and its fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
-    /// The word for it.
+    /// The word of the event.
     pub what: &'static str,
-    /// What is said of it.
+    /// Its fields.
     pub fields: [Option<Field>; 4],
 }
 
-/// Fields that were read.
+/// Fields of a record that was read.
 pub trait Fields {
-    /// The number that a key has.
+    /// The value of `key`, if it is a number.
     fn number(&self, key: &str) -> Option<u64>;
-    /// The address that a key has.
+    /// The value of `key`, if it is an address.
     fn address(&self, key: &str) -> Option<u64>;
-    /// The word that a key has.
+    /// The value of `key`, if it is a word.
     fn word(&self, key: &str) -> Option<&str>;
-    /// The yes or no that a key has.
+    /// The value of `key`, if it is true or false.
     fn flag(&self, key: &str) -> Option<bool>;
 }
 
-/// Something that has a word.
+/// A type whose values have words.
 pub trait Word: Sized {
-    /// Its word.
+    /// The value's word.
     fn word(self) -> &'static str;
-    /// What has that word.
+    /// The value with that word.
     fn of(word: &str) -> Option<Self>;
 }
 
-/// Gives each value its word: a value that has none does not compile.
+/// Gives each value its word. A value without one does not compile.
 macro_rules! words {
     ($type:ty: $([$($value:tt)+] $word:literal)+) => {
         impl Word for $type {
@@ -101,7 +101,7 @@ fn flag(key: &'static str, value: bool) -> Option<Field> {
     Some((key, Value::Flag(value)))
 }
 
-/// Takes it apart.
+/// Splits an event into its word and fields.
 pub fn parts(what: &What) -> Parts {
     let (what, fields) = match *what {
         What::Made { bytes, noticed } => ("made", [number("bytes", bytes), word("noticed", noticed), None, None]),
@@ -140,7 +140,7 @@ pub fn parts(what: &What) -> Parts {
     Parts { what, fields }
 }
 
-/// Puts it together again; `None` if a field is missing or has a value that this version does not know.
+/// Builds an event from its word and fields; `None` if a field is missing or has a value that this version does not know.
 pub fn what(word: &str, fields: &impl Fields) -> Option<What> {
     fn known<W: Word>(fields: &impl Fields, key: &str) -> Option<W> {
         W::of(fields.word(key)?)
@@ -191,7 +191,7 @@ pub fn what(word: &str, fields: &impl Fields) -> Option<What> {
     })
 }
 
-/// What a viewer calls it.
+/// The title in a viewer.
 pub fn title(what: &What) -> &'static str {
     match *what {
         What::Made { .. } => "object made",

@@ -1,7 +1,7 @@
-//! The file that a trace goes to, shared with other processes that trace to it.
+//! The file of a trace, shared with other processes that trace to it.
 //!
-//! Each write appends (O_APPEND), so that threads and processes need no order among themselves. A shared lock of flock(2)
-//! says that a process traces there. A process that finds no other begins the file anew; one that finds another adds to it.
+//! Each write appends (O_APPEND), so threads and processes need no order. A process that traces to the file holds a
+//! shared lock (flock(2)) on it. A process that finds no other lock starts the file afresh; otherwise it appends.
 #![expect(unsafe_code, reason = "flock(2), ftruncate(2) and pread(2)")]
 
 use std::ffi::{CStr, c_int};
@@ -15,25 +15,25 @@ use crate::platform::sync::nap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct File {
     descriptor: c_int,
-    /// Which file it is. Programs that go into the background close every descriptor, and get the same number again for a
-    /// file of their own.
+    /// Device and inode. A program that goes into the background closes every descriptor, and may open a file of its
+    /// own under the same number.
     identity: (u64, u64),
-    /// No file of this process may be longer.
+    /// The most bytes that a file of this process may have (RLIMIT_FSIZE).
     limit: u64,
 }
 
-/// What is left to those that write at the same time, below the limit: one byte beyond it ends a process by SIGXFSZ.
+/// Bytes below the limit that are left to concurrent writers: one byte beyond the limit ends a process by SIGXFSZ.
 const MARGIN: u64 = 16 << 10;
 
-/// How often a lock is asked for again that another process has while it begins the file: for some two seconds in all.
+/// Attempts to get a lock that another process holds while it starts the file: about two seconds in all.
 const TRIES: u32 = 20_000;
 
-/// A file with an earlier trace in it, which this process has to itself until it begins it anew.
+/// A file with an earlier trace. This process holds it exclusively until it starts the file afresh.
 #[derive(Debug)]
 pub struct Earlier(File);
 
 impl Earlier {
-    /// Begins the file anew, with `opening`.
+    /// Empties the file and writes `opening`.
     pub fn replace(self, opening: &[u8]) -> Result<File, Trouble> {
         let Earlier(file) = self;
         let begun = file.begin(opening).and_then(|()| file.share());
@@ -44,20 +44,20 @@ impl Earlier {
     }
 }
 
-/// What is in a file that was opened for a trace.
+/// The state of a file that was opened for a trace.
 #[derive(Debug)]
 pub enum Opened {
-    /// The trace of this process, or of several at once: it is open for what they add.
+    /// Open for appending: it holds this process's trace, or that of several processes.
     Ready(File),
-    /// A trace that has ended.
+    /// It holds a trace that has ended.
     Earlier(Earlier),
 }
 
 impl File {
-    /// Opens or makes a file for a trace that begins with `opening`. An empty one is begun at once. One with something else
-    /// in it than a trace is refused.
+    /// Opens or creates a file for a trace that begins with `opening`. An empty file gets it at once. A file with
+    /// anything but a trace in it is an error.
     pub fn open(path: &CStr, opening: &[u8]) -> Result<Opened, Trouble> {
-        // What is in it has to be read.
+        // Read access too: the contents are checked.
         let (descriptor, status) = file::open(path, libc::O_RDWR)?;
         let file = File { descriptor, identity: (status.st_dev, status.st_ino), limit: file::limit() };
         let opened = file.find_out(opening);
@@ -75,16 +75,16 @@ impl File {
             }
             Ok(true) if self.begins_with(opening)? => return Ok(Opened::Earlier(Earlier(self))),
             Ok(true) => return Err(Trouble::NotATrace),
-            // Another process traces to it, or is about to begin it.
+            // Another process traces to it, or is starting it.
             Ok(false) => self.share()?,
-            // There are no locks here: a trace that is in the file may be another's, and goes on.
+            // This file system has no locks. A trace in the file may be another process's, so append to it.
             Err(_) if self.is_empty()? => self.write(opening)?,
             Err(_) => {}
         }
         if self.is_empty()? || self.begins_with(opening)? { Ok(Opened::Ready(self)) } else { Err(Trouble::NotATrace) }
     }
 
-    /// Whether nothing is in it. A device is always empty.
+    /// Whether it is empty. A device always is.
     fn is_empty(&self) -> Result<bool, Trouble> {
         Ok(status(self.descriptor)?.st_size == 0)
     }
@@ -93,7 +93,7 @@ impl File {
         let mut begins = [0u8; BLOCK];
         let length = opening.len().min(BLOCK);
         let (first, from) = (begins.as_mut_ptr(), 0 as libc::off_t);
-        // SAFETY: no more is read than there is room for.
+        // SAFETY: `begins` has room for `length` bytes.
         let read = result(unsafe { libc::syscall(libc::SYS_pread64, self.descriptor, first, length, from) })?;
         Ok(begins[..read as usize] == *opening)
     }
@@ -103,8 +103,8 @@ impl File {
         self.write(opening)
     }
 
-    /// Says that this process traces to it, so that others add to it. Another one may have it to itself for as long as it takes
-    /// to begin it.
+    /// Takes the shared lock, so that other processes append. Waits while another process holds the exclusive one to
+    /// start the file.
     fn share(&self) -> Result<(), Trouble> {
         for _ in 0..TRIES {
             if self.lock(libc::LOCK_SH)? {
@@ -115,7 +115,7 @@ impl File {
         Err(Trouble::Locked)
     }
 
-    /// Whether the lock was to be had.
+    /// Tries to take the lock; `false` if another process holds it.
     fn lock(&self, kind: c_int) -> Result<bool, Trouble> {
         // SAFETY: flock has no preconditions.
         match result(unsafe { libc::syscall(libc::SYS_flock, self.descriptor, kind | libc::LOCK_NB) }) {
@@ -129,13 +129,13 @@ impl File {
     fn empty(&self) -> Result<(), Trouble> {
         // SAFETY: ftruncate has no preconditions.
         match result(unsafe { libc::syscall(libc::SYS_ftruncate, self.descriptor, 0 as libc::off_t) }) {
-            // A device has no length.
+            // A device cannot be truncated.
             Ok(_) | Err(Trouble::System(libc::EINVAL)) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
 
-    /// Appends all of it.
+    /// Appends all bytes.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Trouble> {
         let status = status(self.descriptor).map_err(|_| Trouble::Closed)?;
         if (status.st_dev, status.st_ino) != self.identity {
@@ -147,7 +147,7 @@ impl File {
         file::write_all(self.descriptor, bytes)
     }
 
-    /// Closes it, unless its number has become another file's.
+    /// Closes the file, unless its descriptor number now belongs to another one.
     pub fn close(self) {
         if status(self.descriptor).is_ok_and(|status| (status.st_dev, status.st_ino) == self.identity) {
             close(self.descriptor);
@@ -156,12 +156,12 @@ impl File {
 }
 
 impl File {
-    /// Its parts, as which it is kept.
+    /// Its parts, for storage in atomics.
     pub fn parts(self) -> [u64; 4] {
         [self.descriptor as u64, self.identity.0, self.identity.1, self.limit]
     }
 
-    /// Puts it together again.
+    /// Builds it from its parts.
     pub fn of_parts([descriptor, device, inode, limit]: [u64; 4]) -> File {
         File { descriptor: descriptor as c_int, identity: (device, inode), limit }
     }

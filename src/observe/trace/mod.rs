@@ -1,12 +1,12 @@
-//! The trace: every event as a record in a file, readable at any moment, even after SIGKILL.
+//! The trace: every event as a record in a file that is readable at any moment, even after SIGKILL.
 //!
-//! [`start`] opens the file and [`stop`] ends it; in between [`record`], [`name`] and [`site`] append what they are given,
-//! each at once and whole. They are called from any thread, with no lock held. Where a record cannot be written this is
-//! said once on standard error, and the trace ends there; the program goes on.
+//! [`start`] opens the file and [`stop`] ends it. In between [`record`], [`name`] and [`site`] append their records at
+//! once and whole. Any thread may call them, with no lock held. If a record cannot be written, one line on standard
+//! error reports it, and the trace ends there; the program goes on.
 //!
-//! A forked child goes on in the same file, or in its own where the name has `%p` in it, once it has something to record:
-//! its fork handler calls [`after_fork_in_child`], and nothing else has to be done. Aborts and kills need nothing: what was
-//! recorded is in the file. A process that exits leaves a record that says so, by which a whole trace is known.
+//! A forked child continues in the same file, or in its own if the name has `%p`, from its first record on. Its fork
+//! handler calls [`after_fork_in_child`], which is all it needs. Aborts and kills need no handling: every record is in
+//! the file already. A process that exits appends a last record, which marks its trace as complete.
 #![expect(unsafe_code, reason = "getpid and prctl")]
 
 mod block;
@@ -30,17 +30,17 @@ pub use rmm::COLUMNS;
 use sink::Entry;
 pub use sink::{Held, after_fork_in_child, hold, is_on, start, stop};
 
-/// The number of the form that records have. A reader of another form says so.
+/// Version of the record format. A reader of another version reports the difference.
 pub const FORMAT: u32 = 1;
 
-/// The bytes that objects hold, by [`crate::state::kind::Kind`].
+/// Bytes that objects hold, by [`crate::state::kind::Kind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
-    /// The bytes.
+    /// By kind.
     pub bytes: [u64; 3],
 }
 
-/// Appends an event; `live` is what objects hold after it.
+/// Appends an event. `live` is the memory that objects hold after it.
 pub fn record(event: &Event, live: &Live) {
     let Some(entry) = sink::enter() else { return };
     if entry.is_csv() {
@@ -63,17 +63,17 @@ pub fn record(event: &Event, live: &Live) {
     records.write();
 }
 
-/// Appends the name that an object has from now on.
+/// Appends an object's new name.
 pub fn name(object: u64, name: &str) {
     note(|block, process, thread, now| chrome::name(block, process, thread, now, object, name));
 }
 
-/// Appends the place that a number stands for.
+/// Appends the text of a call site.
 pub fn site(site: Site, place: &str) {
     note(|block, process, thread, now| chrome::site(block, process, thread, now, site, place));
 }
 
-/// Appends what is told from now on: whether accesses that need nothing are, and whether contents are compared.
+/// Appends what is recorded from now on: accesses that need nothing, results of comparisons.
 pub fn mode(accesses: bool, compares: bool) {
     note(|block, process, thread, now| chrome::mode(block, process, thread, now, accesses, compares));
 }
@@ -94,7 +94,7 @@ fn note(write: impl Fn(&mut Block, u32, u32, u64) -> std::fmt::Result) {
 /// The records of one event. Almost always they fit into one block.
 struct Records<'e> {
     entry: &'e Entry,
-    /// Made by the caller: to move it would take its room on the stack twice.
+    /// Owned by the caller: moving it would need its room on the stack twice.
     block: &'e mut Block,
 }
 
@@ -102,7 +102,7 @@ impl Records<'_> {
     fn add(&mut self, record: impl Fn(&mut Block) -> std::fmt::Result) {
         if !self.block.add(&record) {
             self.write();
-            // One record always has room in an empty block: a test has the largest of each.
+            // One record always fits into an empty block: a test checks the largest of each.
             self.block.add(&record);
         }
     }
@@ -115,14 +115,14 @@ impl Records<'_> {
     }
 }
 
-/// What the counters showed last.
+/// The counters' last values.
 struct Shown([AtomicU64; 3]);
 
 static LAST: Shown = Shown([const { AtomicU64::new(u64::MAX) }; 3]);
 
 impl Shown {
-    /// Whether that is something else. Threads at once may both say so, or show what is a moment old: what comes next
-    /// puts it right.
+    /// Stores the new values; returns whether they differ. Concurrent threads may both return true, or store older
+    /// values: the next record corrects that.
     fn change(&self, live: &Live) -> bool {
         let Shown(last) = self;
         last.iter().zip(live.bytes).fold(false, |changed, (last, bytes)| last.swap(bytes, Relaxed) != bytes || changed)
@@ -134,7 +134,7 @@ impl Shown {
     }
 }
 
-/// Names the thread, if it is this one and has no name yet in this trace.
+/// Records the name of this thread, once for each trace.
 fn introduce_thread(entry: &Entry, thread: u32) {
     thread_local! {
         static INTRODUCED: Cell<u32> = const { Cell::new(0) };
@@ -144,7 +144,7 @@ fn introduce_thread(entry: &Entry, thread: u32) {
     }
     INTRODUCED.set(entry.number());
     let mut name = [0u8; 17];
-    // SAFETY: 16 bytes are written at most, and there is one more.
+    // SAFETY: prctl writes at most 16 of the 17 bytes.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     let mut block = Block::new();
     let mut records = Records { entry, block: &mut block };
@@ -152,7 +152,7 @@ fn introduce_thread(entry: &Entry, thread: u32) {
     records.write();
 }
 
-/// Says which process this is, and from which it was forked (0: from none that traced).
+/// Records this process, and the traced process that forked it (0: none).
 fn introduce_process(entry: &Entry, parent: u32) {
     LAST.forget();
     let mut block = Block::new();
@@ -161,7 +161,7 @@ fn introduce_process(entry: &Entry, parent: u32) {
     records.write();
 }
 
-/// Says that all that this process had to record is in the file.
+/// Records that all of this process's records are in the file.
 fn conclude(entry: &Entry) {
     let mut block = Block::new();
     if block.add(|block| chrome::end(block, entry.process())) {
@@ -169,27 +169,27 @@ fn conclude(entry: &Entry) {
     }
 }
 
-/// Runs when the library is finalised: after `main` and the destructors of the program's own static objects. What other
-/// libraries do after that is recorded, too.
+/// Runs when the library is finalised: after `main` and the destructors of the program's own static objects. Events of
+/// other libraries after that are still recorded.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = sink::conclude;
 
-/// The name of the process's first thread, which is the program's unless that was changed.
+/// The name of the process's first thread: the program's, unless the program changed it.
 fn process_name() -> Text<64> {
     let mut name = [0u8; 64];
     // SAFETY: the path is NUL-terminated.
     let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, c"/proc/self/comm".as_ptr(), libc::O_CLOEXEC) };
     if file >= 0 {
-        // SAFETY: one byte less than there is may be written.
+        // SAFETY: read writes at most one byte less than `name` has.
         unsafe { libc::syscall(libc::SYS_read, file, name.as_mut_ptr(), name.len() - 1) };
-        // SAFETY: it was opened above.
+        // SAFETY: this function opened it.
         unsafe { libc::syscall(libc::SYS_close, file) };
     }
     printable(&name)
 }
 
-/// Bytes up to a NUL or a line's end, as text.
+/// The bytes before the first NUL or line end, as text.
 fn printable(bytes: &[u8]) -> Text<64> {
     let line = bytes.split(|&byte| byte == 0 || byte == b'\n').next().unwrap_or_default();
     Text::of(format_args!("{}", Escaped(line)))

@@ -1,8 +1,8 @@
-//! Rows as RMM's logging adaptor writes them, for the tools that read its logs.
+//! Rows in the format of RMM's logging adaptor, for the tools that read its logs.
 //!
-//! The columns and words are those of `rmm::mr::logging_resource_adaptor`: Thread, Time (of day, local, to the
-//! microsecond), Action (allocate, free, allocate failure), Pointer, Size, Stream (the default one: blocks of ours belong
-//! to no stream).
+//! Columns and words are those of `rmm::mr::logging_resource_adaptor`: Thread, Time (local time of day, to the
+//! microsecond), Action (allocate, free, allocate failure), Pointer, Size, Stream (always the default one: the
+//! library's blocks belong to no stream).
 
 use std::fmt::{self, Write};
 
@@ -10,10 +10,10 @@ use super::super::event::{Event, What};
 use crate::platform::local_time::LocalTime;
 use crate::platform::text::Text;
 
-/// The first row.
+/// The header row.
 pub const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream\n";
 
-/// The row of an event; `None` if it is none of an allocation.
+/// The row of an event; `None` if the event is not about an allocation.
 pub fn row(event: &Event) -> Option<Text<160>> {
     let (action, block, bytes) = match event.what {
         What::Allocated { bytes, block, .. } => ("allocate", block, bytes),
@@ -23,7 +23,7 @@ pub fn row(event: &Event) -> Option<Text<160>> {
     };
     let now = Clock(LocalTime::now());
     let mut row = Text::new();
-    // No row is longer than the text.
+    // The text has room for the longest row.
     let _ = writeln!(row, "{},{now},{action},{},{bytes},0", event.thread, Pointer(block));
     Some(row)
 }
@@ -38,7 +38,7 @@ impl fmt::Display for Clock {
     }
 }
 
-/// An address as glibc's `%p` has it.
+/// An address in the format of glibc's `%p`.
 struct Pointer(u64);
 
 impl fmt::Display for Pointer {

@@ -1,4 +1,4 @@
-//! Whether there is a trace, where it goes, and who is writing to it just now.
+//! The state of the trace: on or off, its file, and the threads that are writing to it.
 #![expect(unsafe_code, reason = "the path is kept in atomics, and opened as a C string")]
 
 use std::ffi::CStr;
@@ -16,37 +16,37 @@ use crate::platform::thread::{block_signals, restore_signals};
 
 /// No trace.
 const OFF: u32 = 0;
-/// There is one.
+/// A trace is running.
 const ON: u32 = 1;
-/// A thread starts or stops one, and has what is below to itself.
+/// One thread starts or stops a trace, and owns the statics below.
 const CHANGING: u32 = 2;
-/// A forked child takes its parent's over, likewise.
+/// One thread of a forked child takes over its parent's trace, and owns the statics below.
 const TAKING_OVER: u32 = 3;
-/// It ended where a record could not be written.
+/// The trace ended because a record could not be written.
 const ENDED: u32 = 4;
 
 static STATE: AtomicU32 = AtomicU32::new(OFF);
 /// Threads that are between `enter` and the end of their entry.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// Counts the traces of this process.
+/// Number of the current trace of this process.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-/// This process; 0 in a child that has not recorded anything yet.
+/// This process's id; 0 in a child that has recorded nothing yet.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// The process that this one was forked from, if that traced.
+/// Id of the process that forked this one, if it traced; else 0.
 static PARENT: AtomicU32 = AtomicU32::new(0);
-/// The file, and what it is called.
+/// The file and its name.
 static FILE: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 static NAME: Name = Name([const { AtomicU8::new(0) }; LONGEST]);
 static CSV: AtomicBool = AtomicBool::new(false);
 
-/// Bytes of the longest path that the system takes, with its NUL.
+/// The longest path that the system takes, in bytes, with its NUL.
 const LONGEST: usize = libc::PATH_MAX as usize;
 
-/// A file name with its `%p`, as it was given.
+/// A file name as given, with its `%p`.
 struct Name([AtomicU8; LONGEST]);
 
 impl Name {
-    /// Keeps a name; `false` if it is too long.
+    /// Stores a name; `false` if it is too long.
     fn set(&self, name: &CStr) -> bool {
         let bytes = name.to_bytes_with_nul();
         let fits = bytes.len() <= LONGEST;
@@ -77,12 +77,12 @@ impl Name {
     }
 }
 
-/// The path that is opened: not on the stack, which may be a small one. Changed and read only while the state is
-/// `CHANGING` or `TAKING_OVER`.
+/// The path to open. A static, because a small stack has no room for it. Used only while the state is `CHANGING` or
+/// `TAKING_OVER`.
 static PATH: Name = Name([const { AtomicU8::new(0) }; LONGEST]);
 
 impl Name {
-    /// Becomes another name with `%p` replaced by the process's number and `%%` by a percent sign.
+    /// Sets this to `name`, with `%p` replaced by the process's id and `%%` by a percent sign.
     fn set_path(&self, name: &Name, process: u32) -> Result<(), Trouble> {
         let mut rest = self.0.iter();
         let mut add = |byte| rest.next().map(|place| place.store(byte, Relaxed)).ok_or(Trouble::NameTooLong);
@@ -102,21 +102,22 @@ impl Name {
     /// As a C string.
     ///
     /// # Safety
-    /// It was set, and does not change while the string lives.
+    /// The name was set, and does not change while the string lives.
     unsafe fn as_c_str(&self) -> &CStr {
-        // SAFETY: atomic bytes are bytes, the last of what was set is a NUL, and nothing changes, says the caller.
+        // SAFETY: atomic bytes have the layout of bytes, and `set_path` ends them with NUL. The caller guarantees that
+        // they do not change.
         unsafe { CStr::from_ptr(self.0.as_ptr().cast()) }
     }
 }
 
-/// Whether there is a trace: one relaxed load.
+/// Whether a trace is running: one relaxed load.
 #[inline]
 pub fn is_on() -> bool {
     STATE.load(Relaxed) == ON
 }
 
-/// Begins a trace to a file, as Chrome's JSON or, where the name ends in `.csv`, as RMM's rows; `%p` in the name becomes
-/// the number of the process. One that there is ends first.
+/// Starts a trace: Chrome's JSON, or RMM's rows if the name ends in `.csv`. `%p` in the name becomes the process's id.
+/// Ends a running trace first.
 pub fn start(path: &CStr) -> Result<(), Trouble> {
     stop();
     if STATE.compare_exchange(OFF, CHANGING, SeqCst, Relaxed).is_err() {
@@ -128,7 +129,7 @@ pub fn start(path: &CStr) -> Result<(), Trouble> {
     begun
 }
 
-/// Ends the trace, if there is one, once all that is being recorded is in the file.
+/// Ends the trace, if there is one, after all current writers.
 pub fn stop() {
     let change = |from| STATE.compare_exchange(from, CHANGING, SeqCst, Relaxed).is_ok();
     let is_whole = change(ON);
@@ -142,9 +143,9 @@ pub fn stop() {
     }
 }
 
-/// When the process exits, with a trace that goes on: its file is whole from now on.
+/// Appends the last record of a running trace when the process exits.
 pub extern "C" fn conclude() {
-    // A panic would be a bug of ours; the process goes on to its end.
+    // A panic would be a bug in this library. The process must still reach its end.
     let _ = std::panic::catch_unwind(|| {
         if is_on() {
             conclude_file();
@@ -152,18 +153,18 @@ pub extern "C" fn conclude() {
     });
 }
 
-/// Adds the last record, unless this is a child that has recorded nothing.
+/// Appends the last record, unless this is a child that has recorded nothing.
 fn conclude_file() {
-    // Asked before there is an entry, as in `enter_trace`.
+    // Checked before an entry exists, as in `enter_trace`.
     if PROCESS.load(Relaxed) != 0 && !CSV.load(Relaxed) {
         super::conclude(&Entry::new());
     }
 }
 
-/// Holds the file of a trace for as long as this process lives, as if it traced to it: processes that trace to it meanwhile
-/// add to it, even one after the other. Where the name has `%p` there is nothing to hold: each process has its own.
+/// Holds the file of a trace for the lifetime of this process, as if this process traced to it: others that trace to it
+/// append, even one after the other. Does nothing if the name has `%p`: each process then has its own file.
 ///
-/// What the file held before stays until [`Held::begin`].
+/// Earlier contents stay until [`Held::begin`].
 pub fn hold(path: &CStr) -> Result<Option<Held>, Trouble> {
     let name = Name([const { AtomicU8::new(0) }; LONGEST]);
     if !name.set(path) {
@@ -183,7 +184,7 @@ pub fn hold(path: &CStr) -> Result<Option<Held>, Trouble> {
     }
 }
 
-/// The file of an earlier trace, which waits to be begun anew: a process that is to trace to it waits for that.
+/// The file of an earlier trace. A process that starts to trace to it waits until it is started afresh.
 #[derive(Debug)]
 pub struct Held {
     earlier: Earlier,
@@ -191,7 +192,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Begins the file anew, and says how many bytes are in it now.
+    /// Starts the file afresh; returns its size in bytes.
     pub fn begin(self) -> Result<u64, Trouble> {
         let opening = opening(self.csv);
         self.earlier.replace(opening)?;
@@ -199,9 +200,9 @@ impl Held {
     }
 }
 
-/// Tells the trace that this is a forked child. To be called from its handler, where no other thread is.
+/// Resets the trace's state in a forked child. Its fork handler calls this, while it has one thread.
 pub fn after_fork_in_child() {
-    // Who was inside is not here any more.
+    // The threads that were inside do not exist here.
     INSIDE.store(0, Relaxed);
     let process = PROCESS.swap(0, Relaxed);
     if process != 0 {
@@ -214,7 +215,7 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// Opens the file and writes which process it belongs to. The state keeps other threads out.
+/// Opens the file and records the process. The caller has set the state to `CHANGING` or `TAKING_OVER`.
 fn begin() -> Result<(), Trouble> {
     let process = std::process::id();
     let file = match open(&NAME, process)? {
@@ -229,14 +230,14 @@ fn begin() -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Opens the file of that name. The state keeps other threads out.
+/// Opens the file of that name. The caller has set the state to `CHANGING` or `TAKING_OVER`.
 fn open(name: &Name, process: u32) -> Result<Opened, Trouble> {
     PATH.set_path(name, process)?;
-    // SAFETY: it was just set, and the state keeps others out.
+    // SAFETY: `set_path` succeeded, and the state keeps other threads out.
     File::open(unsafe { PATH.as_c_str() }, opening(name.is_csv()))
 }
 
-/// What a trace begins with.
+/// The first bytes of a trace.
 fn opening(csv: bool) -> &'static [u8] {
     if csv { COLUMNS.as_bytes() } else { &OPENING }
 }
@@ -249,8 +250,8 @@ fn introduce(process: u32) {
     }
 }
 
-/// In a forked child, before its first record: says which process this is, in its own file where the name has `%p`. No
-/// signal comes meanwhile: its handler might wait for this.
+/// In a forked child, before its first record: records the process, in its own file if the name has `%p`. Blocks
+/// signals meanwhile: a handler might wait for this function.
 #[cold]
 fn take_over() {
     let before = block_signals();
@@ -288,7 +289,7 @@ fn wait_until_nobody_is_inside() {
     }
 }
 
-/// Ends the trace, and says so: by the first that finds out.
+/// Ends the trace. The first thread that changes the state reports the error.
 fn end(state: u32, trouble: Trouble) {
     if STATE.compare_exchange(state, ENDED, SeqCst, Relaxed).is_ok() {
         let mut text = Text::<600>::new();
@@ -301,10 +302,10 @@ fn end(state: u32, trouble: Trouble) {
     }
 }
 
-/// Somebody who records: until this is dropped the file stays open, and the process the same.
+/// A writer. While it lives, the file stays open and the process the same.
 pub struct Entry(());
 
-/// Lets somebody record, if there is a trace.
+/// Enters as a writer, if a trace is running.
 #[inline]
 pub fn enter() -> Option<Entry> {
     if is_on() { enter_trace() } else { None }
@@ -312,7 +313,7 @@ pub fn enter() -> Option<Entry> {
 
 fn enter_trace() -> Option<Entry> {
     loop {
-        // Asked before there is an entry: a signal handler that takes over waits until no thread is inside.
+        // Checked before an entry exists: a signal handler that takes over waits until no thread is inside.
         if PROCESS.load(Relaxed) == 0 && is_on() {
             take_over();
         }
@@ -331,12 +332,12 @@ fn enter_trace() -> Option<Entry> {
 
 impl Entry {
     fn new() -> Entry {
-        // Who is counted before the state is read is waited for by whoever changes it afterwards: SeqCst on both sides.
+        // SeqCst on both sides: a thread that changes the state afterwards sees this count and waits.
         INSIDE.fetch_add(1, SeqCst);
         Entry(())
     }
 
-    /// The process that records.
+    /// Id of the process that records.
     pub fn process(&self) -> u32 {
         PROCESS.load(Relaxed)
     }
@@ -346,7 +347,7 @@ impl Entry {
         NUMBER.load(Relaxed)
     }
 
-    /// Whether rows are written instead of records.
+    /// Whether the trace has RMM's rows.
     pub fn is_csv(&self) -> bool {
         CSV.load(Relaxed)
     }
@@ -361,7 +362,7 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        // Release: whoever waits for nobody to be inside comes after what was done there.
+        // Release: the thread that waits for the count to become 0 sees this writer's effects.
         INSIDE.fetch_sub(1, Release);
     }
 }

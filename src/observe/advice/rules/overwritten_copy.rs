@@ -1,5 +1,5 @@
-//! `overwritten-copy`: a copy for a writing access whose caller may have overwritten everything. Where contents are compared,
-//! that is seen when the data is next copied to the other side.
+//! `overwritten-copy`: a copy for a writing access whose caller may have overwritten everything. If contents are
+//! compared, the next copy to the other side shows it.
 
 use crate::observe::advice::fact::{Aim, Copy, Fact};
 use crate::observe::advice::findings::Scribe;
@@ -8,7 +8,7 @@ use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::{Changed, Since, Site};
 use crate::state::head::{Access, Side};
 
-/// The last copy, while it may still be compared.
+/// The last copy for a writing access, until a comparison or the end of its data.
 #[derive(Clone, Debug, Default)]
 pub struct OverwrittenCopy(Option<ForWriting>);
 
@@ -29,7 +29,7 @@ impl OverwrittenCopy {
             Fact::Compared { side, since: Since::Copy, changed } if side == last.to => {
                 Some(Certainty::Compared).filter(|_| changed == Changed::Everything)
             }
-            // It will not be compared any more.
+            // No comparison can follow any more.
             Fact::Void { side, .. } if side == last.to => Some(Certainty::Possible),
             Fact::Copied(_) | Fact::End => Some(Certainty::Possible),
             _ => return,

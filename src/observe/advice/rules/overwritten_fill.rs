@@ -1,7 +1,8 @@
-//! `overwritten-fill`: zeros for a writing access, all of which were changed, or made void with whatever was written before
-//! anybody asked again.
+//! `overwritten-fill`: zeros for a writing access. Either all of them were changed, or an overwrite made them void
+//! before the next access.
 //!
-//! Who asks to write later may add to what is there. So it tells something that everything has changed only where nobody did.
+//! A later writing access may add to the existing data. So "everything has changed" proves an overwrite only if there
+//! was no such access.
 
 use crate::observe::advice::fact::{Fact, Why};
 use crate::observe::advice::findings::Scribe;
@@ -10,7 +11,7 @@ use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::{Changed, Since, Site};
 use crate::state::head::{Access, Side};
 
-/// The zeros of which it is not known yet.
+/// The fill that is still undecided.
 #[derive(Clone, Debug, Default)]
 pub struct OverwrittenFill(Option<Fill>);
 
@@ -19,9 +20,9 @@ struct Fill {
     side: Side,
     site: Site,
     cost: Cost,
-    /// Whether every access was told since, and there was none.
+    /// Whether every access since was recorded, and there was none.
     alone: bool,
-    /// Whether every access was told since, and none of this side was for writing.
+    /// Whether every access since was recorded, and none was to write this side.
     one_writer: bool,
 }
 

@@ -1,5 +1,5 @@
-//! `pageable-copy`: an object whose pageable memory was copied from or to twice or more. Whether pinning would speed that up
-//! is seen when the findings are summed up: see `Findings::advice`.
+//! `pageable-copy`: an object whose pageable memory was copied at least twice. Whether pinning would be faster is
+//! decided when the findings are summed up: see `Findings::advice`.
 
 use crate::observe::advice::fact::{Copy, Fact};
 use crate::observe::advice::findings::Scribe;
@@ -7,12 +7,12 @@ use crate::observe::advice::rates::LARGE;
 use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::Path;
 
-/// Whether there was such a copy before.
+/// The number of such copies so far.
 #[derive(Clone, Debug, Default)]
 pub enum Pageable {
     #[default]
     None,
-    /// One, which is told with the second.
+    /// One: reported together with the second.
     One(Copy),
     Many,
 }

@@ -1,5 +1,5 @@
-//! `ping-pong`: four copies or more of one object in a row, each back from where the last one went. Copies that make room
-//! for something else are not the caller's, and end a row.
+//! `ping-pong`: four or more copies of one object in a row, each in the opposite direction of the one before. Evictions
+//! are not the caller's copies, and end a row.
 
 use crate::observe::advice::fact::{Aim, Copy, Fact, Why};
 use crate::observe::advice::findings::Scribe;
@@ -8,17 +8,17 @@ use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::Site;
 use crate::state::head::Side;
 
-/// With how many copies a row begins to be one.
+/// The least length of a row.
 const ROW: usize = 4;
 
 /// The row so far.
 #[derive(Clone, Debug, Default)]
 pub struct PingPong {
-    /// The costs of the first of them, which are told once there are enough.
+    /// Costs of the first copies, reported once the row is long enough.
     first: [Option<Cost>; ROW - 1],
-    /// Where the last one went.
+    /// Direction of the last copy.
     last: Option<Side>,
-    /// Whose access brought the data to the host first: work on the CPU between work on the GPU.
+    /// Call site of the first copy to the host: work on the CPU between work on the GPU.
     host: Site,
 }
 
@@ -46,7 +46,7 @@ impl PingPong {
         }
         let at = self.host;
         let mut find = |cost| scribe.find(Rule::PingPong, Certainty::Certain, Subject::Object, at, cost);
-        // Those that were waiting are told with the fourth, and count no more.
+        // The first ones are reported with the fourth, and only once.
         for place in &mut self.first {
             if let Some(cost) = place.replace(Cost::NOTHING).filter(|&cost| cost != Cost::NOTHING) {
                 find(cost);

@@ -1,19 +1,19 @@
-//! `turned-away`: blocks that a budget turned away, and the allocations that they would have served.
+//! `turned-away`: blocks that a budget turned away, and the allocations that they could have served.
 
 use crate::state::kind::Kind;
 
-/// The blocks that were turned away and have served for nothing yet.
+/// Blocks that were turned away and have not yet been counted for an allocation.
 #[derive(Debug)]
 pub struct TurnedAway {
-    /// By kind: their sizes, ascending, each with how many there are.
+    /// By kind: (size in bytes, number of blocks), ascending.
     blocks: [Vec<(u64, u64)>; 3],
 }
 
 impl TurnedAway {
-    /// None yet.
+    /// No blocks.
     pub const NEW: TurnedAway = TurnedAway { blocks: [const { Vec::new() }; 3] };
 
-    /// One more; `false` if there is no memory to remember it.
+    /// Adds a block; `false` if there is no memory to remember it.
     pub fn add(&mut self, kind: Kind, bytes: u64) -> bool {
         let blocks = &mut self.blocks[kind as usize];
         match blocks.binary_search_by_key(&bytes, |block| block.0) {
@@ -28,8 +28,8 @@ impl TurnedAway {
         true
     }
 
-    /// Whether there is a block for `bytes`, the smallest of which is then taken. As in the pools, a block serves if it is
-    /// larger by an eighth at most.
+    /// Whether there is a block for `bytes`; takes the smallest one. As in the caches, a block serves if it exceeds the
+    /// request by an eighth at most.
     pub fn serve(&mut self, kind: Kind, bytes: u64) -> bool {
         let blocks = &mut self.blocks[kind as usize];
         let place = blocks.partition_point(|block| block.0 < bytes);

@@ -1,5 +1,5 @@
-//! `unchanged-copy`: a copy brought what was there already: somebody asked to write the data, and only read it. Of the host's
-//! data that is known before it is copied, of the device's when it has come.
+//! `unchanged-copy`: a copy of data that the other side already held, because a caller asked to write it and only read
+//! it. The host's data is compared before a copy to the device, the device's after a copy to the host.
 
 use crate::observe::advice::fact::{Aim, Fact, Why};
 use crate::observe::advice::findings::Scribe;
@@ -7,12 +7,12 @@ use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::{Changed, Since, Site};
 use crate::state::head::{Access, Side};
 
-/// What became of the data since both sides were the same.
+/// The history of the data since both sides were equal.
 #[derive(Clone, Debug, Default)]
 pub struct Unchanged {
-    /// The first who asked to write it. `None`: the sides were not the same, or the block of one is not there any more.
+    /// The first writer since. `None`: the sides were not equal, or one of the blocks is gone.
     writer: Option<Site>,
-    /// The side that was compared, if nothing had changed.
+    /// The side that was compared and had not changed.
     nothing_at: Option<Side>,
 }
 
@@ -20,7 +20,7 @@ impl Unchanged {
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         match *fact {
             Fact::Copied(copy) => {
-                // What a pull brings is not looked at: whatever was compared before is of an access that failed.
+                // A pull is not compared: an earlier comparison belongs to an access that failed.
                 let is_compared = copy.aim != Aim::Later || copy.to == Side::Device;
                 let is_same = is_compared && self.nothing_at == Some(copy.to.other());
                 if let Some(at) = self.writer.filter(|_| is_same) {
@@ -31,7 +31,7 @@ impl Unchanged {
             Fact::Written { access: Access::Write, site, .. } if self.writer == Some(Site::UNKNOWN) => {
                 self.writer = Some(site);
             }
-            // Of an access that failed.
+            // An earlier comparison belongs to an access that failed.
             Fact::Asked { .. } => self.nothing_at = None,
             Fact::Compared { side, since, changed } => {
                 self.nothing_at = Some(side).filter(|_| since == Since::Copy && changed == Changed::Nothing);

@@ -1,22 +1,22 @@
-//! `unread-copy`: what a copy brought was made void before anybody asked for it. An access has its copy handed out to it; so
-//! this is about pushes, pulls, and the copies of evictions.
+//! `unread-copy`: a copy whose data became void before any access asked for it. An access gets its own copy's data at
+//! once, so this is about pushes, pulls and evictions.
 //!
-//! Whoever asked for the side's address before may use it without asking again: then only the caller can know. Of an
-//! eviction it is certain all the same: nobody had an access open.
+//! A caller that got the side's address earlier may use it without another call: then only the caller can know. For an
+//! eviction it is certain, because an object with an open access is not evicted.
 //!
-//! Where not every access is told, it can only be known of a pull, and only until it is known to be done: before that the
-//! host does not hold the newest data, and whoever asks for it is told.
+//! If not every access is recorded, only a pull can be judged, and only until it is known to be complete: until then
+//! the host is not up to date, so an access to it is recorded.
 
 use crate::observe::advice::fact::{Aim, Copy, Fact, Why};
 use crate::observe::advice::findings::Scribe;
 use crate::observe::advice::rule::{Certainty, Rule};
 use crate::state::head::{Access, Side};
 
-/// The copy that nobody has asked for yet, and who could use what it brings without asking.
+/// The copy that no access has asked for yet, and the addresses through which it could be read.
 #[derive(Clone, Debug)]
 pub struct Unread {
     waiting: Option<Waiting>,
-    /// Whether somebody may have each side's address. Of an object that was in use before, somebody may.
+    /// Whether a caller may have each side's address. For an object that was in use before observation: yes.
     handed_out: [bool; 2],
 }
 
@@ -24,7 +24,7 @@ pub struct Unread {
 struct Waiting {
     copy: Copy,
     certainty: Certainty,
-    /// Whether the side that it writes is known to be up to date: then it may be read without a copy.
+    /// Whether the side that it writes is known to be up to date: an access to it then needs no copy.
     landed: bool,
 }
 
@@ -37,7 +37,7 @@ impl Default for Unread {
 impl Unread {
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         if let Fact::Copied(copy) = *fact {
-            // A copy back reads what the last one brought, and another one to the same side was needed for some reason.
+            // A copy back reads the data of the last one; another copy to the same side means that the data was needed.
             self.waiting = self.begin(copy);
         }
         self.judge(fact, scribe);
@@ -56,7 +56,7 @@ impl Unread {
 
     fn judge(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         let Some(Waiting { copy, certainty, landed }) = &mut self.waiting else { return };
-        // A writer that waits for it makes it void at once, before anybody can read it.
+        // A writer that completes the pull makes its data void at once, before any access can read it.
         *landed |= matches!(fact, Fact::Landed { by_writer: false });
         if *landed && !scribe.who.every_access {
             self.waiting = None;
@@ -77,11 +77,11 @@ impl Unread {
             Fact::New | Fact::Void { why: Why::Resized, .. } => self.handed_out = [false; 2],
             Fact::Void { side, why: Why::GivenBack } => self.handed_out[side as usize] = false,
             Fact::Asked { side, .. } | Fact::Lent { side } => self.handed_out[side as usize] = true,
-            // A side that is up to date is handed out without being told.
+            // Without every access recorded, the address of an up-to-date side may be handed out unseen.
             Fact::OutOfSight => self.handed_out = [true; 2],
             _ if every_access => {}
             Fact::Landed { .. } => self.handed_out[Side::Host as usize] = true,
-            // Not up to date yet: that comes when it lands.
+            // Not up to date yet: `Landed` follows.
             Fact::Copied(Copy { to: Side::Host, in_flight: true, .. }) => {}
             Fact::Copied(copy) => self.handed_out[copy.to as usize] = true,
             _ => {}

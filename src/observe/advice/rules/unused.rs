@@ -1,7 +1,7 @@
-//! `unused-side`: memory on both sides, one of which was not used any more since both were the same for the first time.
+//! `unused-side`: memory on both sides, one of which was not used since both were first equal.
 //!
-//! Where not every access is told, a side may be read unseen for as long as it is up to date. So nothing is said of one that
-//! is up to date at the end; of one that is not, it is certain that it was not used since it ceased to be.
+//! If not every access is recorded, an up-to-date side may be read unseen. So a side that is up to date at the end is
+//! not reported. A side that is stale then was certainly not used since it became stale.
 
 use crate::observe::advice::fact::{Aim, Fact, Why};
 use crate::observe::advice::findings::Scribe;
@@ -10,27 +10,27 @@ use crate::observe::advice::rule::{Certainty, Rule, Subject};
 use crate::observe::event::Site;
 use crate::state::head::Side;
 
-/// Both sides, and who made them the same first.
+/// Both sides, and the call site that made them equal first.
 #[derive(Clone, Debug, Default)]
 pub struct Unused {
     sides: [Half; 2],
-    /// `None`: they were never the same.
+    /// `None`: the sides were never equal.
     same: Option<Site>,
-    /// Whether every access was told since then.
+    /// Whether every access since then was recorded.
     every_access: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
-    /// Bytes of its block; 0: it has none.
+    /// Size of its block in bytes; 0: no block.
     bytes: u64,
-    /// Whether nothing was done with the block yet.
+    /// Whether the block is still unwritten.
     unwritten: bool,
-    /// Whether the block was given back just now: perhaps because the object ends.
+    /// Whether the block was freed by the last event: perhaps because the object is ending.
     leaves: bool,
-    /// Whether it was used since both were the same.
+    /// Whether the side was used since both were equal.
     used: bool,
-    /// Whether it is known not to hold the newest data.
+    /// Whether the side is known not to be up to date.
     stale: bool,
 }
 
@@ -60,7 +60,7 @@ impl Unused {
                 let half = self.half(side);
                 half.leaves = true;
                 if half.unwritten {
-                    // Of a call that failed.
+                    // The block of a call that failed.
                     half.bytes = 0;
                 }
             }
