@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, written from the options themselves.
+//! Shell completions and manual pages, generated from the options.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub struct Share {
     directory: PathBuf,
 }
 
-/// Where shells look, below `share`.
+/// The folders of the shells' completions, below `share`.
 const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/syncedmem"),
     (Shell::Zsh, "zsh/site-functions/_syncedmem"),
@@ -86,7 +86,7 @@ pub fn man(options: &Man) -> ExitCode {
     }
 }
 
-/// The pages name every command below `syncedmem`, but not the help that each has.
+/// The pages list every command, but not `help`.
 fn command() -> clap::Command {
     options::Options::command().disable_help_subcommand(true)
 }

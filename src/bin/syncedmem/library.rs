@@ -1,4 +1,4 @@
-//! Where the shared library is, for a program to run on.
+//! Finds the shared library that programs are run on.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,19 @@ use std::path::{Path, PathBuf};
 use crate::doctor::object::Object;
 use crate::doctor::search::Search;
 
-/// The names of its file. A build folder has the first alone, in `deps` if only the command was asked for.
+/// Its file names. A build folder has only the first, in `deps` if the command alone was built.
 const NAMES: [&str; 2] = ["libsyncedmem.so", "libsyncedmem.so.0"];
 
-/// Where this command was built: beside it `cargo install` leaves the library. What is installed otherwise is found from
-/// where it lies, and names no folder.
+/// The build folder of this command: `cargo install` leaves the library beside it. `None` for an installed command,
+/// which finds the library from its own place.
 const BUILT_IN: Option<&str> = match option_env!("SYNCEDMEM_RELOCATABLE") {
     Some(_) => None,
     None => Some(env!("OUT_DIR")),
 };
 
-/// The library was not found: where it was looked for.
 #[derive(Debug)]
 pub struct NotFound {
-    /// What said where it is, and was wrong.
+    /// The option or variable that named it, if one did.
     told_by: Option<&'static str>,
     looked_in: Vec<PathBuf>,
 }
@@ -43,7 +42,7 @@ impl fmt::Display for NotFound {
     }
 }
 
-/// The library: the one that is named, or else the one that belongs to this command. The path is absolute.
+/// The library's absolute path: the named one, or the one that belongs to this command.
 pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let variable = std::env::var_os("SYNCEDMEM_LIBRARY").filter(|value| !value.is_empty()).map(PathBuf::from);
     let told = named.map(|path| (path.to_path_buf(), "--library"));
@@ -53,7 +52,7 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
         return found.ok_or(NotFound { told_by: Some(told_by), looked_in: vec![path] });
     }
     let mut folders = Vec::new();
-    // Where the file itself lies, and where a link to it was called.
+    // The folder of the file itself, and that of a link to it.
     for program in
         [std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()), std::env::current_exe().ok()]
     {
@@ -77,13 +76,13 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     })
 }
 
-/// The one that the dynamic linker would find.
+/// The library that the dynamic linker would find.
 fn installed() -> Option<PathBuf> {
     let nobody = Object::default();
     NAMES.iter().find_map(|name| Search::new().find(name, &nobody, &nobody)).and_then(|(path, _)| ours(&path))
 }
 
-/// The path in full, if the file is this library.
+/// The absolute path, if the file is this library.
 fn ours(path: &Path) -> Option<PathBuf> {
     let object = Object::read(path).ok()?;
     if object.is_ours { path.canonicalize().ok() } else { None }

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The options of the command.
 
 use clap::{Parser, Subcommand};
 

@@ -8,7 +8,7 @@ use crate::doctor::machine;
 
 const BYTES: usize = STAGED_FROM;
 
-/// Rows for both directions and every way; or why there are none.
+/// Rows for both directions and every way of a copy; an error says why there are none.
 pub fn copies() -> Result<Vec<Row>, String> {
     machine::gpu()?;
     let ways = [
@@ -32,7 +32,7 @@ fn copy(way: Way, to_device: bool) -> Once {
     Box::new(move || {
         if kept.is_none() {
             choose(way);
-            // One byte less is not staged.
+            // Smaller by one byte, so that the copy is not staged.
             let mut object = Object::of(if way == Way::Pageable { BYTES - 1 } else { BYTES })?;
             object.write();
             object.copy_to_device()?;

@@ -8,7 +8,7 @@ use super::object::{Block, Object, Original, give_back};
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// Made, written and ended, in this time.
+/// Time to create, write and destroy a block.
 fn made<B: Block>(bytes: usize) -> Once {
     Box::new(move || {
         let begun = Instant::now();
@@ -19,7 +19,7 @@ fn made<B: Block>(bytes: usize) -> Once {
     })
 }
 
-/// Made and written, in this time, where nothing was kept from before.
+/// Time to create and write a block while no memory is kept for reuse.
 fn made_fresh<B: Block>(bytes: usize) -> Once {
     Box::new(move || {
         give_back();
@@ -46,8 +46,8 @@ pub fn again() -> Vec<Row> {
     sizes.map(|bytes| row(bytes, [made::<Original>, made::<Object>])).into()
 }
 
-/// Every blob of a forward pass of AlexNet with one image of 227 by 227, in floats: data, and for each layer what Caffe
-/// allocates for it (columns of a convolution, scales of a normalisation, places of maxima, results).
+/// Sizes of all blobs of a forward pass of AlexNet with one 227 by 227 image, in floats: the data, and the blobs that
+/// Caffe allocates for each layer (columns of a convolution, scales of a normalisation, positions of maxima, results).
 const ALEXNET: [usize; 30] = [
     3 * 227 * 227,
     // conv1: columns, ones, result

@@ -1,12 +1,12 @@
-//! How one thing is measured on both sides.
+//! Measures one action on both sides.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// What is done once, and says how long the part of it took that is of interest.
+/// One run of an action. Returns the time of the measured part; `None` if memory is exhausted.
 pub type Once = Box<dyn FnMut() -> Option<Duration>>;
 
-/// How long one row may take.
+/// Time and runs of one row.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     time: Duration,
@@ -23,25 +23,24 @@ impl Effort {
     }
 }
 
-/// One line of the table.
 pub struct Row {
     pub name: String,
-    /// What the original does; nothing where it has no such thing.
+    /// The original's side, if it has that action.
     pub original: Option<Once>,
     pub library: Once,
-    /// With bytes, a rate is told instead of a time.
+    /// Size in bytes: the row then shows a rate instead of a time.
     pub bytes: Option<usize>,
 }
 
 impl Row {
-    /// Runs both sides in turn, and tells the medians.
+    /// Runs both sides alternately; formats the medians.
     pub fn measure(mut self, effort: Effort) -> String {
         const MOST: usize = 20_000;
         let (mut original, mut library) = (Vec::new(), Vec::new());
         let begun = Instant::now();
         let mut failed = false;
         while !failed && library.len() < MOST && (library.len() < effort.least || begun.elapsed() < effort.time) {
-            // Each side is as often the first as the second: what one leaves behind, the other meets.
+            // The order alternates, because each side changes the state that the other one meets.
             let library_first = library.len() % 2 == 1;
             for is_library in [library_first, !library_first] {
                 let (once, times) = match (is_library, &mut self.original) {
@@ -86,7 +85,7 @@ fn in_words(time: Duration) -> String {
     }
 }
 
-/// How many times one is faster. Within a tenth, neither is.
+/// The ratio of the times in words. A difference of up to a tenth counts as none.
 fn ratio(original: Duration, library: Duration) -> String {
     let times = original.as_secs_f64() / library.as_secs_f64().max(1e-9);
     if (0.9..=1.1).contains(&times) {

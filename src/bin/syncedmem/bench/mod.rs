@@ -1,4 +1,4 @@
-//! `syncedmem bench`: what the library does on this machine, beside what Caffe's own code does.
+//! `syncedmem bench`: the library's speed on this machine, beside that of Caffe's own code.
 
 mod device;
 mod host;
@@ -30,7 +30,7 @@ pub struct Options {
     quick: bool,
 }
 
-/// Rows about the same thing.
+/// Rows on one topic.
 struct Section {
     title: &'static str,
     rows: Vec<Row>,

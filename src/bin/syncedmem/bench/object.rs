@@ -1,4 +1,4 @@
-//! The two sides: an object of the library's, and the original's block.
+//! The two sides: an object of the library, and the original's block.
 #![expect(unsafe_code, reason = "the library's C API, calloc and free")]
 
 use std::ffi::c_void;
@@ -10,31 +10,30 @@ use syncedmem::abi::c::policy::syncedmem_set_pinning;
 use syncedmem::abi::c::pools::syncedmem_trim;
 use syncedmem::abi::status::syncedmem_status_t::{self, SYNCEDMEM_SUCCESS};
 
-/// One byte of each page is written: that makes it the process's own.
+/// One byte of each page is written: the kernel then gives the page to the process.
 const PAGE: usize = 4096;
 
-/// Something whose memory can be written.
+/// Memory that can be written.
 pub trait Block: Sized {
-    /// It, with so many zeros.
+    /// Allocates memory that reads as zeros.
     fn of(bytes: usize) -> Option<Self>;
     /// Writes one byte of each page.
     fn write(&mut self);
 }
 
-/// Writes one byte of each page of so many bytes.
+/// Writes one byte of each page.
 ///
 /// # Safety
-/// They are there, are writable, and are nobody else's.
+/// The bytes are writable, and no other thread uses them.
 unsafe fn write(begin: NonNull<u8>, bytes: usize) {
     for at in (0..bytes).step_by(PAGE) {
         // SAFETY: within the bytes that the caller guarantees.
         let byte = unsafe { begin.add(at) };
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that it is writable.
         unsafe { byte.write_volatile(1) };
     }
 }
 
-/// What the original has.
 pub struct Original {
     block: NonNull<u8>,
     bytes: usize,
@@ -42,25 +41,25 @@ pub struct Original {
 
 impl Block for Original {
     fn of(bytes: usize) -> Option<Self> {
-        // SAFETY: it has no conditions.
+        // SAFETY: calloc has no preconditions.
         let block = unsafe { libc::calloc(1, bytes) };
         Some(Original { block: NonNull::new(block.cast())?, bytes })
     }
 
     fn write(&mut self) {
-        // SAFETY: it is calloc's, so large, and this object's alone.
+        // SAFETY: calloc returned `bytes` bytes, and this object alone uses them.
         unsafe { write(self.block, self.bytes) };
     }
 }
 
 impl Drop for Original {
     fn drop(&mut self) {
-        // SAFETY: it is calloc's, and nobody else's.
+        // SAFETY: calloc returned the block, and this object alone has it.
         unsafe { libc::free(self.block.as_ptr().cast()) };
     }
 }
 
-/// An object of the library's, with its host side.
+/// An object of the library with a host side.
 pub struct Object {
     handle: *mut syncedmem_t,
     block: NonNull<u8>,
@@ -73,11 +72,11 @@ impl Block for Object {
         // SAFETY: `handle` is writable.
         succeeded(unsafe { syncedmem_create(bytes, &mut handle) })?;
         let mut data: *mut c_void = null_mut();
-        // SAFETY: the handle is the one that was made, and `data` is writable.
+        // SAFETY: syncedmem_create returned the handle, and `data` is writable.
         let status = unsafe { access::syncedmem_mutable_cpu_data(handle, &mut data) };
         let block = succeeded(status).and_then(|()| NonNull::new(data.cast()));
         let Some(block) = block else {
-            // SAFETY: nobody else has the handle.
+            // SAFETY: this function alone has the handle.
             unsafe { syncedmem_destroy(handle) };
             return None;
         };
@@ -85,27 +84,27 @@ impl Block for Object {
     }
 
     fn write(&mut self) {
-        // SAFETY: the library gave it out, so large, and nothing was asked of the object since that would move it.
+        // SAFETY: the library returned `bytes` bytes, and no call since then moves them.
         unsafe { write(self.block, self.bytes) };
     }
 }
 
 impl Object {
-    /// Asks for the device's side: copies, if the host's is newer.
+    /// Reads the device side: copies if the host side is newer.
     pub fn copy_to_device(&mut self) -> Option<()> {
         let mut data = std::ptr::null();
         // SAFETY: the handle is this object's, and `data` is writable.
         succeeded(unsafe { access::syncedmem_gpu_data(self.handle, &mut data) })
     }
 
-    /// Says that the host's side will be written, so that the next copy to the device is needed.
+    /// Makes the host side the newest, so that the next access to the device side copies.
     pub fn host_is_newest(&mut self) -> Option<()> {
         let mut data = null_mut();
         // SAFETY: the handle is this object's, and `data` is writable.
         succeeded(unsafe { access::syncedmem_mutable_cpu_data(self.handle, &mut data) })
     }
 
-    /// Says that the device's side will be written, so that the next copy to the host is needed.
+    /// Makes the device side the newest, so that the next access to the host side copies.
     pub fn device_is_newest(&mut self) -> Option<()> {
         let mut data = null_mut();
         // SAFETY: the handle is this object's, and `data` is writable.
@@ -115,7 +114,7 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the handle, nor the memory behind it.
+        // SAFETY: this object alone has the handle and its memory.
         unsafe { syncedmem_destroy(self.handle) };
     }
 }
@@ -124,22 +123,21 @@ fn succeeded(status: syncedmem_status_t) -> Option<()> {
     (status == SYNCEDMEM_SUCCESS).then_some(())
 }
 
-/// Gives everything back that either side keeps, so that what comes next is fresh.
+/// Gives back all memory that the library keeps for reuse.
 pub fn give_back() {
     syncedmem_trim(ALL);
 }
 
-/// Every kind of memory.
 const ALL: i32 = syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL as i32;
 
-/// The ways by which host memory reaches the device.
+/// The ways of a copy between host memory and the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// As the driver copies pageable memory: the original's in CPU mode.
+    /// By the driver from pageable memory, as the original in CPU mode.
     Pageable,
-    /// Through page-locked slots of the library's.
+    /// Through the library's page-locked staging buffers.
     Staged,
-    /// Page-locked memory: the original's in GPU mode.
+    /// From page-locked memory, as the original in GPU mode.
     Pinned,
 }
 
@@ -150,11 +148,11 @@ pub fn choose(way: Way) {
     syncedmem_set_pinning(pinning as i32);
 }
 
-/// Copies of so many bytes go through slots, and smaller ones do not.
+/// Copies of at least this many bytes are staged.
 pub const STAGED_FROM: usize = 64 << 20;
 
-/// Settings that must be there before the library reads them.
+/// Sets the environment before the library reads it.
 pub fn before_the_first_use() {
-    // SAFETY: this is the only thread.
+    // SAFETY: the process has one thread.
     unsafe { std::env::set_var("SYNCEDMEM_STAGE_FROM", STAGED_FROM.to_string()) };
 }

@@ -1,4 +1,4 @@
-//! A program or library with everything that it is linked with, and what follows for preloading.
+//! A program or library with everything that it is linked with, and the verdict on preloading.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -7,53 +7,53 @@ use super::generation;
 use super::object::{CAFFES_WORDS, OUR_WORDS, Object, Unreadable};
 use super::search::Search;
 
-/// A program or library, and what the dynamic linker loads with it, in its order: the subject first.
+/// A program or library, followed by its libraries in the dynamic linker's order.
 #[derive(Debug)]
 pub struct Examined {
     pub objects: Vec<Object>,
-    /// Libraries that were not found, and who wants them.
+    /// Libraries that were not found, each with the file that needs it.
     pub missing: Vec<(String, PathBuf)>,
-    /// The program runs with somebody else's rights: how that is said.
+    /// The reason why the program runs with more rights than its caller, if it does.
     pub privileged: Option<&'static str>,
 }
 
-/// What can be said about preloading.
+/// The verdict on preloading.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Its calls can be replaced.
     Preload,
-    /// It is linked with this library: there is nothing to preload.
+    /// It is linked with this library: no preload is needed.
     Linked,
-    /// There is no Caffe in it yet, and it can load one while it runs.
+    /// It is not linked with Caffe, but may load one at run time.
     Later,
-    /// There is no Caffe in it, and it loads nothing.
+    /// It has no Caffe, and loads no libraries at run time.
     NoCaffe,
-    /// Caffe is in it, and calls itself without the dynamic linker.
+    /// It holds Caffe, whose calls to itself bypass the dynamic linker.
     Bound { object: PathBuf, how: Bound, mixed: Option<PathBuf> },
     /// Its `SyncedMemory` is another class.
     OtherLayout { object: PathBuf, of: &'static str },
-    /// There is no dynamic linker in it that could preload anything.
+    /// It is linked statically, so no dynamic linker can preload.
     Static,
-    /// The system ignores preloads for it.
+    /// The dynamic linker ignores preloads for it.
     Privileged(&'static str),
-    /// It cannot even be started: what is missing.
+    /// It cannot be started: a library is missing.
     Incomplete { missing: String, wanted_by: PathBuf },
-    /// Its C library is older than what the library needs.
+    /// Its C library is older than the one that this library needs.
     OldGlibc { has: u32, needs: u32 },
 }
 
-/// How calls are bound inside an object.
+/// The way in which an object's calls to itself are bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Caffe is linked statically into the program.
     InProgram,
-    /// With `-Bsymbolic` or `-Bsymbolic-functions`.
+    /// By `-Bsymbolic` or `-Bsymbolic-functions`.
     Symbolic,
-    /// Its functions are hidden: nobody else sees them.
+    /// Its functions are hidden: the dynamic linker does not know them.
     Hidden,
 }
 
-/// Who calls `SyncedMemory` how, in an object that has its code.
+/// How an object that has the code of `SyncedMemory` binds its own calls; `None` if they can be replaced.
 fn binding(object: &Object) -> Option<Bound> {
     let accessors = || {
         let functions = object.memory().filter(|(name, _)| super::names::ACCESSORS.contains(name));
@@ -70,13 +70,13 @@ fn binding(object: &Object) -> Option<Bound> {
 }
 
 impl Examined {
-    /// Reads a file and all that it is linked with.
+    /// Reads a file and all libraries that it is linked with.
     pub fn read(path: &Path) -> Result<Examined, Unreadable> {
         let subject = Object::read(path)?;
         let search = Search::new();
         let privileged = if subject.is_program { privileges(path) } else { None };
         let mut examined = Examined { objects: vec![subject], missing: Vec::new(), privileged };
-        // As the linker does: breadth first, each library once.
+        // The linker's order: breadth first, each library once.
         let mut seen = HashSet::new();
         let mut next = VecDeque::from([0]);
         while let Some(index) = next.pop_front() {
@@ -105,28 +105,28 @@ impl Examined {
         &self.objects[0]
     }
 
-    /// Who has the code of `SyncedMemory`, but for this library itself.
+    /// Objects with the code of `SyncedMemory`, this library excepted.
     pub fn definers(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(|object| object.defines() && !object.has_ours)
     }
 
-    /// Who calls it in another object.
+    /// Objects that call `SyncedMemory` in another object.
     pub fn importers(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(|object| object.imports() && !object.defines())
     }
 
-    /// This library, where the subject is linked with it.
+    /// This library, if the subject is linked with it.
     pub fn ours(&self) -> Option<&Object> {
         self.objects.iter().find(|object| object.has_ours)
     }
 
-    /// The newest version that its C library has.
+    /// The newest version of its C library: 17 for glibc 2.17.
     pub fn glibc(&self) -> Option<u32> {
         let is_libc = |object: &&Object| object.path.file_name().is_some_and(|name| name == "libc.so.6");
         self.objects.iter().find(is_libc).and_then(|object| object.glibc)
     }
 
-    /// What can be said about preloading a library that needs this version of glibc.
+    /// The verdict for a library that needs this version of glibc.
     pub fn verdict(&self, needs: Option<u32>) -> Verdict {
         let subject = self.subject();
         if subject.is_program && subject.interpreter.is_none() {
@@ -156,7 +156,7 @@ impl Examined {
         })
     }
 
-    /// What its Caffe says; `None` if calls of it can be replaced.
+    /// The verdict on its Caffe; `None` if its calls can be replaced.
     fn caffe(&self) -> Option<Verdict> {
         if let Some((object, how)) = self.definers().find_map(|object| Some((object, binding(object)?))) {
             let mixed = self.importers().next().map(|object| object.path.clone());
@@ -168,7 +168,7 @@ impl Examined {
         if self.ours().is_some() {
             return Some(Verdict::Linked);
         }
-        // Without names, but with what is printed when something fails.
+        // A stripped file: the text that Caffe prints on failure identifies it.
         if let Some(object) = self.objects.iter().find(|object| object.says(CAFFES_WORDS)) {
             if object.says(OUR_WORDS) {
                 return Some(Verdict::Linked);
@@ -177,26 +177,26 @@ impl Examined {
             return Some(Verdict::Bound { object: object.path.clone(), how, mixed: None });
         }
         self.incomplete().or_else(|| {
-            // Somebody calls it, and nobody has it: a plugin that is loaded into a Caffe.
+            // Calls without a definition belong to a plugin that a Caffe loads.
             let later = self.importers().next().is_some() || self.objects[0].opens_libraries || self.is_python();
             Some(if later { Verdict::Later } else { Verdict::NoCaffe })
         })
     }
 
-    /// What it lacks to be started.
+    /// The first library that it lacks.
     fn incomplete(&self) -> Option<Verdict> {
         let (missing, wanted_by) = self.missing.first()?.clone();
         Some(Verdict::Incomplete { missing, wanted_by })
     }
 
-    /// Python, which loads Caffe as a module; its own library may be the one that opens it.
+    /// Whether it is Python, which loads Caffe as a module. (`dlopen` may be called by Python's own library.)
     pub fn is_python(&self) -> bool {
         let name = self.subject().path.file_name().unwrap_or_default();
         self.subject().is_program && name.to_string_lossy().starts_with("python")
     }
 }
 
-/// Whether a program runs with other rights than its caller's: then no preload is heeded.
+/// Why a program runs with more rights than its caller, if it does: the dynamic linker then ignores preloads.
 fn privileges(path: &Path) -> Option<&'static str> {
     use std::os::unix::fs::MetadataExt;
     let file = std::fs::metadata(path).ok()?;
@@ -213,7 +213,7 @@ fn privileges(path: &Path) -> Option<&'static str> {
 fn has_capabilities(path: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: both strings are NUL-terminated, and with a size of 0 nothing is written.
+    // SAFETY: both strings are NUL-terminated, and a size of 0 makes getxattr write nothing.
     unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use crate::doctor::object::Function;
 
-    /// A program on a libcaffe whose calls can be replaced, and on a C library of this version.
+    /// A program with a libcaffe whose calls can be replaced, and with a C library of this version.
     fn caffe_on(glibc: u32) -> Examined {
         let program = Object { interpreter: Some("/lib/ld.so".into()), is_program: true, ..Object::default() };
         let function = Function { defined: true, dynamic: true, relocated: true };

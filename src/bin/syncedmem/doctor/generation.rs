@@ -1,21 +1,21 @@
-//! Which Caffe it is, told by the functions that its memory has; and whether this library has the same layout.
+//! Identifies a Caffe by the functions of its `SyncedMemory`, and says whether this library has the same layout.
 
 use super::names;
 use super::object::Object;
 
-/// What a Caffe was built for.
+/// The kind of a Caffe's build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Build {
     CpuOnly,
     Gpu,
 }
 
-/// A class `SyncedMemory`, as versions of Caffe share it.
+/// A layout of `SyncedMemory` that some versions of Caffe share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation {
-    /// The Caffes that have it.
+    /// The versions of Caffe that have it.
     pub of: &'static str,
-    /// Whether this library can take its place.
+    /// Whether this library can replace it.
     pub is_served: bool,
 }
 
@@ -27,7 +27,7 @@ const fn other(of: &'static str) -> Generation {
     Generation { of, is_served: false }
 }
 
-/// The generation of what an object has of `SyncedMemory`; `None` where it has nothing by name.
+/// The generation of an object's `SyncedMemory`; `None` if it has no such names.
 pub fn of(object: &Object) -> Option<Generation> {
     let any = |part: &str| object.memory().any(|(name, _)| name.contains(part));
     object.memory().next()?;
@@ -52,18 +52,17 @@ pub fn of(object: &Object) -> Option<Generation> {
     })
 }
 
-/// Whether an object with Caffe's own code is a GPU build; `None` where it has no names to tell it by.
+/// The build of an object with Caffe's own code; `None` if its names do not show it.
 pub fn build(object: &Object) -> Option<Build> {
     let gpu = names::GPU_MEMCPY.iter().any(|name| object.has(name));
     (gpu || object.has_caffe).then_some(if gpu { Build::Gpu } else { Build::CpuOnly })
 }
 
-/// Whether it is NVIDIA's fork.
 pub fn is_nvidia(object: &Object) -> bool {
     names::NVIDIA.iter().chain([&names::THREAD_COUNT]).any(|name| object.has(name))
 }
 
-/// Functions of its memory that this library does not have, of a generation that it has otherwise.
+/// Functions of its `SyncedMemory` that this library lacks although it serves the generation.
 pub fn unserved(object: &Object) -> Vec<&str> {
     let names = object.memory().map(|(name, _)| name);
     names.filter(|name| !names::is_served(name) && !names::is_private(name)).collect()

@@ -1,4 +1,4 @@
-//! What this machine offers: driver, limits, huge pages.
+//! The machine: driver, limits, huge pages.
 #![expect(unsafe_code, reason = "the library's C API, and a version from the C library")]
 
 use std::ffi::{CStr, c_char};
@@ -24,15 +24,15 @@ pub fn facts() -> Vec<(&'static str, String)> {
     facts
 }
 
-/// A file's text, or why there is none.
+/// A file's text, or a note why it cannot be read.
 fn text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).map_or_else(|error| format!("(unknown: {error})"), |text| text.trim().to_owned())
 }
 
 fn glibc() -> String {
-    // SAFETY: it has no conditions.
+    // SAFETY: the function has no preconditions.
     let version = unsafe { libc::gnu_get_libc_version() };
-    // SAFETY: it returns a string of the C library's own.
+    // SAFETY: the C library returns a static, NUL-terminated string.
     unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
 }
 
@@ -44,7 +44,7 @@ pub fn gpu() -> Result<String, String> {
     if sentence.is_null() {
         return Err("the library does not say whether there is a GPU".to_owned());
     }
-    // SAFETY: a sentence that was written lives for ever, as the function says.
+    // SAFETY: the function documents that the sentence lives until the process ends.
     let sentence = unsafe { CStr::from_ptr(sentence) }.to_string_lossy().into_owned();
     if status == SYNCEDMEM_SUCCESS { Ok(sentence) } else { Err(sentence) }
 }
@@ -68,7 +68,7 @@ fn memory() -> String {
     said
 }
 
-/// A soft limit of this process, which the programs that it runs inherit; `None` for no limit.
+/// A soft limit of this process, which its children inherit; `None` for no limit.
 fn limit(name: &str) -> Option<u64> {
     let limits = text("/proc/self/limits");
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
@@ -89,7 +89,7 @@ fn huge_pages() -> String {
     }
 }
 
-/// The system's limit of locked memory, and the library's own.
+/// The system's limit of locked memory, and the library's.
 fn page_locking() -> String {
     let system = match limit("Max locked memory") {
         None => "the system sets no limit (ulimit -l)".to_owned(),
@@ -99,7 +99,7 @@ fn page_locking() -> String {
     format!("{system}; the library's own is {own} (SYNCEDMEM_PINNED_LIMIT)")
 }
 
-/// How the kernel grants memory; nothing where that is as usual.
+/// The kernel's overcommit policy, if it is not the usual one.
 fn overcommit() -> Option<String> {
     match text("/proc/sys/vm/overcommit_memory").as_str() {
         "0" => None,
@@ -109,7 +109,7 @@ fn overcommit() -> Option<String> {
     }
 }
 
-/// The module that `import caffe` would load, where Python's usual folders have one.
+/// The module that `import caffe` would load, if one of Python's usual folders has it.
 pub fn pycaffe() -> Option<PathBuf> {
     let given = std::env::var_os("PYTHONPATH").unwrap_or_default();
     let given = std::env::split_paths(&given).collect::<Vec<_>>();
@@ -124,7 +124,7 @@ pub fn pycaffe() -> Option<PathBuf> {
     })
 }
 
-/// In units that people read.
+/// A size in units for people.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;

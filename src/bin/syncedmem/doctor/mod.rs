@@ -1,4 +1,4 @@
-//! `syncedmem doctor`: what this machine has, and whether a program or a libcaffe can use the library.
+//! `syncedmem doctor`: examines this machine, and whether a program or a libcaffe can use the library.
 
 pub mod examine;
 mod generation;
@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// The file that is meant by a name.
+/// The file that a name stands for.
 pub fn locate(name: &OsStr) -> Option<PathBuf> {
     search::program(name).or_else(|| {
         let here = Path::new(name);

@@ -1,6 +1,6 @@
-//! Names by which Caffe's memory, and one Caffe from another, can be told.
+//! Names that identify Caffe's memory, and distinguish one Caffe from another.
 
-/// Everything of Caffe's.
+/// The prefix of all of Caffe's names.
 pub const CAFFE: &[u8] = b"_ZN";
 /// `caffe::SyncedMemory`.
 pub const MEMORY: &str = "_ZN5caffe12SyncedMemory";
@@ -8,7 +8,7 @@ pub const MEMORY: &str = "_ZN5caffe12SyncedMemory";
 pub const BLOB: &str = "_ZN5caffe4Blob";
 pub const NET: &str = "_ZN5caffe3Net";
 
-/// What every version has, and every user calls.
+/// Every version defines these, and every user calls them.
 pub const ACCESSORS: [&str; 4] = [
     "_ZN5caffe12SyncedMemory8cpu_dataEv",
     "_ZN5caffe12SyncedMemory8gpu_dataEv",
@@ -24,25 +24,25 @@ pub const RESIZE: &str = "_ZN5caffe12SyncedMemory6ResizeEm";
 
 /// `caffe_gpu_memcpy`, which CPU_ONLY builds lack; NVIDIA's has one parameter more from 0.16.6 on.
 pub const GPU_MEMCPY: [&str; 2] = ["_ZN5caffe16caffe_gpu_memcpyEmPKvPv", "_ZN5caffe16caffe_gpu_memcpyEmPKvPvi"];
-/// What only NVIDIA's has, release by release.
+/// Only NVIDIA's fork has these, one for each series of releases.
 pub const NVIDIA: [&str; 4] = [
     "_ZN5caffe13MemoryHandler3GetEv",
     "_ZN5caffe10gpu_memory11getPoolNameEv",
     "_ZN5caffe16GPUMemoryManager9pool_nameEv",
     "_ZN5caffe9GPUMemory4mgr_E",
 ];
-/// In NVIDIA's from 0.16.1 on.
+/// Only NVIDIA's fork from 0.16.1 on has it.
 pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
 
-/// What this library exports, of the C++ functions.
+/// The C++ functions that this library exports.
 const EXPORTED: &str = include_str!("../../../abi/symbols.txt");
 
-/// Whether this library has a function of that name.
+/// Whether this library exports a function of that name.
 pub fn is_served(name: &str) -> bool {
     EXPORTED.lines().any(|exported| exported == name)
 }
 
-/// Whether a name is one of `SyncedMemory`'s own functions, for `SyncedMemory` itself to call: nobody else's business.
+/// Whether a function is `SyncedMemory`'s own, called by no other class.
 pub fn is_private(name: &str) -> bool {
     ["6to_cpu", "6to_gpu", "12check_device", "4headEv", "4sizeEv"]
         .iter()
@@ -50,7 +50,7 @@ pub fn is_private(name: &str) -> bool {
         || name.starts_with("_ZNK5caffe12SyncedMemory")
 }
 
-/// Whether a name tells something here.
+/// Whether the command uses this name.
 pub fn tells(name: &str) -> bool {
     name.starts_with(MEMORY)
         || GPU_MEMCPY.contains(&name)

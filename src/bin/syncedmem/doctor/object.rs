@@ -1,4 +1,4 @@
-//! One ELF file: what of Caffe's memory it defines, what it imports, and which of its own calls can be replaced.
+//! One ELF file: the functions of Caffe's memory that it defines or imports, and whether its own calls can be replaced.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,15 +17,15 @@ use super::names;
 /// Why a file could not be read as a program or library.
 #[derive(Debug)]
 pub enum Unreadable {
-    /// The system's own words.
+    /// The system's error.
     File(io::Error),
-    /// It begins with `#!`: the program that runs it.
+    /// It begins with `#!`; the interpreter.
     Script(PathBuf),
-    /// It is something else.
+    /// It is anything else.
     NotElf,
-    /// It is ELF of another class, byte order or machine than this command: which.
+    /// ELF of another class, byte order or machine than this command's; the machine.
     OtherMachine(String),
-    /// It is ELF, and broken: how.
+    /// Damaged ELF; the error.
     Broken(object::Error),
 }
 
@@ -43,53 +43,52 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// A function of Caffe's memory, as one file has it.
+/// One file's view of a function of Caffe's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Function {
     /// The file has its code.
     pub defined: bool,
     /// The dynamic linker knows its name.
     pub dynamic: bool,
-    /// The file's own uses of it go through the dynamic linker, which may lead them elsewhere.
+    /// The file's own uses go through the dynamic linker, so they can be replaced.
     pub relocated: bool,
 }
 
-/// What a file says about itself.
+/// The contents of a file, as far as they matter here.
 #[derive(Debug, Default)]
 pub struct Object {
     pub path: PathBuf,
-    /// It names a dynamic linker: it is a program that can be started, and preloaded into.
+    /// The dynamic linker that it names: the program can be started, and preloaded into.
     pub interpreter: Option<PathBuf>,
-    /// It has a dynamic section: without one it is linked statically.
+    /// It has a dynamic section: otherwise it is linked statically.
     pub is_dynamic: bool,
-    /// It is a program, not a library. A position-independent one is told by its interpreter.
+    /// It is a program, not a library. The interpreter marks a position-independent program.
     pub is_program: bool,
     pub needed: Vec<String>,
     pub rpath: Vec<OsString>,
     pub runpath: Vec<OsString>,
     /// Linked with `-Bsymbolic`: the dynamic linker looks in the file itself first.
     pub symbolic: bool,
-    /// By mangled name: those of `caffe::SyncedMemory`, and the few by which one Caffe is told from another.
+    /// By mangled name: `caffe::SyncedMemory`'s, and the few that distinguish one Caffe from another.
     pub functions: BTreeMap<String, Function>,
-    /// It defines other parts of Caffe: of a library with these, calls of `SyncedMemory` are expected.
+    /// It defines other parts of Caffe: such a library should call `SyncedMemory`.
     pub has_caffe: bool,
     /// It exports the C API of this library.
     pub is_ours: bool,
-    /// This library is in it, exported or not: it is this library, or is linked with the static one.
+    /// It holds this library, exported or not: it is the library, or is linked with the static one.
     pub has_ours: bool,
-    /// The newest `GLIBC_2.x` among its names: of the C library, what it offers; of any other file, what it needs.
+    /// The newest `GLIBC_2.x` among its names. The C library offers it; any other file needs it.
     pub glibc: Option<u32>,
-    /// It can open libraries while it runs.
+    /// It can load libraries at run time.
     pub opens_libraries: bool,
 }
 
-/// What tells that Caffe's own `syncedmem.cpp` is in a file, where its functions have no names: what its checks print.
+/// Text of Caffe's own `syncedmem.cpp`, which its checks print: identifies a file without names.
 pub const CAFFES_WORDS: &[u8] = b"syncedmem.cpp";
-/// What tells that this library is in a file, which has Caffe's words as well.
+/// Text of this library. A file with this library has Caffe's text as well.
 pub const OUR_WORDS: &[u8] = b"libsyncedmem: ";
 
 impl Object {
-    /// Reads a file.
     pub fn read(path: &Path) -> Result<Object, Unreadable> {
         let file = File::open(path).map_err(Unreadable::File)?;
         if file.metadata().map_err(Unreadable::File)?.is_dir() {
@@ -126,7 +125,7 @@ impl Object {
                     elf::DT_RUNPATH => self.runpath = folders(&text()),
                     elf::DT_SYMBOLIC => self.symbolic = true,
                     elf::DT_FLAGS => self.symbolic |= value & u64::from(elf::DF_SYMBOLIC) != 0,
-                    // A program that names no interpreter, but says that it is one: static, position-independent.
+                    // A static, position-independent program names no interpreter, but has this flag.
                     elf::DT_FLAGS_1 => self.is_program |= value & u64::from(elf::DF_1_PIE) != 0,
                     _ => {}
                 }
@@ -137,7 +136,7 @@ impl Object {
 
     fn read_symbols<'d>(&mut self, elf: &ElfFile64<'d, Endianness, &'d ReadCache<File>>) {
         for symbol in elf.symbols() {
-            // The names of the full table, which strip removes: what the dynamic linker does not know stands here alone.
+            // The full table, which strip removes, is the only one with names that the dynamic linker does not know.
             let name = symbol.name_bytes().unwrap_or_default();
             self.has_ours |= name.starts_with(b"syncedmem_") && symbol.is_definition();
             if let Some(function) = self.function(name) {
@@ -175,7 +174,7 @@ impl Object {
         }
     }
 
-    /// The entry for a name, if it is one that tells something.
+    /// The entry for a name, if the command uses that name.
     fn function(&mut self, name: &[u8]) -> Option<&mut Function> {
         if !name.starts_with(names::CAFFE) {
             return None;
@@ -185,7 +184,7 @@ impl Object {
         names::tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
     }
 
-    /// Whether these words are in the file, to be printed by it.
+    /// Whether the text is in the file's read-only data.
     pub fn says(&self, words: &[u8]) -> bool {
         let Ok(file) = File::open(&self.path) else { return false };
         let cache = ReadCache::new(file);
@@ -195,29 +194,29 @@ impl Object {
         sections.filter_map(|section| section.data().ok()).any(|data| contains(data, words))
     }
 
-    /// Whether the file has the code of `SyncedMemory`, rather than only calls to it.
+    /// Whether the file has the code of `SyncedMemory`, not only calls to it.
     pub fn defines(&self) -> bool {
         names::ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
     }
 
-    /// Whether the file calls `SyncedMemory` of another one.
+    /// Whether the file calls `SyncedMemory` in another file.
     pub fn imports(&self) -> bool {
         self.memory().any(|(_, function)| !function.defined && function.dynamic)
     }
 
-    /// The functions of `SyncedMemory` alone.
+    /// Only the functions of `SyncedMemory`.
     pub fn memory(&self) -> impl Iterator<Item = (&str, &Function)> {
         let functions = self.functions.iter().map(|(name, function)| (name.as_str(), function));
         functions.filter(|(name, _)| name.starts_with(names::MEMORY))
     }
 
-    /// Whether it has a function of that name, of its own or of another's.
+    /// Whether it defines or imports a function of that name.
     pub fn has(&self, name: &str) -> bool {
         self.functions.contains_key(name)
     }
 }
 
-/// Whether the file can be for this machine at all.
+/// Checks that the file is for this machine.
 fn check_beginning(path: &Path) -> Result<(), Unreadable> {
     use std::io::Read;
     let mut beginning = Vec::new();
@@ -262,7 +261,7 @@ fn folders(list: &[u8]) -> Vec<OsString> {
         .collect()
 }
 
-/// `GLIBC_2.17` gives 17.
+/// 17 for `GLIBC_2.17`.
 fn glibc_version(name: &[u8]) -> Option<u32> {
     let minor = name.strip_prefix(b"GLIBC_2.")?;
     std::str::from_utf8(minor.split(|&byte| byte == b'.').next()?).ok()?.parse().ok()

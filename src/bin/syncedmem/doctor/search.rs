@@ -1,4 +1,4 @@
-//! Where the dynamic linker finds a library, by the rules of ld.so(8), without running anything.
+//! Finds libraries like the dynamic linker, by the rules of ld.so(8), without running anything.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::object::Object;
 
-/// The search of one process.
+/// The search paths of one process.
 #[derive(Debug)]
 pub struct Search {
     library_path: Vec<PathBuf>,
@@ -16,7 +16,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// As a program that is started now, with this command's environment, would find its libraries.
+    /// Those of a program that is started now, in this command's environment.
     pub fn new() -> Self {
         let library_path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         // An empty entry means the working directory.
@@ -33,14 +33,14 @@ impl Search {
         Search { library_path, cache, standard }
     }
 
-    /// The library of that name that `wanted_by` gets; the program itself is `program`. A library for another machine is
-    /// passed over, as the linker does.
+    /// The library of that name that `wanted_by` gets in the program `program`. Like the linker, skips libraries for
+    /// another machine.
     pub fn find(&self, name: &str, wanted_by: &Object, program: &Object) -> Option<(PathBuf, Object)> {
         if name.contains('/') {
             let path = PathBuf::from(name);
             return Object::read(&path).ok().map(|object| (path, object));
         }
-        // RPATH is the linker's business only where there is no RUNPATH.
+        // The linker ignores RPATH if there is a RUNPATH.
         let mut folders = Vec::new();
         if wanted_by.runpath.is_empty() {
             for object in [wanted_by, program] {
@@ -56,7 +56,7 @@ impl Search {
     }
 }
 
-/// A folder with the tokens of the linker replaced; with `$LIB`, what it means on any system.
+/// Replaces the linker's tokens in a folder; `$LIB` yields its value on every system.
 fn expand(folder: &OsStr, of: &Path) -> Vec<PathBuf> {
     let text = folder.to_string_lossy();
     if !text.contains('$') {
@@ -74,9 +74,9 @@ fn expand(folder: &OsStr, of: &Path) -> Vec<PathBuf> {
     libs.iter().map(|lib| replaced.replace("${LIB}", lib).replace("$LIB", lib).into()).collect()
 }
 
-/// The cache that ldconfig(8) writes, in the format that glibc has had since 2.2: a header of 48 bytes, then entries of
-/// 24 bytes, whose second and third words are offsets of the name and of the path from the header on. Before it there may
-/// be the same in an older format.
+/// Parses the cache of ldconfig(8) in the format of glibc 2.2 and later: a header of 48 bytes, then entries of 24
+/// bytes, whose second and third words are the offsets of name and path from the header. The file may begin with a
+/// cache in an older format.
 fn read_cache(bytes: &[u8]) -> HashMap<Vec<u8>, Vec<PathBuf>> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
     const HEADER: usize = 48;

@@ -1,4 +1,4 @@
-//! The library's variables that are set in this environment, and those that only look like one.
+//! The library's variables in this environment, and misspelt ones.
 
 /// Every variable that the library or this command reads.
 pub const KNOWN: [&str; 23] = [
@@ -27,7 +27,7 @@ pub const KNOWN: [&str; 23] = [
     "SYNCEDMEM_TRACE",
 ];
 
-/// A line for each variable that is set; one that says so if there is none.
+/// A line for each variable that is set, or one line that none is.
 pub fn lines() -> Vec<String> {
     let mut lines: Vec<_> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
@@ -41,7 +41,7 @@ pub fn lines() -> Vec<String> {
     lines
 }
 
-/// Ours, or one that is meant to be: `SYNCEDMEM_…`, `SYNCMEM_…`, `SYNCEDMEMORY_…`.
+/// Whether a name is, or resembles, one of the library's: `SYNCEDMEM_…`, `SYNCMEM_…`, `SYNCEDMEMORY_…`.
 fn looks_like_one(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     upper.starts_with("SYNCEDMEM") || upper.starts_with("SYNCMEM") || upper.starts_with("SYNCED_MEM")
@@ -54,14 +54,14 @@ fn describe(name: &str, value: &str) -> String {
     }
     let upper = name.to_ascii_uppercase();
     let nearest = KNOWN.iter().min_by_key(|known| distance(known, &upper));
-    // Farther than this, a likeness is chance.
+    // A greater distance is no likeness.
     match nearest.filter(|known| distance(known, &upper) <= 4) {
         Some(nearest) => format!("{name}={value}: nobody reads this; {nearest} is perhaps meant"),
         None => format!("{name}={value}: nobody reads this; the README lists those that are read"),
     }
 }
 
-/// How many letters must be put in, taken out or replaced to make one of the other.
+/// The edit distance: letters to insert, delete or replace to turn one name into the other.
 fn distance(one: &str, other: &str) -> usize {
     let other = other.as_bytes();
     let mut row: Vec<usize> = (0..=other.len()).collect();

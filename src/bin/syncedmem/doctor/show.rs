@@ -1,4 +1,4 @@
-//! What `syncedmem doctor` prints.
+//! The output of `syncedmem doctor`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use super::{machine, settings};
 use crate::library::NotFound;
 use crate::say;
 
-/// Prints a line, or several, behind a name of at most 12 letters.
+/// Prints a name of at most 12 letters, and a text of one or more lines behind it.
 fn line(name: &str, text: &str) {
     for (index, text) in text.lines().enumerate() {
         say::line(format_args!("{:<13}{text}", if index == 0 { name } else { "" }));
     }
 }
 
-/// What this machine has.
+/// Prints the facts of this machine.
 pub fn machine(library: &Result<PathBuf, NotFound>) {
     line("syncedmem", &format!("version {}", env!("CARGO_PKG_VERSION")));
     match library {
@@ -37,7 +37,7 @@ pub fn machine(library: &Result<PathBuf, NotFound>) {
     }
 }
 
-/// What a program or library has, and what follows.
+/// Prints the facts of a program or library, and the verdict.
 pub fn subject(examined: &Examined, name: &OsStr, needs: Option<u32>) -> ExitCode {
     let subject = examined.subject();
     line(if subject.is_program { "program" } else { "library" }, &subject.path.display().to_string());
@@ -59,7 +59,7 @@ pub fn subject(examined: &Examined, name: &OsStr, needs: Option<u32>) -> ExitCod
     conclude(&verdict, name, subject.is_program)
 }
 
-/// The module that Python would load, and its libraries.
+/// Prints the facts of the module that Python would load, and the verdict.
 fn subject_of_python(module: &Examined, name: &OsStr, needs: Option<u32>) -> ExitCode {
     for object in module.objects.iter().filter(|object| object.memory().next().is_some()) {
         caffe(object);
@@ -79,7 +79,7 @@ fn conclude(verdict: &Verdict, name: &OsStr, is_program: bool) -> ExitCode {
     if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
 }
 
-/// A script: the preload reaches what it starts, but nobody knows what that is.
+/// A script: the preload reaches every program that it starts, but these are known only at run time.
 pub fn script(path: &Path, interpreter: &Path) -> ExitCode {
     line("script", &format!("{}, run by {}", path.display(), interpreter.display()));
     line("verdict", "cannot tell: what a script starts or loads is known only when it runs");
@@ -88,7 +88,7 @@ pub fn script(path: &Path, interpreter: &Path) -> ExitCode {
     ExitCode::from(say::FAILED)
 }
 
-/// One object with a part in Caffe's memory.
+/// Prints one object that defines or calls Caffe's memory.
 fn caffe(object: &Object) {
     line(if object.defines() && !object.has_ours { "Caffe" } else { "" }, &object.path.display().to_string());
     if object.is_ours {

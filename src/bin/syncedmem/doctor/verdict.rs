@@ -1,4 +1,4 @@
-//! The verdict in words: what it is, and what to do.
+//! The verdict, its reason and the advice, in words.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ impl Verdict {
         matches!(self, Verdict::Preload | Verdict::Linked)
     }
 
-    /// What to do, if there is something.
+    /// The advice, if there is any.
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {
             Verdict::Preload | Verdict::Linked => return None,
@@ -44,7 +44,7 @@ impl Verdict {
         })
     }
 
-    /// The verdict before the reason.
+    /// The verdict without its reason.
     fn word(&self) -> &'static str {
         match self {
             Verdict::Preload | Verdict::Linked => "works",
@@ -58,7 +58,6 @@ impl Verdict {
         }
     }
 
-    /// Why.
     pub fn reason(&self) -> String {
         match self {
             Verdict::Preload => "Caffe's calls go through the dynamic linker".to_owned(),

@@ -1,4 +1,4 @@
-//! Amounts as people read them: bytes, times and counts.
+//! Formats amounts for people: bytes, times and counts.
 
 use std::fmt;
 
@@ -14,16 +14,14 @@ pub struct Time(pub u64);
 #[derive(Clone, Copy)]
 pub struct Count(pub u64);
 
-/// So many of something: `1 copy`, `2 copies`.
+/// A count with its noun: `1 copy`, `2 copies`.
 #[derive(Clone, Copy)]
 pub struct Counted(pub u64, pub &'static str, pub &'static str);
 
-/// Bytes in a time: `11.3 GiB/s`; a dash where no time was measured.
+/// Bytes per time: `11.3 GiB/s`; a dash if no time was measured.
 #[derive(Clone, Copy)]
 pub struct Rate {
-    /// How many bytes.
     pub bytes: u64,
-    /// In how many nanoseconds.
     pub nanoseconds: u64,
 }
 
@@ -68,10 +66,10 @@ impl fmt::Display for Rate {
     }
 }
 
-/// At least three digits, in the largest unit that leaves something before the point.
+/// At least three digits, in the largest unit in which the amount is 1 or more.
 fn scaled(f: &mut fmt::Formatter<'_>, amount: f64, step: f64, units: &[&str]) -> fmt::Result {
     let (mut amount, mut unit) = (amount, 0);
-    // What would be rounded up to the next unit's 1 is told in that unit.
+    // An amount that would round up to 1 of the next unit is shown in that unit.
     while unit + 1 < units.len() && amount >= step - 0.5 {
         amount /= step;
         unit += 1;

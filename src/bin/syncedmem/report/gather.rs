@@ -1,4 +1,4 @@
-//! From the events of a process to what a report tells of it, in one pass.
+//! Turns the events of a process into the facts of a report, in one pass.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use syncedmem::state::kind::Kind;
 use super::facts::{self, Caller, Finding, Holder, Process};
 use super::timeline::Timeline;
 
-/// What is known of a process so far.
+/// The state of a process after the events so far.
 pub struct Gathering {
     ledger: Ledger,
     timeline: Timeline,
@@ -23,7 +23,6 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Nothing was read yet.
     pub fn new() -> Gathering {
         Gathering {
             ledger: Ledger::new(),
@@ -35,14 +34,14 @@ impl Gathering {
         }
     }
 
-    /// Learns what is told from now on.
+    /// Notes what is recorded from now on.
     pub fn watches(&mut self, every_access: bool, compared: bool) {
         self.ledger.set_every_access(every_access);
         self.every_access |= every_access;
         self.compared |= compared;
     }
 
-    /// Takes the next event, in the order of their ends.
+    /// Adds the next event. Events are ordered by their ends.
     pub fn take(&mut self, event: &Event) {
         self.events += 1;
         self.ledger.take(event);
@@ -51,10 +50,10 @@ impl Gathering {
         self.ask(event);
     }
 
-    /// Counts what a place in the program brought about; where none was taken down, whoever made the object did.
+    /// Counts an event for its call site. If the event has none, it counts for the call site that made the object.
     fn ask(&mut self, event: &Event) {
         let duration = event.duration;
-        // To look where a call comes from takes time, so the library does it for what takes longer.
+        // The library records call sites only of events that take longer than the look-up.
         let site = match self.ledger.object(event.object) {
             Some(object) if event.site == Site::UNKNOWN => object.made,
             _ => event.site,
@@ -72,12 +71,11 @@ impl Gathering {
         }
     }
 
-    /// Gives an object a name.
     pub fn name(&mut self, object: u64, name: &str) {
         self.ledger.name(object, name);
     }
 
-    /// What there is to tell of a process with that number and name, whose call sites are those places.
+    /// The facts of a process with that id, name and call sites.
     pub fn finish(self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
         let summary = Summary::of(&self.ledger);
         let place = |site| facts::place(&places, site);
@@ -95,7 +93,7 @@ impl Gathering {
         }
     }
 
-    /// Whose calls took the most time first; places with the same name are one.
+    /// Sorted by time. Places with the same text are one.
     fn callers<'p>(&self, place: impl Fn(Site) -> &'p str) -> Vec<Caller> {
         let mut callers: HashMap<String, Caller> = HashMap::new();
         for (&site, caller) in self.callers.iter().filter(|&(_, caller)| *caller != Caller::default()) {
@@ -128,7 +126,7 @@ impl Gathering {
     }
 }
 
-/// Who held the most first; places with the same name are one.
+/// Sorted by the peak. Places with the same text are one.
 fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder> {
     let mut holders: HashMap<String, Holder> = HashMap::new();
     for Entry { label, share } in &summary.holders {
@@ -148,7 +146,7 @@ fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder
     holders
 }
 
-/// The most worthwhile first; what differs in nothing that is shown is one.
+/// Sorted by savings. Findings that differ only in figures are one.
 fn findings<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for advice in &summary.advice {

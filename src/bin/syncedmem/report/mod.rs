@@ -1,4 +1,4 @@
-//! `syncedmem report`: a trace, as a page or as text.
+//! `syncedmem report`: shows a trace as a page or as text.
 
 mod amount;
 mod facts;
@@ -51,19 +51,19 @@ pub fn run(options: &Options) -> ExitCode {
     write(&page::of(&read), &output.clone().unwrap_or_else(|| trace.with_extension("html")), trace)
 }
 
-/// A trace as text, or what is wrong with it.
+/// A trace as text; the error says what is wrong with it.
 pub fn text_of(trace: &Path) -> Result<String, String> {
     read::file(trace).map(|read| Text(&read).to_string()).map_err(|trouble| trouble.to_string())
 }
 
-/// The name that stands for it.
+/// Stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
 
-/// Writes the report, and says where to.
+/// Writes the report, and prints its path.
 fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
     if output == Path::new(STANDARD_OUTPUT) {
         return match io::stdout().write_all(report.as_bytes()).and_then(|()| io::stdout().flush()) {
-            // Whoever reads has read enough.
+            // The reader has closed the pipe: it wants no more.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 say::failed(format_args!("the report could not be written to standard output: {error}"))
             }
@@ -77,7 +77,7 @@ fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
         let output = output.display();
         return say::failed(format_args!("{output} cannot be written: {error}; name another file with --output"));
     }
-    // Where nobody listens, the report is there all the same.
+    // A failure to print the path is ignored: the report is written.
     let _ = writeln!(io::stdout(), "{}", output.display());
     ExitCode::SUCCESS
 }

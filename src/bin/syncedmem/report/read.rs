@@ -1,4 +1,4 @@
-//! Reads a trace into what there is to tell of each of its processes.
+//! Reads a trace into the facts of each of its processes.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -12,7 +12,7 @@ use super::facts::{Process, Trace};
 use super::gather::Gathering;
 use crate::trace::{Item, Notes, Reader, Trouble};
 
-/// Shorter traces are read before anybody could look.
+/// Reading a smaller trace takes no noticeable time.
 const SHOW_PROGRESS_BYTES: u64 = 32 << 20;
 const ITEMS_BETWEEN_SIGNS: u32 = 1 << 14;
 
@@ -35,11 +35,11 @@ impl Open {
     }
 }
 
-/// Reads a file; on a terminal, a long one with a sign of life.
+/// Reads a file; for a large one, shows the progress on a terminal.
 pub fn file(path: &Path) -> Result<Trace, Trouble> {
     let bytes = std::fs::metadata(path).map_or(0, |about| about.len());
     let bar = if bytes < SHOW_PROGRESS_BYTES { ProgressBar::hidden() } else { ProgressBar::new(bytes) };
-    // The template is ours; one that is wrong would leave the usual bar.
+    // The template is a constant; an invalid one would leave the default bar.
     if let Ok(style) = ProgressStyle::with_template("reading {bar:30} {bytes} of {total_bytes}, {eta} left") {
         bar.set_style(style);
     }
@@ -49,9 +49,9 @@ pub fn file(path: &Path) -> Result<Trace, Trouble> {
     trace
 }
 
-/// Reads everything; `sign` is told how far it is.
+/// Reads all items; calls `sign` with the position in bytes now and then.
 fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> Result<Trace, Trouble> {
-    // Every process in the order of their beginnings; those that go on, by number.
+    // All processes in the order of their starts, and the running ones by id.
     let (mut all, mut going_on): (Vec<Open>, HashMap<u32, usize>) = (Vec::new(), HashMap::new());
     let mut until_sign = ITEMS_BETWEEN_SIGNS;
     while let Some(item) = reader.next() {
@@ -77,12 +77,12 @@ fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> R
         }
     }
     let notes = sentences(&reader.notes());
-    // A process that only was there has nothing to tell.
+    // A process without events has nothing to report.
     let processes = all.into_iter().map(Open::finish).filter(|process| process.events > 0).collect();
     Ok(Trace { name, processes, notes })
 }
 
-/// That process, which has no name if the trace does not say that it begins.
+/// The process with that id; creates one without a name if the trace lacks its start.
 fn of<'a>(all: &'a mut Vec<Open>, going_on: &mut HashMap<u32, usize>, process: u32) -> &'a mut Open {
     let place = *going_on.entry(process).or_insert_with(|| {
         all.push(Open::new(process, String::new()));
@@ -91,7 +91,7 @@ fn of<'a>(all: &'a mut Vec<Open>, going_on: &mut HashMap<u32, usize>, process: u
     &mut all[place]
 }
 
-/// What was wrong with the trace.
+/// The trace's faults as sentences.
 fn sentences(notes: &Notes) -> Vec<String> {
     let mut sentences = Vec::new();
     if notes.incomplete {

@@ -4,7 +4,7 @@ use syncedmem::observe::event::{Cause, Event, Origin, Path, Site, What};
 use syncedmem::state::head::{Access, Side};
 use syncedmem::state::kind::Kind;
 
-/// Something that began at a time, and how long it took.
+/// An event with a start and a duration, in nanoseconds.
 pub fn at(start: u64, duration: u64, what: What) -> Event {
     Event { start, duration, thread: 1, object: 0x1000, site: Site(1), what }
 }
@@ -14,7 +14,7 @@ pub fn allocated(kind: Kind, bytes: u64) -> What {
     What::Allocated { kind, bytes, block: 0x10_0000, origin: Origin::Fresh }
 }
 
-/// The same block, given back.
+/// The same block, freed.
 pub fn freed(kind: Kind, bytes: u64) -> What {
     What::Freed { kind, bytes, block: 0x10_0000 }
 }

@@ -1,4 +1,4 @@
-//! The page against the account that it is about.
+//! Compares the page with the account.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn page_of<const N: usize>(processes: [Process; N]) -> String {
     page::of(&Trace { name: "train.json".to_string(), processes: processes.into(), notes: Vec::new() })
 }
 
-/// The number of that name in the page.
+/// The page's number with that name.
 fn fact(page: &str, name: &str) -> u64 {
     let attribute = format!("data-fact=\"{name}\" data-v=\"");
     let found: Vec<_> = page.match_indices(&attribute).collect();
@@ -32,7 +32,7 @@ fn fact(page: &str, name: &str) -> u64 {
     number[..number.find('"').expect("a quote")].parse().expect("a number")
 }
 
-/// Begin and end of every element match, and attributes are quoted.
+/// Checks that the tags of every element match, and that attributes are quoted.
 fn is_well_formed(page: &str) {
     const VOID: [&str; 4] = ["meta", "path", "rect", "wbr"];
     let (before, script) = page.split_once("<script>").expect("a script");
@@ -53,7 +53,7 @@ fn is_well_formed(page: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
-/// A few objects' life, with something of everything.
+/// A few objects with events of every sort.
 fn life() -> Vec<Event> {
     let path = Path::Pinned;
     let cause = Cause::Access(Access::Read);

@@ -1,4 +1,4 @@
-//! A trace as text for terminals: what the library itself prints at exit, of each process.
+//! A trace as text for terminals: for each process the report that the library prints at exit.
 
 use std::fmt::{self, Display};
 
@@ -7,7 +7,6 @@ use syncedmem::observe::summary::{About, Told};
 
 use super::facts::{Process, Trace, place};
 
-/// The text about a trace.
 pub struct Text<'a>(pub &'a Trace);
 
 impl Display for Text<'_> {

@@ -1,18 +1,18 @@
-//! Memory and copies over time, in a bounded number of columns: as many events as one likes go in, in one pass, and no peak is
-//! lost, since each column keeps the least and the most that there was in it.
+//! Memory and copies over time, in a bounded number of columns. One pass takes any number of events, and no peak is
+//! lost: each column keeps its least and greatest value.
 
 use syncedmem::observe::event::{Event, What};
 use syncedmem::state::head::Side;
 
-/// At most so many columns. More than a wide screen has pixels to show.
+/// The most columns. A wide screen has no more pixels.
 const COLUMNS: usize = 1024;
 
-/// What was in one stretch of time.
+/// A stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// The least that objects held, by kind.
+    /// The least bytes that objects held, by kind.
     pub least: [u64; 3],
-    /// The most.
+    /// The most bytes, by kind.
     pub most: [u64; 3],
     /// Bytes copied to the host and to the device.
     pub copied: [u64; 2],
@@ -23,7 +23,7 @@ impl Column {
         Column { least: now, most: now, copied: [0; 2] }
     }
 
-    /// Both as one.
+    /// The column that covers both.
     fn with(self, next: Column) -> Column {
         let mut both = self;
         for kind in 0..3 {
@@ -37,14 +37,13 @@ impl Column {
     }
 }
 
-/// The columns so far.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// When the first event began.
+    /// Start of the first event, in nanoseconds.
     origin: Option<u64>,
-    /// When the last one was over.
+    /// The last end of an event.
     last: u64,
-    /// Nanoseconds in a column.
+    /// Width of a column in nanoseconds.
     width: u64,
     columns: Vec<Column>,
     now: [u64; 3],
@@ -57,7 +56,7 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// Takes the next event, in the order of their ends, and the bytes that objects hold after it, by kind.
+    /// Adds the next event, ordered by its end. `live`: bytes that objects hold after it, by kind.
     pub fn take(&mut self, event: &Event, live: [u64; 3]) {
         let end = event.end();
         let origin = *self.origin.get_or_insert(event.start);
@@ -70,7 +69,7 @@ impl Timeline {
         }
     }
 
-    /// The column of a time that is not over yet, with what there is filled in up to it.
+    /// The column of a time that has not passed; fills the columns up to it.
     fn column_at(&mut self, time: u64) -> usize {
         let since = time - self.origin.unwrap_or(time);
         while since / self.width >= COLUMNS as u64 {
@@ -84,7 +83,7 @@ impl Timeline {
         column
     }
 
-    /// Shares the bytes of a copy out among the columns that it took.
+    /// Distributes the bytes of a copy over the columns of its duration.
     fn copied(&mut self, to: Side, bytes: u64, start: u64, end: u64) {
         let origin = self.origin.unwrap_or(start);
         let (start, end) = (start - origin, end - origin);
@@ -101,17 +100,17 @@ impl Timeline {
         self.columns[last].copied[usize::from(to == Side::Device)] += left;
     }
 
-    /// How long it was from the beginning of the first event to the end of the last one, in nanoseconds.
+    /// Nanoseconds from the start of the first event to the last end.
     pub fn span(&self) -> u64 {
         self.last - self.origin.unwrap_or(self.last)
     }
 
-    /// How long after the beginning of the first event a time is.
+    /// Nanoseconds from the start of the first event to `time`.
     pub fn since_begin(&self, time: u64) -> u64 {
         time.saturating_sub(self.origin.unwrap_or(time))
     }
 
-    /// At most so many columns, and how many nanoseconds each of them is.
+    /// At most `at_most` columns, and the width of one in nanoseconds.
     pub fn in_columns(&self, at_most: usize) -> (Vec<Column>, u64) {
         let (mut columns, mut width) = (self.columns.clone(), self.width);
         while columns.len() > at_most.max(1) {
@@ -132,7 +131,7 @@ mod tests {
     use crate::report::samples::{allocated, at, copied, freed};
     use syncedmem::state::kind::Kind;
 
-    /// Of events that are about one object's blocks, none of which is lost.
+    /// The timeline of events about one object, whose blocks are all freed.
     fn of(events: &[Event]) -> Timeline {
         let (mut timeline, mut live) = (Timeline::default(), [0; 3]);
         for event in events {

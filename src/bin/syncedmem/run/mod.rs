@@ -1,4 +1,4 @@
-//! `syncedmem run`: a program on the library, and what its memory did.
+//! `syncedmem run`: runs a program on the library, and reports what its memory did.
 
 mod child;
 mod outcome;
@@ -21,8 +21,8 @@ use trace::Trace;
 ///
 /// The account and the advice go to standard error, behind everything that the program wrote. The program gets its
 /// arguments, input, output and signals as if it had been started directly, and its exit status becomes that of this
-/// command. What it starts itself runs on the library, too. (A signal that somebody sends to the whole process group
-/// reaches the program twice, as from timeout(1) without --foreground.)
+/// command. What it starts itself runs on the library, too. (A signal to the whole process group reaches the program
+/// twice, as from timeout(1) without --foreground.)
 #[derive(Debug, Args)]
 #[command(override_usage = "syncedmem run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
 #[command(after_help = "\
@@ -53,7 +53,7 @@ pub struct Options {
     program: Vec<OsString>,
 }
 
-/// It was not started because of us.
+/// Exit status: the program was not started because of an error of this command.
 const NOT_STARTED: u8 = 125;
 
 pub fn run(options: &Options) -> ExitCode {
@@ -83,14 +83,14 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// What the program is started with.
+/// The library, environment and report of a program to start.
 struct Prepared {
     library: PathBuf,
     environment: Vec<(&'static str, OsString)>,
     report: Report,
 }
 
-/// Finds the library and makes the files; says what is wrong.
+/// Finds the library and creates the files.
 fn prepare(options: &Options) -> Result<Prepared, String> {
     let library = library::find(options.library.as_deref()).map_err(|error| error.to_string())?;
     if let Some(why) = outcome::must_not_run(&options.program[0]) {
@@ -112,7 +112,7 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     Ok(Prepared { library, environment, report })
 }
 
-/// The value of LD_PRELOAD: the library, then what was there already.
+/// The value of LD_PRELOAD: the library, then the previous value.
 fn preload(library: &Path) -> Result<OsString, String> {
     let mut value = library.as_os_str().to_owned();
     if value.to_string_lossy().contains([' ', ':']) {

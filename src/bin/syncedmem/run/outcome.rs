@@ -1,4 +1,4 @@
-//! What is said when the program has ended: its report, or why there is none.
+//! The output after the program has ended: its report, or why there is none.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -12,24 +12,24 @@ use crate::doctor::examine::{Examined, Verdict};
 use crate::doctor::object::{Object, Unreadable};
 use crate::{doctor, report, say};
 
-/// The report that the library is to write.
+/// The report that the library writes.
 #[derive(Debug)]
 pub struct Report {
     file: PathBuf,
-    /// It is ours: shown, then removed.
+    /// Whether this command created the file, and removes it.
     private: bool,
-    /// Whether it is shown.
+    /// Whether it is printed.
     shown: bool,
-    /// How much was in the file before; `None` for a device, from which nothing can be read back.
+    /// Length of the file before, in bytes; `None` for a device, which cannot be read back.
     before: Option<u64>,
     trace: Option<Trace>,
 }
 
 impl Report {
-    /// Makes the place for it. Even where nobody asked for a report, it tells whether the library was called.
+    /// Creates the file. Done even if no report was requested: an empty report shows that the library was never called.
     pub fn begin(asked: Option<&Option<PathBuf>>, is_traced: bool) -> Result<Report, String> {
         if let Some(Some(file)) = asked {
-            // The program may change its folder before it ends.
+            // Absolute, because the program may change its folder.
             let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
             let before = length(&file).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
             return Ok(Report { file, private: false, shown: false, before, trace: None });
@@ -40,41 +40,41 @@ impl Report {
         Ok(Report { file, private: true, shown: asked.is_some() || !is_traced, before: Some(0), trace: None })
     }
 
-    /// The trace that is written as well.
+    /// Adds the trace that is written as well.
     pub fn beside(self, trace: Option<Trace>) -> Report {
         Report { trace, ..self }
     }
 
-    /// What tells the library.
+    /// The variables for the library.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         vec![("SYNCEDMEM_REPORT", self.file.clone().into())]
     }
 
-    /// The program was started: an earlier trace gives way.
+    /// Replaces an earlier trace, once the program has started.
     pub fn begin_trace(&mut self) {
         if let Some(Err(why)) = self.trace.as_mut().map(Trace::begin) {
             say::error(why);
         }
     }
 
-    /// Removes it: the program was never started.
+    /// Removes the files of a program that was not started.
     pub fn abandon(self) {
         if let Some(trace) = self.trace {
             trace.abandon();
         }
         if self.private {
-            // An empty file that cannot be removed is no reason to fail.
+            // Ignored: an empty file may stay.
             let _ = fs::remove_file(&self.file);
         }
     }
 
-    /// Shows it, or says why there is none.
+    /// Prints the report, or why there is none.
     pub fn end(self, ended: &Ended, program: &OsStr, library: &Path) {
         let Some(before) = self.before else { return self.tell_of_trace() };
         let text = fs::read(&self.file).unwrap_or_default();
         let text = String::from_utf8_lossy(text.get(before as usize..).unwrap_or_default()).into_owned();
         if self.private {
-            // What cannot be removed is empty or a report: no reason to fail.
+            // Ignored: only an empty file or a report may stay.
             let _ = fs::remove_file(&self.file);
         }
         if !text.trim().is_empty() {
@@ -87,7 +87,7 @@ impl Report {
             return;
         }
         if self.trace.as_ref().is_some_and(Trace::is_there) {
-            // The program ended before it could report, and what happened up to then is in the trace.
+            // The program ended before it could report; the trace holds the events up to then.
             if self.shown {
                 self.show_trace();
             }
@@ -104,7 +104,7 @@ impl Report {
         }
     }
 
-    /// Shows what the trace tells, where it can be read.
+    /// Prints the report of the trace, if this command can read it.
     fn show_trace(&self) {
         let Some(file) = self.trace.as_ref().and_then(Trace::readable) else { return };
         match report::text_of(file) {
@@ -113,7 +113,7 @@ impl Report {
         }
     }
 
-    /// Says where the trace is, if there is one with something in it.
+    /// Prints where the trace is, if it holds something.
     fn tell_of_trace(&self) {
         let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_there()) else { return };
         match trace.readable().map(Path::display) {
@@ -123,8 +123,8 @@ impl Report {
     }
 }
 
-/// How long a file is that the library can add to, `None` for a device; it is made if there is none. The library refuses the
-/// same ones.
+/// The length of a file that the library can append to; `None` for a device. Creates the file if it is missing. Refuses
+/// the same files as the library.
 fn length(file: &Path) -> Result<Option<u64>, String> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
@@ -143,7 +143,7 @@ fn length(file: &Path) -> Result<Option<u64>, String> {
     }
 }
 
-/// A file of our own with a name that nobody has.
+/// Creates a file with an unused name.
 fn private_file() -> io::Result<PathBuf> {
     let folder = std::env::temp_dir();
     for number in 0..100 {
@@ -157,7 +157,7 @@ fn private_file() -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Why a program should not even be tried: the library would take objects of another class for its own.
+/// Why a program must not be started: its `SyncedMemory` is another class, which the library would corrupt.
 pub fn must_not_run(program: &OsStr) -> Option<String> {
     let examined = Examined::read(&doctor::locate(program)?).ok()?;
     match examined.verdict(None) {
@@ -170,7 +170,7 @@ pub fn must_not_run(program: &OsStr) -> Option<String> {
     }
 }
 
-/// Why the library was never called, as far as the program's files tell.
+/// Why the library was never called, as far as the program's files show.
 fn never_called(program: &OsStr, library: &Path) -> String {
     let name = program.to_string_lossy();
     let begin = format!("{name} never called the library");

@@ -1,4 +1,4 @@
-//! The library's settings as options, in its own words.
+//! The library's settings as options, with the same words.
 
 use std::ffi::OsString;
 
@@ -111,7 +111,7 @@ enum Reuse {
 }
 
 impl Settings {
-    /// The environment that says the same.
+    /// The environment variables for these options.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let given = [
             ("SYNCEDMEM_ACCOUNT", self.accesses.then(|| "accesses".to_owned())),
@@ -136,12 +136,12 @@ impl Settings {
     }
 }
 
-/// The word for a value, which is the one that is typed.
+/// The option's value as typed.
 fn word<V: ValueEnum>(value: Option<V>) -> Option<String> {
     Some(value?.to_possible_value()?.get_name().to_owned())
 }
 
-/// A number of bytes, as the library reads it.
+/// Checks a number of bytes, as the library reads it.
 fn bytes(text: &str) -> Result<String, String> {
     let digits = text.strip_suffix(['K', 'k', 'M', 'm', 'G', 'g', 'T', 't']).unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -153,7 +153,7 @@ fn bytes(text: &str) -> Result<String, String> {
     }
 }
 
-/// A time, as the library reads it.
+/// Checks a time in seconds, as the library reads it.
 fn seconds(text: &str) -> Result<String, String> {
     match text.parse::<f64>() {
         Ok(number) if number >= 0.0 => Ok(text.to_owned()),

@@ -1,4 +1,4 @@
-//! The trace that the library writes: where it is, and whether something is in it.
+//! The trace that the library writes: its file, and whether it holds events.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
@@ -7,23 +7,24 @@ use std::path::{Path, PathBuf};
 
 use syncedmem::observe::trace::{self, Held};
 
-/// A trace that is begun.
+/// A trace that was started.
 #[derive(Debug)]
 pub struct Trace {
-    /// Its name as the library takes it: `%p` stands for a process's number, and `%%` for a percent sign.
+    /// Its name as given to the library: `%p` stands for the process's id, `%%` for a percent sign.
     pub name: OsString,
-    /// The file; with `%p` in its name there are several, which only their writers know.
+    /// The file. `None` if the name has `%p`: each process then has its own.
     file: Option<PathBuf>,
-    /// How long the file is before anything happened.
+    /// Length of the file without events, in bytes.
     begins: u64,
-    /// An earlier trace that is in the file, until the program has been started.
+    /// An earlier trace in the file, until the program has started.
     earlier: Option<Held>,
-    /// How long the file was before this command; `None` where there was none.
+    /// Length of the file before this command; `None` if there was no file.
     before: Option<u64>,
 }
 
 impl Trace {
-    /// Takes the file, and keeps it as long as this command runs: programs that run one after the other would each begin it anew.
+    /// Opens the file and holds it until this command ends: otherwise programs that run one after the other would each
+    /// start it afresh.
     pub fn take(name: &Path) -> Result<Trace, String> {
         let name = absolute(name);
         let path = CString::new(name.as_bytes()).map_err(|error| error.to_string())?;
@@ -34,17 +35,17 @@ impl Trace {
         Ok(Trace { name, file, begins, earlier, before })
     }
 
-    /// Begins the file anew where an earlier trace is in it: the program was started, and waits for that before it traces.
+    /// Starts the file afresh if it holds an earlier trace. The program has started, and waits for this before it traces.
     pub fn begin(&mut self) -> Result<(), String> {
         let Some(earlier) = self.earlier.take() else { return Ok(()) };
         self.begins = earlier.begin().map_err(|trouble| unwritable(&self.name, trouble))?;
         Ok(())
     }
 
-    /// Leaves everything as it was: the program could not be started.
+    /// Restores the file, because the program was not started.
     pub fn abandon(self) {
         let Some(file) = &self.file else { return };
-        // A trace without an event that cannot be taken back is no reason to fail.
+        // Ignored: a trace without events may stay.
         let _ = match self.before {
             None => fs::remove_file(file),
             Some(0) => fs::OpenOptions::new().write(true).open(file).and_then(|file| file.set_len(0)),
@@ -52,12 +53,12 @@ impl Trace {
         };
     }
 
-    /// Whether something was written.
+    /// Whether events were written.
     pub fn is_there(&self) -> bool {
         self.file.as_ref().is_none_or(|file| length(Some(file)) > self.begins)
     }
 
-    /// The file, where there is one and this command can read it.
+    /// The file, if there is one and this command can read it.
     pub fn readable(&self) -> Option<&Path> {
         self.file.as_deref().filter(|file| file.extension().is_none_or(|extension| extension != "csv"))
     }
@@ -71,8 +72,8 @@ fn length(file: Option<&Path>) -> u64 {
     file.and_then(|file| fs::metadata(file).ok()).map_or(0, |file| file.len())
 }
 
-/// The name from the root: the program may change its folder, or start another one elsewhere. A percent sign of the folder
-/// is doubled: only those of the name itself mean something.
+/// The absolute name, because the program may change its folder or start others elsewhere. Percent signs of the added
+/// folder are doubled: only those of `name` are special.
 fn absolute(name: &Path) -> OsString {
     let folder = if name.is_absolute() { None } else { std::env::current_dir().ok() };
     let Some(folder) = folder else { return name.as_os_str().to_owned() };
@@ -85,7 +86,7 @@ fn absolute(name: &Path) -> OsString {
     OsString::from_vec(whole)
 }
 
-/// The file that a name means, unless it means one for each process.
+/// The file of a name; `None` if the name has `%p`.
 fn file_of(name: &OsStr) -> Option<PathBuf> {
     let mut file = Vec::new();
     let mut bytes = name.as_bytes().iter().copied().peekable();

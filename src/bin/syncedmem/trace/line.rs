@@ -1,4 +1,4 @@
-//! One line of a trace.
+//! Parses one line of a trace.
 
 use std::borrow::Cow;
 
@@ -10,29 +10,29 @@ use syncedmem::observe::trace::{CATEGORY, COLUMNS, END};
 
 use super::Trouble;
 
-/// What a line holds.
+/// The contents of a line.
 pub enum Record {
-    /// Something of another tool.
+    /// A record of another tool.
     Foreign,
-    /// A counter or the end of a flow: for viewers, and known from the events.
+    /// A counter or the end of a flow: for viewers only, the events contain it.
     Drawn,
-    /// A process.
+    /// A process starts.
     Process { process: u32, name: String, parent: Option<u32>, format: u64 },
     /// The end of a process's records.
     End { process: u32 },
-    /// A thread.
+    /// A thread's name.
     Thread { process: u32, thread: u32, name: String },
-    /// A call site.
+    /// A call site's text.
     Site { process: u32, site: Site, place: String },
     /// An object's name.
     Name { process: u32, time: u64, object: u64, name: String },
-    /// What is told from then on.
+    /// What is recorded from then on.
     Mode { process: u32, time: u64, accesses: bool, compares: bool },
     /// An event.
     Event { process: u32, event: Event },
 }
 
-/// A record as JSON: what other tools put there may be of any type, so each value is looked at only when it is ours.
+/// A record as JSON. Other tools may use any types, so a value is parsed only in the library's own records.
 #[derive(Deserialize)]
 struct Line<'l> {
     #[serde(borrow)]
@@ -53,7 +53,7 @@ struct Line<'l> {
     args: Option<&'l RawValue>,
 }
 
-/// What our records say in `args`.
+/// `args` of the library's records.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Args<'l> {
@@ -138,7 +138,7 @@ impl Fields for Args<'_> {
     }
 }
 
-/// The rest of the first line, behind the bracket.
+/// The part of the first line after the bracket.
 pub fn after_bracket(line: &[u8]) -> Result<&[u8], Trouble> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.starts_with(COLUMNS.trim_ascii_end().as_bytes()) {
@@ -147,14 +147,14 @@ pub fn after_bracket(line: &[u8]) -> Result<&[u8], Trouble> {
     line.strip_prefix(b"[").ok_or(Trouble::Line(1, "it does not begin with the bracket of a JSON array"))
 }
 
-/// Reads a record; `None` for a line that holds none.
+/// Parses a record; `None` for a line without one.
 pub fn parse(line: &[u8]) -> Result<Option<Record>, &'static str> {
     let line = std::str::from_utf8(line).map_err(|_| "it is not text")?;
     let line = line.trim_ascii_end().trim_end_matches(',').trim_ascii();
     if matches!(line, "" | "]") {
         return Ok(None);
     }
-    // Another tool may have closed the array behind its last record.
+    // Another tool may have closed the array after its last record.
     let closed = || serde_json::from_str(line.strip_suffix(']')?.trim_ascii_end()).ok();
     let line: Line = serde_json::from_str(line).ok().or_else(closed).ok_or("it is no JSON record")?;
     if text(line.cat).as_deref() != Some(CATEGORY) {
@@ -206,7 +206,7 @@ fn ours(line: &Line) -> Option<Record> {
 
 fn text(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let value = value?.get();
-    // Without an escape the text is what is between the quotes.
+    // Without an escape, the text is the part between the quotes.
     match value.strip_prefix('"').and_then(|value| value.strip_suffix('"')) {
         Some(plain) if !plain.contains('\\') => Some(Cow::Borrowed(plain)),
         _ => serde_json::from_str(value).ok().map(Cow::Owned),
@@ -221,7 +221,7 @@ fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// Microseconds with up to three decimals, exactly: a floating-point number has no room for the nanoseconds of a machine
+/// Parses microseconds with up to three decimals exactly. A floating-point number would lose nanoseconds on a machine
 /// that has been up for some months.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));

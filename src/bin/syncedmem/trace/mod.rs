@@ -1,7 +1,7 @@
-//! Reads what SYNCEDMEM_TRACE wrote: line by line, in constant memory, however long it is.
+//! Reads a trace of SYNCEDMEM_TRACE line by line, in constant memory.
 //!
-//! A trace may lack its closing bracket and the end of its last line, hold several processes, and records of other tools.
-//! What is of no use is passed over and counted; what is no trace at all is an error that says in which line.
+//! A trace may lack its closing bracket and the end of its last line, and may hold several processes and other tools'
+//! records. Unusable lines are skipped and counted; a file that is no trace is an error with the number of the line.
 
 mod line;
 mod order;
@@ -17,87 +17,61 @@ use order::Order;
 use syncedmem::observe::event::{Event, Site, What};
 pub use trouble::Trouble;
 
-/// What a trace tells, in the order of each process's own time. A process that was forked begins with what its parent knew.
+/// The contents of a trace, each process's items in the order of time. A forked process starts with its parent's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A process begins. One that was forked has its parent's call sites and names from the start; they follow.
+    /// A process starts. If it was forked, its parent's call sites and names follow.
     Process {
-        /// Its number.
         process: u32,
-        /// What it is called.
         name: String,
-        /// The process that it was forked from, if that traced.
+        /// The process that forked it, if that one traced.
         parent: Option<u32>,
     },
-    /// A thread has a name.
-    Thread {
-        /// Its process.
-        process: u32,
-        /// Its number.
-        thread: u32,
-        /// What it is called.
-        name: String,
-    },
-    /// A call site's number stands for a place. Comes before the events that use it.
-    Site {
-        /// The process in which it does.
-        process: u32,
-        /// The number.
-        site: Site,
-        /// The place.
-        place: String,
-    },
-    /// An object has a name from now on.
+    /// A thread's name.
+    Thread { process: u32, thread: u32, name: String },
+    /// The text of a call site. Precedes the events that refer to it.
+    Site { process: u32, site: Site, place: String },
+    /// An object's name from now on.
     Name {
-        /// Its process.
         process: u32,
-        /// Its address.
+        /// The object's address.
         object: u64,
-        /// The name.
         name: String,
     },
-    /// What is told from now on. Until the first of these nothing is known of that.
+    /// What is recorded from now on. Unknown before the first of these.
     Mode {
-        /// Its process.
         process: u32,
-        /// Whether accesses that need nothing are told.
+        /// Whether accesses that need nothing are recorded.
         accesses: bool,
-        /// Whether contents are compared.
         compares: bool,
     },
-    /// Something happened.
-    Event {
-        /// The process in which it did.
-        process: u32,
-        /// What.
-        event: Event,
-    },
+    /// An event.
+    Event { process: u32, event: Event },
 }
 
-/// What was passed over.
+/// Counts of records and faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Records of ours: events, names, sites, processes.
+    /// Records of libsyncedmem: events, names, sites, processes.
     pub ours: u64,
     /// Records of other tools.
     pub foreign: u64,
-    /// Lines that are no record, or one that this version does not understand.
+    /// Lines that are no records, or unknown ones.
     pub damaged: u64,
-    /// The first of these; 0 for none.
+    /// Number of the first such line; 0: none.
     pub first_damaged: u64,
-    /// Whether the last line lacks its end: its process was killed while it wrote it, or the disk was full.
+    /// Whether the last line is incomplete: its process was killed while writing it, or the disk was full.
     pub incomplete: bool,
-    /// Processes whose last record is missing, and the first of them by number: they were killed, or still run, or their records
-    /// could not be written any more.
+    /// Number of processes without a last record, and the first one's id. They were killed, are still running, or could
+    /// not write any more.
     pub unended: (u64, u32),
-    /// Events that came so late in the file that their place in time had gone by.
+    /// Events too late in the file for their place in time.
     pub late: u64,
 }
 
-/// No line of a trace is longer; a file that has a longer one is something else.
+/// The longest line of a trace in bytes. A file with a longer one is no trace.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// A trace that is being read.
 pub struct Reader<R> {
     input: R,
     line: Vec<u8>,
@@ -109,7 +83,7 @@ pub struct Reader<R> {
     ended: bool,
 }
 
-/// What is known of a process.
+/// The state of a process.
 #[derive(Default)]
 struct Process {
     order: Order,
@@ -120,14 +94,12 @@ struct Process {
 }
 
 impl Reader<BufReader<File>> {
-    /// Opens a trace.
     pub fn open(path: &Path) -> Result<Self, Trouble> {
         Ok(Reader::new(BufReader::with_capacity(1 << 18, File::open(path).map_err(Trouble::System)?)))
     }
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from there.
     pub fn new(input: R) -> Self {
         Reader {
             input,
@@ -141,18 +113,16 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// How many bytes were read so far.
+    /// Bytes read so far.
     #[allow(dead_code, reason = "the tests that read traces with it show no progress")]
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// What was passed over so far.
     pub fn notes(&self) -> Notes {
         self.notes
     }
 
-    /// Reads a line, and takes what it holds.
     fn advance(&mut self) -> Result<(), Trouble> {
         self.line.clear();
         let read = (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.line).map_err(Trouble::System)?;
@@ -171,7 +141,7 @@ impl<R: BufRead> Reader<R> {
             Ok(None) => {}
             Ok(Some(record)) => self.take(record)?,
             Err(_) if !whole => self.notes.incomplete = true,
-            // Nothing of ours so far, and no JSON: something else.
+            // No record of libsyncedmem so far, and no JSON: the file is no trace.
             Err(what) if self.notes.ours == 0 => return Err(Trouble::Line(self.lines, what)),
             Err(_) => {
                 self.notes.damaged += 1;
@@ -212,7 +182,7 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// A process begins, or another one of the same number.
+    /// Starts a process. Ends an earlier one with the same id.
     fn begin(&mut self, process: u32, name: String, parent: Option<u32>) {
         let mut begun = Process::default();
         if let Some(before) = self.processes.remove(&process) {
@@ -237,7 +207,7 @@ impl<R: BufRead> Reader<R> {
         self.processes.insert(process, begun);
     }
 
-    /// Gives an item its place in its process's time.
+    /// Puts an item in the order of its process.
     fn put(&mut self, process: u32, end: u64, item: Item) {
         let Process { order, names, mode, .. } = self.processes.entry(process).or_default();
         match &item {

@@ -1,17 +1,16 @@
-//! A process's events in the order of their ends.
+//! Orders a process's events by their ends.
 //!
-//! They are written roughly in that order: each thread keeps it, and a thread that was interrupted between the end of an
-//! event and its record comes a little late. So some are held back until enough others have come.
+//! The file is nearly in that order: each thread keeps it, but a thread that was interrupted between an event's end and
+//! its record writes the record late. So a window of events is held back.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use super::Item;
 
-/// How many are held back.
+/// Number of events in the window.
 const WINDOW: usize = 1 << 14;
 
-/// Events that wait for their turn.
 #[derive(Default)]
 pub struct Order {
     waiting: BinaryHeap<Reverse<Waiting>>,
@@ -20,7 +19,7 @@ pub struct Order {
     late: u64,
 }
 
-/// By end, then by place in the file: within a thread that is the order of things.
+/// Ordered by end, then by position in the file, which is the order within a thread.
 struct Waiting {
     end: u64,
     sequence: u64,
@@ -28,7 +27,7 @@ struct Waiting {
 }
 
 impl Order {
-    /// Adds an item, and gives one back whose turn has come.
+    /// Adds an item; returns the next one if the window is full.
     pub fn put(&mut self, end: u64, item: Item) -> Option<Item> {
         self.late += u64::from(end < self.passed);
         self.sequence += 1;
@@ -36,14 +35,13 @@ impl Order {
         if self.waiting.len() > WINDOW { self.next() } else { None }
     }
 
-    /// The next one.
     pub fn next(&mut self) -> Option<Item> {
         let Reverse(Waiting { end, item, .. }) = self.waiting.pop()?;
         self.passed = self.passed.max(end);
         Some(item)
     }
 
-    /// How many came when later ones had been given back already.
+    /// Number of items that arrived after later ones had been returned.
     pub fn late(&self) -> u64 {
         self.late
     }

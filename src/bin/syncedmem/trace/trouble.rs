@@ -1,22 +1,21 @@
-//! Why a file cannot be read as a trace.
+//! Reasons why a file cannot be read as a trace.
 
 use std::fmt;
 use std::io;
 
-/// What is wrong, and what to do.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The system could not read it.
+    /// The system's error.
     System(io::Error),
-    /// There is nothing in it.
+    /// An empty file.
     Empty,
-    /// It is the other form of trace.
+    /// A trace in RMM's form.
     Csv,
-    /// A line that is no record, and why.
+    /// The number of a line that is no record, and the reason.
     Line(u64, &'static str),
-    /// So many records, and none of this library.
+    /// The number of records, none of them this library's.
     NotOurs(u64),
-    /// It has a form that a newer version writes.
+    /// The version of a format that a newer library writes.
     Newer(u64),
 }
 

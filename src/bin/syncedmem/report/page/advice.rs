@@ -1,4 +1,4 @@
-//! The advice, which stands on top: a card for each thing to change, with the places where.
+//! The advice, at the top of the page: a card for each change to make, with its places.
 
 use std::cmp::Reverse;
 
@@ -6,10 +6,9 @@ use super::html::Html;
 use crate::report::amount::{Bytes, Count, Time};
 use crate::report::facts::{Finding, Process};
 
-/// So many places are shown of each; the others are counted.
+/// Places shown for each card; the others are counted.
 const PLACES: usize = 12;
 
-/// Writes what could be better.
 pub fn write(html: &mut Html, process: &Process) {
     html.markup("<section class=\"advice\"><h3>What could be better</h3>");
     if process.findings.is_empty() {
@@ -24,7 +23,7 @@ pub fn write(html: &mut Html, process: &Process) {
     html.markup("</ol></section>");
 }
 
-/// Findings that say the same of different places, and all of them as one; the most worthwhile first.
+/// Groups the findings that differ only in place, each group with its sum. Sorted by savings.
 fn groups(findings: &[Finding]) -> Vec<(Finding, Vec<&Finding>)> {
     let mut groups: Vec<(Finding, Vec<&Finding>)> = Vec::new();
     for finding in findings {

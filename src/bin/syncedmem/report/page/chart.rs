@@ -1,4 +1,4 @@
-//! One quantity over time as an SVG that stretches with the page; what is written beside it is HTML, and stays as large as it is.
+//! One quantity over time, as an SVG that stretches with the page. The text beside it is HTML, which does not stretch.
 
 use std::fmt::Write;
 
@@ -7,26 +7,24 @@ use super::html::Html;
 /// The height of a chart in its own units.
 const HEIGHT: u64 = 1000;
 
-/// A line, its least and its most in each column.
+/// A chart of the least and the greatest value in each column.
 pub struct Strip<'a> {
-    /// What it shows.
     pub title: &'static str,
-    /// The class that gives it its colour.
+    /// The CSS class that sets its colour.
     pub class: &'static str,
-    /// What there is to say of it, beside its title.
+    /// The text beside its title.
     pub note: &'a str,
-    /// Least and most in each column.
     pub values: &'a [(u64, u64)],
     /// The value at the upper edge.
     pub top: u64,
-    /// That value, as people read it.
+    /// `top`, formatted for people.
     pub top_shown: &'a str,
-    /// Where the peak is, of a thousand.
+    /// Position of the peak, in thousandths of the width.
     pub mark: Option<u64>,
 }
 
 impl Strip<'_> {
-    /// Writes it; `hint` says what there is to know about some columns.
+    /// Writes the chart, with `hints` hover texts; `hint` returns the text of some columns.
     pub fn write(&self, html: &mut Html, hints: usize, hint: impl Fn(usize, usize) -> String) {
         html.markup("<div class=\"strip ").markup(self.class).markup("\"><p class=\"head\"><b>").text(self.title);
         html.markup("</b> <span>")
@@ -38,7 +36,7 @@ impl Strip<'_> {
             .markup(", ")
             .text(self.note);
         html.markup("\">");
-        // What it was at times is drawn lighter than what it was all the time.
+        // The part held only at times within a column is drawn lighter.
         if self.values.iter().any(|(least, most)| least != most) {
             html.markup("<path class=\"most\" d=\"").text(self.outline(|value| value.1)).markup("\"/>");
         }
@@ -67,7 +65,7 @@ impl Strip<'_> {
         path
     }
 
-    /// Invisible columns that tell, where a pointer rests on them, what is there.
+    /// Invisible columns with hover texts.
     fn hints(&self, html: &mut Html, hints: usize, hint: impl Fn(usize, usize) -> String) {
         for (first, last) in stretches(self.values.len(), hints) {
             html.markup("<rect class=\"hint\" x=\"").text(first).markup("\" width=\"").text(last - first);
@@ -80,7 +78,7 @@ impl Strip<'_> {
     }
 }
 
-/// `columns` in at most `parts` stretches of about the same length, none of them empty.
+/// Splits `columns` into at most `parts` stretches of about the same length, none of them empty.
 pub fn stretches(columns: usize, parts: usize) -> impl Iterator<Item = (usize, usize)> {
     let parts = parts.min(columns);
     (0..parts).map(move |part| (part * columns / parts, (part + 1) * columns / parts))
@@ -97,7 +95,7 @@ pub fn axis(html: &mut Html, span: u64) {
         _ => (1_000_000_000, "s"),
     };
     let mut time = 0;
-    // A mark at the very edge would not have room.
+    // No label at the very edge: it would not fit.
     while span > 0 && time <= span - span / 12 {
         let percent = time as f64 / span as f64 * 100.0;
         html.markup("<span style=\"left:").text(format_args!("{percent:.2}")).markup("%\">");
@@ -107,7 +105,7 @@ pub fn axis(html: &mut Html, span: u64) {
     html.markup("</div>");
 }
 
-/// The distance of marks: 1, 2 or 5 of something, so that there are at most eight of them.
+/// The distance of labels: 1, 2 or 5 times a power of ten, for at most eight labels.
 fn tick(span: u64) -> u64 {
     let mut power: u64 = 1;
     loop {

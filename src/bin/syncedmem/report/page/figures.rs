@@ -8,10 +8,10 @@ use crate::report::facts::Process;
 use crate::report::timeline::Column;
 use syncedmem::state::head::Side;
 
-/// Rows of the table that says what a figure shows.
+/// Rows of the table below a figure.
 const ROWS: usize = 24;
 
-/// Writes both figures; a page about many processes has less room for each.
+/// Writes both figures of a process. `of` is the number of processes on the page: more of them get fewer columns each.
 pub fn write(html: &mut Html, process: &Process, of: usize) {
     let (columns, width) = process.timeline.in_columns((8192 / of.max(1)).clamp(64, 1024));
     if columns.is_empty() {
@@ -24,7 +24,7 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
 
 struct Shown<'a> {
     columns: &'a [Column],
-    /// Nanoseconds in a column.
+    /// Width of a column in nanoseconds.
     width: u64,
     hints: usize,
 }
@@ -138,7 +138,7 @@ impl Shown<'_> {
         format!("{} to {}", Time(first as u64 * self.width), Time(last as u64 * self.width))
     }
 
-    /// Nanoseconds that the charts show: the last column may end a little after the last event.
+    /// Nanoseconds that the charts show. The last column may end a little after the last event.
     fn covered(&self) -> u64 {
         (self.columns.len() as u64).saturating_mul(self.width).max(1)
     }

@@ -1,42 +1,41 @@
-//! Text that becomes HTML. Markup is `'static`, so nothing that was read can ever be markup; all else is escaped.
+//! Builds HTML. Markup is `'static`, so text that was read cannot become markup: all other text is escaped.
 
 use std::fmt::{self, Display, Write};
 
-/// A page in the making.
+/// A page under construction.
 #[derive(Default)]
 pub struct Html(String);
 
 impl Html {
-    /// Markup.
     pub fn markup(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    /// Text between tags, or in an attribute with quotes.
+    /// Appends text, between tags or in a quoted attribute.
     pub fn text(&mut self, text: impl Display) -> &mut Self {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(Escaped(&mut self.0), "{text}");
         self
     }
 
-    /// A cell with a number: as people read it, and as it is for sorting.
+    /// A cell with a number: formatted for people, and raw for sorting.
     pub fn number(&mut self, number: u64, shown: impl Display) -> &mut Self {
         self.cell(number).markup(" data-v=\"").text(number).markup("\">").text(shown).markup("</td>")
     }
 
-    /// A cell with a number that has a name of its own in this process.
+    /// A cell with a number that has a name, unique in this process.
     pub fn fact(&mut self, name: impl Display, number: u64, shown: impl Display) -> &mut Self {
         self.cell(number).markup(" data-fact=\"").text(name).markup("\" data-v=\"").text(number);
         self.markup("\">").text(shown).markup("</td>")
     }
 
-    /// The beginning of a cell with a number; nothing is shown as less important than something.
+    /// The start of a cell with a number. A zero is drawn paler.
     fn cell(&mut self, number: u64) -> &mut Self {
         self.markup(if number == 0 { "<td class=\"n zero\"" } else { "<td class=\"n\"" })
     }
 
-    /// A name or a place, with where its line may be broken.
+    /// A name or a place, with the points at which its line may break.
     pub fn place(&mut self, place: &str) -> &mut Self {
         self.markup("<bdi>");
         for (part, text) in place.split("::").enumerate() {
@@ -53,7 +52,6 @@ impl Html {
         self.markup("<th scope=\"row\" class=\"who\">").place(who).markup("</th>")
     }
 
-    /// The page.
     pub fn finish(self) -> String {
         self.0
     }
@@ -70,7 +68,7 @@ impl Write for Escaped<'_> {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
-                // Neither of them may stand in a page.
+                // Control characters are not allowed in HTML.
                 c if c.is_control() && !matches!(c, '\n' | '\t') => self.0.push(char::REPLACEMENT_CHARACTER),
                 c => self.0.push(c),
             }

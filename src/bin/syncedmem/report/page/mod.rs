@@ -1,4 +1,4 @@
-//! The page: one file that needs no other, with what there is to say at the top.
+//! The page: one self-contained file, with the advice at the top.
 
 mod advice;
 mod chart;
@@ -19,17 +19,16 @@ use syncedmem::state::head::Side;
 use syncedmem::state::kind::Kind;
 
 const STYLE: &str = include_str!("style.css");
-/// Sorts tables where a browser lets it; the page is complete without. The page names its hash below, and no other script runs.
+/// Sorts tables. The page is complete without it. The page names its hash below, so browsers run no other script.
 const SCRIPT: &str = include_str!("sort.js");
 
-/// So many processes have a section of their own.
+/// Processes with a section of their own.
 const SECTIONS: usize = 30;
 
 const KINDS: [(Kind, &str, &str); 3] =
     [(Kind::Pageable, "pageable", "Pageable"), (Kind::Pinned, "pinned", "Pinned"), (Kind::Device, "device", "Device")];
 const SIDES: [(Side, &str, &str); 2] = [(Side::Host, "host", "To the host"), (Side::Device, "device", "To the device")];
 
-/// The page about a trace.
 pub fn of(trace: &Trace) -> String {
     let mut html = Html::default();
     let processes = &trace.processes;
@@ -55,7 +54,7 @@ pub fn of(trace: &Trace) -> String {
     html.finish()
 }
 
-/// The places of those that have a section: the ones with the most events.
+/// Indices of the processes that get a section: those with the most events.
 fn shown(processes: &[Process]) -> HashSet<usize> {
     let mut places: Vec<_> = (0..processes.len()).collect();
     places.sort_by_key(|&place| (Reverse(processes[place].events), place));
@@ -125,7 +124,7 @@ fn unwatched(html: &mut Html, process: &Process) {
     html.markup("</ul></aside>");
 }
 
-/// What nobody can know from inside the library.
+/// The limits of what the library can know.
 fn caveats(html: &mut Html) {
     html.markup(
         "<footer><h2>What cannot be known</h2><ul>\

@@ -1,4 +1,4 @@
-//! The few numbers that most readers come for.
+//! The few figures that most readers look for.
 
 use std::fmt::Display;
 
@@ -9,7 +9,6 @@ use crate::report::facts::Process;
 use syncedmem::state::head::Side;
 use syncedmem::state::kind::Kind;
 
-/// Writes them.
 pub fn write(html: &mut Html, process: &Process) {
     let account = &process.summary.account;
     html.markup("<section class=\"numbers\"><h3>In numbers</h3><dl>");

@@ -1,14 +1,13 @@
-//! The tables about names and places in the program: who held memory, and whose calls took time.
+//! The tables by name and place: holders of memory, and callers whose calls took time.
 
 use super::html::Html;
 use super::tables::{begin, end};
 use crate::report::amount::{Bytes, Count, Time};
 use crate::report::facts::{Caller, Holder, Process};
 
-/// So many rows are shown; the others are added up in one.
+/// Rows that are shown; one more row sums up the others.
 const SHOWN: usize = 60;
 
-/// A column of numbers.
 struct Column<R> {
     head: &'static str,
     unit: Unit,
@@ -24,7 +23,7 @@ enum Unit {
 /// A row is about a name or a place.
 trait Row: Sized {
     fn who(&self) -> &str;
-    /// Many rows as one.
+    /// The sum of many rows.
     fn sum(rows: &[Self]) -> Self;
 }
 
@@ -40,7 +39,7 @@ const fn time<R>(head: &'static str, of: fn(&R) -> u64) -> Column<R> {
     Column { head, unit: Unit::Time, of }
 }
 
-/// Writes a table; what is zero in every row has no column.
+/// Writes a table, without the columns that are zero in every row.
 fn table<R: Row>(html: &mut Html, name: &'static str, who: &'static str, columns: &[Column<R>], rows: &[R]) {
     let columns: Vec<_> = columns.iter().filter(|column| rows.iter().any(|row| (column.of)(row) > 0)).collect();
     if columns.is_empty() {
@@ -68,7 +67,7 @@ fn table<R: Row>(html: &mut Html, name: &'static str, who: &'static str, columns
     end(html);
 }
 
-/// Who held what, when it was the most and at the end.
+/// Writes the holders: memory at the peaks and at the end.
 pub fn holders(html: &mut Html, process: &Process) {
     let columns: [Column<Holder>; 9] = [
         bytes("#Pageable at its peak", |holder| holder.at_peak[0]),
@@ -84,7 +83,7 @@ pub fn holders(html: &mut Html, process: &Process) {
     table(html, "Who held it", "Name, or who made it", &columns, &process.holders);
 }
 
-/// Who asked for what took time.
+/// Writes the callers, by time.
 pub fn callers(html: &mut Html, process: &Process) {
     let columns: [Column<Caller>; 15] = [
         time("#Time in all", Caller::nanoseconds),

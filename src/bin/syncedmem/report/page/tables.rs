@@ -1,4 +1,4 @@
-//! The tables, each with everything that there is to say about one thing.
+//! The tables, one for each topic.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -14,7 +14,7 @@ use syncedmem::state::kind::Kind;
 
 const PATHS: [(Path, &str); 3] = [(Path::Pinned, "pinned"), (Path::Staged, "staged"), (Path::Pageable, "pageable")];
 
-/// Begins a table of a process: what it is called, and the names of its columns. A name that begins with `#` is of numbers.
+/// Starts a table: its title and columns. A column whose name begins with `#` holds numbers.
 pub fn begin(html: &mut Html, name: &'static str, columns: &[&'static str]) {
     html.markup("<section class=\"table\"><h3>").markup(name).markup("</h3>");
     heads(html, name, columns);
@@ -32,12 +32,11 @@ fn heads(html: &mut Html, name: &'static str, columns: &[&'static str]) {
     html.markup("</tr></thead><tbody>");
 }
 
-/// Ends it.
 pub fn end(html: &mut Html) {
     html.markup("</tbody></table></div></section>");
 }
 
-/// Every process in a line, where there are several.
+/// A row for each process, if there are several.
 pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>) {
     html.markup("<section class=\"table\"><h2>Processes</h2>");
     heads(
@@ -63,7 +62,6 @@ pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>)
     end(html);
 }
 
-/// What each kind of memory did.
 pub fn memory(html: &mut Html, process: &Process) {
     begin(
         html,
@@ -105,7 +103,7 @@ pub fn memory(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Copies by direction and by the way that they took; a way that none took has no row.
+/// Writes the copies by direction and way, without ways that no copy took.
 pub fn copies(html: &mut Html, process: &Process) {
     if SIDES.iter().all(|(side, ..)| process.summary.account.copies_to(*side) == Sum::default()) {
         return;
@@ -127,7 +125,7 @@ pub fn copies(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Whatever else was counted; what did not happen has no row.
+/// Writes all other counts that are not zero.
 pub fn other(html: &mut Html, process: &Process) {
     let account = &process.summary.account;
     begin(html, "Everything else", &["What", "#Count", "#Bytes", "#Time"]);
