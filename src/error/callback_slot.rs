@@ -1,4 +1,4 @@
-//! A caller's function and what it is to be given, kept for the rest of the process.
+//! A callback and its argument, kept for the rest of the process.
 #![expect(unsafe_code, reason = "kept in memory that is allocated fallibly and never freed")]
 
 use std::ffi::c_void;
@@ -12,16 +12,16 @@ struct Registered<F> {
     user: *mut c_void,
 }
 
-/// A place for one. What was there is never freed: another thread may have just loaded it.
+/// Holds one registration. Earlier ones are never freed: another thread may just have loaded one.
 pub struct Slot<F>(AtomicPtr<Registered<F>>);
 
 impl<F: Copy> Slot<F> {
-    /// A place where nothing was registered.
+    /// A slot without a registration.
     pub const fn empty() -> Self {
         Slot(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// Registers a function, or none. Both must stay usable for the rest of the process.
+    /// Registers a function, or removes it. Function and `user` must stay usable for the rest of the process.
     pub fn set(&self, callback: Option<F>, user: *mut c_void) -> Result<(), Error> {
         // SAFETY: malloc has no preconditions.
         let new = unsafe { libc::malloc(size_of::<Registered<F>>()) }.cast::<Registered<F>>();
@@ -31,7 +31,7 @@ impl<F: Copy> Slot<F> {
         }
         // SAFETY: fresh memory, large enough and aligned by malloc's contract.
         unsafe { new.write(Registered { callback, user }) };
-        // Release: whoever acquires the pointer sees what it points to.
+        // Release: a thread that acquires the pointer sees its target.
         self.0.store(new, Ordering::Release);
         Ok(())
     }
@@ -39,13 +39,13 @@ impl<F: Copy> Slot<F> {
     /// Whether nothing was ever registered.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        // Relaxed: who is told otherwise asks for it anew.
+        // Relaxed: a caller that gets false calls `get` next.
         self.0.load(Ordering::Relaxed).is_null()
     }
 
-    /// The function that is registered, with what it is to be given.
+    /// The registered function and its argument.
     pub fn get(&self) -> Option<(F, *mut c_void)> {
-        // SAFETY: null, or what `set` stored, which is never freed.
+        // SAFETY: null, or a pointer that `set` stored, which is never freed.
         let registered = unsafe { self.0.load(Ordering::Acquire).as_ref() }?;
         Some((registered.callback?, registered.user))
     }

@@ -1,4 +1,4 @@
-//! What can go wrong, as plain values: copied freely, never allocated, turned into words only at the edge.
+//! Errors as plain values: copied freely, never allocated, and formatted only where they leave the library.
 
 pub(crate) mod callback_slot;
 mod why_not;
@@ -11,16 +11,16 @@ use crate::platform::text::Bytes;
 use crate::state::head::{Head, Side};
 pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 
-/// Why an operation did not happen. The object it was asked of is unchanged.
+/// The reason why an operation failed. Its object is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Memory ran out.
     OutOfMemory {
-        /// Where.
+        /// The side that the memory was for.
         side: Side,
-        /// Bytes asked for.
+        /// Bytes requested.
         asked: usize,
-        /// What stood in the way.
+        /// The reason of the failure.
         cause: Cause,
     },
     /// The operation needs a GPU and there is none to use.
@@ -30,13 +30,13 @@ pub enum Error {
     },
     /// A call of the driver failed.
     Driver(DriverFailure),
-    /// A call of the driver found what an earlier kernel or copy of this process left behind.
+    /// A driver call reported an error that an earlier kernel or copy of this process had caused.
     Pending(DriverFailure),
-    /// A call of the driver was refused because a CUDA graph is being captured.
+    /// The driver refused a call because a CUDA graph is being captured.
     Captured(DriverFailure),
-    /// The object's device block is gone: its device was reset since it was made.
+    /// The object's device block is gone, because its device was reset after the allocation.
     DeviceReset,
-    /// The device check is on, and the object's device block is on another device than the current one.
+    /// The device check is on, and the device block is not on the current device.
     WrongDevice {
         /// The ordinal of the device that is current on the calling thread.
         current: i32,
@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// An argument cannot be used.
     InvalidArgument {
-        /// Which one, what is wrong with it, what to pass instead.
+        /// Three parts: which argument, what is wrong with it, what to pass instead.
         what: &'static str,
     },
     /// `set_cpu_data` or `set_gpu_data` was given NULL.
@@ -55,31 +55,31 @@ pub enum Error {
     },
     /// A handle does not lead to a live object.
     InvalidHandle,
-    /// A side was to be given back while the other could not replace it.
+    /// A side cannot be given back, because the other one cannot replace it.
     NotRedundant {
-        /// The side that was to be given back.
+        /// The side to give back.
         side: Side,
-        /// Where the newest data is.
+        /// The object's head.
         head: Head,
     },
-    /// An asynchronous push was asked of an object whose newest data is not on the host.
+    /// An asynchronous push needs the newest data on the host, and it is not there.
     NotAtCpu {
-        /// Where the newest data is.
+        /// The object's head.
         head: Head,
     },
-    /// An asynchronous pull was asked of an object that has no data yet.
+    /// An asynchronous pull of an object without data.
     NothingToPull,
-    /// An access was to be ended of an object that has none open.
+    /// An access was ended of an object without open accesses.
     NoOpenAccess,
-    /// An object's host memory was to be page-locked, and there is none.
+    /// An object without host memory cannot be page-locked.
     NothingToPin,
-    /// Another object has a shorter range from the same address page-locked.
+    /// Another object has page-locked a shorter range from the same address.
     PinnedInPart,
-    /// Tensors of an object's memory are in use, which what was asked would take away.
+    /// Tensors of the object's memory are in use, and the operation would take it away.
     Exported {
-        /// How many of the host's.
+        /// Tensors of the host side.
         host: usize,
-        /// How many of the device's.
+        /// Tensors of the device side.
         device: usize,
     },
     /// A trace cannot be written.
@@ -89,32 +89,32 @@ pub enum Error {
     },
     /// This thread is already inside an operation on the same object.
     Reentered,
-    /// This is a signal handler, and the thread that it interrupted holds a lock of the library.
+    /// A signal handler asked, and the thread that it interrupted holds a lock of the library.
     Interrupted,
-    /// A bug of this library, caught before it could leave it.
+    /// A panic: a bug in this library. It was caught at the boundary of the library.
     Internal,
 }
 
-/// What stood in the way of an allocation.
+/// The reason why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// No address space holds that many bytes.
     Absurd,
-    /// The system or its C library said no.
+    /// The system or its C library refused.
     System,
-    /// `SYNCEDMEM_HOST_LIMIT`, this many bytes.
+    /// `SYNCEDMEM_HOST_LIMIT`, in bytes, would be exceeded.
     Limit(u64),
-    /// `SYNCEDMEM_PINNED_LIMIT`, this many bytes.
+    /// `SYNCEDMEM_PINNED_LIMIT`, in bytes, would be exceeded.
     PinnedLimit(u64),
-    /// The library's own bookkeeping found no room.
+    /// No memory for the library's own bookkeeping.
     Bookkeeping,
-    /// The device has no room. Bytes; a total of 0 says that they could not be asked for.
+    /// The device has no memory left. Sizes in bytes; a total of 0: unknown.
     Device {
         /// The device's ordinal.
         ordinal: i32,
-        /// What is free on it.
+        /// Free memory of the device.
         free: u64,
-        /// What there is.
+        /// All memory of the device.
         total: u64,
     },
 }

@@ -1,28 +1,28 @@
-//! Why there is no GPU to use: a sentence for each reason, with what to do about it.
+//! The reasons why no GPU can be used: one sentence each, with what to do.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use crate::platform::text::Text;
 
-/// The reason, found once in a process, except for the last three and where something is wanting for now.
+/// Found once in a process, apart from `NotNow`, which is temporary, and the last three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
     /// There is no `libcuda.so.1`.
     NoLibrary,
-    /// There is one, and the loader refuses it; what it says.
+    /// The loader refuses it; the loader's message.
     NotLoadable(LoaderWords),
-    /// It cannot be loaded now, for want of this, and may be later.
+    /// It cannot be loaded now, because this is lacking; it may be later.
     NotNow(&'static str),
     /// It lacks this function, which every driver that can serve has.
     NoFunction(&'static str),
     /// It is the CUDA toolkit's stub, made for linking only.
     Stub,
-    /// It is of this version, as `cuDriverGetVersion` counts, and the oldest that can serve is the second.
+    /// Its version, in the form of `cuDriverGetVersion`, is older than the second one, the oldest that can serve.
     TooOld(i32, i32),
-    /// `cuInit`, or a function called right after it, said this, of which the driver has that name.
+    /// `cuInit`, or a call right after it, failed.
     Init(DriverFailure),
-    /// It knows of no device.
+    /// The driver finds no device.
     NoDevice,
     /// `CUDA_VISIBLE_DEVICES` is set, and no device is left.
     Hidden,
@@ -30,11 +30,11 @@ pub enum WhyNot {
     Forked,
     /// The process is exiting.
     Exiting,
-    /// The process's Caffe was built with CPU_ONLY: its C++ device calls stay what they were.
+    /// The process's Caffe was built with CPU_ONLY: C++ device calls fail as in that build.
     CpuOnlyCaffe,
 }
 
-/// What the loader said, kept for as long as the process lives.
+/// The loader's message, kept for the rest of the process.
 #[derive(Clone, Copy)]
 pub struct LoaderWords(pub &'static Text<300>);
 
@@ -43,24 +43,23 @@ pub struct LoaderWords(pub &'static Text<300>);
 pub struct DriverFailure {
     /// The function, such as `cuMemAlloc_v2`.
     pub call: &'static str,
-    /// Its status, a `CUresult`; it may be one that did not exist when this library was built.
+    /// Its status, a `CUresult`, perhaps newer than this library.
     pub status: i32,
 }
 
-/// What a driver calls a status: its name, such as `CUDA_ERROR_OUT_OF_MEMORY`, and its words, such as
-/// `out of memory`. Both are empty where it knows none.
+/// Returns a status's name and text, such as `CUDA_ERROR_OUT_OF_MEMORY` and `out of memory`; empty if the driver knows none.
 pub type Describe = fn(status: i32) -> (&'static str, &'static str);
 
-/// Set when there is a driver to ask. An error itself is small, so that a `Result` of one is.
+/// Set once a driver is loaded. Kept apart from the errors, so that these and a `Result` of them stay small.
 static DESCRIBE: OnceLock<Describe> = OnceLock::new();
 
-/// Says who knows the names of statuses. The first to say so stays.
+/// Sets the function that knows the names of statuses. Only the first call counts.
 pub fn describe_with(describe: Describe) {
     DESCRIBE.get_or_init(|| describe);
 }
 
 impl DriverFailure {
-    /// The driver's name for the status, and its words; empty if it has none.
+    /// The driver's name and text for the status; empty if it has none.
     pub fn description(&self) -> (&'static str, &'static str) {
         DESCRIBE.get().map_or(("", ""), |describe| describe(self.status))
     }
@@ -124,7 +123,7 @@ impl PartialEq for LoaderWords {
 
 impl Eq for LoaderWords {}
 
-/// A version as `cuDriverGetVersion` counts: a thousand times the major number and ten times the minor one.
+/// A version in the form of `cuDriverGetVersion`: 1000 times the major number plus 10 times the minor one.
 pub struct Version(pub i32);
 
 impl fmt::Display for Version {
@@ -133,7 +132,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What to do about a status of `cuInit`: the meanings are those of the CUDA Driver API's list of errors.
+/// What to do about a status of `cuInit`. The meanings are those of the CUDA Driver API's list of errors.
 struct Advice(i32);
 
 impl fmt::Display for Advice {

@@ -1,23 +1,22 @@
-//! One way to spread addresses over the slots of a table.
+//! Distributes addresses over the slots of a table.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Mixes `key` so that its upper bits differ where keys differ anywhere: Fibonacci hashing, a multiplication by
-/// 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming, volume 3, 6.4). Take the upper bits.
+/// Mixes `key` so that any difference between keys shows in the upper bits. Fibonacci hashing: a multiplication by 2^64
+/// divided by the golden ratio (Knuth, The Art of Computer Programming, volume 3, 6.4). Use the upper bits.
 #[inline]
 pub const fn spread(key: usize) -> u64 {
     (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// A map by address.
 pub type AddressMap<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
 
-/// What makes an [`AddressMap`].
+/// The hasher of an [`AddressMap`].
 #[cfg(not(loom))]
 pub const SPREADING: BuildHasherDefault<AddressHasher> = BuildHasherDefault::new();
 
-/// The upper bits of a spread address are the good ones; the map looks at both ends.
+/// Rotates the result: its upper bits are the best ones, and the map uses both ends.
 #[derive(Default)]
 pub struct AddressHasher(u64);
 

@@ -1,5 +1,5 @@
-//! No thread is cancelled inside the driver, or in Caffe's code that this library calls. Their waits are cancellation
-//! points, and a cancelled thread is unwound, which must not happen to frames of this library.
+//! Disables cancellation of a thread inside the driver, or inside Caffe's code that this library calls. Their waits are
+//! cancellation points, and cancellation unwinds the thread, which frames of this library do not permit.
 #![expect(unsafe_code, reason = "pthread_setcancelstate(3)")]
 
 use std::ffi::c_int;
@@ -11,14 +11,13 @@ unsafe extern "C" {
 /// `PTHREAD_CANCEL_DISABLE` of the GNU C library.
 const DISABLED: c_int = 1;
 
-/// That this thread is not cancelled until this is dropped. What was asked for meanwhile comes at the thread's next
-/// cancellation point.
+/// Disables pthread cancellation for the current thread while it lives. A request made meanwhile takes effect at the
+/// thread's next cancellation point.
 pub struct Uncancelled {
     before: c_int,
 }
 
 impl Uncancelled {
-    /// From now on.
     #[inline]
     pub fn begin() -> Self {
         let mut before = 0;

@@ -8,7 +8,7 @@ fn read(clock: libc::clockid_t) -> libc::timespec {
     time
 }
 
-/// Milliseconds of CLOCK_MONOTONIC, as of the last tick of the system's clock, which costs a few nanoseconds.
+/// Milliseconds of CLOCK_MONOTONIC at the last tick of the system's clock. Costs a few nanoseconds.
 pub fn coarse_milliseconds() -> u64 {
     let time = read(libc::CLOCK_MONOTONIC_COARSE);
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000

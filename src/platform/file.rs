@@ -1,7 +1,7 @@
-//! Files that a setting names, and standard error: appended to without waiting and without ending the process.
+//! Files that a setting names, and standard error: appends without waiting, and without ending the process.
 //!
-//! Every call goes by `syscall`, since open(2), write(2) and their like are cancellation points: a thread that is
-//! cancelled in here would have to unwind through the guard against panics, which ends the process. Nothing allocates.
+//! Every call is made by `syscall`, because open(2), write(2) and their like are cancellation points: cancellation
+//! would unwind the thread through the guard against panics, which ends the process. Nothing allocates.
 #![expect(
     unsafe_code,
     reason = "open(2), fstat(2), write(2) and signals, without std's allocations, locks and buffers"
@@ -13,14 +13,14 @@ use std::ptr::{null, null_mut};
 
 use super::file_error::Trouble;
 
-/// Opens a regular file or a character device for appending, and makes the file if there is none. The descriptor is
-/// never that of standard input, output or error: what a program that has closed one of them prints is not for the file.
+/// Opens a regular file or a character device for appending, and creates the file if it is missing. The descriptor is
+/// never that of standard input, output or error: a program that has closed one of them may print to that number.
 ///
 /// - `O_NONBLOCK`: opening a FIFO that has no reader must not stop the program.
-/// - `O_NOFOLLOW`: in a folder that others can write to, such as /tmp, a link could lead to any file of the user's.
+/// - `O_NOFOLLOW`: in a folder that others can write to, such as /tmp, a link could point to any file of the user.
 /// - `O_CLOEXEC`: programs that this one starts do not inherit the file.
-/// - Mode 0666 less the umask, as the logs of other tools (valgrind, the sanitizers): the contents are addresses, sizes
-///   and names, and who may read them is for the user to choose.
+/// - Mode 0666 less the umask, as for the logs of other tools (valgrind, the sanitizers): the contents are addresses,
+///   sizes and names, and the user decides who may read them.
 pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), Trouble> {
     const ALWAYS: c_int =
         libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
@@ -30,9 +30,9 @@ pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), Trouble> 
     let descriptor = above_standard(result(opened)? as c_int)?;
     let checked = status(descriptor).and_then(|status| match status.st_mode & libc::S_IFMT {
         libc::S_IFREG => Ok((descriptor, status)),
-        // /dev/null, /dev/full and terminals make sense. A terminal takes what it is given in its own time.
+        // /dev/null, /dev/full and terminals make sense. Writes to a terminal may block, so it becomes blocking again.
         libc::S_IFCHR => {
-            // SAFETY: it takes plain numbers.
+            // SAFETY: fcntl takes plain numbers here.
             result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_SETFL, libc::O_APPEND) })?;
             Ok((descriptor, status))
         }
@@ -49,22 +49,22 @@ fn above_standard(descriptor: c_int) -> Result<c_int, Trouble> {
         return Ok(descriptor);
     }
     let above = libc::STDERR_FILENO + 1;
-    // SAFETY: it takes plain numbers.
+    // SAFETY: fcntl takes plain numbers here.
     let moved = result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_DUPFD_CLOEXEC, above) });
     close(descriptor);
     Ok(moved? as c_int)
 }
 
-/// Closes a descriptor of ours, which is not used again.
+/// Closes a descriptor of this library, which does not use it again.
 pub fn close(descriptor: c_int) {
-    // SAFETY: it takes a plain number.
+    // SAFETY: close takes a plain number.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// What a descriptor leads to.
+/// The status of a descriptor's file.
 pub fn status(descriptor: c_int) -> Result<libc::stat, Trouble> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: it is writable.
+    // SAFETY: `status` is writable.
     let failed = unsafe { libc::fstat(descriptor, status.as_mut_ptr()) };
     result(failed.into())?;
     // SAFETY: fstat has written it.
@@ -79,8 +79,8 @@ pub fn append(path: &CStr, text: &[u8]) -> Result<(), Trouble> {
     written
 }
 
-/// Writes all of `text` to a descriptor. Where the file would become longer than the process may make one (ulimit -f),
-/// this is an error, and the kernel's SIGXFSZ does not reach the program.
+/// Writes all of `text` to a descriptor. If the file would exceed the process's limit (ulimit -f), returns an error and
+/// keeps the kernel's SIGXFSZ from the program.
 pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), Trouble> {
     if limit() == libc::RLIM_INFINITY {
         return write_all(descriptor, text);
@@ -111,35 +111,35 @@ pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// The longest in bytes that a file of this process may be.
+/// The longest file, in bytes, that this process may write (RLIMIT_FSIZE).
 pub fn limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: it is writable.
+    // SAFETY: `limit` is writable.
     unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
     limit.rlim_cur
 }
 
-/// Blocks SIGXFSZ on this thread. Returns the mask before, and whether one was waiting already.
+/// Blocks SIGXFSZ on this thread. Returns the previous mask, and whether the signal was pending already.
 fn block_size_signal() -> (libc::sigset_t, bool) {
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: one set is filled, the other writable.
+    // SAFETY: the new set is initialised, and `before` is writable.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &size_signal(), before.as_mut_ptr()) };
     let mut pending = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: it is writable.
+    // SAFETY: `pending` is writable.
     unsafe { libc::sigpending(pending.as_mut_ptr()) };
-    // SAFETY: zeros are a set, and sigpending has written it.
+    // SAFETY: zeros are a valid set, and sigpending wrote it.
     let was_pending = unsafe { libc::sigismember(pending.as_ptr(), libc::SIGXFSZ) } == 1;
-    // SAFETY: zeros are a set, and pthread_sigmask has written it.
+    // SAFETY: zeros are a valid set, and pthread_sigmask wrote it.
     (unsafe { before.assume_init() }, was_pending)
 }
 
-/// Takes the SIGXFSZ that a write of this thread has brought, if the program does not ignore it.
+/// Consumes the SIGXFSZ that a write of this thread caused. Without one, because the program ignores it, returns at once.
 fn take_size_signal() {
-    /// Bytes of the kernel's own set of signals.
+    /// Bytes of the kernel's own signal set.
     const SET: usize = 8;
     let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let set = size_signal();
-    // SAFETY: both are live; what is known of the signal is not asked for.
+    // SAFETY: both pointers are to live values; a null siginfo is permitted.
     unsafe {
         libc::syscall(libc::SYS_rt_sigtimedwait, &raw const set, null::<libc::siginfo_t>(), &raw const at_once, SET)
     };
@@ -147,21 +147,21 @@ fn take_size_signal() {
 
 fn size_signal() -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: it is writable.
+    // SAFETY: `set` is writable.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: it is a set, and the signal has a number that sets hold.
+    // SAFETY: `set` is initialised, and the signal's number is valid.
     unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ) };
-    // SAFETY: sigemptyset has written it.
+    // SAFETY: sigemptyset wrote it.
     unsafe { set.assume_init() }
 }
 
-/// What a system call returned, or why it failed.
+/// The result of a system call, or errno as an error.
 pub fn result(returned: c_long) -> Result<c_long, Trouble> {
     if returned >= 0 {
         return Ok(returned);
     }
-    // SAFETY: errno is the calling thread's own.
+    // SAFETY: the function has no preconditions; errno is the calling thread's own.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: likewise.
+    // SAFETY: the address is that of the calling thread's errno.
     Err(Trouble::System(unsafe { *errno }))
 }

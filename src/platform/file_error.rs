@@ -1,26 +1,26 @@
-//! Why a file that a setting names cannot be written, or a trace ends early.
+//! The reasons why a file that a setting names cannot be written, or why a trace ends early.
 
 use std::ffi::c_int;
 use std::fmt;
 
-/// What stood in the way.
+/// The reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The name of the file is longer than the system takes.
+    /// The file's name is longer than the system takes.
     NameTooLong,
-    /// There is something else of that name: a folder, a pipe.
+    /// The name is that of something else: a folder, a pipe.
     NotAFile,
-    /// There is something in the file, and it is no trace.
+    /// The file holds something other than a trace.
     NotATrace,
-    /// Another program has the file to itself.
+    /// Another program has locked the file.
     Locked,
     /// Another thread is starting or stopping a trace.
     Busy,
-    /// The file is as long as the process may make one.
+    /// The file has reached the process's limit (ulimit -f).
     Limit,
-    /// The program closed the descriptor, or has it lead somewhere else.
+    /// The program closed the descriptor, or opened another file under its number.
     Closed,
-    /// The system's reason, as errno has it.
+    /// The system's reason, an errno.
     System(c_int),
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {
             Trouble::NameTooLong => "its name is too long",
-            // A FIFO without a reader cannot even be opened for writing alone.
+            // A FIFO without a reader cannot be opened for writing.
             Trouble::NotAFile | Trouble::System(libc::ENXIO) => "it is not a regular file; name one",
             Trouble::NotATrace => {
                 "there is something in it, and not a trace; name another file, or remove this one first"

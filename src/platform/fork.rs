@@ -1,21 +1,21 @@
-//! Whether the library's fork handlers are registered, and whether this process is a forked child.
+//! Registers the library's fork handlers, and knows whether this process is a forked child.
 //!
-//! The handlers themselves are in `process`, above every room whose locks they take.
+//! The handlers are in `process`, above every room whose locks they take.
 #![expect(unsafe_code, reason = "pthread_atfork")]
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// The three functions that pthread_atfork takes.
+/// The three handlers for pthread_atfork.
 pub struct Handlers {
     /// Runs in the parent before a fork.
     pub prepare: extern "C" fn(),
-    /// Runs in the parent after it.
+    /// Runs in the parent after a fork.
     pub parent: extern "C" fn(),
     /// Runs in the child.
     pub child: extern "C" fn(),
 }
 
-/// The handlers, once the library is loaded.
+/// The handlers; null before the library is loaded.
 static HANDLERS: AtomicPtr<Handlers> = AtomicPtr::new(std::ptr::null_mut());
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 /// Whether the library was used while its handlers were registered.
@@ -29,7 +29,7 @@ pub fn register(handlers: &'static Handlers) {
 }
 
 fn register_once_more() {
-    // SAFETY: null, or what `register` stored, which is static.
+    // SAFETY: null, or the static that `register` stored.
     let Some(handlers) = (unsafe { HANDLERS.load(Ordering::Acquire).as_ref() }) else { return };
     let (prepare, parent, child) = (Some(handlers.prepare as _), Some(handlers.parent as _), Some(handlers.child as _));
     // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
@@ -37,11 +37,11 @@ fn register_once_more() {
     REGISTERED.store(failed == 0, Ordering::Relaxed);
 }
 
-/// Whether forks are watched. Asked at each claim: where there was no memory for the handlers at load, they are registered
-/// then.
+/// Whether the fork handlers are registered. Called at each claim. If there was no memory for them when the library was
+/// loaded, they are registered now.
 #[inline]
 pub fn watch() -> bool {
-    // Relaxed: handlers that two threads register at once are nested forks to `sync::forking`.
+    // Relaxed: if two threads register the handlers at once, `sync::forking` treats the second run as a nested fork.
     USED.load(Ordering::Relaxed) || begin()
 }
 
@@ -54,7 +54,7 @@ fn begin() -> bool {
     USED.load(Ordering::Relaxed)
 }
 
-/// In a forked child: notes that it is one, if the library had been used.
+/// Notes, in a forked child, that this is one, if the library was used before.
 pub fn begin_child() {
     IN_CHILD.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
 }

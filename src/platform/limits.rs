@@ -1,4 +1,4 @@
-//! Limits on the process's memory, for messages: read when an allocation failed, without allocating.
+//! Limits on the process's memory, for messages: read without allocating, after an allocation failed.
 #![expect(unsafe_code, reason = "getrlimit(2), uname(2), openat(2), read(2) and close(2)")]
 
 use std::ffi::CStr;
@@ -17,7 +17,7 @@ pub fn address_space() -> Option<u64> {
     (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// The major and minor version of the kernel, looked up once.
+/// The kernel's major and minor version. Read once.
 pub fn kernel() -> Option<(u32, u32)> {
     static KNOWN: AtomicU64 = AtomicU64::new(0);
     let mut known = KNOWN.load(Relaxed);
@@ -33,9 +33,9 @@ pub fn kernel() -> Option<(u32, u32)> {
 
 fn read_kernel() -> Option<(u32, u32)> {
     let mut names = std::mem::MaybeUninit::<libc::utsname>::zeroed();
-    // SAFETY: it is writable.
+    // SAFETY: `names` is writable.
     let failed = unsafe { libc::uname(names.as_mut_ptr()) } != 0;
-    // SAFETY: zeros are names, and uname writes others.
+    // SAFETY: zeros are a valid value, and uname replaces them.
     let names = unsafe { names.assume_init() };
     let release = names.release.map(|byte| byte as u8);
     let release = CStr::from_bytes_until_nul(&release).ok()?.to_str().ok()?;
@@ -43,7 +43,7 @@ fn read_kernel() -> Option<(u32, u32)> {
     (!failed).then(|| Some((numbers.next()??, numbers.next()??)))?
 }
 
-/// The smallest memory limit, in bytes, of the process's control group and the groups around it.
+/// The smallest memory limit, in bytes, of the process's control group and its parents.
 pub fn cgroup() -> Option<u64> {
     let mut buffer = [0; 4096];
     let groups = read(c"/proc/self/cgroup", &mut buffer)?;
@@ -80,27 +80,28 @@ fn smallest(mount: &str, path: &str, file: &str) -> Option<u64> {
     }
 }
 
-/// The number of the process's memory mappings and the kernel's limit on it (`vm.max_map_count`), if the limit is all but
-/// reached. With it, mmap(2) fails as it does without memory.
+/// Number of the process's memory mappings and the kernel's limit on it (`vm.max_map_count`), if the limit is nearly
+/// reached. mmap(2) then fails with the same error as without memory.
 pub fn mappings() -> Option<(usize, usize)> {
     let mut buffer = [0; 4096];
     let limit: usize = read(c"/proc/sys/vm/max_map_count", &mut buffer)?.trim().parse().ok()?;
     let maps = File::open(c"/proc/self/maps")?;
     let mut count = 0;
-    // One line for each.
+    // One line for each mapping.
     while let Some(part) = maps.read(&mut buffer).filter(|part| !part.is_empty()) {
         count += part.iter().filter(|&&byte| byte == b'\n').count();
     }
-    // Other threads may have unmapped some since the failure.
+    // Nearly: other threads may have unmapped some since the failure.
     (count >= limit - limit / 64).then_some((count, limit))
 }
 
-/// The beginning of a small file, as much of it as `buffer` takes.
+/// The beginning of a small file, at most as much as `buffer` holds.
 pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     std::str::from_utf8(File::open(path)?.read(buffer)?).ok()
 }
 
-/// An open file. By `syscall`, since the functions are cancellation points, and no thread may end in here.
+/// An open file. Uses `syscall`, because the C library's functions are cancellation points, and a thread must not be
+/// cancelled here.
 struct File(libc::c_long);
 
 impl File {
@@ -111,7 +112,7 @@ impl File {
         (file >= 0).then_some(File(file))
     }
 
-    /// The next bytes, as many as there are and `buffer` takes.
+    /// The next bytes, at most as many as `buffer` holds.
     fn read<'b>(&self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
         // SAFETY: `buffer` is writable for its length.
         let read = unsafe { libc::syscall(libc::SYS_read, self.0, buffer.as_mut_ptr(), buffer.len()) };
@@ -121,7 +122,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // SAFETY: it was opened here and is not used again.
+        // SAFETY: `open` opened it, and it is not used again.
         unsafe { libc::syscall(libc::SYS_close, self.0) };
     }
 }

@@ -1,11 +1,11 @@
-//! The time of day for a log line, also where the C library's own lock on time zones may be held for ever.
+//! The local time for a log line, even if the C library's time zone lock is held for ever (in a forked child).
 #![expect(unsafe_code, reason = "clock_gettime and localtime_r")]
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::fork;
 
-/// What a log line shows of a time.
+/// The parts of a time that a log line shows.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LocalTime {
     /// 1 to 12.
@@ -19,7 +19,7 @@ pub struct LocalTime {
 }
 
 impl LocalTime {
-    /// The time now, where the process is.
+    /// The present time in the process's time zone.
     pub fn now() -> LocalTime {
         let mut clock = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `clock` is writable.
@@ -27,8 +27,8 @@ impl LocalTime {
         LocalTime::at(clock.tv_sec + offset(clock.tv_sec), clock.tv_nsec / 1000)
     }
 
-    /// The date from the days since 1970-01-01, in the proleptic Gregorian calendar: years counted from March,
-    /// so that the leap day is the last (Howard Hinnant, chrono-Compatible Low-Level Date Algorithms).
+    /// Month and day from the days since 1970-01-01, in the proleptic Gregorian calendar. Years are counted from March,
+    /// so that the leap day is the last one (Howard Hinnant, chrono-Compatible Low-Level Date Algorithms).
     fn at(seconds: i64, microsecond: i64) -> LocalTime {
         const DAYS_IN_400_YEARS: i64 = 146_097;
         let day_of_era = (seconds.div_euclid(86400) + 719_468).rem_euclid(DAYS_IN_400_YEARS);
@@ -44,14 +44,14 @@ impl LocalTime {
     }
 }
 
-/// Seconds east of Greenwich. A forked child uses what its parent last knew, or UTC: the thread that held the C
-/// library's lock at the fork does not exist there.
+/// Seconds east of Greenwich. A forked child uses its parent's last value, or UTC: another thread may have held the C
+/// library's lock at the fork, and does not exist in the child.
 fn offset(now: i64) -> i64 {
     static OFFSET: AtomicI64 = AtomicI64::new(0);
     if !fork::in_child() {
-        // SAFETY: all zeros is a value of `tm`, whose pointer may be null.
+        // SAFETY: zeros are a valid `tm`: its pointer may be null.
         let mut local: libc::tm = unsafe { std::mem::zeroed() };
-        // SAFETY: both are live; if the time zone cannot be read, the offset stays 0.
+        // SAFETY: both pointers are to live values. On a failure the offset stays 0.
         unsafe { libc::localtime_r(&now, &mut local) };
         OFFSET.store(local.tm_gmtoff, Ordering::Relaxed);
     }
@@ -78,9 +78,9 @@ mod tests {
         let mut seconds = 0;
         // SAFETY: `seconds` is writable.
         unsafe { libc::time(&mut seconds) };
-        // SAFETY: all zeros is a value of `tm`.
+        // SAFETY: zeros are a valid `tm`.
         let mut local: libc::tm = unsafe { std::mem::zeroed() };
-        // SAFETY: both are live.
+        // SAFETY: both pointers are to live values.
         unsafe { libc::localtime_r(&seconds, &mut local) };
         let ours = LocalTime::at(seconds + offset(seconds), 0);
         assert_eq!((ours.month, ours.day), (i64::from(local.tm_mon) + 1, i64::from(local.tm_mday)));

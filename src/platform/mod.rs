@@ -1,4 +1,4 @@
-//! What the library needs of the system: locks, threads, files, limits, text, and the objects in the process.
+//! The system below the library: locks, threads, files, limits, text, and the objects in the process.
 
 pub(crate) mod address_hash;
 pub(crate) mod cancel_guard;

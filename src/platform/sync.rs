@@ -1,4 +1,4 @@
-//! The primitives whose interleavings matter: on std's atomics, or on loom's when the protocol is model-checked.
+//! The primitives whose interleavings matter: on std's atomics, or on loom's in a model check.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -10,29 +10,29 @@ pub(crate) use std::sync::atomic::Ordering;
 
 use cell::UnsafeCell;
 
-/// A lock for some nanoseconds at a time: a few instructions, or at most one small block from malloc and its zeros.
+/// A lock that is held for nanoseconds: a few instructions, or at most one small block from malloc and its zeros.
 ///
-/// One atomic operation takes it and a plain store gives it back, which is half of what std's costs. Its word names the
-/// holder, so that a signal handler finds out that it has interrupted the holder itself, which it cannot wait for.
+/// One atomic operation takes it and a plain store releases it, at half the cost of std's. Its word names the holder,
+/// so a signal handler detects that it has interrupted the holder, which it cannot wait for.
 pub(crate) struct Lock<T> {
-    /// `FREE`, `FORK`, or the thread that holds it.
+    /// `FREE`, `FORK`, or the id of the thread that holds it.
     state: AtomicUsize,
     value: UnsafeCell<T>,
 }
 
-/// This thread holds a lock already: this is a signal handler that has interrupted it there.
+/// This thread holds the lock already: this is a signal handler that has interrupted the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
 const FREE: usize = 0;
-/// Held for a fork: no thread is inside, and only the forking thread may enter. No control block has this address.
+/// Held for a fork: no thread is inside, and only the forking thread may enter. No thread has this id.
 const FORK: usize = 1;
 
 #[expect(unsafe_code, reason = "a lock hands out its value from behind a shared reference")]
 mod lock {
     use super::*;
 
-    // SAFETY: `with` gives the value to one thread at a time.
+    // SAFETY: `with` lends the value to one thread at a time.
     unsafe impl<T: Send> Sync for Lock<T> {}
 
     impl<T> Lock<T> {
@@ -46,16 +46,16 @@ mod lock {
             Lock { state: AtomicUsize::new(FREE), value: UnsafeCell::new(value) }
         }
 
-        /// Does `work` with the lock held.
+        /// Runs `work` with the lock held.
         #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
             self.take().unwrap_or_else(wait_for_ever).enter(work)
         }
 
-        /// Does `work` with the lock held, unless this thread holds it already, or another one for longer than `naps`.
+        /// Runs `work` with the lock held. Fails if this thread holds it already, or another one for longer than `naps`.
         ///
-        /// For what a signal handler may do. The thread that it has interrupted may be in malloc, or hold another lock, and
-        /// the holder of this one may be waiting for that: such a wait would take for ever.
+        /// For calls from signal handlers. The interrupted thread may be in malloc or hold another lock, and the holder
+        /// of this lock may be waiting for that one: without a limit the wait would never end.
         #[inline]
         pub(crate) fn try_with<R>(&self, naps: u32, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
             self.take_within(naps).map(|held| held.enter(work)).ok_or(Interrupted)
@@ -70,7 +70,7 @@ mod lock {
         #[inline]
         fn take_within(&self, naps: u32) -> Option<Held<'_, T>> {
             let thread = this_thread();
-            // Acquire: what the last holder did is seen.
+            // Acquire: sees the effects of the last holder.
             match self.state.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => Some(Held { lock: self, before: FREE }),
                 Err(_) => self.take_when_free(thread, naps),
@@ -85,7 +85,7 @@ mod lock {
                 if before == thread {
                     return None;
                 }
-                // In other people's fork handlers, this thread's own fork has the lock.
+                // In another library's fork handler, this thread's own fork has the lock.
                 let is_free = before == FREE || (before == FORK && forking::is_this_thread());
                 // Acquire: as above.
                 let is_free = is_free
@@ -101,25 +101,25 @@ mod lock {
             }
         }
 
-        /// Takes the lock for a fork of this thread, which has it until [`Self::release`]. One that this thread holds
-        /// already stays as it is: in a nested fork.
+        /// Takes the lock for a fork of this thread, until [`Self::release`]. In a nested fork the thread holds it
+        /// already, and nothing changes.
         pub(crate) fn acquire(&self) {
             if let Some(mut held) = self.take() {
                 held.before = FORK;
             }
         }
 
-        /// Gives back what `acquire` took.
+        /// Releases the lock after `acquire`.
         pub(crate) fn release(&self) {
             if self.state.load(Ordering::Relaxed) == FORK {
                 drop(Held { lock: self, before: FREE });
             }
         }
 
-        /// Waits until the lock is free, for so many naps at most, and says whether it is: for whoever may have
-        /// interrupted the holder itself.
+        /// Waits up to `naps` naps until the lock is free; returns whether it is. For a caller that may have
+        /// interrupted the holder.
         pub(crate) fn is_free_within(&self, naps: u32) -> bool {
-            // Relaxed: nothing is read of what it guards.
+            // Relaxed: the guarded value is not read.
             let state = || self.state.load(Ordering::Relaxed);
             for _ in 0..naps {
                 if state() == FREE || state() == this_thread() {
@@ -131,8 +131,8 @@ mod lock {
         }
     }
 
-    /// What a signal handler does that wants a lock of the thread that it has interrupted, in a call that the header
-    /// forbids there.
+    /// A signal handler needs a lock of the thread that it interrupted, in a call that the header forbids in handlers:
+    /// it hangs here.
     #[cold]
     fn wait_for_ever<T>() -> T {
         loop {
@@ -140,7 +140,7 @@ mod lock {
         }
     }
 
-    /// A lock that this thread holds, and what its word becomes when this is dropped: `FREE`, or `FORK` during its fork.
+    /// A lock that this thread holds. Dropping it sets the word to `before`: `FREE`, or `FORK` during this thread's fork.
     struct Held<'l, T> {
         lock: &'l Lock<T>,
         before: usize,
@@ -149,7 +149,7 @@ mod lock {
     impl<T> Held<'_, T> {
         #[inline]
         fn enter<R>(self, work: impl FnOnce(&mut T) -> R) -> R {
-            // SAFETY: the lock is held until `work` is done, even if it panics: by `self`.
+            // SAFETY: `self` holds the lock until `work` returns or panics.
             self.lock.value.with_mut(|value| work(unsafe { &mut *value }))
         }
     }
@@ -157,14 +157,14 @@ mod lock {
     impl<T> Drop for Held<'_, T> {
         #[inline]
         fn drop(&mut self) {
-            // Release: what was done under the lock is seen by the next holder.
+            // Release: the next holder sees the effects of this one.
             self.lock.state.store(self.before, Ordering::Release);
         }
     }
 }
 
-/// The calling thread's name for the time of its life: the address of its control block, as `pthread_self` returns it, so
-/// never 0 or 1. Every lock asks for it, so it is read where the psABI has it, without a call.
+/// The calling thread's id while it lives: the address of its control block, as returned by `pthread_self`, so never 0
+/// or 1. Every lock needs it, so it is read from the place that the psABI gives, without a call.
 #[cfg(not(loom))]
 #[inline(always)]
 #[expect(unsafe_code, reason = "the thread pointer is read")]
@@ -193,7 +193,7 @@ pub(crate) fn this_thread() -> usize {
     hasher.finish() as usize
 }
 
-/// Which thread is inside fork: from before it takes the first lock until it has given back the last.
+/// The thread inside fork: from before it takes the first lock until it has released the last one.
 pub(crate) mod forking {
     use super::{pause, this_thread};
     // Not loom's: a model has no processes.
@@ -201,10 +201,10 @@ pub(crate) mod forking {
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
     static THREAD: AtomicUsize = AtomicUsize::new(0);
-    /// How many forks of that thread are under way, each in a prepare handler of the one before. The thread's own.
+    /// Nesting depth of that thread's forks: a prepare handler may fork. Used by that thread only.
     static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
-    /// This thread forks. Waits while another one does.
+    /// Starts a fork of this thread. Waits while another thread forks.
     pub(crate) fn begin() {
         let mut tries = 0u32;
         while !is_this_thread() && THREAD.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_err() {
@@ -214,7 +214,7 @@ pub(crate) mod forking {
         DEPTH.fetch_add(1, Relaxed);
     }
 
-    /// A fork of this thread is over. `release` is called if that was the outermost one.
+    /// Ends a fork of this thread. Calls `release` at the end of the outermost one.
     pub(crate) fn end(release: impl FnOnce()) {
         if DEPTH.fetch_sub(1, Relaxed) == 1 {
             release();
@@ -222,18 +222,18 @@ pub(crate) mod forking {
         }
     }
 
-    /// Whether it is this thread. Relaxed: nobody's store but its own can make it so.
+    /// Whether this thread is the one. Relaxed: only its own store can make it so.
     pub(crate) fn is_this_thread() -> bool {
         THREAD.load(Relaxed) == this_thread()
     }
 }
 
-/// How often a thread that waits for a lock only spins or yields, before it naps.
+/// Attempts to take a lock by spinning or yielding, before a thread naps.
 const BEFORE_NAPS: u32 = 128;
-/// As many naps as it takes.
+/// No limit of naps.
 pub(crate) const FOR_EVER: u32 = u32::MAX;
 
-/// Lets the holder go on: it needs nanoseconds, unless it lost its processor.
+/// Lets the holder run: it needs nanoseconds, unless it lost its processor.
 fn pause(_tries: u32) {
     #[cfg(loom)]
     loom::thread::yield_now();
@@ -241,20 +241,20 @@ fn pause(_tries: u32) {
     match _tries {
         0..64 => std::hint::spin_loop(),
         64..BEFORE_NAPS => std::thread::yield_now(),
-        // A holder of lower priority never runs while we only yield.
+        // Yielding alone might starve a holder of lower priority.
         _ => nap(),
     }
 }
 
-/// Sleeps for 50 microseconds. By `syscall`: std's sleep is a cancellation point, and no thread may end in here.
+/// Sleeps for 50 microseconds. Uses `syscall`: std's sleep is a cancellation point, and a thread must not be cancelled here.
 #[expect(unsafe_code, reason = "nanosleep(2)")]
 pub(crate) fn nap() {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
-    // SAFETY: `time` is live; the remainder is not asked for.
+    // SAFETY: `time` is live; a null remainder is permitted.
     unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
 }
 
-/// Where threads sleep until something is gone.
+/// Threads sleep at it until an event.
 pub(crate) struct Gate(AtomicU32);
 
 impl Gate {
@@ -268,21 +268,21 @@ impl Gate {
         Gate(AtomicU32::new(0))
     }
 
-    /// What to wait with. Taken under the lock that also covers the decision to open.
+    /// The argument for `wait`. Taken under the lock that also covers the decision to open.
     pub(crate) fn ticket(&self) -> u32 {
-        // Relaxed: the lock orders it before the opening that it waits for.
+        // Relaxed: the lock orders it before the `open` that it waits for.
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Wakes everybody whose ticket was taken before.
+    /// Wakes all threads that took a ticket before.
     pub(crate) fn open(&self) {
-        // Relaxed: whoever wakes takes the lock again before it looks at anything.
+        // Relaxed: a woken thread takes the lock before it reads anything.
         self.0.fetch_add(1, Ordering::Relaxed);
         #[cfg(not(loom))]
         futex::wake_all(&self.0);
     }
 
-    /// Sleeps until the gate was opened after `ticket` was taken, or for no reason at all.
+    /// Sleeps until an `open` after the ticket was taken. May wake spuriously.
     pub(crate) fn wait(&self, ticket: u32) {
         #[cfg(not(loom))]
         futex::wait(&self.0, ticket);
@@ -298,7 +298,7 @@ pub(crate) mod futex {
     // Not loom's: a model does not sleep.
     use std::sync::atomic::AtomicU32;
 
-    /// Sleeps while `word` is `expected`, until it is woken or for no reason at all.
+    /// Sleeps while `word` is `expected`, until a wake-up. May wake spuriously.
     pub fn wait(word: &AtomicU32, expected: u32) {
         const OPERATION: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
         let forever = std::ptr::null::<libc::timespec>();
@@ -306,15 +306,15 @@ pub(crate) mod futex {
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), OPERATION, expected, forever) };
     }
 
-    /// Wakes everybody who sleeps on `word`.
+    /// Wakes all threads that sleep on `word`.
     pub fn wake_all(word: &AtomicU32) {
         const OPERATION: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: the address is only a name here.
+        // SAFETY: the kernel uses the address as a key only.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), OPERATION, i32::MAX) };
     }
 }
 
-/// loom's cell, which sees unordered access, or one of the same shape.
+/// loom's cell, which detects unordered access, or std's with the same interface.
 mod cell {
     #[cfg(loom)]
     pub(crate) use loom::cell::UnsafeCell;

@@ -1,11 +1,11 @@
-//! Text in fixed buffers: nothing here allocates, so an error can be told when memory has run out.
+//! Text in fixed buffers. Nothing allocates, so an error can be reported when memory has run out.
 
 use std::ffi::CStr;
 use std::fmt::{self, Write};
 
 use super::file;
 
-/// Up to `N` bytes of UTF-8 and a NUL; what does not fit is cut at a character and marked with `...`.
+/// Up to `N - 1` bytes of UTF-8 and a NUL. Longer text is cut at a character and ends in `...`.
 #[derive(Clone, Copy)]
 pub struct Text<const N: usize> {
     bytes: [u8; N],
@@ -15,15 +15,14 @@ pub struct Text<const N: usize> {
 const CUT: &[u8] = b"...";
 
 impl<const N: usize> Text<N> {
-    /// An empty text.
     pub const fn new() -> Self {
         Text { bytes: [0; N], len: 0 }
     }
 
-    /// The text that `arguments` format to.
+    /// Formats `arguments`.
     pub fn of(arguments: fmt::Arguments<'_>) -> Self {
         let mut text = Text::new();
-        // A text that was cut says so itself.
+        // A text that was cut ends in `...`, which says so.
         let _ = text.write_fmt(arguments);
         text
     }
@@ -33,12 +32,12 @@ impl<const N: usize> Text<N> {
         &self.bytes[..self.len]
     }
 
-    /// The bytes and the NUL behind them.
+    /// The bytes with the NUL.
     pub fn as_bytes_with_nul(&self) -> &[u8] {
         &self.bytes[..=self.len]
     }
 
-    /// The text as a C string: as far as the first NUL in it.
+    /// The text as a C string, up to its first NUL.
     pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(self.as_bytes_with_nul()).unwrap_or_default()
     }
@@ -66,14 +65,14 @@ impl<const N: usize> Write for Text<N> {
 
 impl<const N: usize> AsRef<str> for Text<N> {
     fn as_ref(&self) -> &str {
-        // Only whole characters are ever written, except where the mark replaces the end of one.
+        // Only whole characters are written, but `...` may replace part of one.
         let bytes = self.as_bytes();
         std::str::from_utf8(bytes).unwrap_or_else(|e| std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or(""))
     }
 }
 
-/// Text of another's (a setting, a file's name, a program's), with control characters and bytes that are no text escaped
-/// as in C: it steers no terminal and begins no line.
+/// Foreign text (a setting, a file name, a program's name), with control characters and invalid bytes escaped as in C:
+/// it cannot steer a terminal or start a new line.
 #[derive(Clone, Copy)]
 pub struct Escaped<'t>(pub &'t [u8]);
 
@@ -94,7 +93,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A number of bytes as people read it: `158297088 bytes (151.0 MiB)`.
+/// A number of bytes for messages: `158297088 bytes (151.0 MiB)`.
 #[derive(Clone, Copy)]
 pub struct Bytes(pub u64);
 
@@ -113,7 +112,7 @@ impl<const N: usize> fmt::Display for Text<N> {
     }
 }
 
-/// A number of bytes in few letters, for tables: `151.0 MiB`.
+/// A number of bytes for tables: `151.0 MiB`.
 #[derive(Clone, Copy)]
 pub struct Size(pub u64);
 
@@ -126,7 +125,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// A time in nanoseconds in few letters, for tables: `3.2 ms`.
+/// A time in nanoseconds for tables: `3.2 ms`.
 #[derive(Clone, Copy)]
 pub struct Duration(pub u64);
 
@@ -143,25 +142,24 @@ impl fmt::Display for Duration {
     }
 }
 
-/// Tenths of the largest binary unit that there is at least one of; `None` below 1024 bytes.
+/// The number in tenths of the largest binary unit that it reaches; `None` below 1024 bytes.
 fn binary(bytes: u64) -> Option<(u128, &'static str)> {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let power = (1..=UNITS.len()).rev().find(|power| bytes >> (10 * power) > 0)?;
     Some(((u128::from(bytes) * 10) >> (10 * power), UNITS[power - 1]))
 }
 
-/// Writes `text` to the process's standard error, whole, without buffering. A reader that has gone sends SIGPIPE, as for
-/// any writer.
+/// Writes all of `text` to standard error, without buffering. If its reader has gone, SIGPIPE comes as for any writer.
 pub fn to_stderr(text: &[u8]) {
-    // A closed or full standard error must not stop the program.
+    // Ignored: a closed or full standard error must not stop the program.
     let _ = file::write(libc::STDERR_FILENO, text);
 }
 
-/// Appends `text` to where a setting says: `stderr`, or a file. Where the file cannot be written this is said on standard
-/// error, and `text` follows there: nothing is lost. `what` names it in that sentence.
+/// Appends `text` to the destination of a setting: `stderr`, or a file. If the file cannot be written, standard error
+/// gets an error, which calls the text `what`, and the text itself: nothing is lost.
 pub fn append_to(destination: &CStr, variable: &str, what: &str, text: &[u8]) {
     let written = match destination.to_bytes() {
-        // The latter are links, which are not followed otherwise.
+        // /dev/stderr and /dev/stdout are links, which `append` would refuse.
         b"stderr" | b"/dev/stderr" => return to_stderr(text),
         b"/dev/stdout" => file::write(libc::STDOUT_FILENO, text),
         _ => file::append(destination, text),

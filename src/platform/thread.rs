@@ -1,8 +1,7 @@
-//! Threads of the library's own, and what it asks of the program's.
+//! The library's own threads, and queries about the program's.
 //!
-//! Its own are started when there is work, with every signal blocked, since signals are the program's.
-//!
-//! By pthread_create and not by std, which cannot do without memory, and panics where there is none.
+//! An own thread starts when there is work, with every signal blocked, because signals are the program's. It is created
+//! by pthread_create: std's threads need memory and panic without it.
 #![expect(unsafe_code, reason = "pthread_create")]
 
 use std::ffi::c_void;
@@ -11,34 +10,34 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::clock::coarse_milliseconds;
 
-/// What a thread does.
+/// A thread's function.
 pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// Bytes of address space for its stack: what the CUDA driver may need, and not the 8 MiB that a program's threads get.
+/// Size of its stack in bytes: enough for the CUDA driver, and less than the usual 8 MiB.
 const STACK: usize = 1 << 20;
 
-/// For so many milliseconds after the system refused a thread, no other is asked for: each try costs 50 times as much as
-/// the block that the thread is wanted for.
+/// Milliseconds without an attempt after the system refused a thread. Each attempt costs 50 times as much as the block
+/// that the thread is for.
 const REFUSED_FOR: u64 = 1000;
 
-/// Until when no thread is asked for, in milliseconds.
+/// Time before which no attempt is made, in milliseconds.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
-/// Starts a detached thread; `false` if the system has none to give, or had none a moment ago.
+/// Starts a detached thread; `false` if the system refuses, or refused within `REFUSED_FOR`.
 ///
 /// # Safety
-/// `argument` is what `body` needs, and stays so until it is done with it.
+/// `argument` is valid for `body`, and stays so until the thread has finished with it.
 pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
-    // Relaxed, here and below: a hint. A thread that does not see the refusal yet asks once more.
+    // Relaxed, here and below: a hint. A thread that misses it makes one attempt more.
     if coarse_milliseconds() < NOT_BEFORE.load(Relaxed) {
         return false;
     }
     let before = block_signals();
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees the argument.
     let mut thread = unsafe { create(Some(STACK), body, argument) };
     if thread == Err(libc::EINVAL) {
-        // A stack of that size has no room for the thread-local storage of all libraries: it has the usual size.
-        // SAFETY: the caller guarantees it.
+        // The stack is too small for the thread-local storage of all libraries: use the default size.
+        // SAFETY: the caller guarantees the argument.
         thread = unsafe { create(None, body, argument) };
     }
     restore_signals(&before);
@@ -46,46 +45,46 @@ pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
         NOT_BEFORE.store(coarse_milliseconds() + REFUSED_FOR, Relaxed);
         return false;
     };
-    // SAFETY: it was just started, and nobody joins it.
+    // SAFETY: the thread was just started, and is not joined.
     unsafe { libc::pthread_detach(thread) };
     true
 }
 
-/// The error is one of errno's numbers.
+/// Creates a thread. The error is an errno.
 ///
 /// # Safety
 /// As for [`start`].
 unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Result<libc::pthread_t, i32> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    // SAFETY: it is writable.
+    // SAFETY: `attributes` is writable.
     let failed = unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
     if failed != 0 {
         return Err(failed);
     }
     if let Some(bytes) = stack {
-        // SAFETY: initialised above. A size that is refused leaves the usual one.
+        // SAFETY: pthread_attr_init succeeded. A refused size leaves the default.
         unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), bytes) };
     }
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-    // SAFETY: all three are live; the argument is what the body needs, says the caller.
+    // SAFETY: all pointers are to live values, and the caller guarantees the argument.
     let failed = unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), body, argument) };
-    // SAFETY: initialised above, and not used again.
+    // SAFETY: pthread_attr_init succeeded, and it is not used again.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     if failed != 0 {
         return Err(failed);
     }
-    // SAFETY: pthread_create has written it.
+    // SAFETY: pthread_create wrote it.
     Ok(unsafe { thread.assume_init() })
 }
 
-/// The kernel's number of this thread.
+/// The kernel's id of this thread.
 pub fn number() -> u32 {
     // SAFETY: gettid has no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Bytes that are left of this thread's stack. The process's first thread is taken to have as much as it wants: to ask
-/// would mean to read the list of all mappings.
+/// Unused bytes of this thread's stack. For the process's first thread it returns the largest number: the true one
+/// would require reading the list of all mappings.
 pub fn stack_left() -> usize {
     if number() == std::process::id() {
         return usize::MAX;
@@ -93,33 +92,33 @@ pub fn stack_left() -> usize {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     // SAFETY: pthread_self has no preconditions.
     let this = unsafe { libc::pthread_self() };
-    // SAFETY: it is writable.
+    // SAFETY: the thread is this one, and `attributes` is writable.
     if unsafe { libc::pthread_getattr_np(this, attributes.as_mut_ptr()) } != 0 {
         return 0;
     }
     let (mut lowest, mut bytes) = (std::ptr::null_mut(), 0);
-    // SAFETY: written above; both are writable.
+    // SAFETY: pthread_getattr_np wrote it, and both results are writable.
     unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &mut lowest, &mut bytes) };
-    // SAFETY: written above, and not used again.
+    // SAFETY: pthread_getattr_np wrote it, and it is not used again.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     (&raw const lowest).addr().saturating_sub(lowest.addr())
 }
 
-/// Blocks every signal on this thread, and on those that it starts, and returns what was blocked.
+/// Blocks every signal on this thread, and so on threads that it starts. Returns the previous mask.
 pub fn block_signals() -> libc::sigset_t {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: it is writable.
+    // SAFETY: `all` is writable.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
-    // SAFETY: one is filled, the other writable.
+    // SAFETY: sigfillset wrote `all`, and `before` is writable.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
-    // SAFETY: zeros are a set, and pthread_sigmask with these arguments always writes it.
+    // SAFETY: zeros are a valid set, and pthread_sigmask with these arguments always writes it.
     unsafe { before.assume_init() }
 }
 
-/// Lets those signals come again that came before.
+/// Restores the mask that `block_signals` returned.
 pub fn restore_signals(before: &libc::sigset_t) {
-    // SAFETY: it is a set.
+    // SAFETY: `before` is a valid set.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
 }
 
@@ -129,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_threads_stack_is_known() {
-        // At least as large: the C library may hand out an older thread's.
+        // At least: the C library may reuse an older thread's larger stack.
         let thread = std::thread::Builder::new().stack_size(512 << 10);
         let left = thread.spawn(stack_left).unwrap().join().unwrap();
         assert!((256 << 10..1 << 30).contains(&left), "{left} bytes");

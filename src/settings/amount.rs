@@ -1,4 +1,4 @@
-//! A setting that is a number of bytes.
+//! A setting in bytes.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,10 +9,10 @@ use crate::platform::text::{Escaped, Text, to_stderr};
 const UNREAD: u64 = u64::MAX - 1;
 const NONE: u64 = u64::MAX;
 
-/// A number of bytes that the user may give.
+/// A number of bytes that the user may set.
 pub struct Amount {
     variable: &'static CStr,
-    /// What holds where none is given, for a message.
+    /// The value without a setting, for a message.
     otherwise: &'static str,
     bytes: AtomicU64,
 }
@@ -22,7 +22,7 @@ impl Amount {
         Amount { variable, otherwise, bytes: AtomicU64::new(UNREAD) }
     }
 
-    /// The number of bytes, if one was given.
+    /// The number of bytes, if one is set.
     #[inline]
     pub fn get(&self) -> Option<u64> {
         let bytes = self.bytes.load(Relaxed);
@@ -32,8 +32,8 @@ impl Amount {
         (bytes != NONE).then_some(bytes)
     }
 
-    /// Gives a number of bytes, whatever the environment says. The two largest numbers stand for any other that is as good as
-    /// no limit.
+    /// Sets a number of bytes, whatever the environment says. The two largest numbers, which have a meaning here,
+    /// become the next smaller one: as good as no limit.
     pub fn set(&self, bytes: u64) {
         self.bytes.store(bytes.min(UNREAD - 1), Relaxed);
     }
@@ -44,7 +44,7 @@ impl Amount {
         let bytes = read.and_then(|(_, bytes)| bytes);
         let first = self.bytes.compare_exchange(UNREAD, bytes.unwrap_or(NONE), Relaxed, Relaxed);
         if let Err(now) = first {
-            // Another thread, or a call, was first.
+            // Another thread, or a call of `set`, was first.
             return (now != NONE).then_some(now);
         }
         if let Some((value, None)) = read {
@@ -64,7 +64,7 @@ impl Amount {
     }
 }
 
-/// `1073741824`, `1048576K`, `1024M`, `1G`: powers of 1024, as ulimit and systemd read them.
+/// Parses `1073741824`, `1048576K`, `1024M` or `1G`: powers of 1024, as for ulimit and systemd.
 fn parse_bytes(text: &[u8]) -> Option<u64> {
     let (digits, power) = match text.split_last()? {
         (b'K' | b'k', digits) => (digits, 10),

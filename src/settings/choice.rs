@@ -1,4 +1,4 @@
-//! A setting that is one of a few named values.
+//! A setting with a few named values.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::environment;
 use crate::platform::text::{Escaped, Text, to_stderr};
 
-/// A choice among a few named values. The first is the default.
+/// A setting with a few named values. The first one is the default.
 pub struct Choice {
     variable: &'static CStr,
     names: &'static [&'static str],
-    /// 0: not chosen yet; else one more than the index of the name.
+    /// 0: not read yet; else the index of the value plus one.
     chosen: AtomicU8,
 }
 
@@ -19,7 +19,7 @@ impl Choice {
         Choice { variable, names, chosen: AtomicU8::new(0) }
     }
 
-    /// The index of the value in force.
+    /// The index of the current value.
     pub fn get(&self) -> usize {
         let chosen = self.chosen.load(Ordering::Relaxed);
         if chosen != 0 {
@@ -28,7 +28,7 @@ impl Choice {
         self.read_environment()
     }
 
-    /// Chooses by index; `false` if there is no such value.
+    /// Sets the value by index; `false` if there is no such value.
     pub fn set(&self, index: usize) -> bool {
         let known = index < self.names.len();
         if known {
@@ -50,7 +50,7 @@ impl Choice {
                 }
                 index
             }
-            // Another thread, or a call, was first.
+            // Another thread, or a call of `set`, was first.
             Err(chosen) => usize::from(chosen - 1),
         }
     }

@@ -1,4 +1,4 @@
-//! What the user may choose: by environment variable, read when first needed, or by a call, which wins.
+//! The settings: environment variables, read when first needed. A call of the C API takes precedence.
 //!
 //! Nothing is read at load, and reading allocates nothing.
 
@@ -15,7 +15,7 @@ pub use seconds::Seconds;
 
 static UNSETTLED: AtomicBool = AtomicBool::new(true);
 
-/// Reads what host blocks need to know, so that it need not be read later with a lock held.
+/// Reads the settings of host blocks, so that they are not read later under a lock.
 #[inline]
 pub fn settle() {
     if UNSETTLED.load(Ordering::Relaxed) {
@@ -35,18 +35,18 @@ fn read_all() {
     POOL_AGE.get();
 }
 
-/// `Caffe::mode()` as told by the user: auto (ask Caffe), cpu, gpu.
+/// The value of `Caffe::mode()`: auto (ask Caffe), cpu, gpu.
 pub static MODE: Choice = Choice::new(c"SYNCEDMEM_MODE", &["auto", "cpu", "gpu"]);
 /// Page-locked host memory: auto (in GPU mode), always, never.
 pub static PIN: Choice = Choice::new(c"SYNCEDMEM_PIN", &["auto", "always", "never"]);
-/// What a failure in a C++ entry point does: abort as Caffe did, or throw.
+/// The effect of a failure in a C++ entry point: abort, as in Caffe, or throw.
 pub static ON_ERROR: Choice = Choice::new(c"SYNCEDMEM_ON_ERROR", &["abort", "throw"]);
-/// Where host blocks of objects come from: auto, or all of them from malloc.
+/// The source of host blocks: auto, or always malloc.
 pub static HOST_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_HOST_BLOCKS", &["auto", "malloc"]);
-/// Whether huge pages are asked for: auto (from 2 MiB up), never.
+/// Huge pages: auto (from 2 MiB up), never.
 pub static HUGE_PAGES: Choice = Choice::new(c"SYNCEDMEM_HUGE_PAGES", &["auto", "never"]);
 
-/// Whether host memory is to be page-locked, as far as the user has said so; else `Caffe::mode()` decides.
+/// Whether the user has chosen page-locked host memory; `None`: `Caffe::mode()` decides.
 #[inline]
 pub fn pins() -> Option<bool> {
     match (PIN.get(), MODE.get()) {
@@ -56,10 +56,10 @@ pub fn pins() -> Option<bool> {
     }
 }
 
-/// Whether a device block may only be used while its device is current: off, on (the original's DEBUG check).
+/// Whether a device block may be used only while its device is current (the original's DEBUG check): off, on.
 pub static CHECK_DEVICE: Choice = Choice::new(c"SYNCEDMEM_CHECK_DEVICE", &["0", "1"]);
 
-/// Whether every host block must be one that `free()` takes.
+/// Whether `free()` must accept every host block.
 pub fn malloc_only() -> bool {
     HOST_BLOCKS.get() == 1
 }
@@ -74,12 +74,12 @@ pub fn throws() -> bool {
     ON_ERROR.get() == 1
 }
 
-/// Whether every call looks at which device is current.
+/// Whether every call checks the current device.
 pub fn checks_device() -> bool {
     CHECK_DEVICE.get() == 1
 }
 
-/// The most bytes of host memory that objects may hold together; 0 or nothing for no limit.
+/// The most bytes of host memory that objects may hold together; 0: no limit.
 pub static HOST_LIMIT: Amount = Amount::new(c"SYNCEDMEM_HOST_LIMIT", "no limit");
 
 /// `SYNCEDMEM_HOST_LIMIT`: the most bytes of host memory that objects may hold together.
@@ -88,10 +88,10 @@ pub fn host_limit() -> Option<u64> {
     HOST_LIMIT.get().filter(|&limit| limit != 0)
 }
 
-/// Whether blocks that were given back are kept for the next: on, off.
+/// Whether freed blocks are kept for reuse: on, off.
 pub static POOLS: Choice = Choice::new(c"SYNCEDMEM_POOLS", &["on", "off"]);
-/// When a block that work of the device's may still be using is handed out again: once its context was synchronised, or
-/// once an event behind that work has come to pass.
+/// When a block that the device may still be using is reused: after a synchronisation of its context, or after an event
+/// behind that work.
 pub static REUSE: Choice = Choice::new(c"SYNCEDMEM_REUSE", &["synchronised", "stream"]);
 /// The most bytes of pageable host memory that may lie idle.
 pub static PAGEABLE_POOL: Amount = Amount::new(c"SYNCEDMEM_PAGEABLE_POOL", "the default");
@@ -99,45 +99,45 @@ pub static PAGEABLE_POOL: Amount = Amount::new(c"SYNCEDMEM_PAGEABLE_POOL", "the 
 pub static PINNED_POOL: Amount = Amount::new(c"SYNCEDMEM_PINNED_POOL", "the default");
 /// The most bytes of each device's memory that may lie idle.
 pub static DEVICE_POOL: Amount = Amount::new(c"SYNCEDMEM_DEVICE_POOL", "the default");
-/// How page-locked blocks of 2 MiB and more are come by: the driver allocates them, or registers mappings on huge pages.
+/// How page-locked blocks of 2 MiB and more are made: the driver allocates them, or registers mappings of huge pages.
 pub static PINNED_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_PINNED_BLOCKS", &["allocated", "registered"]);
 
-/// Whether they are registered mappings. No GPU has been measured for that.
+/// Whether the driver registers mappings. Not measured on a GPU yet.
 pub fn registers_pinned_blocks() -> bool {
     PINNED_BLOCKS.get() == 1
 }
 
 /// The most bytes that may be page-locked in all.
 pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
-/// From how many bytes on pageable memory is copied through page-locked slots; 0, the default, for never.
+/// From this size in bytes on, pageable memory is copied through page-locked staging buffers; 0, the default: never.
 pub static STAGE_FROM: Amount = Amount::new(c"SYNCEDMEM_STAGE_FROM", "0 (never)");
 
-/// That number, if there is one. No GPU has been measured for any.
+/// The size from which copies are staged, if there is one. Not measured on a GPU yet.
 pub fn stage_from() -> Option<usize> {
     STAGE_FROM.get().filter(|&bytes| bytes != 0).map(|bytes| bytes as usize)
 }
 
-/// Whether what memory does is accounted for: off, on, or with every access to an object counted.
+/// The account: off, on, or with every access counted.
 pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses"]);
-/// Whether host contents are compared, to learn which copies and fills changed nothing: off, on.
+/// Whether host contents are compared, to find copies and fills that changed nothing: off, on.
 pub static COMPARE: Choice = Choice::new(c"SYNCEDMEM_COMPARE", &["off", "on"]);
-/// Ranges for a profiler: auto (where one is attached), off.
+/// Ranges for a profiler: auto (if one is attached), off.
 pub static NVTX: Choice = Choice::new(c"SYNCEDMEM_NVTX", &["auto", "off"]);
 
-/// How long a pageable block may lie idle.
+/// The longest time that a pageable block lies idle.
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
 
-/// Whether blocks are kept for the next that asks.
+/// Whether freed blocks are kept for reuse.
 #[inline]
 pub fn pools() -> bool {
     POOLS.get() == 0
 }
 
-/// Whether pageable blocks are kept: one look instead of three, on the path that is to be fast.
+/// Whether pageable blocks are kept: one load instead of three, for the fast path.
 static KEEPS_PAGEABLE: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 2;
 
-/// Whether pageable blocks are kept for the next that asks.
+/// Whether pageable blocks are kept for reuse.
 #[inline]
 pub fn keeps_pageable() -> bool {
     match KEEPS_PAGEABLE.load(Ordering::Relaxed) {
@@ -149,30 +149,30 @@ pub fn keeps_pageable() -> bool {
 #[cold]
 fn find_whether_pageable_is_kept() -> bool {
     let keeps = should_keep_pageable();
-    // A call that changes it meanwhile knows better.
+    // A call that changes a setting meanwhile takes precedence.
     let first = KEEPS_PAGEABLE.compare_exchange(UNKNOWN, u8::from(keeps), Ordering::Relaxed, Ordering::Relaxed);
     first.map_or_else(|known| known == 1, |_| keeps)
 }
 
 fn should_keep_pageable() -> bool {
-    // A model has no blocks to keep, and small stacks.
+    // Not in a model, which has no blocks to keep, and small stacks.
     !cfg!(loom) && pools() && !malloc_only() && PAGEABLE_POOL.get() != Some(0)
 }
 
-/// Called after a setting of the pools was changed.
+/// To be called after a change of the pools' settings.
 pub fn changed() {
     KEEPS_PAGEABLE.store(u8::from(should_keep_pageable()), Ordering::Relaxed);
 }
 
-/// Whether an event is enough to hand a block out again.
+/// Whether an event suffices to reuse a block.
 pub fn reuses_by_event() -> bool {
     REUSE.get() == 1
 }
 
-/// The value of an environment variable that is a setting of this library; an empty one counts as not set.
+/// The value of an environment variable of this library. An empty one counts as not set.
 ///
-/// A program that runs with more rights than its caller (set-user-ID, set-group-ID, file capabilities) heeds none: a setting
-/// can name a file to write or a library to load, and can make an operation fail that the program relies on.
+/// A program with more rights than its caller (set-user-ID, set-group-ID, file capabilities) reads none: a setting can
+/// name a file to write or a library to load, and can make an operation fail that the program relies on.
 #[expect(unsafe_code, reason = "getenv(3) and getauxval(3): std's own way allocates")]
 pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     // SAFETY: getauxval has no preconditions.
@@ -184,12 +184,13 @@ pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     if value.is_null() {
         return None;
     }
-    // SAFETY: getenv's result is NUL-terminated and stays while nobody changes that variable, as its contract says.
+    // SAFETY: getenv returns a NUL-terminated string. POSIX requires of the program not to change the environment
+    // meanwhile.
     let value = unsafe { CStr::from_ptr(value) };
     (!value.is_empty()).then_some(value)
 }
 
-/// Whether an environment variable of another library is there, even an empty one.
+/// Whether an environment variable of another library is set, even to an empty value.
 #[expect(unsafe_code, reason = "getenv(3)")]
 pub fn is_set(variable: &CStr) -> bool {
     // SAFETY: `variable` is NUL-terminated.

@@ -1,4 +1,4 @@
-//! A setting that is a time.
+//! A setting in seconds.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,7 +8,7 @@ use crate::platform::text::{Escaped, Text, to_stderr};
 
 const UNREAD: u64 = u64::MAX;
 
-/// A time in seconds that the user may give; kept in milliseconds.
+/// A time in seconds that the user may set; stored in milliseconds.
 pub struct Seconds {
     variable: &'static CStr,
     otherwise: u64,
@@ -20,14 +20,14 @@ impl Seconds {
         Seconds { variable, otherwise, milliseconds: AtomicU64::new(UNREAD) }
     }
 
-    /// The time in force, in milliseconds.
+    /// The current value in milliseconds.
     #[inline]
     pub fn get(&self) -> u64 {
         let milliseconds = self.milliseconds.load(Relaxed);
         if milliseconds == UNREAD { self.read_environment() } else { milliseconds }
     }
 
-    /// Gives a time in seconds; `false` if it is none.
+    /// Sets a time in seconds; `false` if it is negative or not a number.
     pub fn set(&self, seconds: f64) -> bool {
         let milliseconds = to_milliseconds(seconds);
         if let Some(milliseconds) = milliseconds {
@@ -42,7 +42,7 @@ impl Seconds {
         let read = given.map(|value| value.to_str().ok()?.parse().ok().and_then(to_milliseconds));
         let milliseconds = read.flatten().unwrap_or(self.otherwise * 1000);
         if let Err(now) = self.milliseconds.compare_exchange(UNREAD, milliseconds, Relaxed, Relaxed) {
-            // Another thread, or a call, was first.
+            // Another thread, or a call of `set`, was first.
             return now;
         }
         if read == Some(None) {
@@ -59,7 +59,7 @@ impl Seconds {
 }
 
 fn to_milliseconds(seconds: f64) -> Option<u64> {
-    /// Some thirty years: as good as for ever.
+    /// About thirty years: as good as for ever.
     const LONGEST: f64 = 1e9;
     (seconds >= 0.0).then(|| (seconds.min(LONGEST) * 1000.0).round() as u64)
 }

@@ -1,8 +1,8 @@
-//! When data that is current may be handed out without another look, at no cost where it may.
+//! The gate of the fast path: whether current data is handed out without a further check.
 //!
-//! Each accessor of C++ asks for the bits of an object's word that decide. Until it is known that they do, none are
-//! given, and every call goes the long way: while calls are counted, while the device check is on, and on the device
-//! side in a process that was forked from one that had used CUDA.
+//! Each C++ accessor loads the bits of an object's word that decide whether the side is ready. While the gate is closed
+//! the bits are 0, and every call takes the slow path: while calls are counted, while the device check is on, and, for
+//! the device side, in a process that was forked from one that had used CUDA.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
@@ -12,47 +12,47 @@ use super::head::{Access, Side};
 use super::word::Word;
 use crate::settings;
 
-/// By side, and whether data is written.
+/// By side, and whether the access writes.
 static DECIDING: [[AtomicU64; 2]; 2] = [const { [const { AtomicU64::new(0) }; 2] }; 2];
 
-/// Whether the device side is out of reach for good.
+/// Whether the device side cannot be used any more.
 static DEVICE_IS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// The bits that decide whether `access` to `side` is served at once.
+/// The bits that decide whether `access` to `side` is ready; 0: the slow path.
 #[inline(always)]
 pub fn deciding(access: Access, side: Side) -> u64 {
     slot(access, side).load(Relaxed)
 }
 
-/// Lets them decide from now on, unless something stands against it.
+/// Opens the gate for `access` to `side`, unless every call must be seen.
 pub fn open(access: Access, side: Side) {
     let (slot, bits) = (slot(access, side), Word::deciding(access, side));
     let is_barred = || flags::sees_every_call() || is_watched(side);
-    // Every first touch comes here: it is open already, as a rule.
+    // Every first touch calls this: usually the gate is open already.
     if slot.load(Relaxed) == bits || is_barred() {
         return;
     }
     slot.store(bits, Relaxed);
-    // Another thread may have begun to watch in between, and closed it before it was opened.
+    // Another thread may have begun to watch and closed the gate after the check, before it was opened here.
     fence(SeqCst);
     if is_barred() {
         slot.store(0, Relaxed);
     }
 }
 
-/// Whether calls for `side` must be looked at even where nothing is to be done.
+/// Whether every call for `side` must be seen, even if it needs no work.
 #[inline]
 pub fn is_watched(side: Side) -> bool {
     settings::checks_device() || (side == Side::Device && DEVICE_IS_LOST.load(Relaxed))
 }
 
-/// Makes every accessor find out again.
+/// Closes the gate for every access: the next calls decide anew.
 pub fn close() {
     fence(SeqCst);
     DECIDING.iter().flatten().for_each(|bits| bits.store(0, Relaxed));
 }
 
-/// Makes it so that the device side is out of reach: in a forked child.
+/// Closes the gate for the device side for good: in a forked child.
 pub fn lose_device() {
     DEVICE_IS_LOST.store(true, Relaxed);
     close();

@@ -1,12 +1,11 @@
-//! What is observed, a bit for each: nothing, unless the user asks for it. Each place that reports an event then costs one
-//! branch.
+//! The observation flags: nothing is observed by default, and each place that records an event then costs one branch.
 //!
-//! The bits lie beside the fast path's gate, which they close. `observe::switch` reads the settings and sets them.
+//! The flags lie beside the gate of the fast path, which they close. `observe::switch` reads the settings and sets them.
 
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What is observed, a bit for each.
+/// A set of flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -18,7 +17,7 @@ pub const ACCESSES: Flags = Flags(2);
 pub const COMPARE: Flags = Flags(4);
 /// The trace is written.
 pub const TRACE: Flags = Flags(8);
-/// Ranges are shown to a profiler.
+/// A profiler gets ranges.
 pub const RANGES: Flags = Flags(16);
 /// Calls of the C++ entry points are counted.
 pub const CALLS: Flags = Flags(32);
@@ -27,21 +26,21 @@ pub const CALLS: Flags = Flags(32);
 const UNREAD: Flags = Flags(128);
 
 impl Flags {
-    /// None of them.
+    /// No flags.
     pub const NONE: Flags = Flags(0);
 
-    /// Whether `flag` is among them.
+    /// Whether `flag` is set.
     pub fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0
     }
 
-    /// These and `flag`, if that is wanted.
+    /// With `flag` added, if `wanted`.
     pub fn and(self, flag: Flags, wanted: bool) -> Flags {
         if wanted { Flags(self.0 | flag.0) } else { self }
     }
 }
 
-// In a model nothing is observed: settings are read once, and would differ from one of its runs to the next.
+// In a model nothing is observed: settings are read once, so its runs would differ.
 static FLAGS: AtomicU8 = AtomicU8::new(if cfg!(loom) { 0 } else { UNREAD.0 });
 
 /// Whether nothing is observed.
@@ -56,7 +55,7 @@ pub fn has(flag: Flags) -> bool {
     all().has(flag)
 }
 
-/// All of them.
+/// All flags.
 #[inline]
 pub fn all() -> Flags {
     Flags(FLAGS.load(Relaxed))
@@ -74,13 +73,13 @@ pub fn are_unread() -> bool {
     has(UNREAD)
 }
 
-/// Whether every call has to come to the library, also where nothing is to be done.
+/// Whether every call must be seen, even if it needs no work.
 #[inline]
 pub fn sees_every_call() -> bool {
     has(Flags(ACCESSES.0 | CALLS.0 | UNREAD.0))
 }
 
-/// Sets all of them, as the settings say.
+/// Sets all flags from the settings.
 pub fn begin(flags: Flags) {
     FLAGS.store(flags.0, Relaxed);
 }

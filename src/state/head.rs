@@ -1,8 +1,8 @@
-//! Where the newest data is, and what each operation makes of that: Caffe's state machine as pure functions.
+//! Caffe's state machine as pure functions: where the newest data is, and what each operation changes.
 //!
-//! The rows are those of BVLC's `syncedmem.cpp`; `overwrite` and `release` are this library's own.
+//! The transitions are those of BVLC's `syncedmem.cpp`; `overwrite` and `release` are this library's own.
 
-/// The side that holds the newest data; the numbers are those of `caffe::SyncedMemory::SyncedHead`.
+/// The sides that hold the newest data. The numbers are those of `caffe::SyncedMemory::SyncedHead`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Head {
@@ -16,7 +16,7 @@ pub enum Head {
     Synced = 3,
 }
 
-/// One of the two buffers.
+/// A side of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Memory of the CPU.
@@ -25,41 +25,41 @@ pub enum Side {
     Device,
 }
 
-/// What a caller wants of one side.
+/// The kind of an access to a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// `cpu_data`, `gpu_data`: the data is read.
+    /// `cpu_data`, `gpu_data`: reads the data.
     Read,
-    /// `mutable_cpu_data`, `mutable_gpu_data`: the data is read and changed.
+    /// `mutable_cpu_data`, `mutable_gpu_data`: reads and changes the data.
     Write,
-    /// `overwrite_cpu_data`, `overwrite_gpu_data`: all of it is written, none of it read.
+    /// `overwrite_cpu_data`, `overwrite_gpu_data`: writes all of the data and reads none of it.
     Overwrite,
 }
 
-/// What a side's buffer must hold before its pointer is handed out.
+/// The contents that a side needs before its pointer is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// What it holds now; it needs no work.
+    /// Its present contents: no work.
     Current,
-    /// Zeros, in a new buffer.
+    /// Zeros, in a new block.
     Zeros,
     /// The other side's data.
     Copy,
-    /// Anything at all.
+    /// Any.
     Undefined,
 }
 
-/// The outcome of an access: prepare the contents, then move the head.
+/// A transition: prepare the contents, then set the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What the accessed side must hold first.
+    /// The contents that the side needs first.
     pub contents: Contents,
     /// The head afterwards.
     pub head: Head,
 }
 
 impl Head {
-    /// The head with that number, or `None`: the bytes are not those of a live object.
+    /// The head with that number; `None` if the number is none, so that the bytes are not a live object's.
     pub const fn from_number(number: u32) -> Option<Head> {
         match number {
             0 => Some(Head::Uninitialized),
@@ -70,7 +70,7 @@ impl Head {
         }
     }
 
-    /// The head when `side` alone is current.
+    /// The head if only `side` is current.
     pub const fn only_at(side: Side) -> Head {
         match side {
             Side::Host => Head::AtCpu,
@@ -86,7 +86,7 @@ impl Head {
         }
     }
 
-    /// What `access` to `side` needs and leaves.
+    /// The transition of `access` to `side`.
     pub const fn on(self, access: Access, side: Side) -> Step {
         let contents = match (access, self) {
             _ if self.is_current(side) => Contents::Current,
@@ -102,13 +102,13 @@ impl Head {
         Step { contents, head }
     }
 
-    /// The head after `side`'s buffer is given back, or `None` where the other side could not replace it.
+    /// The head after `side`'s block is given back; `None` if the other side cannot replace it.
     pub const fn on_release(self, side: Side) -> Option<Head> {
         let other = side.other();
         if self.is_current(other) { Some(Head::only_at(other)) } else { None }
     }
 
-    /// The head after an asynchronous push to the device, or `None` where the original refuses it.
+    /// The head after an asynchronous push to the device; `None` if the original refuses it.
     pub const fn on_push(self) -> Option<Head> {
         match self {
             Head::AtCpu => Some(Head::Synced),
@@ -116,7 +116,7 @@ impl Head {
         }
     }
 
-    /// The name Caffe gives it.
+    /// Caffe's name for it.
     pub const fn name(self) -> &'static str {
         match self {
             Head::Uninitialized => "UNINITIALIZED",
@@ -136,7 +136,7 @@ impl Side {
         }
     }
 
-    /// The word used for it in messages.
+    /// The word for it in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Side::Host => "host",

@@ -1,13 +1,13 @@
-//! The three kinds of memory that blocks are made of.
+//! The three kinds of memory.
 
 /// A kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Host memory that the system may move about.
+    /// Host memory that the system may move.
     Pageable,
-    /// Host memory that is page-locked.
+    /// Page-locked host memory.
     Pinned,
-    /// Memory of a device.
+    /// Device memory.
     Device,
 }
 
@@ -17,7 +17,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// The word used for it.
+    /// The word for it in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Pageable => "pageable",
@@ -26,7 +26,7 @@ impl Kind {
         }
     }
 
-    /// Who has it.
+    /// The source of such memory.
     pub const fn source(self) -> &'static str {
         match self {
             Kind::Pageable => "system",

@@ -1,15 +1,15 @@
-//! Bytes 24 to 31 of an object as one 64-bit word: the head, three flags, and one byte of our own.
+//! Bytes 24 to 31 of an object as one 64-bit word: the head, three flags, and the library's own byte.
 //!
-//! The head and the flags are where BVLC's header has them. Byte 31 is padding in every layout of docs/caffe-abi.md:
-//! its top bit says "take the slow path", the other seven are the owning device's ordinal, as a hint.
+//! The head and the flags lie where BVLC's header has them. Byte 31 is padding in every layout of docs/caffe-abi.md:
+//! its top bit means "take the slow path", the other seven are the ordinal of the block's device, as a hint.
 
 use super::head::{Access, Head, Side};
 
 #[cfg(target_endian = "big")]
 compile_error!("the head is taken for the low half of the word");
 
-/// A value of the word. Everything in it but the head counts only while the head is not UNINITIALIZED:
-/// constructors that are inlined into their callers leave the rest as it was.
+/// A value of the word. While the head is UNINITIALIZED all other bits are meaningless: constructors that are inlined
+/// into their callers leave them as they were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word(pub u64);
 
@@ -20,16 +20,16 @@ const OWN_GPU: u64 = 1 << 48;
 const SLOW: u64 = 1 << 63;
 const DEVICE: u64 = 127 << 56;
 const UNKNOWN_DEVICE: u64 = DEVICE;
-/// No head has this number, and its low bits are those of UNINITIALIZED, which sends every access the slow way.
+/// Not the number of a head. Its low bits are those of UNINITIALIZED, so every access takes the slow path.
 const DESTROYED: u64 = 0xDEAD_5E30;
 
 impl Word {
-    /// What an out-of-line constructor writes.
+    /// The word that an out-of-line constructor writes.
     pub const NEW: Word = Word(Head::Uninitialized as u64 | UNKNOWN_DEVICE);
-    /// What a destructor leaves, so that a later use can be told.
+    /// The word that a destructor leaves: a later use is detected.
     pub const DESTROYED: Word = Word(DESTROYED | UNKNOWN_DEVICE);
 
-    /// The head; `None` if these are not the bytes of a live object.
+    /// The head; `None` if the bytes are not a live object's.
     pub const fn head(self) -> Option<Head> {
         Head::from_number((self.0 & HEAD) as u32)
     }
@@ -42,33 +42,33 @@ impl Word {
 
     /// The bits that decide whether `access` to `side` needs work.
     pub const fn deciding(access: Access, side: Side) -> u64 {
-        // The heads' numbers are a bit for each side that is current.
+        // The number of a head has one bit for each current side.
         match access {
             Access::Read => SLOW | Head::only_at(side) as u64,
             Access::Write | Access::Overwrite => SLOW | Head::Synced as u64,
         }
     }
 
-    /// Whether the `deciding` bits of an access to `side` say that it is ready: for reading, that the side is
-    /// current, for writing, that it alone is, and that nothing is in flight. One mask, one compare.
+    /// Whether the `deciding` bits of an access to `side` show that it is ready and nothing is in flight. For reading,
+    /// the side must be current; for writing, it alone. One mask, one compare.
     #[inline]
     pub const fn is_ready(self, deciding: u64, side: Side) -> bool {
         self.0 & deciding == Head::only_at(side) as u64
     }
 
-    /// The same with another head, and nothing in flight.
+    /// With another head, and nothing in flight.
     pub const fn with_head(self, head: Head) -> Word {
         let rest = if self.is_untouched() { UNKNOWN_DEVICE } else { self.0 & !HEAD & !SLOW };
         Word(rest | head as u64)
     }
 
-    /// The same with another host block.
+    /// With another host block.
     pub const fn with_host(self, owned: bool, pinned: bool) -> Word {
         let rest = self.0 & !(0xFF << 32) & !(0xFF << 40);
         Word(rest | if owned { OWN_CPU } else { 0 } | if pinned { PINNED } else { 0 })
     }
 
-    /// The same with another device block, on the device of that ordinal if it is known.
+    /// With another device block, and the ordinal of its device if it is known.
     pub const fn with_device(self, owned: bool, ordinal: Option<i32>) -> Word {
         let hint = match ordinal {
             Some(ordinal @ 0..127) => (ordinal as u64) << 56,
@@ -77,7 +77,7 @@ impl Word {
         Word(self.0 & !(0xFF << 48) & !DEVICE | if owned { OWN_GPU } else { 0 } | hint)
     }
 
-    /// The same, but every access takes the slow path.
+    /// With the slow path for every access.
     pub const fn slow(self) -> Word {
         Word(self.0 | SLOW)
     }
@@ -87,27 +87,27 @@ impl Word {
         self.0 & SLOW != 0
     }
 
-    /// The same, with the fast path open.
+    /// With the fast path open.
     pub const fn fast(self) -> Word {
         Word(self.0 & !SLOW)
     }
 
-    /// Whether the object must give back its host block. Asked only where there is one.
+    /// Whether the object owns its host block. Valid only if there is one.
     pub const fn owns_host(self) -> bool {
         self.0 & OWN_CPU != 0
     }
 
-    /// Whether the host block is page-locked. Asked only where there is one.
+    /// Whether the host block is page-locked. Valid only if there is one.
     pub const fn is_pinned(self) -> bool {
         self.0 & PINNED != 0
     }
 
-    /// Whether the object must give back its device block. Asked only where there is one.
+    /// Whether the object owns its device block. Valid only if there is one.
     pub const fn owns_device(self) -> bool {
         self.0 & OWN_GPU != 0
     }
 
-    /// The ordinal of the device that holds the device block, if it is known. Asked only where there is one.
+    /// The ordinal of the device block's device, if it is known. Valid only if there is a block.
     pub const fn ordinal(self) -> Option<i32> {
         let hint = self.0 & DEVICE;
         if hint == UNKNOWN_DEVICE { None } else { Some((hint >> 56) as i32) }

@@ -1,9 +1,8 @@
-//! What a loaded object exports, read from the object itself.
+//! A loaded object's exports, read from its own tables.
 //!
-//! `dlsym` answers for an object's dependencies too, and waits for every `dlopen` that is under way, constructors
-//! included; here the answer is about the one object, and nobody is waited for. The tables are those of the ELF
-//! specification, with the GNU hash table, which every linker has written for a long time: an object that has none
-//! is passed over.
+//! `dlsym` searches an object's dependencies too, and waits for every `dlopen` under way, with its constructors. This
+//! search covers one object and waits for nothing. The tables are those of the ELF specification, plus the GNU hash
+//! table, which all common linkers have written for many years. An object without that table is skipped.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -20,7 +19,7 @@ struct Dynamic {
     value: u64,
 }
 
-/// A relocation: the word at an offset from where the object is mapped, and which symbol's address goes there.
+/// A relocation: the offset of a word from the object's base, and the symbol whose address the loader writes there.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Relocation {
@@ -40,12 +39,13 @@ const DT_SONAME: i64 = 14;
 const DT_JMPREL: i64 = 23;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 
-/// Symbols of a section that is not there: imported ones.
+/// The section of imported symbols.
 const SHN_UNDEF: u16 = 0;
 const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 
-/// The relocations that write a symbol's address into a word: in data, in the table of addresses, in that of functions.
+/// Relocations that write a symbol's address into a word: the absolute one (data), GLOB_DAT (address table) and JUMP_SLOT
+/// (function table).
 #[cfg(target_arch = "x86_64")]
 const ADDRESSES: [u32; 3] = [1, 6, 7];
 #[cfg(target_arch = "aarch64")]
@@ -58,31 +58,31 @@ const HEADER: usize = 4;
 
 /// An object's reference to a function.
 pub struct Reference {
-    /// The object's own entry for a function of another, which stands for the function in the whole process: a program at a fixed
-    /// address may have that.
+    /// The object's own entry for a foreign function, which is the function's address in the whole process. A program
+    /// at a fixed address may have one.
     pub entry: Option<usize>,
-    /// What the loader has written there: for what is bound at its first call an address in the object itself until then.
+    /// The address that the loader wrote. Before the first call of a lazily bound function it lies in the object itself.
     pub word: usize,
 }
 
-/// An object's dynamic symbols.
+/// The dynamic symbols of an object.
 pub struct Symbols<'o> {
     base: usize,
     names: usize,
     symbols: usize,
     hash: usize,
-    /// Where relocations are, and how many: those of data, those of functions.
+    /// Address and number of the relocations: of data, and of functions.
     relocations: [(usize, usize); 2],
-    /// Where the dynamic section is, and how many entries it has room for.
+    /// Address of the dynamic section, and its number of entries.
     section: (usize, usize),
     object: PhantomData<&'o Elf64_Phdr>,
 }
 
 impl<'o> Symbols<'o> {
-    /// Those of the object with these program headers that is loaded at `base`; `None` if it has no such tables.
+    /// The symbols of the object with these program headers, loaded at `base`; `None` if it lacks the tables.
     ///
     /// # Safety
-    /// The headers are those of an object that is mapped at `base` and stays so for `'o`.
+    /// The headers are those of an object that is mapped at `base` for all of `'o`.
     pub unsafe fn of(headers: &'o [Elf64_Phdr], base: usize) -> Option<Self> {
         let within = |address: usize| {
             headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
@@ -99,7 +99,7 @@ impl<'o> Symbols<'o> {
             // SAFETY: within the section, which the caller guarantees to be mapped.
             let entry: Dynamic = unsafe { read(begin, index) };
             let value = entry.value as usize;
-            // Most loaders have written addresses here, some leave offsets.
+            // Most loaders replace the offset by the address; some do not.
             let address = Some(value).filter(|&value| within(value)).unwrap_or(base.wrapping_add(value));
             match entry.tag {
                 DT_NULL => break,
@@ -123,7 +123,7 @@ impl<'o> Symbols<'o> {
         [found.names, found.symbols, found.hash].into_iter().all(within).then_some(found)
     }
 
-    /// Where the function or variable of that name is, if the object exports one.
+    /// The address of the function or variable of that name, if the object exports it.
     pub fn find(&self, name: &CStr) -> Option<NonNull<c_void>> {
         let [buckets, first, words, shift] = [0, 1, 2, 3].map(|index| self.hash_word(index));
         let (buckets, first, words) = (buckets as usize, first as usize, words as usize);
@@ -131,9 +131,9 @@ impl<'o> Symbols<'o> {
             return None;
         }
         let hash = gnu_hash(name);
-        // A Bloom filter of 64-bit words: most names end here.
+        // A Bloom filter of 64-bit words: most searches end here.
         let word = hash as usize / 64 % words;
-        // SAFETY: the table is mapped, as `of` was promised, and has that many words behind its header.
+        // SAFETY: the caller of `of` guarantees that the table is mapped, and its header gives the number of words.
         let filter: u64 = unsafe { read(self.hash + HEADER * size_of::<u32>(), word) };
         if filter >> (hash % 64) & filter >> (hash.wrapping_shr(shift) % 64) & 1 == 0 {
             return None;
@@ -158,10 +158,10 @@ impl<'o> Symbols<'o> {
         }
     }
 
-    /// The object's own references to the function of that name.
+    /// The object's references to the function of that name.
     pub fn references(&self, name: &CStr) -> impl Iterator<Item = Reference> {
         let tables = self.relocations.into_iter();
-        // SAFETY: the dynamic section says where the table is and how many it has; `of` was promised that it is mapped.
+        // SAFETY: the dynamic section gives address and number; the caller of `of` guarantees that the table is mapped.
         let all = tables.flat_map(|(table, count)| (0..count).map(move |at| unsafe { read::<Relocation>(table, at) }));
         all.filter_map(move |relocation| {
             let (symbol, kind) = ((relocation.info >> 32) as usize, relocation.info as u32);
@@ -169,41 +169,41 @@ impl<'o> Symbols<'o> {
             if symbol == 0 || !ADDRESSES.contains(&kind) || word % align_of::<usize>() != 0 {
                 return None;
             }
-            // SAFETY: relocations name symbols that are there.
+            // SAFETY: a relocation contains the index of an existing symbol.
             let symbol: Elf64_Sym = unsafe { read(self.symbols, symbol) };
             if self.name(&symbol) != name {
                 return None;
             }
             let has_entry = symbol.st_shndx == SHN_UNDEF && symbol.st_value != 0;
             let entry = has_entry.then(|| self.base.wrapping_add(symbol.st_value as usize));
-            // SAFETY: the loader itself has written this word, and programs read it.
+            // SAFETY: the loader wrote this word, and the program reads it.
             Some(Reference { entry, word: unsafe { read(word, 0) } })
         })
     }
 
-    /// The names of the objects that the object needs, in its own order.
+    /// The names of the objects that this one needs (DT_NEEDED), in its order.
     pub fn needed(&self) -> impl Iterator<Item = &'o CStr> {
         self.strings(DT_NEEDED)
     }
 
-    /// The name by which others need the object, if it says one.
+    /// The name by which other objects need this one (DT_SONAME), if it has one.
     pub fn own_name(&self) -> Option<&'o CStr> {
         self.strings(DT_SONAME).next()
     }
 
-    /// The strings that entries of the dynamic section with this tag name.
+    /// The strings of the dynamic section's entries with this tag.
     fn strings(&self, tag: i64) -> impl Iterator<Item = &'o CStr> {
         let (section, entries) = self.section;
-        // SAFETY: within the section, which `of` was promised to be mapped.
+        // SAFETY: within the section, which the caller of `of` guarantees to be mapped.
         let all = (0..entries).map(move |index| unsafe { read::<Dynamic>(section, index) });
         let all = all.take_while(|entry| entry.tag != DT_NULL);
         all.filter(move |entry| entry.tag == tag).map(|entry| self.string(entry.value as usize))
     }
 
-    /// The exported function that has the instruction at `address`.
+    /// The exported function that contains `address`.
     pub fn function_at(&self, address: usize) -> Option<&'o CStr> {
         self.exported().find_map(|index| {
-            // SAFETY: the hash table leads to symbols that are there.
+            // SAFETY: the hash table contains indices of existing symbols.
             let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
             let begin = self.base.wrapping_add(symbol.st_value as usize);
             let has_it = symbol.st_info & 0xf == STT_FUNC
@@ -213,7 +213,7 @@ impl<'o> Symbols<'o> {
         })
     }
 
-    /// The places of all symbols that the hash table has: the exported ones, from the first to the end of the last chain.
+    /// Indices of the symbols in the hash table: the exported ones, from the first to the end of the last chain.
     fn exported(&self) -> std::ops::Range<usize> {
         let [buckets, first, words] = [0, 1, 2].map(|index| self.hash_word(index) as usize);
         let begin = HEADER + 2 * words;
@@ -227,13 +227,13 @@ impl<'o> Symbols<'o> {
     }
 
     fn hash_word(&self, index: usize) -> u32 {
-        // SAFETY: `find` asks only for words that the table's own header says are there; `of` was promised the rest.
+        // SAFETY: the table's header gives the number of words; the caller of `of` guarantees that it is mapped.
         unsafe { read(self.hash, index) }
     }
 
-    /// The address of the symbol at `index`, if it has that name and is defined here.
+    /// The address of the symbol at `index`, if it has that name and the object defines it.
     fn symbol_if(&self, index: usize, name: &CStr) -> Option<NonNull<c_void>> {
-        // SAFETY: the hash table's chains lead to symbols that are there.
+        // SAFETY: the hash table contains indices of existing symbols.
         let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
         let own = self.name(&symbol);
         let kind = symbol.st_info & 0xf;
@@ -248,10 +248,10 @@ impl<'o> Symbols<'o> {
         self.string(symbol.st_name as usize)
     }
 
-    /// The string at an offset that the object's own tables give.
+    /// The string at an offset from the object's tables.
     fn string(&self, offset: usize) -> &'o CStr {
         let name = with_exposed_provenance::<c_char>(self.names + offset);
-        // SAFETY: names are NUL-terminated strings in the object's table of them.
+        // SAFETY: the object's string table holds NUL-terminated strings, and the offset comes from its own tables.
         unsafe { CStr::from_ptr(name) }
     }
 }
@@ -259,10 +259,10 @@ impl<'o> Symbols<'o> {
 /// The element at `index` of the array at `address`.
 ///
 /// # Safety
-/// It is there, and aligned.
+/// The element exists and is aligned.
 unsafe fn read<T: Copy>(address: usize, index: usize) -> T {
     let element = with_exposed_provenance::<T>(address + index * size_of::<T>());
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees that the element exists and is aligned.
     unsafe { element.read() }
 }
 

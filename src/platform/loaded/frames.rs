@@ -1,26 +1,27 @@
-//! Whether exceptions find handlers in a loaded object, read from the tables by which its frames are unwound: the section
-//! `.eh_frame`, which the Linux Standard Base describes, and which the header of the segment `PT_GNU_EH_FRAME` leads to.
+//! Whether a loaded object has exception handlers, read from its unwind tables: the section `.eh_frame`, which the
+//! Linux Standard Base describes and the segment `PT_GNU_EH_FRAME` points to.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_GNU_EH_FRAME};
 
 use super::segment;
 
-/// Whether frames of the object may have handlers or destructors, in any language: `true` too where its tables are not readable.
+/// Whether frames of the object may have handlers or destructors, in any language. `true` if its tables are unreadable.
 ///
 /// # Safety
 /// The headers are those of an object that is mapped at `base`.
 pub unsafe fn may_have_handlers(headers: &[Elf64_Phdr], base: usize) -> bool {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees that the object is mapped.
     unsafe { have_handlers(headers, base) }.unwrap_or(true)
 }
 
 /// # Safety
-/// As above.
+/// As for `may_have_handlers`.
 unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
-    // The encoding that all linkers choose: a signed number of 4 bytes, counted from where it is.
+    // The encoding that all linkers use: a signed 4-byte offset from its own position.
     const VERSION_AND_ENCODING: [u8; 2] = [1, 0x1b];
-    // SAFETY: the caller guarantees it; the loader is done with these tables, and programs only read them.
+    // SAFETY: the caller guarantees that the object is mapped. The loader has finished with these tables, and programs
+    // only read them.
     let read = |address, bytes| unsafe { segment::read(headers, base, address, bytes) };
     let section = headers.iter().find(|header| header.p_type == PT_GNU_EH_FRAME)?;
     let begin = base.wrapping_add(section.p_vaddr as usize);
@@ -34,10 +35,11 @@ unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
         if bytes == 0 {
             return Some(false);
         }
-        // The number that announces a longer record is more than any segment has, and ends this too.
+        // The marker of a 64-bit record (0xffffffff) exceeds any segment, so it ends the search as unreadable.
         let record = read(at.wrapping_add(4), bytes as usize)?;
         let (kind, rest) = record.split_first_chunk::<4>()?;
-        // Records of kind 0 have what several frames share: a version, and letters, of which P is for a personality routine.
+        // Records of kind 0 (CIE) hold the data that several frames share: a version, then letters. P means a
+        // personality routine.
         let mut letters = rest.iter().skip(1).take_while(|&&letter| letter != 0);
         if *kind == [0; 4] && letters.any(|&letter| letter == b'P') {
             return Some(true);
@@ -52,18 +54,18 @@ mod tests {
     use super::*;
     use libc::PT_LOAD;
 
-    /// A record of what frames share, with these letters.
+    /// A record of kind 0 with these letters.
     fn shared(letters: &[u8; 3]) -> Vec<u8> {
         let record = [&0u32.to_ne_bytes()[..], &[1], letters, &[0; 4]].concat();
         [&(record.len() as u32).to_ne_bytes()[..], &record].concat()
     }
 
-    /// What is found in an object with these tables, if `mapped` of their bytes are in a loaded segment.
+    /// The result for an object with these tables, of which a loaded segment has `mapped` bytes.
     fn found(encoding: u8, records: &[u8], mapped: usize) -> bool {
         let object = [&[1, encoding, 0xff, 0xff][..], &4i32.to_ne_bytes(), records].concat();
         let base = object.as_ptr().expose_provenance();
         let headers = [header(PT_LOAD, mapped.min(object.len()), 4), header(PT_GNU_EH_FRAME, 8, 4)];
-        // SAFETY: what the loaded segment has is there.
+        // SAFETY: the loaded segment's bytes are those of `object`.
         unsafe { may_have_handlers(&headers, base) }
     }
 
@@ -83,7 +85,7 @@ mod tests {
         assert!(found(0x1b, &records, 7));
         assert!(found(0x03, &records, usize::MAX));
         assert!(found(0x1b, &u32::MAX.to_ne_bytes(), usize::MAX));
-        // SAFETY: there are none.
+        // SAFETY: there are no headers.
         assert!(unsafe { may_have_handlers(&[], 0) });
     }
 }

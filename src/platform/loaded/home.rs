@@ -1,15 +1,15 @@
-//! Whether this is still the process that it was, or a forked child of it, without a system call.
+//! Distinguishes a marked process from its forked children, without a system call.
 #![expect(unsafe_code, reason = "a page is mapped that the system clears in a forked child")]
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-/// The process that was marked, where there is no word that the system clears.
+/// Id of the marked process, if there is no word that the kernel clears.
 static HOME: AtomicU32 = AtomicU32::new(0);
 
-/// A word that is 1 in the process that was marked, and 0 in its children: the system clears it (`MADV_WIPEONFORK`).
+/// A word that is 1 in the marked process and 0 in its children: the kernel clears it at a fork (`MADV_WIPEONFORK`).
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether this process was marked: not its parent.
+/// Whether this very process was marked, not only its parent.
 pub fn is_marked() -> bool {
     match word() {
         Some(word) => word.load(Ordering::Relaxed) != 0,
@@ -17,7 +17,6 @@ pub fn is_marked() -> bool {
     }
 }
 
-/// Marks this process.
 pub fn mark() {
     match word() {
         Some(word) => word.store(1, Ordering::Relaxed),
@@ -25,10 +24,10 @@ pub fn mark() {
     }
 }
 
-/// Gets the word, where the system has such: Linux 4.14 and later. Tried once.
+/// Maps the word if the kernel supports it (Linux 4.14 and later). Tried once.
 pub fn prepare() {
     static TRIED: AtomicBool = AtomicBool::new(false);
-    // Relaxed: two threads that try at once both find a word.
+    // Relaxed: if two threads try at once, both get a word.
     if !TRIED.load(Ordering::Relaxed) {
         get_word();
         TRIED.store(true, Ordering::Relaxed);
@@ -39,7 +38,7 @@ fn get_word() {
     const BYTES: usize = 4096;
     const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
     const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
+    // SAFETY: an anonymous mapping at an address of the kernel's choice affects no existing memory.
     let page = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, ACCESS, KIND, -1, 0) };
     if page == libc::MAP_FAILED {
         return;
@@ -48,13 +47,13 @@ fn get_word() {
     let is_wiped = unsafe { libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) } == 0;
     let was_marked = is_marked();
     let new = page.cast::<AtomicU32>();
-    // SAFETY: it is writable, aligned to a page, and holds zeros, which are such a word.
+    // SAFETY: the page is writable and aligned, and zeros are a valid AtomicU32.
     unsafe { (*new).store(u32::from(was_marked), Ordering::Relaxed) };
-    // Release, with the Acquire in `word`: the word is marked before it is seen.
+    // Release, with the Acquire in `word`: other threads see the word only with its mark.
     let first =
         is_wiped && WORD.compare_exchange(std::ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_ok();
     if !first {
-        // SAFETY: nobody else knows it.
+        // SAFETY: only this function knows the page.
         unsafe { libc::munmap(page, BYTES) };
     }
 }
@@ -73,11 +72,11 @@ mod tests {
         prepare();
         mark();
         assert!(is_marked());
-        // Without the handlers that mark a child as soon as it is there.
-        // SAFETY: a fork; the child only looks at a word, and ends.
+        // Without the fork handlers, which mark a child at its start.
+        // SAFETY: the child only reads the word, and ends.
         let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as libc::pid_t;
         if child == 0 {
-            // SAFETY: nothing is to be cleaned up.
+            // SAFETY: the child has nothing to clean up.
             unsafe { libc::_exit(i32::from(is_marked())) };
         }
         let mut status = -1;

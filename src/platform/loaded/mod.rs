@@ -1,8 +1,8 @@
-//! The objects that are loaded into the process, one after the other.
+//! Walks the objects that are loaded into the process.
 //!
-//! While they are walked the loader's list is locked, and glibc does not free that lock in a forked child: whoever
-//! asked for it there, as each `dlopen` does, would wait for ever. So no fork happens in the middle of a walk of
-//! ours, and nothing is loaded, called or waited for in one.
+//! A walk holds the lock of the loader's list, which glibc does not release in a forked child: a thread that takes it
+//! there, as each `dlopen` does, would wait for ever. So no fork happens during a walk of this library, and a walk
+//! neither loads nor calls nor waits for anything.
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
@@ -31,17 +31,17 @@ pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
     found
 }
 
-/// Which object it is, as long as that is loaded.
+/// Identifies an object while it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(usize);
 
-/// A loaded object, while the list is walked.
+/// A loaded object during a walk.
 pub struct Object<'w> {
     info: &'w dl_phdr_info,
 }
 
 impl<'w> Object<'w> {
-    /// The name by which the loader knows it; empty for the program itself.
+    /// The loader's name for it; empty for the program itself.
     pub fn name(&self) -> &'w CStr {
         if self.info.dlpi_name.is_null() {
             return c"";
@@ -50,19 +50,19 @@ impl<'w> Object<'w> {
         unsafe { CStr::from_ptr(self.info.dlpi_name) }
     }
 
-    /// What it exports, if that can be looked up.
+    /// Its exports, if it has the tables to look them up.
     pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
         // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
         unsafe { elf::Symbols::of(self.headers(), self.base()) }
     }
 
-    /// The address of the descriptor, of `bytes`, of its first note with this owner, NUL included, and this type.
+    /// Address of the descriptor, of `bytes` bytes, of its first note with this owner (with its NUL) and this type.
     pub fn note(&self, owner: &CStr, kind: u32, bytes: usize) -> Option<usize> {
         // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
         unsafe { note::find(self.headers(), self.base(), owner.to_bytes_with_nul(), kind, bytes) }
     }
 
-    /// The address that a function has for this object: what its references to it lead to, or else where the object exports it.
+    /// The address that a function has for this object: the target of its references, or else its own export.
     pub fn bound(&self, name: &CStr) -> Option<usize> {
         let symbols = self.symbols()?;
         let entry = || symbols.references(name).find_map(|reference| reference.entry);
@@ -71,7 +71,7 @@ impl<'w> Object<'w> {
         entry().or_else(elsewhere).or_else(own)
     }
 
-    /// Whether its frames may have handlers or destructors for exceptions to find, in any language.
+    /// Whether its frames may have exception handlers or destructors, in any language.
     pub fn may_have_handlers(&self) -> bool {
         // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
         unsafe { frames::may_have_handlers(self.headers(), self.base()) }
@@ -81,12 +81,12 @@ impl<'w> Object<'w> {
         Identity(self.info.dlpi_phdr.addr())
     }
 
-    /// Where it is mapped: what addresses in its file are counted from.
+    /// The base that addresses in its file are relative to.
     pub fn base(&self) -> usize {
         self.info.dlpi_addr as usize
     }
 
-    /// Whether `address` is in it.
+    /// Whether `address` lies in one of its segments.
     pub fn contains(&self, address: usize) -> bool {
         self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD).any(|segment| {
             let begin = self.base().wrapping_add(segment.p_vaddr as usize);
@@ -99,13 +99,13 @@ impl<'w> Object<'w> {
         unsafe { std::slice::from_raw_parts(self.info.dlpi_phdr, self.info.dlpi_phnum.into()) }
     }
 
-    /// How many objects the process has loaded so far.
+    /// Number of objects that the process has loaded so far.
     pub fn loaded_so_far(&self) -> u64 {
         self.info.dlpi_adds
     }
 }
 
-/// How many objects the process has loaded so far: another number means that there may be a new one.
+/// Number of objects that the process has loaded so far. A changed number means that there may be a new one.
 pub fn loaded_so_far() -> u64 {
     let mut count = 0;
     each(|object| {
@@ -115,30 +115,31 @@ pub fn loaded_so_far() -> u64 {
     count
 }
 
-/// Visits the loaded objects in the order in which they were loaded, until it is told to stop.
+/// Visits the loaded objects in the order of their loading, until the visitor breaks.
 pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     extern "C" fn visitor<F: FnMut(&Object) -> ControlFlow<()>>(
         info: *mut dl_phdr_info,
         bytes: usize,
         visit: *mut c_void,
     ) -> c_int {
-        // The loader of before 2005 told less.
+        // Loaders from before 2005 pass a smaller structure.
         if bytes < std::mem::offset_of!(dl_phdr_info, dlpi_adds) + size_of::<u64>() {
             return 1;
         }
-        // SAFETY: it points to `each`'s `visit`, which nobody else uses meanwhile.
+        // SAFETY: it points to `each`'s `visit`, which is borrowed for the call.
         let visit = unsafe { &mut *visit.cast::<F>() };
-        // SAFETY: the loader passes an object of its own.
+        // SAFETY: the loader passes a structure of its own.
         let info = unsafe { &*info };
         visit(&Object { info }).is_break().into()
     }
     walk(|| {
-        // SAFETY: the visitor takes what it is given here, and is done when this returns.
+        // SAFETY: the visitor gets a pointer to `visit`, which outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(visitor::<F>), (&raw mut visit).cast()) };
     });
 }
 
-/// Does what walks the list by itself, such as to unwind the stack, unless it cannot be walked in this process any more.
+/// Runs `walk`, which walks the loader's list itself (as unwinding the stack does). Does nothing if this process may
+/// not walk any more.
 #[inline(always)]
 pub fn walk(walk: impl FnOnce()) {
     if may_walk() {
@@ -146,20 +147,20 @@ pub fn walk(walk: impl FnOnce()) {
     }
 }
 
-/// How many threads are in a walk, and `FORK` while one is inside fork, which keeps the others out.
+/// Number of threads in a walk, plus `FORK` while a thread is inside fork, which keeps others out.
 // Not loom's, which has neither forks nor a loader.
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
 
-/// Called when the library is loaded, before other threads use it: walks are counted for this process from now on. (Were it
-/// left to the first walk, a fork at the same moment could take that walk for one of its parent's, and forget it.)
+/// Called when the library is loaded, before other threads use it: from now on walks are counted for this process. If
+/// the first walk did this instead, a fork at that moment could take the walk for one of the parent's and forget it.
 pub fn begin() {
     home::mark();
 }
 
-/// Whether this process may walk at all. A child whose parent had begun to fork before this library was loaded, or that
-/// was made by the system call alone, has run no handler: if a thread of the parent's was in a walk, the loader's list is
-/// locked there for ever.
+/// Whether this process may walk. No fork handler ran in a child of the bare system call, or of a parent that had begun
+/// to fork before this library was loaded. If a thread of such a parent was in a walk, the loader's list is locked in
+/// the child for ever.
 fn may_walk() -> bool {
     home::prepare();
     if home::is_marked() {
@@ -172,14 +173,14 @@ fn may_walk() -> bool {
     may
 }
 
-/// Does `walk` while nobody forks.
+/// Runs `walk` while no thread forks.
 #[inline(always)]
 fn unforked(walk: impl FnOnce()) {
-    // In other people's fork handlers it is this thread's own fork that keeps the others out.
+    // In another library's fork handler, this thread's own fork keeps the other threads out.
     if forking::is_this_thread() {
         return walk();
     }
-    // Acquire and Release throughout: a fork and the walks beside it come one after the other.
+    // Acquire and Release throughout: a fork and the walks around it do not overlap.
     wait_until(|| {
         let alone = WALKS.fetch_add(1, Ordering::Acquire) & FORK == 0;
         if !alone {
@@ -195,14 +196,14 @@ fn wait_until(is_done: impl Fn() -> bool) {
     let mut tries = 0u32;
     while !is_done() {
         tries = tries.saturating_add(1);
-        // A thread of lower priority never comes to its end while we only yield.
+        // Yielding alone might starve a thread of lower priority.
         if tries < 100 { std::thread::yield_now() } else { nap() }
     }
 }
 
-/// Keeps other threads out, until `release`: for fork. Nested forks of one thread do so once.
+/// Keeps other threads out for a fork, until `release`. Nested forks of one thread do so once.
 pub fn acquire() {
-    // See `may_walk`: what is counted is the parent's, if no walk was ever begun here.
+    // See `may_walk`: in a process that was never marked, the count is the parent's.
     if !home::is_marked() {
         home::mark();
         WALKS.store(0, Ordering::Relaxed);
@@ -216,7 +217,7 @@ pub fn release() {
     WALKS.fetch_and(!FORK, Ordering::Release);
 }
 
-/// In a forked child, where threads that were just kept out do not exist.
+/// In a forked child: the threads that were counted do not exist.
 pub fn forget_walks() {
     home::mark();
     WALKS.store(FORK, Ordering::Relaxed);
@@ -264,7 +265,7 @@ mod tests {
             bound
         };
         let address = |name| Some(find(name)?.addr().get());
-        // The program is the first object, and its name is empty. It refers to both, and libc exports one.
+        // The program is the first object, and its name is empty. It refers to both functions; libc exports one.
         assert_eq!(bound_in("", c"getenv"), address(c"getenv"));
         assert_eq!(bound_in("", c"_Unwind_GetIP"), address(c"_Unwind_GetIP"));
         assert_eq!(bound_in("libc.so", c"getenv"), address(c"getenv"));
@@ -296,10 +297,10 @@ mod tests {
                 // SAFETY: the child only walks, and ends.
                 let child = unsafe { libc::fork() };
                 if child == 0 {
-                    // SAFETY: an alarm that nobody handles ends a child that waits.
+                    // SAFETY: an alarm without a handler ends a child that hangs.
                     unsafe { libc::alarm(10) };
                     loaded_so_far();
-                    // SAFETY: nothing is to be cleaned up.
+                    // SAFETY: the child has nothing to clean up.
                     unsafe { libc::_exit(0) };
                 }
                 let mut status = -1;

@@ -1,7 +1,7 @@
-//! The loaded objects that an object needs, by the names in its dynamic section.
+//! Walks the objects that an object needs, by the names in its dynamic section.
 //!
-//! Nothing is allocated: this is for failures, of which lack of memory is one. What goes beyond the fixed tables is passed over.
-//! Nothing of an object is referred to from one walk to the next, in which it may be gone: names are kept as their hashes.
+//! Nothing is allocated, because this runs after failures such as a lack of memory. Entries beyond the fixed tables are
+//! skipped. An object may be unloaded between two walks, so nothing of it is kept: names are stored as hashes.
 
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use super::{Identity, Object, each};
 const MOST_OBJECTS: usize = 128;
 const MOST_NAMES: usize = 64;
 
-/// What `find` finds first in the object or in what it needs, breadth first, as the loader looks symbols up.
+/// The first result of `find` for the object and then for those it needs, breadth first, like the loader's symbol search.
 pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> Option<T> {
     let (mut objects, mut count) = ([object; MOST_OBJECTS], 1);
     let mut at = 0;
@@ -32,7 +32,7 @@ pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> 
         if found.is_some() {
             return found;
         }
-        // One walk for all names: the loader's list has another order than they.
+        // One walk for all names: the loader's list is not in their order.
         let mut needed = [None; MOST_NAMES];
         each(|object| {
             let file = Some(Name::of(object.name()));
@@ -71,7 +71,7 @@ impl Name {
 mod tests {
     use super::*;
 
-    /// The names of all objects that this program needs, until `last`.
+    /// The names of all objects that this program needs, up to `last`.
     fn names_until(last: &str) -> (Vec<String>, Option<()>) {
         let mut program = None;
         each(|object| {

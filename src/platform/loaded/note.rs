@@ -1,30 +1,30 @@
-//! Notes of a loaded object, read from the object itself. A program has them whether it exports symbols or not.
+//! Notes of a loaded object, read from its memory. A program has them whether it exports symbols or not.
 #![expect(unsafe_code, reason = "the segments of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_NOTE};
 
 use super::segment;
 
-/// What every note begins with, as words of 4 bytes: the sizes of its owner's name and of its descriptor in bytes, and its type.
+/// Bytes of a note's header: three 4-byte words with the size of the owner's name, the size of the descriptor, and the type.
 const HEADER: usize = 3 * size_of::<u32>();
 
-/// The address of the descriptor, of `bytes`, of the object's first note with this owner and type. It is a multiple of 4.
+/// Address of the descriptor, of `bytes` bytes, of the object's first note with this owner and type. A multiple of 4.
 ///
 /// # Safety
 /// The headers are those of an object that is mapped at `base`.
 pub unsafe fn find(headers: &[Elf64_Phdr], base: usize, owner: &[u8], kind: u32, bytes: usize) -> Option<usize> {
     headers.iter().filter(|header| header.p_type == PT_NOTE).find_map(|segment| {
-        // What is not a multiple of 8 is one of 4, whatever else the header says.
+        // Any alignment but 8 means 4, whatever the header says.
         let alignment = if segment.p_align == 8 { 8 } else { 4 };
         let begin = base.wrapping_add(segment.p_vaddr as usize);
-        // SAFETY: the caller guarantees it; notes are written by the linker alone.
+        // SAFETY: the caller guarantees that the object is mapped; notes are read-only.
         let notes = unsafe { segment::read(headers, base, begin, segment.p_memsz as usize) }?;
         let descriptor = find_in(notes, alignment, owner, kind, bytes)?;
         (begin % alignment == 0).then_some(begin + descriptor)
     })
 }
 
-/// The same as an offset, in one segment's notes. Names follow headers at once; descriptors and notes are aligned.
+/// The descriptor's offset in one segment's notes. A name follows its header directly; descriptors and notes are aligned.
 fn find_in(notes: &[u8], alignment: usize, owner: &[u8], kind: u32, bytes: usize) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -64,15 +64,15 @@ mod tests {
         note
     }
 
-    /// Where `find` finds it, from where the notes begin, if `mapped` of their bytes are in a loaded segment.
+    /// The offset that `find` finds, if a loaded segment has `mapped` bytes of the notes.
     fn found(notes: &[u8], alignment: u64, mapped: usize) -> Option<usize> {
-        // The allocator's blocks are aligned for anything here.
+        // The allocator aligns u64 enough for every note.
         let words: Vec<u64> = vec![0; notes.len().div_ceil(8)];
         let base = words.as_ptr().expose_provenance();
-        // SAFETY: as long as that, and nothing else refers to it meanwhile.
+        // SAFETY: `words` has that many bytes, and nothing else refers to them meanwhile.
         unsafe { std::ptr::copy_nonoverlapping(notes.as_ptr(), base as *mut u8, notes.len()) };
         let headers = [header(PT_LOAD, mapped, alignment), header(PT_NOTE, notes.len(), alignment)];
-        // SAFETY: what the loaded segment has is there.
+        // SAFETY: the loaded segment's bytes are those of `words`.
         unsafe { find(&headers, base, OWNER, KIND, 4) }.map(|address| address - base)
     }
 

@@ -1,24 +1,25 @@
-//! Bytes of a loaded object, for what its headers and tables only claim to be there.
+//! Bounds-checked reads from a loaded object: its headers and tables may claim more than is mapped.
 #![expect(unsafe_code, reason = "the segments of a mapped object are read")]
 
 use std::ptr::with_exposed_provenance;
 
 use libc::{Elf64_Phdr, PT_LOAD};
 
-/// The `bytes` at `address`; `None` unless one loaded segment has them all.
+/// The `bytes` at `address`; `None` unless one loaded segment contains all of them.
 ///
 /// # Safety
-/// The headers are those of an object that is mapped at `base` and stays so for `'o`. Nothing writes to these bytes meanwhile.
+/// The headers are those of an object that stays mapped at `base` while the result is used. Nothing writes to these
+/// bytes meanwhile.
 pub unsafe fn read(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usize) -> Option<&[u8]> {
     let is_mapped = headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
         let offset = address.wrapping_sub(base.wrapping_add(segment.p_vaddr as usize));
         (segment.p_memsz as usize).checked_sub(offset).is_some_and(|rest| bytes <= rest)
     });
-    // SAFETY: a segment has them, and the caller guarantees that it is mapped and not written to.
+    // SAFETY: a segment contains them, and the caller guarantees that it is mapped and not written to.
     is_mapped.then(|| unsafe { std::slice::from_raw_parts(with_exposed_provenance(address), bytes) })
 }
 
-/// A program header for tests: of a segment at the object's beginning.
+/// A program header for tests: a segment at the object's start.
 #[cfg(test)]
 pub fn header(p_type: u32, bytes: usize, alignment: u64) -> Elf64_Phdr {
     let bytes = bytes as u64;
