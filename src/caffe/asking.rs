@@ -1,15 +1,15 @@
-//! Which threads are asking for the mode right now. Not a `thread_local!`: see `ffi::per_thread`.
+//! The threads that are asking for the mode right now. Not a `thread_local!`: see `abi::per_thread`.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::platform::sync::this_thread;
 
-/// More threads than ask at once; one beyond gets no answer.
+/// Upper bound of the threads that ask at once. A thread beyond it gets no answer.
 const PLACES: usize = 64;
-/// The threads' names; 0 where there is none. Relaxed: a thread looks for its own name alone.
+/// The threads' ids; 0: a free place. Relaxed: a thread looks only for its own id.
 static ASKING: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
 
-/// That this thread asks, until it is dropped.
+/// While it lives, this thread is marked as asking.
 pub struct Asking(&'static AtomicUsize);
 
 impl Drop for Asking {
@@ -18,7 +18,7 @@ impl Drop for Asking {
     }
 }
 
-/// Notes that this thread asks; `None` if it does already, or there is no place.
+/// Marks this thread as asking; `None` if it is marked already, or no place is free.
 pub fn begin() -> Option<Asking> {
     let thread = this_thread();
     if ASKING.iter().any(|place| place.load(Relaxed) == thread) {

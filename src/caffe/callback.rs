@@ -1,4 +1,4 @@
-//! The user's own answer to what `Caffe::mode()` is.
+//! The program's callback that replaces `Caffe::mode()`.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,24 +11,24 @@ pub type syncedmem_mode_callback_t = Option<unsafe extern "C-unwind" fn(user: *m
 
 static REGISTERED: Slot<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = Slot::empty();
 
-/// Registers a callback, or none.
+/// Registers a callback, or removes it.
 ///
 /// # Safety
-/// Both stay usable for the rest of the process.
+/// The callback and `user` stay usable for the rest of the process.
 pub unsafe fn set(callback: syncedmem_mode_callback_t, user: *mut c_void) -> Result<(), Error> {
     REGISTERED.set(callback, user)
 }
 
-/// Whether anything was ever registered.
+/// Whether a callback was ever registered.
 #[inline]
 pub fn is_registered() -> bool {
     !REGISTERED.is_empty()
 }
 
-/// What the registered function answers, if there is one.
+/// The answer of the registered callback, if there is one.
 pub fn ask() -> Option<c_int> {
     let (callback, user) = REGISTERED.get()?;
-    // SAFETY: whoever registered it guaranteed that it stays usable.
+    // SAFETY: the caller of `set` guarantees that it stays usable.
     Some(unsafe { callback(user) })
 }
 
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(ask(), None);
         for (answer, is_gpu) in [(0, true), (1, false), (2, false)] {
             let user = (&raw mut answers[answer]).cast();
-            // SAFETY: both stay usable until the next registration; nobody else asks in this process.
+            // SAFETY: both stay usable until the next registration, and no other thread asks in this process.
             assert_eq!(unsafe { set(Some(what_user_points_to), user) }, Ok(()));
             assert_eq!(ask(), Some(answers[answer]));
             assert_eq!(crate::caffe::is_gpu(true), is_gpu);

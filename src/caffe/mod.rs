@@ -1,14 +1,13 @@
-//! What the process's Caffe is, and what its `Caffe::mode()` says.
+//! Finds the process's Caffe and reads its `Caffe::mode()`.
 //!
-//! `Caffe::mode()` is inline in Caffe: it reads a field of the object that `caffe::Caffe::Get()` returns, per
-//! thread. The function is looked for in every loaded object, since pycaffe loads its libcaffe `RTLD_LOCAL`, and
-//! nothing is ever loaded for it. A Caffe that is linked into a program which does not export its symbols is not
-//! found: then nothing is page-locked, unless a callback says that the mode is GPU.
+//! `Caffe::mode()` is inline in Caffe: it reads a field of the object that `caffe::Caffe::Get()` returns for each
+//! thread. The function is looked up in every loaded object, because pycaffe loads its libcaffe `RTLD_LOCAL`. Nothing
+//! is loaded for it. A Caffe inside a program that does not export its symbols is not found: then no memory is
+//! page-locked, unless a callback says that the mode is GPU.
 //!
-//! [`build`] is asked for every new host block. A GPU build that was found once is found for good, which costs one
-//! load. Anything else may change with the next `dlopen`, so the answer is kept together with the number of
-//! objects loaded so far, which is compared again only where the caller says that the block is worth it: some tens
-//! of nanoseconds.
+//! [`build`] is called for every new host block. Once a GPU build was found, the answer is final and costs one load.
+//! Any other answer may change with the next `dlopen`, so it is stored together with the number of objects loaded so
+//! far. The number is compared only if the caller passes `look_again`, which costs some tens of nanoseconds.
 #![expect(unsafe_code, reason = "Caffe's functions are found by name and called")]
 
 mod asking;
@@ -22,27 +21,26 @@ use crate::platform::loaded;
 pub use callback::{set as set_callback, syncedmem_mode_callback_t};
 use search::{Finding, Mode};
 
-/// What kind of Caffe is loaded.
+/// The kind of Caffe that is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Build {
-    /// None that can be seen.
     NoCaffe,
-    /// One built with `CPU_ONLY`, where the mode never matters.
+    /// Built with `CPU_ONLY`: its mode is never GPU.
     CpuOnly,
-    /// One that knows CUDA.
+    /// Built with CUDA.
     Gpu,
 }
 
 /// A GPU build's [`Mode`], packed; 0 until one was found.
-// Relaxed throughout: each word says all there is to say, and what it names was there before this library was asked.
+// Relaxed throughout: each word is complete in itself, and the Caffe that it names was loaded before.
 static GPU: AtomicU64 = AtomicU64::new(0);
 
-/// Whatever else was found, in the lowest bit, and above it the number of objects that were loaded by then; 0 before
-/// the first look.
+/// Any other finding: `CPU_ONLY` in the lowest bit, and above it the number of objects loaded by then; 0 before the
+/// first search.
 static OTHER: AtomicU64 = AtomicU64::new(0);
 const CPU_ONLY: u64 = 1;
 
-/// What Caffe is loaded. With `look_again`, objects that were loaded since the last look are noticed.
+/// The kind of Caffe that is loaded. With `look_again`, objects loaded since the last search are searched, too.
 #[inline]
 pub fn build(look_again: bool) -> Build {
     if GPU.load(Ordering::Relaxed) != 0 {
@@ -74,11 +72,12 @@ fn look() -> Build {
     }
 }
 
-/// Whether `Caffe::mode()` is GPU on this thread: the registered callback knows, else Caffe's own field, else not.
+/// Whether `Caffe::mode()` is GPU on this thread. The registered callback decides, else Caffe's own field; without
+/// either it is not.
 ///
-/// It calls foreign code, which may use the library: nothing may be held. An exception from it ends the process.
-/// `Get()` makes the thread's Caffe with its cuBLAS handle: to be asked only where Caffe itself would have asked, never
-/// when memory is freed.
+/// Calls foreign code, which may use the library: the caller holds no lock. An exception from that code ends the
+/// process. `Get()` creates the thread's Caffe object with its cuBLAS handle: call this only where Caffe itself would
+/// have asked, never when memory is freed.
 #[inline]
 pub fn is_gpu(look_again: bool) -> bool {
     let is_known = OTHER.load(Ordering::Relaxed) != 0 && GPU.load(Ordering::Relaxed) == 0;
@@ -88,7 +87,7 @@ pub fn is_gpu(look_again: bool) -> bool {
 
 #[cold]
 fn ask(look_again: bool) -> bool {
-    // A callback, or a Caffe that is just being made, may use the library: it is not asked again for that.
+    // A callback, or a Caffe under construction, may use the library: it is not asked again for that.
     let Some(_asking) = asking::begin() else { return false };
     let _uncancelled = Uncancelled::begin();
     if let Some(answer) = callback::ask() {

@@ -1,4 +1,4 @@
-//! Which Caffe is loaded, told by what it exports, and where that Caffe keeps its mode.
+//! Identifies the loaded Caffe by its exports, and finds its mode.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
@@ -11,19 +11,19 @@ use crate::platform::loaded::elf::Symbols;
 
 /// `caffe::Caffe::Get()`, out of line from BVLC rc3 on.
 const GET: &CStr = c"_ZN5caffe5Caffe3GetEv";
-/// `caffe::caffe_gpu_memcpy(size_t, const void*, void*)`, which CPU_ONLY builds lack; NVIDIA's has a stream group
-/// behind it from 0.16.6 on.
+/// `caffe::caffe_gpu_memcpy(size_t, const void*, void*)`, which CPU_ONLY builds lack. NVIDIA's takes a stream group as
+/// a last parameter from 0.16.6 on.
 const GPU_MEMCPY: [&CStr; 2] = [c"_ZN5caffe16caffe_gpu_memcpyEmPKvPv", c"_ZN5caffe16caffe_gpu_memcpyEmPKvPvi"];
-/// `caffe::Caffe::singleton_`, up to BVLC rc2: no host memory was page-locked then.
+/// `caffe::Caffe::singleton_`, up to BVLC rc2. These versions page-lock no host memory.
 const SINGLETON: &CStr = c"_ZN5caffe5Caffe10singleton_E";
 /// `caffe::Caffe::mode_`, static in NVIDIA's from 0.16.6 on.
 const STATIC_MODE: &CStr = c"_ZN5caffe5Caffe5mode_E";
-/// `caffe::Caffe::thread_count_`, in NVIDIA's from 0.16.1 on. Until the mode became static, it was somewhere behind
-/// containers of other libraries.
+/// `caffe::Caffe::thread_count_`, in NVIDIA's from 0.16.1 on. There, until the mode became static, containers of other
+/// libraries precede it at an unknown size.
 const THREAD_COUNT: &CStr = c"_ZN5caffe5Caffe13thread_count_E";
-/// `caffe::cudnn::dataType<float>::one`: built with cuDNN, in every Caffe.
+/// `caffe::cudnn::dataType<float>::one`: any Caffe that was built with cuDNN has it.
 const WITH_CUDNN: &CStr = c"_ZN5caffe5cudnn8dataTypeIfE3oneE";
-/// What only NVIDIA's has, release by release: with cuDNN, its handle lies before the mode.
+/// Only NVIDIA's fork has these, one for each series of releases. With cuDNN, its handle lies before the mode.
 const NVIDIA: [&CStr; 4] = [
     c"_ZN5caffe13MemoryHandler3GetEv",          // 0.13.1 and 0.13.2: MemoryHandler::Get()
     c"_ZN5caffe10gpu_memory11getPoolNameEv",    // 0.14: gpu_memory::getPoolName()
@@ -35,7 +35,6 @@ const NVIDIA: [&CStr; 4] = [
 pub const BREW_GPU: c_int = 1;
 const BREW_CPU: c_int = 0;
 
-/// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     Nothing,
@@ -43,21 +42,21 @@ pub enum Finding {
     Gpu(Mode),
 }
 
-/// Where a GPU build keeps its mode.
+/// The place of a GPU build's mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// So many bytes behind the address that the `Get()` at this address returns.
+    /// `offset` bytes behind the address that the `Get()` at `get` returns.
     Field { get: usize, offset: u8 },
     /// In the variable at this address.
     Static { address: usize },
-    /// Nobody knows.
+    /// At an unknown place.
     Unknown,
 }
 
 type Get = unsafe extern "C-unwind" fn() -> *const c_void;
 
 impl Mode {
-    /// User addresses have at most 56 bits; the byte above them says what is there. Never 0.
+    /// Packs it into a word, never 0: a user address has at most 56 bits, and the byte above them holds the kind.
     pub fn pack(self) -> u64 {
         let (kind, address) = match self {
             Mode::Field { get, offset } => (offset, get),
@@ -77,16 +76,17 @@ impl Mode {
         }
     }
 
-    /// `Caffe::mode()` on this thread; `None` for what is neither CPU nor GPU.
+    /// `Caffe::mode()` on this thread; `None` if the value is neither CPU nor GPU.
     pub fn read(self) -> Option<c_int> {
         let field = match self {
             Mode::Unknown => return None,
             Mode::Static { address } => std::ptr::with_exposed_provenance_mut::<c_int>(address),
             Mode::Field { get, offset } => {
                 let get = std::ptr::with_exposed_provenance::<c_void>(get);
-                // SAFETY: the mangled name fixes the parameters, and every Caffe returns a reference.
+                // SAFETY: the mangled name fixes the parameters, and every Caffe returns a reference, which is a
+                // pointer in the ABI.
                 let get = unsafe { transmute::<*const c_void, Get>(get) };
-                // SAFETY: the object it is in is held open, and it may be called at any time.
+                // SAFETY: `hold_open` keeps the function's object mapped, and the function has no preconditions.
                 let caffe = unsafe { get() };
                 caffe.wrapping_byte_add(offset.into()).cast::<c_int>().cast_mut()
             }
@@ -94,15 +94,15 @@ impl Mode {
         if field.addr() < 4096 || !field.is_aligned() {
             return None;
         }
-        // SAFETY: the field of a live object, or a variable of one that is held open. Atomic, since another thread
-        // may set a mode that is shared.
+        // SAFETY: it is a field of a live object, or a variable of an object that `hold_open` keeps mapped. Atomic,
+        // because another thread may set a shared mode.
         let mode = unsafe { AtomicI32::from_ptr(field) }.load(Ordering::Relaxed);
         (mode == BREW_CPU || mode == BREW_GPU).then_some(mode)
     }
 }
 
-/// Looks through the loaded objects, and says how many had been loaded by then. A GPU build wins over others, and
-/// the one that was loaded first over those that came later.
+/// Searches the loaded objects; returns the number of objects loaded by then as well. A GPU build takes precedence over
+/// others, and an object loaded earlier over later ones.
 pub fn search() -> (Finding, u64) {
     let mut finding = Finding::Nothing;
     let mut loaded = 0;
@@ -120,13 +120,13 @@ pub fn search() -> (Finding, u64) {
         ControlFlow::Continue(())
     });
     if matches!(finding, Finding::Gpu(_)) && !name.hold_open() {
-        // It went away meanwhile: the next look will tell.
+        // The object was unloaded meanwhile. The next call searches again.
         return (Finding::Nothing, 0);
     }
     (finding, loaded)
 }
 
-/// What Caffe an object is, and its `Get()`; `None` if it is none.
+/// The kind of Caffe that an object is, and its `Get()`; `None` if it is no Caffe.
 fn judge(symbols: &Symbols) -> Option<(NonNull<c_void>, Finding)> {
     let has = |name: &CStr| symbols.find(name).is_some();
     let get = symbols.find(GET)?;
@@ -144,7 +144,7 @@ fn judge(symbols: &Symbols) -> Option<(NonNull<c_void>, Finding)> {
     Some((get, Finding::Gpu(mode)))
 }
 
-/// The name of an object that a walk found, and what was found in it.
+/// The name of an object that a walk found, and the address of its `Get()`.
 struct Name {
     bytes: [u8; libc::PATH_MAX as usize],
     get: *mut c_void,
@@ -155,7 +155,7 @@ impl Name {
         Name { bytes: [0; libc::PATH_MAX as usize], get: std::ptr::null_mut() }
     }
 
-    /// Nothing is kept where the name is longer than any path can be.
+    /// Stores them. A name longer than any path is not stored.
     fn keep(&mut self, name: &CStr, get: NonNull<c_void>) {
         let name = name.to_bytes_with_nul();
         if let Some(bytes) = self.bytes.get_mut(..name.len()) {
@@ -164,14 +164,14 @@ impl Name {
         }
     }
 
-    /// Sees to it that the object is never unmapped, and says whether it is still there. Nothing is loaded for it.
+    /// Keeps the object mapped for ever; returns whether it is still loaded. Loads nothing.
     fn hold_open(&self) -> bool {
-        // The program itself has an empty name, and stays in any case.
+        // The program itself has an empty name, and is never unloaded.
         if self.bytes[0] == 0 {
             return !self.get.is_null();
         }
         const FLAGS: c_int = libc::RTLD_NOLOAD | libc::RTLD_LAZY;
-        // SAFETY: the name is NUL-terminated. The handle is kept for ever, on purpose.
+        // SAFETY: the name is NUL-terminated. The handle is never closed, on purpose.
         let handle = unsafe { libc::dlopen(self.bytes.as_ptr().cast(), FLAGS) };
         if handle.is_null() {
             return false;
