@@ -1,4 +1,4 @@
-//! Exchange with other libraries: the object's memory as a tensor of DLPack's, and a tensor's memory as the object's.
+//! DLPack exchange: an object's memory as a tensor, and a tensor's memory as an object's.
 #![expect(unsafe_code, reason = "tensors lead back to their objects")]
 
 use std::ffi::c_void;
@@ -13,8 +13,8 @@ use crate::object::{EXPORTS, SyncedMemory};
 use crate::state::head::{Access, Side};
 
 impl SyncedMemory {
-    /// Makes `side` ready for `access` and returns a tensor of its memory: a `DLManagedTensorVersioned`, or, without
-    /// `versioned`, a `DLManagedTensor`. Until it is deleted the object stays as it is. On an error nothing has changed.
+    /// Prepares `side` for `access` and returns a tensor of its memory: a `DLManagedTensorVersioned`, or a `DLManagedTensor`
+    /// without `versioned`. The object's memory stays in place until the tensor is deleted. An error changes nothing.
     pub fn export(
         &self,
         access: Access,
@@ -32,23 +32,24 @@ impl SyncedMemory {
         if side == Side::Device {
             cuda::driver()?;
         }
-        // Of a block that is there it is asked before anything changes: a new one is the library's own.
+        // Asked before anything changes, for a block that exists: its device may be unknown. The library knows the
+        // device of a new block.
         let before = self.device_of(side)?;
         let blank = Blank::new(versioned)?;
-        // Its deleter finds the object by its address.
+        // The deleter finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
         let holding = EXPORTS.open(self.address(), side)?;
         let data = self.data(access, side).inspect_err(|_| {
             EXPORTS.close(holding);
         })?;
-        // Where there are no bytes there is no block, and any device will do.
+        // An object of 0 bytes has no block: any device will do.
         let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
         let device = self.device_of(side).ok().flatten().or(before).unwrap_or(nowhere);
         let flags = if access == Access::Read { dlpack::READ_ONLY } else { 0 };
         Ok(blank.fill(layout, Memory { data, device, flags }, holding, let_go))
     }
 
-    /// Where `side`'s block is, in DLPack's words; `None` if there is none.
+    /// The device of `side`'s block in DLPack's terms; `None` if there is no block.
     fn device_of(&self, side: Side) -> Result<Option<Device>, Error> {
         if side == Side::Host {
             return Ok(Some(Device { kind: dlpack::CPU, ordinal: 0 }));
@@ -64,38 +65,39 @@ impl SyncedMemory {
         Ok(Some(Device { kind: dlpack::CUDA, ordinal }))
     }
 
-    /// How many tensors of each side are in use: the host's, the device's.
+    /// Number of tensors in use: of the host side, and of the device side.
     pub fn exports(&self) -> Result<[usize; 2], Error> {
         self.head()?;
         Ok(EXPORTS.tensors(self.address()))
     }
 
-    /// Ends an object in somebody else's storage, unless tensors of it are in use: they could not end it later.
+    /// Ends an object in foreign storage. Refused while tensors of it are in use, because they could not end it later.
     ///
     /// # Safety
     /// As for `destruct`.
     pub unsafe fn destruct_unless_exported(&self) -> Result<(), Error> {
         self.head()?;
         EXPORTS.refuse(self.address(), None)?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the preconditions of `destruct`.
         unsafe { self.destruct() }
     }
 
-    /// Borrows a tensor's memory, as `set_cpu_data` or `set_gpu_data` does, and with it the tensor: its deleter is called
-    /// when the object lets that memory go. On an error the tensor stays the caller's.
+    /// Borrows a tensor's memory, as `set_cpu_data` or `set_gpu_data` does. The object owns the tensor, and calls its
+    /// deleter when it releases the memory. On an error the tensor stays the caller's.
     ///
     /// # Safety
-    /// `tensor` leads to a `DLManagedTensorVersioned`, or, without `versioned`, to a `DLManagedTensor`, whose memory is as it
-    /// says; otherwise as for `set_cpu_data` and `set_gpu_data`.
+    /// `tensor` points to a `DLManagedTensorVersioned`, or to a `DLManagedTensor` without `versioned`, which describes
+    /// its memory correctly. Otherwise as for `set_cpu_data` and `set_gpu_data`.
     pub unsafe fn set_tensor(&self, tensor: NonNull<c_void>, versioned: bool) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the tensor.
         let (lent, side, data) = unsafe { Lent::read(tensor, versioned, self.size()?) }?;
         EXPORTS.reserve(self.address())?;
-        // SAFETY: the caller guarantees it. On success the object may be gone by now: see `replace`.
+        // SAFETY: the caller guarantees the memory. After success the object may be gone: see `replace`.
         unsafe { self.borrow(data, side, Some(lent)) }.inspect_err(|_| EXPORTS.unreserve(self.address()))
     }
 
-    /// Makes what `stream` is given from now on wait for what the legacy default stream has where the device block is.
+    /// Makes later work of `stream` wait for the work that is now on the legacy default stream of the device block's
+    /// context.
     ///
     /// # Safety
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
@@ -111,11 +113,11 @@ impl SyncedMemory {
         let now = self.now()?;
         let Some(block) = now.device else { return Ok(()) };
         let owner = now.word.owns_device().then_some(self.address());
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the stream.
         unsafe { copy::transfer::follow_default_stream(driver, block, owner, stream) }
     }
 
-    /// The object is no more: nor is what is known of its tensors.
+    /// Forgets the tensors of an object that ends.
     #[inline]
     pub(in crate::object) fn forget_exchange(address: usize) {
         if !EXPORTS.is_empty() {
@@ -129,8 +131,8 @@ fn forget(address: usize) {
     end_lent(EXPORTS.forget(address).into_iter().flatten());
 }
 
-/// Ends what was lent, and with it objects that were destroyed before and wait for their last tensor, to which tensors may have
-/// been lent, too: one after the other, however long the chain.
+/// Returns borrowed tensors to their makers. Some may be tensors of destroyed objects, which thereby end and return
+/// tensors in turn. A list instead of recursion: the chain may be of any length.
 pub(in crate::object) fn end_lent(lent: impl IntoIterator<Item = Lent>) {
     let mut waiting = None;
     for lent in lent {
@@ -139,14 +141,14 @@ pub(in crate::object) fn end_lent(lent: impl IntoIterator<Item = Lent>) {
     end_waiting(waiting);
 }
 
-/// The first of the objects that wait for their end; each knows the next.
+/// The first of the objects that are to end; each one holds the next.
 type Waiting = Option<NonNull<SyncedMemory>>;
 
 fn end_one(lent: Lent, waiting: &mut Waiting) {
     if let Some(object) = lent.end().and_then(close) {
-        // SAFETY: it was destroyed, and this was its last tensor: see `close`.
+        // SAFETY: the object was destroyed, and this was its last tensor: see `close`.
         let next = unsafe { SyncedMemory::next_to_end(object) };
-        // SAFETY: nobody else knows it.
+        // SAFETY: only this function refers to the object.
         unsafe { next.write(waiting.replace(object)) };
     }
 }
@@ -155,37 +157,40 @@ fn end_waiting(mut waiting: Waiting) {
     while let Some(object) = waiting {
         // SAFETY: as in `end_one`.
         let next = unsafe { SyncedMemory::next_to_end(object) };
-        // SAFETY: `end_one` has written it.
+        // SAFETY: `end_one` wrote it.
         waiting = unsafe { next.read() };
-        // SAFETY: nobody else knows it.
+        // SAFETY: only this function refers to the object.
         let object = unsafe { object.as_ref() };
-        // SAFETY: only objects of `create` are destroyed, and whoever destroyed it and its tensors were the last to use it.
+        // SAFETY: only objects of `create` can be destroyed and wait. The callers of destroy and of the deleters have
+        // given them up.
         if let Ok(Some(lent)) = unsafe { object.end_alone() } {
             lent.into_iter().flatten().for_each(|lent| end_one(lent, &mut waiting));
         }
     }
 }
 
-/// A tensor was deleted, or could not be made.
+/// Ends a holding: its tensor was deleted, or could not be made.
 fn let_go(holding: Holding) {
     if let Some(object) = close(holding) {
-        // SAFETY: nobody else knows it: see `close`.
+        // SAFETY: only this function refers to the object: see `close`.
         let object = unsafe { object.as_ref() };
-        // SAFETY: only objects of `create` are destroyed, and whoever destroyed it and its tensors were the last to use it.
+        // SAFETY: only objects of `create` can be destroyed and wait. The callers of destroy and of the deleters have
+        // given it up.
         let _ = unsafe { object.end() };
     }
 }
 
-/// One tensor less: an access ends, and with the last one an object that was destroyed before, which then is the caller's to end.
+/// Counts one tensor less and ends its access. Returns the object if it was destroyed and this was its last tensor: the
+/// caller then ends it.
 fn close(holding: Holding) -> Option<NonNull<SyncedMemory>> {
-    // Otherwise the object was ended behind its back.
+    // Unknown if the object ended without a call to the library.
     if !EXPORTS.knows(holding) {
         return None;
     }
     let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object))?;
-    // SAFETY: an object lives as long as tensors of it are counted, and this one is.
+    // SAFETY: an object lives while tensors of it are counted, and this one is.
     let alive = unsafe { object.as_ref() };
-    // There is none to end if the object is not evictable, or not any more.
+    // Fails if the object is not evictable, or not any more: then no access is open.
     let _ = alive.end_access();
     EXPORTS.close(holding).then_some(object)
 }

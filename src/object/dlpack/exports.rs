@@ -1,31 +1,31 @@
-//! What others hold of objects, and what objects hold of others: tensors that were exported, and tensors that were lent.
+//! The registry of exchange: exported tensors of objects, and tensors that objects borrow.
 //!
-//! An object whose tensors are in use stays as it is: its memory is neither exchanged nor given back, and an object of
-//! `syncedmem_create` that is destroyed meanwhile ends with its last tensor. Tensors are deleted on any thread at any time,
-//! beside whatever else is done with their object; all that they touch here is a count, under the registry's lock.
+//! While tensors of an object are in use, its memory is neither replaced nor given back. An object of
+//! `syncedmem_create` that is destroyed meanwhile ends with its last tensor. Any thread may delete a tensor at any
+//! time, beside other operations on the object: deleting changes only a count, under the registry's lock.
 
 use super::{Holding, Lent};
 use crate::error::{Cause, Error};
 use crate::platform::address_hash::AddressMap;
 use crate::platform::sync::Lock;
 use crate::state::head::Side;
-// Not loom's: it is a hint, and whoever exports or lends has the object, or knows that nobody changes it.
+// Not loom's: it is a hint. A thread that exports or borrows has the object, or knows that no other thread changes it.
 use std::sync::atomic::{
     AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
 
-/// What is known of one object.
+/// The tensors of one object.
 #[derive(Default)]
 struct Entry {
-    /// Tells it from an earlier object at its address.
+    /// Distinguishes it from earlier objects at its address.
     life: u64,
-    /// Tensors in use of each side.
+    /// Tensors in use, by side.
     tensors: [usize; 2],
-    /// What was lent to each side.
+    /// Borrowed tensors, by side.
     lent: [Option<Lent>; 2],
-    /// Whether something is about to be lent.
+    /// Whether a tensor is about to be borrowed.
     reserved: bool,
     /// Whether it was destroyed, and waits for its tensors.
     ended: bool,
@@ -39,41 +39,39 @@ struct Entries {
 /// Entries by the object's address.
 pub struct Registry {
     entries: Lock<Entries>,
-    /// How many there are, readable without the lock.
+    /// Number of entries, readable without the lock.
     count: AtomicUsize,
 }
 
-/// What becomes of an object that is destroyed.
+/// What `destroy` leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It ends now.
+    /// The object ends now.
     Ends,
-    /// It ends with its last tensor.
+    /// The object ends with its last tensor.
     Waits,
 }
 
 impl Registry {
-    /// Without entries.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         let by_object = AddressMap::with_hasher(crate::platform::address_hash::SPREADING);
         Registry { entries: Lock::new(Entries { by_object, lives: 0 }), count: AtomicUsize::new(0) }
     }
 
-    /// Without entries.
     #[cfg(loom)]
     pub fn new() -> Self {
         let entries = Entries { by_object: AddressMap::default(), lives: 0 };
         Registry { entries: Lock::new(entries), count: AtomicUsize::new(0) }
     }
 
-    /// Whether nothing is exported or lent: all that those pay who do neither.
+    /// Whether nothing is exported or borrowed: the only cost for programs without tensors.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count.load(Relaxed) == 0
     }
 
-    /// Counts one more tensor of an object's side.
+    /// Counts a new tensor of an object's side.
     pub fn open(&self, object: usize, side: Side) -> Result<Holding, Error> {
         self.with_room(object, |entry| {
             if entry.ended {
@@ -84,13 +82,14 @@ impl Registry {
         })?
     }
 
-    /// Whether it is still the object that the tensor was made of.
+    /// Whether the object that the tensor was made of still exists.
     pub fn knows(&self, holding: Holding) -> bool {
         self.entries
             .with(|entries| entries.by_object.get(&holding.object).is_some_and(|entry| entry.life == holding.life))
     }
 
-    /// Counts one less, and says whether the object, which was destroyed before, is to end now: then nobody else knows it.
+    /// Counts one tensor less. Returns true if the object was destroyed and this was its last tensor: only the caller
+    /// knows it then.
     pub fn close(&self, holding: Holding) -> bool {
         self.entries.with(|entries| {
             let Some(entry) = entries.by_object.get_mut(&holding.object).filter(|entry| entry.life == holding.life)
@@ -105,20 +104,20 @@ impl Registry {
         })
     }
 
-    /// The same, for whoever does then what a tensor stood in the way of: what its user did with it is seen.
+    /// Like `is_empty`, for operations that tensors forbid: they then see the effects of the last tensor's user.
     fn is_empty_by_now(&self) -> bool {
-        // The other side of `recount`.
+        // Acquire: pairs with the Release in `recount`.
         let is_empty = self.is_empty();
         fence(Acquire);
         is_empty
     }
 
     fn recount(&self, entries: &Entries) {
-        // Release: what was done with a tensor came before its end.
+        // Release: the effects of a tensor's user precede the tensor's end.
         self.count.store(entries.by_object.len(), Release);
     }
 
-    /// How many tensors of each side are in use: the host's, the device's.
+    /// Number of tensors in use: of the host side, and of the device side.
     pub fn tensors(&self, object: usize) -> [usize; 2] {
         if self.is_empty_by_now() {
             return [0, 0];
@@ -126,7 +125,7 @@ impl Registry {
         self.entries.with(|entries| entries.by_object.get(&object).map_or([0, 0], |entry| entry.tensors))
     }
 
-    /// An error while tensors of `side` are in use, or, without one, any.
+    /// An error while tensors of `side`, or of any side without one, are in use.
     pub fn refuse(&self, object: usize, side: Option<Side>) -> Result<(), Error> {
         let [host, device] = self.tensors(object);
         let (host, device) = match side {
@@ -137,7 +136,7 @@ impl Registry {
         if host + device > 0 { Err(Error::Exported { host, device }) } else { Ok(()) }
     }
 
-    /// The object is destroyed: says whether at once.
+    /// Marks the object as destroyed if tensors of it are in use; returns when it ends.
     pub fn destroy(&self, object: usize) -> Result<Fate, Error> {
         if self.is_empty_by_now() {
             return Ok(Fate::Ends);
@@ -152,12 +151,12 @@ impl Registry {
         })
     }
 
-    /// Keeps room for something that is about to be lent to the object.
+    /// Reserves an entry for a tensor that the object is about to borrow.
     pub fn reserve(&self, object: usize) -> Result<(), Error> {
         self.with_room(object, |entry| entry.reserved = true)
     }
 
-    /// What was about to be lent to the object is not.
+    /// Ends `reserve` without a tensor.
     pub fn unreserve(&self, object: usize) {
         self.entries.with(|entries| {
             if let Some(entry) = entries.by_object.get_mut(&object) {
@@ -167,8 +166,8 @@ impl Registry {
         });
     }
 
-    /// A side of the object refers to what is `lent` to it, for which room was kept, if anything is. What it referred to before
-    /// is to be ended, with nothing held.
+    /// Sets the tensor that a side of the object borrows, after `reserve`, or none. Returns the previous one, which the
+    /// caller ends with no lock held.
     pub fn exchange(&self, object: usize, side: Side, lent: Option<Lent>) -> Option<Lent> {
         if self.is_empty() {
             return None;
@@ -183,7 +182,7 @@ impl Registry {
         })
     }
 
-    /// There is no object at this address any more. What it referred to is to be ended, with nothing held.
+    /// Removes the entry of an object that ends. Returns its tensors, which the caller ends with no lock held.
     pub fn forget(&self, object: usize) -> [Option<Lent>; 2] {
         self.entries.with(|entries| {
             let entry = entries.by_object.remove(&object);
@@ -192,7 +191,7 @@ impl Registry {
         })
     }
 
-    /// Holds the entries still, until `release`: for fork.
+    /// Locks the entries for a fork, until `release`.
     pub fn acquire(&self) {
         self.entries.acquire();
     }
@@ -202,7 +201,7 @@ impl Registry {
         self.entries.release();
     }
 
-    /// Does `work` with the object's entry, which is made if there is none.
+    /// Runs `work` with the object's entry; creates one if there is none.
     fn with_room<R>(&self, object: usize, work: impl FnOnce(&mut Entry) -> R) -> Result<R, Error> {
         self.entries.with(|entries| {
             if entries.by_object.try_reserve(1).is_err() {
@@ -220,7 +219,7 @@ impl Registry {
         })
     }
 
-    /// Drops the object's entry if it says nothing.
+    /// Drops the object's entry if it is empty.
     fn tidy(&self, entries: &mut Entries, object: usize) {
         let says_nothing =
             |entry: &Entry| entry.tensors == [0, 0] && !entry.reserved && entry.lent.iter().all(Option::is_none);

@@ -1,4 +1,4 @@
-//! Tensors of others, whose memory is lent to our objects.
+//! Imports: foreign tensors whose memory objects borrow.
 #![expect(unsafe_code, reason = "structures of a C ABI, which others have made")]
 
 use std::ffi::c_void;
@@ -12,21 +12,21 @@ use crate::error::Error;
 use crate::platform::limits::ADDRESS_SPACE;
 use crate::state::head::Side;
 
-/// Somebody else's tensor, whose memory is lent.
+/// A foreign tensor whose memory an object borrows.
 #[derive(Clone, Copy, Debug)]
 pub struct Lent {
     tensor: NonNull<c_void>,
     versioned: bool,
 }
 
-// SAFETY: a deleter may be called on any thread (DLPack's Python specification: consumers are free to).
+// SAFETY: DLPack's Python specification lets a consumer call the deleter on any thread.
 unsafe impl Send for Lent {}
 
 impl Lent {
-    /// The tensor at `tensor`, and the memory that it describes, if that can be lent to an object of `bytes`.
+    /// The tensor at `tensor` with its side and memory, if an object of `bytes` can borrow that.
     ///
     /// # Safety
-    /// `tensor` leads to a `DLManagedTensorVersioned`, or, without `versioned`, to a `DLManagedTensor`.
+    /// `tensor` points to a `DLManagedTensorVersioned`, or to a `DLManagedTensor` without `versioned`.
     pub unsafe fn read(
         tensor: NonNull<c_void>,
         versioned: bool,
@@ -38,13 +38,13 @@ impl Lent {
         }
         let described = if versioned {
             let managed = tensor.cast::<ManagedVersioned>();
-            // SAFETY: the caller guarantees it; the version comes first, whichever it is.
+            // SAFETY: the caller guarantees the type. The version comes first in every version.
             if unsafe { managed.cast::<u32>().read() } != MAJOR {
                 return Err(wrong(
                     "the tensor is not of DLPack's major version 1; ask its maker for max_version (1, 0)",
                 ));
             }
-            // SAFETY: the caller guarantees it, of this version.
+            // SAFETY: the caller guarantees the type, and the version was checked.
             let managed = unsafe { managed.as_ref() };
             if managed.flags & READ_ONLY != 0 {
                 return Err(wrong(
@@ -53,7 +53,7 @@ impl Lent {
             }
             managed.tensor
         } else {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller guarantees the type.
             unsafe { tensor.cast::<Managed>().as_ref() }.tensor
         };
         let side = match described.device.kind {
@@ -61,7 +61,7 @@ impl Lent {
             CUDA | CUDA_MANAGED => Side::Device,
             _ => return Err(wrong("the tensor is neither on the CPU nor on a CUDA device; copy it to one of them")),
         };
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that the tensor describes its shape correctly.
         let held = unsafe { described.compact_bytes() }?;
         if held != bytes as u64 {
             return Err(wrong("the tensor's bytes are not those of the object; make the object of the tensor's size"));
@@ -74,19 +74,19 @@ impl Lent {
                 "the tensor ends beyond the address space; correct its data or byte_offset, which counts bytes",
             ));
         }
-        // Within the address space, so nothing is cut off and nothing wraps.
+        // Within the address space, so the cast cuts nothing off and the sum does not wrap.
         let data = described.data.wrapping_byte_add(described.byte_offset as usize);
         Ok((Lent { tensor, versioned }, side, data))
     }
 
-    /// Says that the memory is not needed any more: to its maker, by the deleter, or, where that is this library, to the
-    /// caller.
+    /// Gives the tensor up: calls the deleter of a foreign one. Frees one of this library's, and returns its holding
+    /// for the caller to end.
     #[must_use = "what our own tensor held is to be let go"]
     pub fn end(self) -> Option<Holding> {
-        // SAFETY: whoever lent it passed a tensor of that type, with its ownership.
+        // SAFETY: the caller of `set_tensor` passed a tensor of that type with its ownership.
         let ours = unsafe { export::reclaim(self.tensor, self.versioned) };
         if ours.is_none() {
-            // SAFETY: as above.
+            // SAFETY: as above; `reclaim` has not freed it.
             unsafe { delete(self.tensor, self.versioned) };
         }
         ours
@@ -96,79 +96,81 @@ impl Lent {
 /// Calls the deleter of a tensor.
 ///
 /// # Safety
-/// `tensor` leads to a `DLManagedTensorVersioned`, or, without `versioned`, to a `DLManagedTensor`, which is not used any more.
+/// `tensor` points to a `DLManagedTensorVersioned`, or to a `DLManagedTensor` without `versioned`, which is not used
+/// again.
 pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {
     if versioned {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the type, and does not use it again.
         unsafe { end(tensor.cast::<ManagedVersioned>(), |managed| managed.deleter) };
     } else {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the type, and does not use it again.
         unsafe { end(tensor.cast::<Managed>(), |managed| managed.deleter) };
     }
 }
 
 /// # Safety
-/// `managed` leads to a tensor that is not used any more.
+/// `managed` points to a tensor that is not used again.
 unsafe fn end<T>(managed: NonNull<T>, deleter: impl Fn(&T) -> Option<unsafe extern "C-unwind" fn(*mut T)>) {
     // SAFETY: the caller guarantees it.
     let deleter = deleter(unsafe { managed.as_ref() });
-    // NULL says that there is nothing to do.
+    // A NULL deleter: there is nothing to do.
     if let Some(deleter) = deleter {
         let ended = Ended;
-        // SAFETY: it is called once, with its own tensor.
+        // SAFETY: a deleter is called once, with its own tensor: the caller gives the tensor up.
         unsafe { deleter(managed.as_ptr()) };
         std::mem::forget(ended);
     }
 }
 
-/// What becomes of a thread that is ended inside a deleter, and not by a return: it waits for the end of the process.
+/// Dropped only if the thread ends inside a deleter, without returning from it: then the thread sleeps until the
+/// process ends.
 ///
-/// CPython before 3.14 ends a thread with pthread_exit(3) where it waits for the GIL while the interpreter ends, as
-/// NumPy's deleter does. That unwinds frames of this library, which would end the process with a message.
+/// CPython before 3.14 calls pthread_exit(3) on a thread that waits for the GIL during finalisation, as NumPy's deleter
+/// does. That unwinds frames of this library, which would end the process with a message.
 struct Ended;
 
 impl Drop for Ended {
     fn drop(&mut self) {
         loop {
-            // SAFETY: it has no preconditions.
+            // SAFETY: pause has no preconditions.
             unsafe { libc::pause() };
         }
     }
 }
 
 impl Tensor {
-    /// Whether each of its `bytes` has an address.
+    /// Whether all of its `bytes` lie within the address space.
     fn has_addresses(&self, bytes: u64) -> bool {
-        // The bits above the address space are no part of an address: aarch64 lets a process keep a tag there.
+        // Without the bits above the address space: aarch64 lets a process keep a tag there.
         let begin = self.data.addr() as u64 % ADDRESS_SPACE as u64;
         let end = begin.checked_add(self.byte_offset).and_then(|begin| begin.checked_add(bytes));
         end.is_some_and(|end| end <= ADDRESS_SPACE as u64)
     }
 
-    /// How many bytes it has, if they lie one behind the other in C's order.
+    /// Its size in bytes, if its elements are contiguous in C order.
     ///
     /// # Safety
-    /// `shape` and `strides` are what DLPack says.
+    /// `shape` and `strides` have the lengths that DLPack prescribes.
     unsafe fn compact_bytes(&self) -> Result<u64, Error> {
         let wrong = |what| Error::InvalidArgument { what };
         let odd = "the tensor's shape makes no sense: it is NULL, negative, of more than 64 dimensions, or too large";
         let count = usize::try_from(self.dimensions).ok().filter(|&count| count <= MOST_DIMENSIONS);
         let count = count.filter(|&count| count == 0 || !self.shape.is_null()).ok_or(wrong(odd))?;
-        // SAFETY: the caller guarantees so many of them.
+        // SAFETY: the caller guarantees `count` lengths.
         let length_at = |at| unsafe { number(self.shape, at) };
         if (0..count).any(|at| length_at(at) < 0) {
             return Err(wrong(odd));
         }
-        // Where there are no elements nobody takes a step, however many there would be along the other dimensions.
+        // Without elements the strides do not matter, whatever the other dimensions are.
         if (0..count).any(|at| length_at(at) == 0) {
             return Ok(0);
         }
         let mut elements = 1i64;
         for at in (0..count).rev() {
             let length = length_at(at);
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees `count` strides.
             let stride = (!self.strides.is_null()).then(|| unsafe { number(self.strides, at) });
-            // Along a dimension of one element nobody takes a step.
+            // The stride of a dimension of one element does not matter.
             if length > 1 && stride.is_some_and(|stride| stride != elements) {
                 return Err(wrong("the tensor is not contiguous in C's order; lend a contiguous copy of it"));
             }
@@ -181,10 +183,10 @@ impl Tensor {
 }
 
 /// # Safety
-/// `numbers` has more than `at` of them.
+/// `numbers` has more than `at` elements.
 unsafe fn number(numbers: *const i64, at: usize) -> i64 {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees that the element exists.
     let number = unsafe { numbers.add(at) };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the element exists.
     unsafe { number.read() }
 }

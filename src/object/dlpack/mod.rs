@@ -1,7 +1,8 @@
-//! Tensors as other libraries know them: the structures of DLPack 1.0, made and read.
+//! DLPack: the structures of version 1.0, and of `DLManagedTensor` before it.
 //!
-//! The layouts, numbers and rules are those of DLPack's `dlpack.h` (dmlc/dlpack), of which the version before 1.0 is still
-//! in use: a tensor without a version. This module knows nothing of objects; who holds what is in `synced::exports`.
+//! Layouts, numbers and rules are those of `dlpack.h` (dmlc/dlpack). Tensors without a version, from before 1.0, are
+//! still in use. `export` and `import` know tensors only; `exports` records them by object, and `exchange` gives
+//! `SyncedMemory` its methods.
 
 pub(crate) mod exchange;
 pub(crate) mod export;
@@ -20,7 +21,7 @@ pub use import::{Lent, delete};
 pub struct Device {
     /// `DLDeviceType`.
     pub kind: i32,
-    /// Which of that kind.
+    /// The device's ordinal among its kind.
     pub ordinal: i32,
 }
 
@@ -46,8 +47,8 @@ pub struct DataType {
 }
 
 impl DataType {
-    /// The type of that code and width, with one lane, if a whole number of bytes of plain data has it: what
-    /// `DLDataTypeCode` lists, but for handles, which are of the process that made them, and types below a byte.
+    /// The one-lane type of that code and width, if it is plain data of whole bytes. `DLDataTypeCode` lists more:
+    /// handles, which are valid only in their process, and types below a byte.
     pub fn new(code: u8, bits: u8) -> Result<DataType, Error> {
         let known = match code {
             // Signed and unsigned integers.
@@ -76,45 +77,41 @@ impl DataType {
 pub struct Tensor {
     /// The address of the memory.
     pub data: *mut c_void,
-    /// Where it is.
     pub device: Device,
-    /// How many dimensions there are.
+    /// Number of dimensions.
     pub dimensions: i32,
-    /// What an element is.
+    /// The type of an element.
     pub data_type: DataType,
     /// Elements along each dimension.
     pub shape: *mut i64,
-    /// Elements from one to the next along each dimension; null for a compact tensor in C's order.
+    /// Distance between neighbours along each dimension, in elements; null for a contiguous tensor in C order.
     pub strides: *mut i64,
-    /// Where in the memory the first element is.
+    /// Offset of the first element, in bytes.
     pub byte_offset: u64,
 }
 
 /// `DLManagedTensor`, from before DLPack 1.0.
 #[repr(C)]
 pub struct Managed {
-    /// The tensor.
     pub tensor: Tensor,
-    /// The maker's own.
+    /// For the maker alone.
     pub context: *mut c_void,
-    /// To be called when the tensor is not needed any more.
+    /// Called when the tensor is not needed any more.
     pub deleter: Option<unsafe extern "C-unwind" fn(*mut Managed)>,
 }
 
 /// `DLManagedTensorVersioned`.
 #[repr(C)]
 pub struct ManagedVersioned {
-    /// The major version: whoever does not know it looks at nothing but the deleter.
+    /// The major version. A reader that does not know it uses only the deleter.
     pub major: u32,
-    /// The minor version.
     pub minor: u32,
-    /// The maker's own.
+    /// For the maker alone.
     pub context: *mut c_void,
-    /// To be called when the tensor is not needed any more.
+    /// Called when the tensor is not needed any more.
     pub deleter: Option<unsafe extern "C-unwind" fn(*mut ManagedVersioned)>,
-    /// What is said of the memory.
+    /// Properties of the memory.
     pub flags: u64,
-    /// The tensor.
     pub tensor: Tensor,
 }
 
@@ -127,9 +124,9 @@ const _: () = {
 
 /// `DLPACK_FLAG_BITMASK_READ_ONLY`.
 pub const READ_ONLY: u64 = 1;
-/// The major version that is made and read.
+/// The major version that is written and read.
 const MAJOR: u32 = 1;
-/// The minor version that is made: nothing of a later one is used.
+/// The minor version that is written: nothing of a later one is used.
 const MINOR: u32 = 0;
-/// More dimensions than NumPy (64) or anybody else has.
+/// NumPy's limit, and the highest of the known libraries.
 const MOST_DIMENSIONS: usize = 64;

@@ -1,5 +1,5 @@
-//! The report that `SYNCEDMEM_REPORT` asks for: written when the process exits, or when the library is about to end it.
-//! At the exit idle mappings are given back behind it: it tells what lay idle.
+//! The report of `SYNCEDMEM_REPORT`: written when the process exits, or before the library ends it. At exit, idle
+//! mappings are unmapped after it, because it shows what lies idle.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,17 +17,17 @@ use crate::state::flags::{self, ACCOUNT};
 static AT_EXIT: extern "C" fn() = at_exit;
 
 extern "C" fn at_exit() {
-    // A panic would be a bug of ours; the process goes on to its end.
+    // A panic would be a bug in this library. The process must still reach its end.
     let _ = std::panic::catch_unwind(|| {
         write();
         host::leave();
     });
 }
 
-/// The process whose report was written: a forked child has one of its own to tell.
+/// The process whose report was written. A forked child writes its own.
 static WRITTEN: AtomicU32 = AtomicU32::new(0);
 
-/// Writes the report to where the user asks for it, once, if anything happened.
+/// Writes the report to the file of the setting, once, if an object was made.
 pub fn write() {
     if flags::off() || !flags::has(ACCOUNT) {
         return;

@@ -1,4 +1,4 @@
-//! What is known about memory when there was too little of it: who holds what, and what the limits are.
+//! The circumstances of a lack of memory: holders, and limits.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::platform::text::Bytes;
 use crate::state::head::Side;
 use crate::{cuda, settings};
 
-/// What there is to add to an error, and what to do. Empty unless memory ran out.
+/// The addition to an error that memory ran out: circumstances and advice. Empty for other errors.
 pub struct Circumstances(pub Error);
 
 impl fmt::Display for Circumstances {
@@ -40,12 +40,12 @@ impl fmt::Display for Circumstances {
 }
 
 impl Circumstances {
-    /// What was given back to make room, if that was tried.
+    /// Writes what was given back to make room, if anything was tried.
     fn given_back(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
         reclaimed::before(self.0).map_or(Ok(()), |given| write!(f, "{}", Told(given, side)))
     }
 
-    /// How there could be more to give back the next time.
+    /// Writes how more could be given back the next time.
     fn hint(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match reclaimed::before(self.0) {
             Some(given) if !given.is_any_marked && cuda::driver_in_use().is_some() => {

@@ -1,4 +1,4 @@
-//! What is told about memory: with an error that it ran out, and as the whole report of the process.
+//! Reports about memory: the addition to an out-of-memory error, and the report of the whole process.
 
 pub mod at_exit;
 mod circumstances;

@@ -1,4 +1,4 @@
-//! The whole report of this process: what its ledger says, what lies idle, and what others use of its devices.
+//! The report of the whole process: its ledger, its idle memory, and other programs' use of its devices.
 
 use crate::state::flags;
 use std::fmt::{self, Write};
@@ -12,7 +12,7 @@ use crate::observe::summary::{About, Idle, Summary, Told};
 use crate::observe::{live, site};
 use crate::state::kind::Kind;
 
-/// As many devices are told of.
+/// The most devices in a report.
 const DEVICES: usize = 16;
 
 /// The report as text; `None` if there is no memory for it.
@@ -40,7 +40,7 @@ fn place(site: Site) -> Place {
     site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())))
 }
 
-/// A text that grows as long as there is memory for it.
+/// A string that grows fallibly.
 struct Paper(String);
 
 impl Write for Paper {
