@@ -164,8 +164,8 @@ fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
             let object = &mut object;
             object.gpu_data().unwrap();
         });
-        // It waits for the first event once all its pieces are queued; the log has that call only when it is over.
-        while gpu.calls_of(c"cuMemcpyAsync") < 2 && !copy.is_finished() {
+        // Then it waits; the log has a call only when it is over.
+        while gpu.calls_of(c"cuEventRecord") == 0 && !copy.is_finished() {
             std::thread::yield_now();
         }
         let mut looks = 0;

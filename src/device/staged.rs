@@ -3,10 +3,10 @@
 //!
 //! # Order
 //! A `cudaMemcpy` comes after everything that was queued on the legacy default stream before, and on every stream which that
-//! one waits for. So does the first piece: its stream waits for an event recorded on the legacy stream. What is queued later,
-//! on whatever stream, comes after the last piece, since the call returns only when that is done, to the device too. In
-//! between, the private stream and the others do not wait for each other: what another thread queues during the call is in
-//! no order with a `cudaMemcpy` either that it does not wait for.
+//! one waits for. So does the first piece: an event is recorded on the legacy stream, which waits for those streams before it,
+//! and then that stream is waited for. The pieces are on a stream of the ring's own, which waits for no other. What is queued
+//! later, on whatever stream, comes after the last piece, since the call returns only when that is done, to the device too.
+//! What another thread queues during the call is in no order with a `cudaMemcpy` either that it does not wait for.
 //!
 //! So neither the ring nor the block has anything in flight afterwards, and no copy of the device's ever touches the pageable
 //! memory itself.
@@ -47,16 +47,21 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
     if attributes::why_not_staged(driver, device).is_some() || !is_pageable(driver, ends) {
         return Ok(Staged::No);
     }
-    // The driver's own copy would use the legacy stream.
     capture::spare_legacy_stream(driver)?;
-    let _unhindered = Unhindered::begin(driver);
     // One copy at a time goes this way.
     let Some(claim) = crew::claim() else { return Ok(Staged::No) };
+    let unhindered = Unhindered::begin(driver);
     let Some(ring) = Ring::take(driver, within, device) else { return Ok(Staged::No) };
+    drop(unhindered);
+    // A thread that captures is refused here, before anything is queued that could not be waited for.
+    if let Err(failure) = settle(driver, &ring) {
+        ring.keep(driver);
+        return Err(failure.into());
+    }
+    let _unhindered = Unhindered::begin(driver);
     let job = Job { host: ends.host.cast().as_ptr(), ring: ring.slots(), bytes, to_ring: ends.to == Side::Device };
     let copy = |crew: &Crew| {
         let copy = Copy { driver, crew, ring: &ring, device: ends.device, bytes };
-        copy.follow_legacy_stream()?;
         match ends.to {
             Side::Device => copy.to_device(),
             Side::Host => copy.to_host(),
@@ -73,6 +78,15 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
         Some(result) => Ok(result.map(|()| Staged::Done)?),
         None => Ok(Staged::No),
     }
+}
+
+/// Waits for everything that a `cudaMemcpy` would come after: see the module's description.
+fn settle(driver: &Driver, ring: &Ring) -> Result<(), DriverFailure> {
+    // SAFETY: null is the legacy default stream.
+    unsafe { ring.events[0].record(driver, std::ptr::null_mut()) }?;
+    // Not by `source::settle`, which a capture does not hinder: this one is refused as `cudaMemcpy` is.
+    // SAFETY: as above.
+    unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
 
 /// Whether the host's memory is unknown to the driver. What its owner has page-locked is copied best as it is.
@@ -100,16 +114,6 @@ struct Copy<'c> {
 }
 
 impl Copy<'_> {
-    /// Lets every piece come after what the legacy default stream has now: see the module's description.
-    fn follow_legacy_stream(&self) -> Result<(), DriverFailure> {
-        let event = &self.ring.events[0];
-        // SAFETY: null is the legacy default stream.
-        unsafe { event.record(self.driver, std::ptr::null_mut()) }?;
-        // The driver keeps what it needs of the event, which is recorded anew behind the first piece.
-        // SAFETY: the ring's own stream.
-        unsafe { event.precede(self.driver, self.ring.stream()) }
-    }
-
     fn to_device(&self) -> Result<(), DriverFailure> {
         let parts = self.bytes.div_ceil(SLOT);
         for part in 0..parts {
