@@ -60,6 +60,10 @@ void use(const std::string& device) {
 }
 
 int print_device() {
+  if (!dlopen("libcuda.so.1", RTLD_LAZY)) {
+    std::printf("there is no CUDA driver (libcuda.so.1)\n");
+    return 77;
+  }
   int count = 0;
   cudaError_t error = cudaGetDeviceCount(&count);
   cudaDeviceProp properties;
