@@ -19,9 +19,8 @@ const BYTES: usize = 10_000;
 /// Long enough to tell whoever does not wait. It is waited for only where something is wrong, or must wait.
 const LAG: u32 = 5_000;
 
-#[test]
 fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for handle in [stream.handle(), std::ptr::null_mut()] {
         let mut object = Object::new(BYTES);
@@ -33,9 +32,8 @@ fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
     }
 }
 
-#[test]
 fn during_a_push_readers_return_at_once() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     gpu.control().simcuda_hold_streams();
     let mut object = State::Pushing.object(&gpu, &stream, BYTES);
@@ -68,17 +66,16 @@ fn waiting(state: State) -> &'static [Operation] {
     }
 }
 
-#[test]
 fn whatever_touches_a_side_that_is_being_copied_waits_for_the_copy() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
     let _pinning = Pinning::always();
     for state in [State::Pushing, State::Pulling] {
         for &operation in waiting(state) {
-            gpu.control().simcuda_set_lag(LAG);
+            stream.delay(LAG);
             let mut object = state.object(&gpu, &stream, BYTES);
             let outcome = object.run(operation, &lent.with(&stream));
-            assert!(stream.is_idle(), "{state:?} {operation:?} did not wait");
+            assert!(!gpu.is_simulated() || stream.is_idle(), "{state:?} {operation:?} did not wait");
             assert!(outcome.is_ok(), "{state:?} {operation:?} {outcome:?} {}", last_error());
             assert_eq!(object.is_ready(), Ok(true), "{state:?} {operation:?}");
             let contents = if is_set(operation) { pattern(9, BYTES) } else { state.contents(BYTES) };
@@ -89,23 +86,21 @@ fn whatever_touches_a_side_that_is_being_copied_waits_for_the_copy() {
     }
 }
 
-#[test]
 fn a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
-    gpu.control().simcuda_set_lag(LAG);
+    stream.delay(LAG);
     let mut object = State::Pushing.object(&gpu, &stream, BYTES);
     object.mutable_gpu_data().unwrap();
-    assert!(!stream.is_idle());
+    assert_ne!(gpu.if_simulated(stream.is_idle()), Some(true));
     object.cpu_data().unwrap();
-    assert!(stream.is_idle());
+    assert_ne!(gpu.if_simulated(stream.is_idle()), Some(false));
     assert_bytes(&object.host_bytes(BYTES), &State::Pushing.contents(BYTES), &"");
 }
 
-#[test]
 fn the_end_of_an_object_waits_for_its_copy() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     gpu.control().simcuda_set_lag(LAG);
@@ -117,29 +112,30 @@ fn the_end_of_an_object_waits_for_its_copy() {
     }
 }
 
-#[test]
 fn an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     for state in STATES {
-        gpu.control().simcuda_set_lag(LAG);
+        stream.delay(LAG);
         let mut object = state.object(&gpu, &stream, BYTES);
         // Compat: yjxiong's `Resize`, which the C API does not have.
         let this: *const syncedmem::synced::SyncedMemory = object.mem().cast();
         assert_eq!(unsafe { (*this).resize(2 * BYTES) }, Ok(()));
-        assert!(stream.is_idle(), "{state}");
-        let account = gpu.account();
-        assert_eq!((object.head(), account.device_blocks, account.pinned_blocks), (0, 0, 0), "{state}");
+        assert_eq!(object.head(), 0, "{state}");
+        if gpu.is_simulated() {
+            assert!(stream.is_idle(), "{state}");
+            let account = gpu.account();
+            assert_eq!((account.device_blocks, account.pinned_blocks), (0, 0), "{state}");
+        }
         object.gpu_data().unwrap();
         assert_bytes(&object.host_bytes(2 * BYTES), &vec![0; 2 * BYTES], &state);
     }
 }
 
-#[test]
 fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
     use Operation::*;
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let lent = Lent::new(&gpu, BYTES);
     let other = gpu.stream();
     for pins in [false, true] {
@@ -147,8 +143,8 @@ fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
         for state in [State::Pushing, State::Pulling] {
             for operation in [None, Some(Wait), Some(IsReady), Some(MutableCpuData), Some(ReleaseCpu), Some(SetGpuData)]
             {
-                gpu.control().simcuda_set_lag(LAG / 5);
                 let stream = gpu.stream();
+                stream.delay(LAG / 5);
                 let mut object = state.object(&gpu, &stream, BYTES);
                 stream.destroy();
                 if let Some(operation) = operation {
@@ -160,15 +156,20 @@ fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
     }
 }
 
-#[test]
 fn a_pull_is_at_the_device_until_it_is_known_to_have_landed() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
-    gpu.control().simcuda_hold_streams();
-    let mut object = State::Pulling.object(&gpu, &stream, BYTES);
-    assert_eq!((object.head(), object.is_ready(), object.head()), (2, Ok(false), 2));
-    gpu.control().simcuda_release_streams();
+    let mut object = match gpu.is_simulated() {
+        true => {
+            gpu.control().simcuda_hold_streams();
+            let mut object = State::Pulling.object(&gpu, &stream, BYTES);
+            assert_eq!((object.head(), object.is_ready(), object.head()), (2, Ok(false), 2));
+            gpu.control().simcuda_release_streams();
+            object
+        }
+        false => State::Pulling.object(&gpu, &stream, BYTES),
+    };
     stream.synchronize();
     assert_eq!(object.head(), 2, "nobody has looked yet");
     assert_eq!((object.is_ready(), object.head()), (Ok(true), 3));
@@ -176,9 +177,8 @@ fn a_pull_is_at_the_device_until_it_is_known_to_have_landed() {
     assert_eq!(unsafe { std::slice::from_raw_parts(data, BYTES) }, State::Pulling.contents(BYTES));
 }
 
-#[test]
 fn a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for state in [State::AtCpu, State::Synced] {
         let mut object = state.object(&gpu, &stream, BYTES);
@@ -189,9 +189,8 @@ fn a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused(
     assert!(last_error().contains("UNINITIALIZED"), "{}", last_error());
 }
 
-#[test]
 fn pageable_data_is_pulled_too() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for state in [State::AtGpu, State::AtGpuOverHost] {
         for handle in [stream.handle(), std::ptr::null_mut()] {
@@ -203,17 +202,14 @@ fn pageable_data_is_pulled_too() {
     }
 }
 
-#[test]
 fn a_push_from_one_thread_is_freed_on_another() {
-    let Some(gpu) = gpu() else { return };
-    if gpu.is_simulated() {
-        gpu.control().simcuda_set_lag(200);
-    }
+    let gpu = gpu();
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
         for state in [State::Pushing, State::Pulling] {
             for _ in 0..20 {
                 let stream = gpu.stream();
+                stream.delay(200);
                 let object = state.object(&gpu, &stream, BYTES);
                 stream.destroy();
                 std::thread::scope(|threads| threads.spawn(move || drop(object)).join().unwrap());
@@ -222,18 +218,15 @@ fn a_push_from_one_thread_is_freed_on_another() {
     }
 }
 
-#[test]
 fn what_was_pushed_is_what_the_host_held_at_the_push() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
-        if gpu.is_simulated() {
-            gpu.control().simcuda_set_lag(LAG / 5);
-        }
         let mut object = Object::new(BYTES);
         for seed in 1..10 {
             object.fill_host(&pattern(seed, BYTES));
+            stream.delay(LAG / 5);
             assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
             let device = object.device_address();
             // Waits, so that it may be written.
@@ -244,9 +237,8 @@ fn what_was_pushed_is_what_the_host_held_at_the_push() {
     }
 }
 
-#[test]
 fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     for operation in [None, Some(Operation::ReleaseGpu), Some(Operation::SetGpuData)] {
         let lent = Lent::new(&gpu, BYTES);
@@ -264,14 +256,13 @@ fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
     }
 }
 
-#[test]
 fn one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     let mut storage = Storage::new();
     for round in 0..50 {
-        gpu.control().simcuda_set_lag(200);
+        stream.delay(200);
         assert_eq!(storage.construct(BYTES), SYNCEDMEM_SUCCESS);
         assert_eq!((storage.is_ready(), storage.head()), (Ok(true), 0), "round {round}");
         storage.fill_host(&pattern(round, BYTES));
@@ -280,11 +271,13 @@ fn one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessor
     }
 }
 
-#[test]
 fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
-    gpu.control().simcuda_hold_streams();
+    match gpu.is_simulated() {
+        true => gpu.control().simcuda_hold_streams(),
+        false => stream.delay(LAG),
+    }
     let mut storage = Storage::new();
     storage.construct(BYTES);
     let block = gpu.block(BYTES);
@@ -298,21 +291,20 @@ fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
     // What waited for the earlier object's copy would wait for ever.
     assert!(all_zero(storage.cpu_data().unwrap(), 100));
     assert_eq!((storage.is_ready(), storage.head()), (Ok(true), 1));
-    gpu.control().simcuda_release_streams();
+    gpu.calm();
     stream.synchronize();
     assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     // A fill that is given to the legacy stream meanwhile is late, as behind somebody's kernel.
     let late = |work: &mut dyn FnMut() -> usize| {
-        gpu.control().simcuda_set_lag(20_000);
+        gpu.set_lag(20_000);
         let address = work();
-        gpu.control().simcuda_set_lag(0);
+        gpu.set_lag(0);
         address
     };
     let mut pulled = Object::new(BYTES);
@@ -327,3 +319,22 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
     assert_eq!(pushed.wait(), SYNCEDMEM_SUCCESS);
     assert_bytes(&gpu.read(address, BYTES), &pattern(9, BYTES), &"pushed");
 }
+
+support::harness::tests![
+    a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done,
+    during_a_push_readers_return_at_once,
+    whatever_touches_a_side_that_is_being_copied_waits_for_the_copy,
+    a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it,
+    the_end_of_an_object_waits_for_its_copy,
+    an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back,
+    a_stream_may_be_destroyed_as_soon_as_the_push_has_returned,
+    a_pull_is_at_the_device_until_it_is_known_to_have_landed,
+    a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused,
+    pageable_data_is_pulled_too,
+    a_push_from_one_thread_is_freed_on_another,
+    what_was_pushed_is_what_the_host_held_at_the_push,
+    a_block_is_not_freed_while_its_first_fill_is_still_on_its_way,
+    one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies,
+    an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own,
+    a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros,
+];

@@ -24,45 +24,47 @@ fn copies(calls: &[Call], kind: &str) -> usize {
     calls.iter().filter(|call| call.field("kind") == Some(kind)).count()
 }
 
-#[test]
 fn the_first_device_read_of_host_data_makes_exactly_one_host_to_device_copy_of_4096_bytes() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let mut object = Object::new(BYTES);
     object.fill_host(&pattern(3, BYTES));
-    let (data, calls) = gpu.watch(|| object.gpu_data().unwrap());
-    assert_eq!(gpu.control().simcuda_copies(c"HtoD".as_ptr(), BYTES), 1, "{calls:?}");
-    assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
-    assert_eq!(count(&calls, "cuMemAlloc_v2"), 1, "{calls:?}");
+    let look = |calls: &[Call]| {
+        assert_eq!(gpu.control().simcuda_copies(c"HtoD".as_ptr(), BYTES), 1, "{calls:?}");
+        assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
+        assert_eq!(count(calls, "cuMemAlloc_v2"), 1, "{calls:?}");
+    };
+    let data = gpu.observe(|| object.gpu_data().unwrap(), look);
     assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(3, BYTES), &"");
 }
 
-#[test]
 fn the_first_host_read_of_device_data_makes_exactly_one_device_to_host_copy_of_4096_bytes() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let mut object = Object::new(BYTES);
     gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(4, BYTES));
-    let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
-    assert_eq!(gpu.control().simcuda_copies(c"DtoH".as_ptr(), BYTES), 1, "{calls:?}");
-    assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
+    let look = |calls: &[Call]| {
+        assert_eq!(gpu.control().simcuda_copies(c"DtoH".as_ptr(), BYTES), 1, "{calls:?}");
+        assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
+    };
+    gpu.observe(|| object.cpu_data().unwrap(), look);
     assert_bytes(&object.host_bytes(BYTES), &pattern(4, BYTES), &"");
 }
 
-#[test]
 fn a_new_device_side_is_zeroed_without_a_copy() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     for bytes in [1, 3, 4, 17, 4096, 1 << 20] {
         let mut object = Object::new(bytes);
-        let (data, calls) = gpu.watch(|| object.gpu_data().unwrap());
+        let look = |calls: &[Call]| {
+            assert_eq!(copies(calls, "HtoD") + copies(calls, "DtoD"), 0, "{calls:?}");
+            assert_eq!(count(calls, "cuMemAlloc_v2"), 1, "{calls:?}");
+        };
+        let data = gpu.observe(|| object.gpu_data().unwrap(), look);
         gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
         assert_bytes(&gpu.read(data.addr(), bytes), &vec![0; bytes], &"");
-        assert_eq!(copies(&calls, "HtoD") + copies(&calls, "DtoD"), 0, "{calls:?}");
-        assert_eq!(count(&calls, "cuMemAlloc_v2"), 1, "{calls:?}");
     }
 }
 
-#[test]
 fn an_overwritten_device_side_is_neither_zeroed_nor_copied() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     for state in [State::Untouched, State::AtCpu, State::AtCpuOverDevice, State::Synced, State::AtGpu] {
         let mut object = state.object(&gpu, &stream, BYTES);
@@ -75,10 +77,9 @@ fn an_overwritten_device_side_is_neither_zeroed_nor_copied() {
     }
 }
 
-#[test]
 fn where_nothing_is_to_be_done_no_call_is_made() {
     use Operation::*;
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
     let at_cpu = &[CpuData, MutableCpuData, OverwriteCpuData, ReleaseCpu, Pull, Wait, IsReady, SetCpuData][..];
     let at_gpu = &[GpuData, MutableGpuData, OverwriteGpuData, ReleaseGpu, Push, Wait, IsReady][..];
@@ -110,9 +111,8 @@ fn where_nothing_is_to_be_done_no_call_is_made() {
     }
 }
 
-#[test]
 fn during_a_pull_the_device_is_read_without_a_call_and_a_second_pull_makes_none() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     gpu.control().simcuda_hold_streams();
@@ -126,28 +126,26 @@ fn during_a_pull_the_device_is_read_without_a_call_and_a_second_pull_makes_none(
     gpu.control().simcuda_release_streams();
 }
 
-#[test]
 fn a_pull_that_cpu_data_completes_copies_once() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     for lag in [0, 2000] {
         let mut object = Object::new(BYTES);
         gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(5, BYTES));
-        gpu.control().simcuda_set_lag(lag);
-        let (_, calls) = gpu.watch(|| {
+        stream.delay(lag);
+        let work = || {
             assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
             assert_bytes(&object.host_bytes(BYTES), &pattern(5, BYTES), &"");
             assert_eq!(object.cpu_data(), object.cpu_data());
-        });
-        assert_eq!(copies(&calls, "DtoH"), 1, "{calls:?}");
+        };
+        gpu.observe(work, |calls| assert_eq!(copies(calls, "DtoH"), 1, "{calls:?}"));
         assert_eq!(object.head(), 3);
     }
 }
 
-#[test]
 fn is_ready_makes_at_most_one_query_and_none_once_it_said_yes() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     for state in [State::Pushing, State::Pulling] {
@@ -170,9 +168,8 @@ fn queries(calls: &[Call]) -> usize {
     calls.iter().filter(|call| call.function.ends_with("Query")).count()
 }
 
-#[test]
 fn a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let mut object = State::AtCpuOverDevice.object(&gpu, &stream, BYTES);
     let (status, calls) = gpu.watch(|| object.push(stream.handle()));
@@ -187,9 +184,8 @@ fn a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream() {
     assert_eq!(calls.iter().filter(|call| call.function.ends_with("Synchronize")).count(), 0, "{calls:?}");
 }
 
-#[test]
 fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for operation in [Operation::GpuData, Operation::MutableGpuData, Operation::OverwriteGpuData] {
         for touched in [false, true] {
@@ -198,10 +194,10 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
                 assert!(!object.mutable_cpu_data().unwrap().is_null());
             }
             let with = With { host: std::ptr::null_mut(), device: std::ptr::null_mut(), stream: stream.handle() };
-            let mut work = || object.run(operation, &with);
-            let (data, calls) = if gpu.is_simulated() { gpu.watch(work) } else { (work(), Vec::new()) };
+            let look =
+                |calls: &[Call]| assert!(!calls.iter().any(|call| call.function.starts_with("cuMem")), "{calls:?}");
+            let data = gpu.observe(|| object.run(operation, &with), look);
             assert_eq!(data, Ok(std::ptr::null_mut()), "{operation:?}");
-            assert_eq!(calls.iter().find(|call| call.function.starts_with("cuMem")), None);
             let head = if operation == Operation::GpuData && touched { 3 } else { 2 };
             assert_eq!(object.head(), head, "{operation:?}");
             assert!(!object.cpu_data().unwrap().is_null());
@@ -218,29 +214,29 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
     assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn a_block_is_kept_from_one_turn_to_the_next() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = gpu();
     let mut object = Object::new(BYTES);
     object.mutable_cpu_data().unwrap();
     object.mutable_gpu_data().unwrap();
     let before = (object.host_address(), object.device_address());
-    let (_, calls) = gpu.watch(|| {
+    let work = || {
         for _ in 0..10 {
             object.mutable_cpu_data().unwrap();
             object.mutable_gpu_data().unwrap();
         }
+    };
+    gpu.observe(work, |calls| {
+        assert_eq!((copies(calls, "HtoD"), copies(calls, "DtoH")), (10, 10));
+        assert_eq!(calls.iter().find(|call| call.function.contains("Alloc") || call.function.contains("Free")), None);
     });
     assert_eq!((object.host_address(), object.device_address()), before);
-    assert_eq!((copies(&calls, "HtoD"), copies(&calls, "DtoH")), (10, 10));
-    assert_eq!(calls.iter().find(|call| call.function.contains("Alloc") || call.function.contains("Free")), None);
 }
 
-#[test]
 fn an_object_that_never_touched_the_device_never_touches_the_driver() {
     let name = "an_object_that_never_touched_the_device_never_touches_the_driver";
     in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (_, calls) = gpu.watch(|| {
             let mut object = Object::new(BYTES);
             object.fill_host(&pattern(1, BYTES));
@@ -250,3 +246,18 @@ fn an_object_that_never_touched_the_device_never_touches_the_driver() {
         assert_eq!(calls, []);
     });
 }
+
+support::harness::tests![
+    the_first_device_read_of_host_data_makes_exactly_one_host_to_device_copy_of_4096_bytes,
+    the_first_host_read_of_device_data_makes_exactly_one_device_to_host_copy_of_4096_bytes,
+    a_new_device_side_is_zeroed_without_a_copy,
+    an_overwritten_device_side_is_neither_zeroed_nor_copied,
+    where_nothing_is_to_be_done_no_call_is_made,
+    during_a_pull_the_device_is_read_without_a_call_and_a_second_pull_makes_none,
+    a_pull_that_cpu_data_completes_copies_once,
+    is_ready_makes_at_most_one_query_and_none_once_it_said_yes,
+    a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream,
+    an_object_of_no_bytes_allocates_nothing_and_has_no_device_address,
+    a_block_is_kept_from_one_turn_to_the_next,
+    an_object_that_never_touched_the_device_never_touches_the_driver,
+];
