@@ -48,16 +48,18 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
     if attributes::why_not_staged(driver, device).is_some() || !is_pageable(driver, ends) {
         return Ok(Staged::No);
     }
-    // The driver's own copy would use the legacy stream.
     capture::spare_legacy_stream(driver)?;
-    let _unhindered = Unhindered::begin(driver);
     // One copy at a time goes this way.
     let Some(claim) = workers::claim() else { return Ok(Staged::No) };
+    let unhindered = Unhindered::begin(driver);
     let Some(ring) = Ring::take(driver, within, device) else { return Ok(Staged::No) };
+    drop(unhindered);
+    // A thread that captures is refused here, before anything is queued that could not be waited for.
     if let Err(failure) = settle(driver, &ring) {
         ring.keep(driver);
         return Err(failure.into());
     }
+    let _unhindered = Unhindered::begin(driver);
     let job = Job { host: ends.host.cast().as_ptr(), ring: ring.slots(), bytes, to_ring: ends.to == Side::Device };
     let copy = |crew: &Crew| {
         let copy = Copy { driver, crew, ring: &ring, device: ends.device, bytes };
@@ -83,7 +85,9 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
 fn settle(driver: &Driver, ring: &Ring) -> Result<(), DriverFailure> {
     // SAFETY: null is the legacy default stream.
     unsafe { ring.events[0].record(driver, std::ptr::null_mut()) }?;
-    source::settle(driver)
+    // Not by `source::settle`, which a capture does not hinder: this one is refused as `cudaMemcpy` is.
+    // SAFETY: as above.
+    unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
 
 /// Whether the host's memory is unknown to the driver. What its owner has page-locked is copied best as it is.

@@ -1,0 +1,181 @@
+// What Caffe's own programs do not do: shapes that change, and memory that runs out, on whichever memory layer this process has.
+//
+// usage: probe device                          the device's name; exit status 77 and the reason where there is none
+//        probe churn gpu|cpu NET SIZES ROUNDS  each round makes the net, and gives it one image size after another
+//        probe exhaust gpu|cpu MIB             blobs of MIB are made until that fails, then all are given back
+//
+// What it finds is printed as `name: value`. With SYNCEDMEM_ACCOUNT=on, a process that runs on libsyncedmem prints its counts.
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "caffe/caffe.hpp"
+#include "syncedmem.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+// Calls of the CUDA runtime from libcaffe, whose original memory layer allocates with them.
+struct Calls {
+  unsigned long count;
+  double milliseconds;
+} device_calls, pinned_calls;
+
+// forward CALLS NAME ARGUMENTS: calls the CUDA runtime's function, which the one in this program hides, and counts it.
+template <typename... Arguments>
+cudaError_t forward(Calls& calls, const char* name, Arguments... arguments) {
+  using Function = cudaError_t (*)(Arguments...);
+  const auto function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+  const auto start = Clock::now();
+  const cudaError_t error = function(arguments...);
+  ++calls.count;
+  calls.milliseconds += since(start);
+  return error;
+}
+
+}  // namespace
+
+extern "C" cudaError_t cudaMalloc(void** block, size_t size) { return forward(device_calls, "cudaMalloc", block, size); }
+extern "C" cudaError_t cudaFree(void* block) { return forward(device_calls, "cudaFree", block); }
+extern "C" cudaError_t cudaMallocHost(void** block, size_t size) { return forward(pinned_calls, "cudaMallocHost", block, size); }
+extern "C" cudaError_t cudaFreeHost(void* block) { return forward(pinned_calls, "cudaFreeHost", block); }
+
+namespace {
+
+void use(const std::string& device) {
+  caffe::Caffe::set_mode(device == "gpu" ? caffe::Caffe::GPU : caffe::Caffe::CPU);
+  caffe::Caffe::set_random_seed(1701);
+}
+
+int print_device() {
+  if (!dlopen("libcuda.so.1", RTLD_LAZY)) {
+    std::printf("there is no CUDA driver (libcuda.so.1)\n");
+    return 77;
+  }
+  int count = 0;
+  cudaError_t error = cudaGetDeviceCount(&count);
+  cudaDeviceProp properties;
+  if (error == cudaSuccess && count > 0) error = cudaGetDeviceProperties(&properties, 0);
+  if (error != cudaSuccess || count == 0) {
+    std::printf("%s\n", error != cudaSuccess ? cudaGetErrorString(error) : "there is no CUDA device");
+    return 77;
+  }
+  std::printf("%s, compute capability %d.%d\n", properties.name, properties.major, properties.minor);
+  return 0;
+}
+
+void print_sum(const char* name, const syncedmem_sum_t& sum) {
+  std::printf("%s: %llu (%.2f ms)\n", name, static_cast<unsigned long long>(sum.count), sum.nanoseconds / 1e6);
+}
+
+void print_counts() {
+  std::printf("calls of cudaMalloc and cudaFree by libcaffe: %lu (%.2f ms)\n", device_calls.count, device_calls.milliseconds);
+  std::printf("calls of cudaMallocHost and cudaFreeHost by libcaffe: %lu (%.2f ms)\n", pinned_calls.count, pinned_calls.milliseconds);
+  const auto read = reinterpret_cast<decltype(&syncedmem_stats)>(dlsym(RTLD_DEFAULT, "syncedmem_stats"));
+  syncedmem_stats_t stats{};
+  stats.size = sizeof stats;
+  if (!read || read(&stats) != SYNCEDMEM_SUCCESS) return;
+  print_sum("device blocks from the driver", stats.device.allocations);
+  print_sum("device blocks from the pool", stats.device.pool_hits);
+  print_sum("page-locked blocks from the driver", stats.pinned.allocations);
+  print_sum("page-locked blocks from the pool", stats.pinned.pool_hits);
+  print_sum("synchronisations before reuse", stats.synchronises);
+}
+
+// One iteration at one size; returns what the net makes of it.
+float iterate(caffe::Net<float>& net, int size) {
+  caffe::Blob<float>* input = net.input_blobs()[0];
+  input->Reshape(1, 3, size, size + 5);
+  net.Reshape();
+  float* pixels = input->mutable_cpu_data();
+  for (int i = 0; i < input->count(); ++i) pixels[i] = static_cast<float>(i % 251) / 251 - 0.5f;
+  net.Forward();
+  caffe::Blob<float>* output = net.output_blobs()[0];
+  caffe::caffe_copy(output->count(), output->cpu_data(), output->mutable_cpu_diff());
+  net.Backward();
+  return output->cpu_data()[size % output->count()] + input->cpu_diff()[size];
+}
+
+int churn(const std::string& device, const char* prototxt, int sizes, int rounds) {
+  use(device);
+  std::vector<double> milliseconds;
+  double result = 0;
+  for (int round = 0; round < rounds; ++round) {
+    // Every net draws the same weights.
+    caffe::Caffe::set_random_seed(1701);
+    caffe::Net<float> net(prototxt, caffe::TEST);
+    for (int i = 0; i < sizes; ++i) {
+      const auto start = Clock::now();
+      // Larger from one to the next, so that each needs new memory.
+      result = result / 2 + iterate(net, 32 + 4 * i);
+      milliseconds.push_back(since(start));
+    }
+  }
+  double total = 0;
+  for (const double one : milliseconds) total += one;
+  std::sort(milliseconds.begin(), milliseconds.end());
+  std::printf("iterations: %zu\n", milliseconds.size());
+  std::printf("milliseconds per iteration: %.3f\n", total / milliseconds.size());
+  std::printf("median: %.3f\n", milliseconds[milliseconds.size() / 2]);
+  std::printf("slowest: %.3f\n", milliseconds.back());
+  std::printf("result: %a\n", result);
+  print_counts();
+  return 0;
+}
+
+int exhaust(const std::string& device, int mib) {
+  use(device);
+  using Blob = caffe::Blob<float>;
+  const int count = mib * (1 << 18);
+  std::vector<std::unique_ptr<Blob>> blobs;
+  const auto touch = [&device](Blob& blob) {
+    if (device == "gpu") blob.mutable_gpu_data();
+    else blob.mutable_cpu_data();
+  };
+  try {
+    // 4 TiB at the most: more than there is.
+    for (long made = 0; made < 4L << 20; made += mib) {
+      blobs.emplace_back(new Blob(std::vector<int>{count}));
+      touch(*blobs.back());
+    }
+    std::printf("there was no end\n");
+    return 1;
+  } catch (const std::bad_alloc&) {
+    std::printf("caught std::bad_alloc behind %zu blobs\n", blobs.size() - 1);
+  }
+  if (blobs.size() < 2) return 1;
+  blobs.clear();
+  Blob again(std::vector<int>{count});
+  touch(again);
+  // All else is zero, whatever the block held before.
+  again.mutable_cpu_data()[count - 1] = 2;
+  const float sum = device == "gpu" ? again.asum_data() : caffe::caffe_cpu_asum(count, again.cpu_data());
+  std::printf("goes on: the sum of a new blob is %s\n", sum == 2 ? "right" : "wrong");
+  return sum == 2 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  FLAGS_minloglevel = 1;
+  google::InitGoogleLogging(argv[0]);
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "device" && argc == 2) return print_device();
+  if (what == "churn" && argc == 6) return churn(argv[2], argv[3], std::atoi(argv[4]), std::atoi(argv[5]));
+  if (what == "exhaust" && argc == 4) return exhaust(argv[2], std::atoi(argv[3]));
+  std::fprintf(stderr, "usage: probe device | churn gpu|cpu NET SIZES ROUNDS | exhaust gpu|cpu MIB\n");
+  return 2;
+}
