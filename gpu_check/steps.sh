@@ -1,0 +1,128 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # sourced by run, which has what is missing here and uses what is set
+# The steps of a run, the most valuable first, and what runs in each.
+
+steps=(
+  1 facts 'what the driver, the device and the machine say of themselves'
+  2 calls 'nanoseconds of every driver call on a hot or warm path'
+  3 conformance 'whether the driver keeps the rules that the library relies on'
+  4 bytes 'right bytes with defaults: copies, pool reuse, reset, exit, fork; kernels beside the library'
+  5 blocks 'blocks acquired and released, beside the driver, PyTorch and CuPy'
+  6 pageable 'copies of pageable memory, by threads and slots, beside cuMemcpy'
+  7 pinned 'page-locked memory: allocated against registered'
+  8 pinned-copies 'copies of page-locked memory, beside cuMemcpy'
+  9 capture 'stream and graph capture beside the library'
+  10 caffe 'a Caffe built for GPUs: its tests and a training, original first'
+  11 suites 'the C++ and Rust device suites, with defaults and with everything opt-in switched on'
+)
+
+# Everything opt-in switched on.
+optin=(SYNCEDMEM_STAGE_FROM=65536 SYNCEDMEM_PINNED_BLOCKS=registered SYNCEDMEM_REUSE=stream)
+
+run_steps() {
+  part facts facts text 40 "$here/facts"
+  sections calls 30 calls ready
+  part conformance conformance suite 60 "$here/driver-conformance" --limit 12
+  sections bytes 90 bytes
+  interplay
+  sections blocks 45 blocks device_blocks pinned_blocks churn
+  caching_allocators
+  sections pageable 60 pageable_copies
+  sections pinned 45 pinned_ways registered_blocks page_locking
+  sections pinned-copies 30 pinned_copies
+  sections capture 30 capture
+  # A section that belongs to no step yet.
+  sections capture 30 ${unclaimed[@]+"${unclaimed[@]}"}
+  caffe
+  suites
+}
+
+# skip STEP NAME REASON: a part that cannot run here.
+skip() { said "$1" "$2" 77 "skipped: $2: $3"; }
+
+# sections STEP SECONDS NAME…: those of device-bench's sections that it has, each within so many seconds.
+known=" $("$here/device-bench" --list 2>/dev/null | tr '\n' ' ')" bench=(--simulated --seconds 1 --largest 1M)
+# A device-bench from before --list: those of its sections that count something on every driver.
+case $known in ' ')
+  known=' device_blocks pinned_blocks churn pageable_copies page_locking '
+  bench=(--check --seconds 0.02 --largest 1M)
+  ;;
+esac
+unclaimed=()
+for section in $known; do
+  case $section in
+  calls | ready | bytes | blocks | device_blocks | pinned_blocks | churn | pageable_copies) ;;
+  pinned_ways | registered_blocks | page_locking | pinned_copies | capture) ;;
+  *) unclaimed+=("$section") ;;
+  esac
+done
+sections() {
+  local step=$1 seconds=$2 name found='' options=()
+  shift 2
+  [ -z "$simulated" ] || options=("${bench[@]}")
+  for name in "$@"; do
+    case $known in *" $name "*) ;; *) continue ;; esac
+    part "$step" "$name" text "$seconds" "$here/device-bench" --library "$here/lib/libsyncedmem.so" --only "$name" \
+      --json "$json" ${options[@]+"${options[@]}"}
+    found=yes
+  done
+  [ -n "$found" ] || [ $# -eq 0 ] || skip "$step" "$step" 'device-bench has no section for it'
+}
+
+# By driver calls, with a kernel in PTX that the driver compiles; by the CUDA runtime where there is nvcc.
+interplay() {
+  local nvcc
+  part bytes interplay suite 45 "$here/interplay-by-driver"
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  if [ -n "$simulated" ]; then
+    skip bytes interplay-with-the-runtime 'the CUDA runtime does not run on the simulated driver'
+  elif [ ! -x "$nvcc" ]; then
+    skip bytes interplay-with-the-runtime 'there is no nvcc to compile it'
+  else
+    part bytes interplay-with-the-runtime suite 75 "$here/interplay-by-runtime" "$nvcc"
+  fi
+}
+
+caching_allocators() {
+  local python options=(--json "$json" --seconds 0.3)
+  [ -z "$simulated" ] || options=(--json "$json" --seconds 0.02 --largest 1)
+  if ! python=$(command -v python3); then
+    skip blocks caching-allocators 'there is no python3'
+  elif [ -z "$simulated" ] && ! timeout 30 "$python" -c 'import importlib.util as u, sys
+sys.exit(not (u.find_spec("torch") or u.find_spec("cupy")))' 2>/dev/null; then
+    skip blocks caching-allocators 'python3 has neither torch nor cupy'
+  else
+    part blocks caching-allocators text 60 "$python" -B "$here/caching_allocators.py" \
+      --library "$here/lib/libsyncedmem.so" "${options[@]}"
+  fi
+}
+
+caffe() {
+  if [ -x "$here/gpu-caffe/check" ]; then
+    # The suites keep a minute.
+    part caffe caffe text $(($(left) > 180 ? 120 : $(left) - 60)) "$here/gpu-caffe/check" ${simulated:+--simulated}
+  else
+    skip caffe caffe 'it is not built here: scripts/real-caffe --gpu builds it'
+  fi
+}
+
+# every_suite SUFFIX SETTING…: C++ first, whose suites are those of Caffe's users.
+every_suite() {
+  local suffix=$1 program name
+  shift
+  for program in "$here"/cpp/* "$here"/rust/*; do
+    [ -x "$program" ] || continue
+    name=${program%/*}
+    name=${name##*/}-${program##*/}
+    part suites "$name$suffix" suite 60 env SYNCEDMEM_TEST_POOLS=on "$@" "$program"
+  done
+}
+
+suites() {
+  local file
+  every_suite ''
+  every_suite -opt-in "${optin[@]}"
+  # What --prepare found to run nothing on a real driver was not carried; what it said is here.
+  for file in "$here"/left_out/*; do
+    [ ! -f "$file" ] || said suites "${file##*/}" 77 "$(<"$file")"
+  done
+}
