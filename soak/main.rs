@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use ledger::Ledger;
 use random::Random;
 use settings::Weather;
+use support::driver::loaded;
 use support::gpu::{Gpu, simulated_gpu};
 use worker::Worker;
 
@@ -62,7 +63,8 @@ static DONE: AtomicUsize = AtomicUsize::new(0);
 fn main() {
     let Arguments { operations, seed } = arguments();
     let start = Instant::now();
-    let gpu = simulated_gpu().expect("the simulated driver");
+    assert!(loaded().is_some_and(|loaded| loaded.control.is_some()), "the soak needs the simulated driver");
+    let gpu = simulated_gpu();
     // What hangs is found by `watch`, however long all of it takes.
     unsafe { libc::alarm(0) };
     std::thread::spawn(watch);

@@ -22,12 +22,10 @@ const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
 /// In a process of its own, without pools: every block comes from the driver.
 fn alone_without_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
     in_a_process_with_a_driver(&test_of::<F>(), environment, || {
-        let Some(gpu) = simulated_gpu() else { return };
-        body(&gpu);
+        body(&simulated_gpu());
     })
 }
 
-#[test]
 fn a_copy_in_many_pieces_is_one_copy_of_all_its_bytes() {
     const BYTES: usize = (9 << 22) + 100_003;
     alone_without_pools(&[ON, STAGED], |_gpu| {
@@ -44,7 +42,6 @@ fn a_copy_in_many_pieces_is_one_copy_of_all_its_bytes() {
     });
 }
 
-#[test]
 fn memory_that_its_owner_has_page_locked_is_copied_as_pinned() {
     alone_without_pools(&[ON, STAGED], |gpu| {
         let own = gpu.pinned(MIB);
@@ -58,7 +55,6 @@ fn memory_that_its_owner_has_page_locked_is_copied_as_pinned() {
     });
 }
 
-#[test]
 fn under_a_limit_for_all_host_memory_each_kind_is_told_by_itself() {
     for accounting in ["on", "off"] {
         alone_without_pools(&[("SYNCEDMEM_ACCOUNT", accounting), ("SYNCEDMEM_HOST_LIMIT", "8M")], |_gpu| {
@@ -77,7 +73,6 @@ fn under_a_limit_for_all_host_memory_each_kind_is_told_by_itself() {
     }
 }
 
-#[test]
 fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned() {
     alone_without_pools(&[ON, STAGED], |gpu| {
         let mut object = Object::new(LARGE);
@@ -99,7 +94,6 @@ fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinne
     });
 }
 
-#[test]
 fn what_is_evicted_is_told_by_side_and_its_copies_too() {
     const ROOM: usize = 4;
     alone_with_pools(&[ACCESSES], |gpu| {
@@ -137,7 +131,6 @@ fn what_is_evicted_is_told_by_side_and_its_copies_too() {
     });
 }
 
-#[test]
 fn host_sides_that_are_evicted_are_told_likewise() {
     alone_with_pools(&[ACCESSES, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")], |_gpu| {
         let mut objects: Vec<Object> = (0..4).map(|_| Object::new(MIB)).collect();
@@ -166,7 +159,6 @@ fn host_sides_that_are_evicted_are_told_likewise() {
     });
 }
 
-#[test]
 fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_told() {
     alone_with_pools(&[ON], |gpu| {
         for _ in 0..3 {
@@ -180,7 +172,6 @@ fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_told() {
     });
 }
 
-#[test]
 fn blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away() {
     alone_with_pools(&[ON], |gpu| {
         set_budget(DEVICE, MIB);
@@ -203,7 +194,6 @@ fn blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned
     });
 }
 
-#[test]
 fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
     alone_without_pools(&[ON], |gpu| {
         let mut objects = [MIB, 2 * MIB].map(Object::new);
@@ -221,7 +211,6 @@ fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
     });
 }
 
-#[test]
 fn what_others_use_of_the_device_is_not_ours() {
     alone_with_pools(&[ON], |gpu| {
         let not_ours = || {
@@ -248,7 +237,6 @@ fn what_others_use_of_the_device_is_not_ours() {
     });
 }
 
-#[test]
 fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done() {
     alone_without_pools(&[ON], |gpu| {
         let stream = gpu.stream();
@@ -279,3 +267,17 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
         assert_eq!((counts().to_device_pinned, counts().waits.count), (sum(2, 2 * MIB), 3));
     });
 }
+
+support::harness::tests![
+    a_copy_in_many_pieces_is_one_copy_of_all_its_bytes,
+    memory_that_its_owner_has_page_locked_is_copied_as_pinned,
+    under_a_limit_for_all_host_memory_each_kind_is_told_by_itself,
+    memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned,
+    what_is_evicted_is_told_by_side_and_its_copies_too,
+    host_sides_that_are_evicted_are_told_likewise,
+    a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_told,
+    blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away,
+    a_reset_of_the_device_leaves_no_memory_behind_in_the_account,
+    what_others_use_of_the_device_is_not_ours,
+    a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done,
+];

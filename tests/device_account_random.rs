@@ -121,17 +121,14 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
     set_pools(true);
 }
 
-#[test]
 fn every_figure_agrees_with_the_drivers_log_after_every_one_of_thousands_of_random_steps() {
     alone_with_pools(&[ACCESSES, STAGED], |gpu| at_random(gpu, 1, 4000, false));
 }
 
-#[test]
 fn every_figure_agrees_where_the_drivers_calls_fail_now_and_then() {
     alone_with_pools(&[ACCESSES, STAGED, REGISTERED], |gpu| at_random(gpu, 2, 4000, true));
 }
 
-#[test]
 fn what_threads_take_from_each_other_is_counted_once() {
     const THREADS: usize = 4;
     const TURNS: usize = 500;
@@ -178,3 +175,9 @@ fn what_threads_take_from_each_other_is_counted_once() {
         gpu.control().simcuda_set_memory(0, 256 * MIB);
     });
 }
+
+support::harness::tests![
+    every_figure_agrees_with_the_drivers_log_after_every_one_of_thousands_of_random_steps,
+    every_figure_agrees_where_the_drivers_calls_fail_now_and_then,
+    what_threads_take_from_each_other_is_counted_once,
+];

@@ -31,9 +31,7 @@ const COMPARED: (&str, &str) = ("SYNCEDMEM_COMPARE", "on");
 /// Runs `body` in a process where that is observed from the beginning.
 fn observed<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) {
     in_a_process_with_a_driver(&test_of::<F>(), environment, || {
-        if let Some(gpu) = simulated_gpu() {
-            body(&gpu);
-        }
+        body(&simulated_gpu());
     });
 }
 
@@ -71,7 +69,6 @@ fn on_device(gpu: &Gpu, bytes: usize) -> Object {
     object
 }
 
-#[test]
 fn a_push_that_is_written_over_before_the_device_is_read_is_unread() {
     observed(&[ACCESSES], |gpu| {
         let stream = gpu.stream();
@@ -99,7 +96,6 @@ fn a_push_that_is_written_over_before_the_device_is_read_is_unread() {
     });
 }
 
-#[test]
 fn of_a_push_nothing_is_said_where_the_device_may_have_been_read_unseen() {
     observed(&[ON], |gpu| {
         let stream = gpu.stream();
@@ -110,7 +106,6 @@ fn of_a_push_nothing_is_said_where_the_device_may_have_been_read_unseen() {
     });
 }
 
-#[test]
 fn a_pull_that_the_device_is_written_before_is_unread_however_few_accesses_are_told() {
     observed(&[ON], |gpu| {
         let (stream, _pinning) = (gpu.stream(), Pinning::always());
@@ -133,7 +128,6 @@ fn a_pull_that_the_device_is_written_before_is_unread_however_few_accesses_are_t
     });
 }
 
-#[test]
 fn what_an_eviction_saved_is_unread_if_it_is_overwritten_and_not_if_it_is_asked_for() {
     observed(&[ACCESSES], |gpu| {
         const ROOM: usize = 4 << 20;
@@ -155,7 +149,6 @@ fn what_an_eviction_saved_is_unread_if_it_is_overwritten_and_not_if_it_is_asked_
     });
 }
 
-#[test]
 fn a_copy_of_what_nobody_changed_is_unchanged_on_either_side() {
     observed(&[ON, COMPARED], |gpu| {
         let mut object = on_host(BYTES);
@@ -172,7 +165,6 @@ fn a_copy_of_what_nobody_changed_is_unchanged_on_either_side() {
     });
 }
 
-#[test]
 fn a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new() {
     observed(&[ON, COMPARED], |gpu| {
         let mut object = on_host(BYTES);
@@ -188,7 +180,6 @@ fn a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new() {
     });
 }
 
-#[test]
 fn four_copies_to_and_fro_are_a_ping_pong() {
     observed(&[ON], |gpu| {
         let mut object = on_host(BYTES);
@@ -205,7 +196,6 @@ fn four_copies_to_and_fro_are_a_ping_pong() {
     });
 }
 
-#[test]
 fn zeros_of_which_every_sample_has_changed_were_overwritten() {
     observed(&[ACCESSES, COMPARED], |_| {
         let (mut whole, mut half) = (Object::new(BYTES), Object::new(BYTES));
@@ -234,7 +224,6 @@ fn zeros_of_which_every_sample_has_changed_were_overwritten() {
     });
 }
 
-#[test]
 fn zeros_that_are_replaced_before_anybody_asks_again_may_have_been_for_nothing() {
     observed(&[ACCESSES], |_| {
         let mut objects = [Object::new(BYTES), Object::new(BYTES)];
@@ -247,7 +236,6 @@ fn zeros_that_are_replaced_before_anybody_asks_again_may_have_been_for_nothing()
     });
 }
 
-#[test]
 fn a_copy_for_a_writer_may_have_been_overwritten() {
     observed(&[ON], |gpu| {
         let mut object = on_host(BYTES);
@@ -261,7 +249,6 @@ fn a_copy_for_a_writer_may_have_been_overwritten() {
     });
 }
 
-#[test]
 fn whether_a_copy_was_overwritten_is_known_where_contents_are_compared() {
     observed(&[ON, COMPARED], |gpu| {
         let (mut whole, mut part) = (on_device(gpu, BYTES), on_device(gpu, BYTES));
@@ -276,7 +263,6 @@ fn whether_a_copy_was_overwritten_is_known_where_contents_are_compared() {
     });
 }
 
-#[test]
 fn copies_from_pageable_memory_are_slow_from_the_second_on() {
     observed(&[ON], |gpu| {
         let mut object = on_host(LARGE);
@@ -304,7 +290,6 @@ fn copies_from_pageable_memory_are_slow_from_the_second_on() {
     });
 }
 
-#[test]
 fn a_host_side_that_is_stale_and_not_asked_for_again_is_unused() {
     observed(&[ON], |_| {
         let mut objects = [on_host(LARGE), on_host(LARGE), on_host(LARGE)];
@@ -322,7 +307,6 @@ fn a_host_side_that_is_stale_and_not_asked_for_again_is_unused() {
     });
 }
 
-#[test]
 fn a_host_side_that_is_released_is_not_unused_and_an_unused_device_side_is() {
     observed(&[ACCESSES], |gpu| {
         let stream = gpu.stream();
@@ -341,7 +325,6 @@ fn a_host_side_that_is_released_is_not_unused_and_an_unused_device_side_is() {
     });
 }
 
-#[test]
 fn blocks_that_a_budget_turned_away_would_have_served() {
     observed(&[ON], |gpu| {
         set_pools(true);
@@ -367,3 +350,21 @@ fn blocks_that_a_budget_turned_away_would_have_served() {
         drop((kept, fresh, again));
     });
 }
+
+support::harness::tests![
+    a_push_that_is_written_over_before_the_device_is_read_is_unread,
+    of_a_push_nothing_is_said_where_the_device_may_have_been_read_unseen,
+    a_pull_that_the_device_is_written_before_is_unread_however_few_accesses_are_told,
+    what_an_eviction_saved_is_unread_if_it_is_overwritten_and_not_if_it_is_asked_for,
+    a_copy_of_what_nobody_changed_is_unchanged_on_either_side,
+    a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new,
+    four_copies_to_and_fro_are_a_ping_pong,
+    zeros_of_which_every_sample_has_changed_were_overwritten,
+    zeros_that_are_replaced_before_anybody_asks_again_may_have_been_for_nothing,
+    a_copy_for_a_writer_may_have_been_overwritten,
+    whether_a_copy_was_overwritten_is_known_where_contents_are_compared,
+    copies_from_pageable_memory_are_slow_from_the_second_on,
+    a_host_side_that_is_stale_and_not_asked_for_again_is_unused,
+    a_host_side_that_is_released_is_not_unused_and_an_unused_device_side_is,
+    blocks_that_a_budget_turned_away_would_have_served,
+];

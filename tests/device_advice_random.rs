@@ -210,28 +210,29 @@ fn check(gpu: &Gpu, pinned: bool, every_access: bool) {
 
 fn observed<F: FnOnce(&Gpu)>(account: &str, body: F) {
     in_a_process_with_a_driver(&test_of::<F>(), &[("SYNCEDMEM_ACCOUNT", account)], || {
-        if let Some(gpu) = simulated_gpu() {
-            body(&gpu);
-        }
+        body(&simulated_gpu());
     });
 }
 
-#[test]
 fn the_advice_on_random_calls_is_that_of_the_naive_rules() {
     observed("on", |gpu| check(gpu, false, false));
 }
 
-#[test]
 fn so_it_is_where_host_memory_is_page_locked() {
     observed("on", |gpu| check(gpu, true, false));
 }
 
-#[test]
 fn so_it_is_where_every_access_is_told() {
     observed("accesses", |gpu| check(gpu, false, true));
 }
 
-#[test]
 fn so_it_is_where_every_access_is_told_and_host_memory_is_page_locked() {
     observed("accesses", |gpu| check(gpu, true, true));
 }
+
+support::harness::tests![
+    the_advice_on_random_calls_is_that_of_the_naive_rules,
+    so_it_is_where_host_memory_is_page_locked,
+    so_it_is_where_every_access_is_told,
+    so_it_is_where_every_access_is_told_and_host_memory_is_page_locked,
+];

@@ -22,9 +22,8 @@ fn mismatches() -> u64 {
     count
 }
 
-#[test]
 fn a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_where_the_driver_is_called_anyway() {
-    let Some(gpu) = gpu().filter(|gpu| gpu.devices() > 1) else { return };
+    let gpu = gpu().with_devices(2);
     let mut object = Object::new(BYTES);
     object.fill_host(&pattern(1, BYTES));
     gpu.within(1, || assert!(object.gpu_data().is_ok()));
@@ -45,9 +44,8 @@ fn a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_wher
     });
 }
 
-#[test]
 fn with_the_device_check_on_every_call_looks_and_refuses_another_devices_block() {
-    let Some(gpu) = gpu().filter(|gpu| gpu.devices() > 1) else { return };
+    let gpu = gpu().with_devices(2);
     let mut object = Object::new(BYTES);
     object.fill_host(&pattern(1, BYTES));
     gpu.within(1, || assert!(object.gpu_data().is_ok()));
@@ -66,7 +64,6 @@ fn with_the_device_check_on_every_call_looks_and_refuses_another_devices_block()
     gpu.within(0, || assert!(object.gpu_data().is_ok()));
 }
 
-#[test]
 fn the_device_check_may_be_asked_for_by_the_environment() {
     let name = "the_device_check_may_be_asked_for_by_the_environment";
     for (value, is_on) in [("1", true), ("0", false)] {
@@ -74,10 +71,16 @@ fn the_device_check_may_be_asked_for_by_the_environment() {
             if std::env::var("CASE").as_deref() != Ok(value) {
                 return;
             }
-            let Some(gpu) = gpu().filter(|gpu| gpu.devices() > 1) else { return };
+            let gpu = gpu().with_devices(2);
             let mut object = Object::new(BYTES);
             gpu.within(1, || assert!(object.gpu_data().is_ok()));
             gpu.within(0, || assert_eq!(object.gpu_data().err(), is_on.then_some(SYNCEDMEM_ERROR_WRONG_DEVICE)));
         });
     }
 }
+
+support::harness::tests![
+    a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_where_the_driver_is_called_anyway,
+    with_the_device_check_on_every_call_looks_and_refuses_another_devices_block,
+    the_device_check_may_be_asked_for_by_the_environment,
+];

@@ -67,9 +67,8 @@ fn in_every_context(gpu: &Gpu, mut work: impl FnMut(&str)) {
     }
 }
 
-#[test]
 fn every_operation_from_every_state_leaves_the_current_context_as_it_found_it() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
@@ -94,9 +93,8 @@ fn every_operation_from_every_state_leaves_the_current_context_as_it_found_it() 
     }
 }
 
-#[test]
 fn an_operation_pushes_nothing_that_it_does_not_pop() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     // Two are stacked: below the current one there must be the other, and below that nothing.
     let (below, top) = (gpu.primary(0), gpu.primary(gpu.devices() - 1));
@@ -113,9 +111,8 @@ fn an_operation_pushes_nothing_that_it_does_not_pop() {
     assert_eq!((gpu.cuCtxPopCurrent_v2(&mut popped), popped), (0, below));
 }
 
-#[test]
 fn a_new_block_belongs_to_the_current_context_or_else_to_device_0() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let (created, last) = (Created::new(&gpu), gpu.devices() - 1);
     let cases = [
         (std::ptr::null_mut(), gpu.primary(0), 0),
@@ -133,9 +130,8 @@ fn a_new_block_belongs_to_the_current_context_or_else_to_device_0() {
     }
 }
 
-#[test]
 fn a_block_keeps_its_device_whichever_is_current_later() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let last = gpu.devices() - 1;
     let mut object = Object::new(BYTES);
     let first = gpu.within(last, || object.mutable_gpu_data().unwrap().addr());
@@ -151,9 +147,8 @@ fn a_block_keeps_its_device_whichever_is_current_later() {
     });
 }
 
-#[test]
 fn blocks_are_freed_from_any_thread_with_any_context_current() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for state in STATES {
         in_every_context(&gpu, |_| {
@@ -168,11 +163,10 @@ fn blocks_are_freed_from_any_thread_with_any_context_current() {
     }
 }
 
-#[test]
 fn a_block_of_a_context_that_was_destroyed_is_dropped_silently() {
     let name = "a_block_of_a_context_that_was_destroyed_is_dropped_silently";
     let errors = in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = gpu() else { return };
+        let gpu = gpu();
         let created = Created::new(&gpu);
         let objects: Vec<Object> = gpu.within_context(created.1, || {
             let mut objects: Vec<_> = (0..3).map(|_| Object::new(BYTES)).collect();
@@ -188,11 +182,10 @@ fn a_block_of_a_context_that_was_destroyed_is_dropped_silently() {
     assert_eq!(errors, "");
 }
 
-#[test]
 fn after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work() {
     let name = "after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work";
     let errors = in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = gpu() else { return };
+        let gpu = gpu();
         for current in [false, true] {
             let (mut synced, mut stale, mut lost) = (Object::new(BYTES), Object::new(BYTES), Object::new(BYTES));
             synced.fill_host(&pattern(1, BYTES));
@@ -227,11 +220,10 @@ fn after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work
     assert_eq!(errors, "");
 }
 
-#[test]
 fn what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for() {
     let name = "what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for";
     let errors = in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = gpu() else { return };
+        let gpu = gpu();
         for by_reset in [false, true] {
             let created = (!by_reset).then(|| Created::new(&gpu));
             let context = created.as_ref().map_or(gpu.primary(0), |created| created.1);
@@ -276,9 +268,8 @@ fn what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for() {
     assert_eq!(errors, "");
 }
 
-#[test]
 fn a_borrowed_device_block_is_used_and_never_freed() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let block = gpu.block(BYTES);
     gpu.write(block.address, &pattern(5, BYTES));
     for _ in 0..3 {
@@ -294,9 +285,8 @@ fn a_borrowed_device_block_is_used_and_never_freed() {
     assert_bytes(&gpu.read(block.address, BYTES), &pattern(5, BYTES), &"");
 }
 
-#[test]
 fn a_set_device_block_may_be_of_another_device() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let last = gpu.devices() - 1;
     let mut address = 0;
     gpu.within(last, || assert_eq!(gpu.cuMemAlloc_v2(&mut address, BYTES), 0));
@@ -311,9 +301,8 @@ fn a_set_device_block_may_be_of_another_device() {
     gpu.within(last, || assert_eq!(gpu.cuMemFree_v2(address), 0));
 }
 
-#[test]
 fn a_callers_stream_may_belong_to_another_context_than_the_current_one() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let created = Created::new(&gpu);
     let stream = gpu.stream_of(created.1);
     for current in [std::ptr::null_mut(), gpu.primary(0), gpu.primary(gpu.devices() - 1)] {
@@ -330,3 +319,17 @@ fn a_callers_stream_may_belong_to_another_context_than_the_current_one() {
     }
     gpu.cuCtxSetCurrent(std::ptr::null_mut());
 }
+
+support::harness::tests![
+    every_operation_from_every_state_leaves_the_current_context_as_it_found_it,
+    an_operation_pushes_nothing_that_it_does_not_pop,
+    a_new_block_belongs_to_the_current_context_or_else_to_device_0,
+    a_block_keeps_its_device_whichever_is_current_later,
+    blocks_are_freed_from_any_thread_with_any_context_current,
+    a_block_of_a_context_that_was_destroyed_is_dropped_silently,
+    after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work,
+    what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for,
+    a_borrowed_device_block_is_used_and_never_freed,
+    a_set_device_block_may_be_of_another_device,
+    a_callers_stream_may_belong_to_another_context_than_the_current_one,
+];

@@ -44,9 +44,8 @@ fn at_cpu(bytes: usize) -> *mut syncedmem_t {
     mem
 }
 
-#[test]
 fn a_tensor_on_the_device_names_it_and_holds_what_the_host_held() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     for device in 0..gpu.devices() {
         let mem = at_cpu(BYTES);
         let tensor = gpu.within(device, || export(mem, FLOATS_THERE)).unwrap();
@@ -60,9 +59,8 @@ fn a_tensor_on_the_device_names_it_and_holds_what_the_host_held() {
     }
 }
 
-#[test]
 fn the_last_tensor_on_the_device_gives_its_memory_back() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let before = gpu.account().device_bytes;
     let mem = at_cpu(BYTES);
     let tensor = export(mem, Ask { access: WRITE, ..FLOATS_THERE }).unwrap();
@@ -73,9 +71,8 @@ fn the_last_tensor_on_the_device_gives_its_memory_back() {
     assert_eq!(gpu.account().device_bytes, before);
 }
 
-#[test]
 fn each_sides_tensors_guard_that_side_alone() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let mut object = Object::new(BYTES);
     let there = export(object.mem(), FLOATS_THERE).unwrap();
     assert_eq!(object.cpu_data().err(), None);
@@ -88,9 +85,8 @@ fn each_sides_tensors_guard_that_side_alone() {
     assert_eq!(object.set_gpu_data(other.pointer()), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn an_export_whose_access_fails_leaves_no_trace() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let mem = created(BYTES);
     gpu.fail_times("cuMemAlloc_v2", 1, 2, 9);
     assert_eq!(export(mem, FLOATS_THERE).err(), Some(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -100,9 +96,8 @@ fn an_export_whose_access_fails_leaves_no_trace() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it() {
-    let Some(_gpu) = gpu() else { return };
+    let _gpu = gpu();
     let mem = created(0);
     let tensor = export(mem, Ask { shape: &[0], ..FLOATS_THERE }).unwrap();
     assert_eq!((tensor.tensor().device, tensor.tensor().data), ((2, 0), std::ptr::null_mut()));
@@ -110,10 +105,9 @@ fn a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is() {
     const MIB: usize = 1 << 20;
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     gpu.control().simcuda_set_memory(0, 2 * MIB);
     let (mem, wants) = (at_cpu(MIB + MIB / 2), created(MIB));
     assert_eq!(unsafe { syncedmem_set_evictable(mem, SYNCEDMEM_EVICT_REDUNDANT as i32) }, SYNCEDMEM_SUCCESS);
@@ -126,9 +120,8 @@ fn an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is() {
     gpu.control().simcuda_set_memory(0, 256 * MIB);
 }
 
-#[test]
 fn a_lent_device_tensor_is_the_objects_device_side() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let block = gpu.block(BYTES);
     gpu.write(block.pointer() as usize, &pattern(3, BYTES));
     let mut foreign = Theirs::of(block.pointer(), BYTES);
@@ -142,9 +135,8 @@ fn a_lent_device_tensor_is_the_objects_device_side() {
     assert_eq!(foreign.deleted(), 1);
 }
 
-#[test]
 fn a_stream_that_does_not_block_waits_for_the_librarys_fill_when_it_is_told_to() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     gpu.control().simcuda_hold_streams();
     let mem = created(BYTES);
@@ -165,9 +157,8 @@ fn a_stream_that_does_not_block_waits_for_the_librarys_fill_when_it_is_told_to()
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn for_the_default_stream_there_is_nothing_to_wait_for() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let mem = at_cpu(BYTES);
     gpu.within(0, || gpu_data(mem));
     for stream in [std::ptr::null_mut(), std::ptr::without_provenance_mut(1)] {
@@ -179,9 +170,8 @@ fn for_the_default_stream_there_is_nothing_to_wait_for() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn a_wait_that_the_driver_refuses_leaves_no_event() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let mem = at_cpu(BYTES);
     gpu.within(0, || gpu_data(mem));
@@ -199,11 +189,10 @@ fn a_wait_that_the_driver_refuses_leaves_no_event() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block() {
     let name = "after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block";
     let errors = in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (mem, next) = (at_cpu(BYTES), at_cpu(BYTES));
         let tensor = export(mem, FLOATS_THERE).unwrap();
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
@@ -216,9 +205,8 @@ fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobod
     assert_eq!(errors, "");
 }
 
-#[test]
 fn what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays() {
-    let Some(_gpu) = simulated_gpu() else { return };
+    let _gpu = simulated_gpu();
     let mut object = Object::new(BYTES);
     let nowhere = std::ptr::without_provenance_mut(0x10);
     assert_eq!(object.set_gpu_data(nowhere), SYNCEDMEM_SUCCESS);
@@ -243,9 +231,8 @@ fn lent(gpu: &Gpu, memory: *mut u8, seen: &Rc<RefCell<Vec<u8>>>) -> Calling {
     })
 }
 
-#[test]
 fn lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let (stream, memory, other, seen) = (gpu.stream(), gpu.pinned(BYTES), gpu.pinned(BYTES), Rc::default());
     for push in [true, false] {
         let mut object = Object::new(BYTES);
@@ -273,9 +260,8 @@ fn lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it() {
     }
 }
 
-#[test]
 fn lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let (mut memory, seen) = (vec![7u8; BYTES], Rc::default());
     for way in 0..3 {
         memory.fill(7);
@@ -296,11 +282,10 @@ fn lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go() {
     }
 }
 
-#[test]
 fn a_reset_of_the_device_takes_nothing_that_was_lent() {
     let name = "a_reset_of_the_device_takes_nothing_that_was_lent";
     let errors = in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (mut memory, mut object) = (vec![7u8; BYTES], Object::new(BYTES));
         let mut host = Theirs::of(memory.as_mut_ptr(), BYTES);
         let block = gpu.block(BYTES);
@@ -323,3 +308,21 @@ fn a_reset_of_the_device_takes_nothing_that_was_lent() {
     });
     assert_eq!(errors, "");
 }
+
+support::harness::tests![
+    a_tensor_on_the_device_names_it_and_holds_what_the_host_held,
+    the_last_tensor_on_the_device_gives_its_memory_back,
+    each_sides_tensors_guard_that_side_alone,
+    an_export_whose_access_fails_leaves_no_trace,
+    a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it,
+    an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is,
+    a_lent_device_tensor_is_the_objects_device_side,
+    a_stream_that_does_not_block_waits_for_the_librarys_fill_when_it_is_told_to,
+    for_the_default_stream_there_is_nothing_to_wait_for,
+    a_wait_that_the_driver_refuses_leaves_no_event,
+    after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block,
+    what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays,
+    lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it,
+    lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go,
+    a_reset_of_the_device_takes_nothing_that_was_lent,
+];

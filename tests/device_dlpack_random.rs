@@ -437,12 +437,13 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
     gpu.control().simcuda_set_memory(0, 256 << 20);
 }
 
-#[test]
 fn whatever_is_done_in_whatever_order_nothing_is_lost_and_nothing_is_left() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let seeds = std::env::var("SYNCEDMEM_TEST_SEEDS").map_or(4, |seeds| seeds.parse().unwrap());
     for seed in 1..=seeds {
         println!("seed {seed}");
         at_random(&gpu, seed, 1500, seed % 2 == 0);
     }
 }
+
+support::harness::tests![whatever_is_done_in_whatever_order_nothing_is_lost_and_nothing_is_left,];

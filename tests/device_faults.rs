@@ -161,9 +161,8 @@ fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> 
     calls.len() * STATUSES.len()
 }
 
-#[test]
 fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
         let mut faults = 0;
@@ -180,11 +179,10 @@ fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
     assert!(events <= 64, "{events} events are left");
 }
 
-#[test]
 fn a_copy_that_gets_no_event_does_not_start() {
     let name = "a_copy_that_gets_no_event_does_not_start";
     let errors = in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let stream = gpu.stream();
         let states = [State::AtCpu, State::AtCpuOverDevice, State::AtGpu, State::AtGpuOverHost];
         let mut objects = states.map(|state| (state, state.object(&gpu, &stream, BYTES)));
@@ -212,11 +210,10 @@ fn a_copy_that_gets_no_event_does_not_start() {
     assert_eq!(errors, "");
 }
 
-#[test]
 fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once() {
     let name = "every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once";
     let errors = in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         // Each of them gives its blocks back to the driver.
         pools::set_pools(false);
         let _pinning = Pinning::always();
@@ -255,9 +252,8 @@ fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_i
     assert!(lines.len() <= 1 && lines.iter().all(|line| line.contains("could not be given back")), "{errors}");
 }
 
-#[test]
 fn every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let mut object = Object::new(BYTES);
     object.fill_host(&pattern(1, BYTES));
     object.gpu_data().unwrap();
@@ -276,11 +272,10 @@ fn every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other() {
     assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"");
 }
 
-#[test]
 fn what_a_kernel_broke_is_found_pending_and_the_host_goes_on() {
     let name = "what_a_kernel_broke_is_found_pending_and_the_host_goes_on";
     let errors = in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let stream = gpu.stream();
         let mut objects: Vec<_> = STATES.iter().map(|state| state.object(&gpu, &stream, BYTES)).collect();
         stream.synchronize();
@@ -311,7 +306,6 @@ fn what_a_kernel_broke_is_found_pending_and_the_host_goes_on() {
     assert!(errors.lines().count() <= 1, "{errors}");
 }
 
-#[test]
 fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
     let name = "once_the_driver_says_that_it_has_ended_it_is_left_alone";
     for function in ["cuMemcpy", "cuMemFree_v2", "cuCtxGetCurrent", "cuEventSynchronize"] {
@@ -319,7 +313,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
             if std::env::var("CASE").as_deref() != Ok(function) {
                 return;
             }
-            let Some(gpu) = simulated_gpu() else { return };
+            let gpu = simulated_gpu();
             pools::set_pools(false);
             let _pinning = Pinning::always();
             let stream = gpu.stream();
@@ -352,3 +346,12 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
         assert_eq!(errors, "", "{function}");
     }
 }
+
+support::harness::tests![
+    every_driver_call_of_every_operation_from_every_state_fails_in_turn,
+    a_copy_that_gets_no_event_does_not_start,
+    every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once,
+    every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other,
+    what_a_kernel_broke_is_found_pending_and_the_host_goes_on,
+    once_the_driver_says_that_it_has_ended_it_is_left_alone,
+];

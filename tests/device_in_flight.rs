@@ -19,9 +19,8 @@ const BYTES: usize = 10_000;
 /// Long enough to tell whoever does not wait. It is waited for only where something is wrong, or must wait.
 const LAG: u32 = 5_000;
 
-#[test]
 fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for handle in [stream.handle(), std::ptr::null_mut()] {
         let mut object = Object::new(BYTES);
@@ -33,9 +32,8 @@ fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
     }
 }
 
-#[test]
 fn during_a_push_readers_return_at_once() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     gpu.control().simcuda_hold_streams();
     let mut object = State::Pushing.object(&gpu, &stream, BYTES);
@@ -68,9 +66,8 @@ fn waiting(state: State) -> &'static [Operation] {
     }
 }
 
-#[test]
 fn whatever_touches_a_side_that_is_being_copied_waits_for_the_copy() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
     let _pinning = Pinning::always();
     for state in [State::Pushing, State::Pulling] {
@@ -89,9 +86,8 @@ fn whatever_touches_a_side_that_is_being_copied_waits_for_the_copy() {
     }
 }
 
-#[test]
 fn a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     gpu.control().simcuda_set_lag(LAG);
@@ -103,9 +99,8 @@ fn a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it() {
     assert_bytes(&object.host_bytes(BYTES), &State::Pushing.contents(BYTES), &"");
 }
 
-#[test]
 fn the_end_of_an_object_waits_for_its_copy() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     gpu.control().simcuda_set_lag(LAG);
@@ -117,9 +112,8 @@ fn the_end_of_an_object_waits_for_its_copy() {
     }
 }
 
-#[test]
 fn an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     for state in STATES {
@@ -136,10 +130,9 @@ fn an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back() {
     }
 }
 
-#[test]
 fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
     use Operation::*;
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let lent = Lent::new(&gpu, BYTES);
     let other = gpu.stream();
     for pins in [false, true] {
@@ -160,9 +153,8 @@ fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
     }
 }
 
-#[test]
 fn a_pull_is_at_the_device_until_it_is_known_to_have_landed() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     gpu.control().simcuda_hold_streams();
@@ -176,9 +168,8 @@ fn a_pull_is_at_the_device_until_it_is_known_to_have_landed() {
     assert_eq!(unsafe { std::slice::from_raw_parts(data, BYTES) }, State::Pulling.contents(BYTES));
 }
 
-#[test]
 fn a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for state in [State::AtCpu, State::Synced] {
         let mut object = state.object(&gpu, &stream, BYTES);
@@ -189,9 +180,8 @@ fn a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused(
     assert!(last_error().contains("UNINITIALIZED"), "{}", last_error());
 }
 
-#[test]
 fn pageable_data_is_pulled_too() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for state in [State::AtGpu, State::AtGpuOverHost] {
         for handle in [stream.handle(), std::ptr::null_mut()] {
@@ -203,9 +193,8 @@ fn pageable_data_is_pulled_too() {
     }
 }
 
-#[test]
 fn a_push_from_one_thread_is_freed_on_another() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     if gpu.is_simulated() {
         gpu.control().simcuda_set_lag(200);
     }
@@ -222,9 +211,8 @@ fn a_push_from_one_thread_is_freed_on_another() {
     }
 }
 
-#[test]
 fn what_was_pushed_is_what_the_host_held_at_the_push() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
@@ -244,9 +232,8 @@ fn what_was_pushed_is_what_the_host_held_at_the_push() {
     }
 }
 
-#[test]
 fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     for operation in [None, Some(Operation::ReleaseGpu), Some(Operation::SetGpuData)] {
         let lent = Lent::new(&gpu, BYTES);
@@ -264,9 +251,8 @@ fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
     }
 }
 
-#[test]
 fn one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     let mut storage = Storage::new();
@@ -280,9 +266,8 @@ fn one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessor
     }
 }
 
-#[test]
 fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     gpu.control().simcuda_hold_streams();
     let mut storage = Storage::new();
@@ -303,9 +288,8 @@ fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
     assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     // A fill that is given to the legacy stream meanwhile is late, as behind somebody's kernel.
@@ -327,3 +311,22 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
     assert_eq!(pushed.wait(), SYNCEDMEM_SUCCESS);
     assert_bytes(&gpu.read(address, BYTES), &pattern(9, BYTES), &"pushed");
 }
+
+support::harness::tests![
+    a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done,
+    during_a_push_readers_return_at_once,
+    whatever_touches_a_side_that_is_being_copied_waits_for_the_copy,
+    a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it,
+    the_end_of_an_object_waits_for_its_copy,
+    an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back,
+    a_stream_may_be_destroyed_as_soon_as_the_push_has_returned,
+    a_pull_is_at_the_device_until_it_is_known_to_have_landed,
+    a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused,
+    pageable_data_is_pulled_too,
+    a_push_from_one_thread_is_freed_on_another,
+    what_was_pushed_is_what_the_host_held_at_the_push,
+    a_block_is_not_freed_while_its_first_fill_is_still_on_its_way,
+    one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies,
+    an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own,
+    a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros,
+];

@@ -15,9 +15,8 @@ use support::*;
 const BYTES: usize = 600;
 const OUT_OF_MEMORY: i32 = 2;
 
-#[test]
 fn out_of_memory_is_tried_once_more_and_then_told() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     for (failures, allocations, outcome) in [(1, 2, true), (2, 2, false), (0, 2, false)] {
         let mut object = Object::new(BYTES);
         object.fill_host(&pattern(1, BYTES));
@@ -33,10 +32,9 @@ fn out_of_memory_is_tried_once_more_and_then_told() {
     }
 }
 
-#[test]
 fn out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it() {
     const MIB: usize = 1 << 20;
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     gpu.control().simcuda_set_memory(0, 64 * MIB);
     let mut holders = [8, 20, 3, 1].map(|mib| Object::new(mib * MIB));
     holders.iter_mut().for_each(|object| assert!(object.gpu_data().is_ok()));
@@ -58,3 +56,8 @@ fn out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it() {
     drop(object);
     gpu.control().simcuda_set_memory(0, 256 * MIB);
 }
+
+support::harness::tests![
+    out_of_memory_is_tried_once_more_and_then_told,
+    out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it,
+];

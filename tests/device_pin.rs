@@ -21,10 +21,9 @@ const OUT_OF_MEMORY: i32 = 2;
 /// As by default.
 const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 
-#[test]
 fn memory_that_is_lent_is_pinned_by_request_until_it_is_let_go() {
     in_a_process_with_a_driver("memory_that_is_lent_is_pinned_by_request_until_it_is_let_go", &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         for bytes in [1, BYTES, LARGE] {
             let (mut lent, mut other) = (pattern(1, bytes), pattern(2, bytes));
             let lend = |object: &mut Object, data: &mut [u8]| {
@@ -59,11 +58,10 @@ fn memory_that_is_lent_is_pinned_by_request_until_it_is_let_go() {
     });
 }
 
-#[test]
 fn a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size() {
     let name = "a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size";
     in_a_process_with_a_driver(name, &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         for bytes in [1, BYTES, 100_000, LARGE] {
             let mut object = filled(bytes);
             let address = object.host_address();
@@ -80,11 +78,10 @@ fn a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size() {
     });
 }
 
-#[test]
 fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone() {
     let name = "what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone";
     in_a_process_with_a_driver(name, &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut object = Object::new(BYTES);
         assert_eq!(object.pin(), SYNCEDMEM_ERROR_INVALID_STATE);
         assert!(last_error().contains("syncedmem_set_cpu_data"), "{}", last_error());
@@ -127,10 +124,9 @@ fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alon
     });
 }
 
-#[test]
 fn objects_that_share_a_buffer_do_not_unpin_it_under_each_other() {
     in_a_process_with_a_driver("objects_that_share_a_buffer_do_not_unpin_it_under_each_other", &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let stream = gpu.stream();
         let mut lent = pattern(1, LARGE);
         let mut borrower = || {
@@ -163,11 +159,10 @@ fn objects_that_share_a_buffer_do_not_unpin_it_under_each_other() {
     });
 }
 
-#[test]
 fn every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registered() {
     let name = "every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registered";
     in_a_process_with_a_driver(name, &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut lent = pattern(1, BYTES);
         let mut made = |owned: bool| {
             let mut object = filled(BYTES);
@@ -229,10 +224,9 @@ fn every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registe
     });
 }
 
-#[test]
 fn threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind() {
     in_a_process_with_a_driver("threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind", &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut lent = pattern(1, BYTES);
         let address = lent.as_mut_ptr().expose_provenance();
         std::thread::scope(|threads| {
@@ -257,3 +251,12 @@ fn threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind() {
         assert_eq!(registered(&gpu), 0);
     });
 }
+
+support::harness::tests![
+    memory_that_is_lent_is_pinned_by_request_until_it_is_let_go,
+    a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size,
+    what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone,
+    objects_that_share_a_buffer_do_not_unpin_it_under_each_other,
+    every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registered,
+    threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind,
+];

@@ -17,7 +17,6 @@ use syncedmem::ffi::c::pools::syncedmem_set_reuse;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
 
-#[test]
 fn a_block_that_comes_back_costs_no_allocation_no_event_and_at_most_one_synchronise() {
     alone_with_pools(&[], |gpu| {
         for side in SIDES {
@@ -35,7 +34,6 @@ fn a_block_that_comes_back_costs_no_allocation_no_event_and_at_most_one_synchron
     });
 }
 
-#[test]
 fn by_event_a_block_that_comes_back_costs_one_event_one_query_and_no_wait() {
     alone_with_pools(&[STREAM], |gpu| {
         for side in SIDES {
@@ -55,7 +53,6 @@ fn by_event_a_block_that_comes_back_costs_one_event_one_query_and_no_wait() {
     });
 }
 
-#[test]
 fn one_synchronise_clears_everything_that_waits() {
     alone_with_pools(&[], |gpu| {
         drop([(); 10].map(|()| Side::Device.object(5000)));
@@ -66,7 +63,6 @@ fn one_synchronise_clears_everything_that_waits() {
     });
 }
 
-#[test]
 fn nothing_is_waited_for_where_nothing_fits() {
     alone_with_pools(&[], |gpu| {
         drop(Side::Device.object(5000));
@@ -76,7 +72,6 @@ fn nothing_is_waited_for_where_nothing_fits() {
     });
 }
 
-#[test]
 fn a_block_is_not_handed_out_on_another_device_or_in_another_context() {
     alone_with_pools(&[], |gpu| {
         let mut created = std::ptr::null_mut();
@@ -100,7 +95,6 @@ fn a_block_is_not_handed_out_on_another_device_or_in_another_context() {
     });
 }
 
-#[test]
 fn what_a_reset_took_is_not_handed_out_and_its_address_is_not_freed() {
     alone_with_pools(&[], |gpu| {
         for side in SIDES {
@@ -127,7 +121,6 @@ fn what_a_reset_took_is_not_handed_out_and_its_address_is_not_freed() {
     });
 }
 
-#[test]
 fn what_went_with_its_context_is_not_handed_out() {
     alone_with_pools(&[], |gpu| {
         for side in SIDES {
@@ -144,7 +137,6 @@ fn what_went_with_its_context_is_not_handed_out() {
     });
 }
 
-#[test]
 fn a_reused_block_reads_zeros_where_zeros_are_promised() {
     alone_with_pools(&[], |gpu| {
         for bytes in SIZES {
@@ -166,7 +158,6 @@ fn a_reused_block_reads_zeros_where_zeros_are_promised() {
     });
 }
 
-#[test]
 fn what_is_written_in_full_is_not_filled_before() {
     alone_with_pools(&[], |gpu| {
         const BYTES: usize = 100_000;
@@ -186,3 +177,15 @@ fn what_is_written_in_full_is_not_filled_before() {
         assert!(all_are(next.overwrite_cpu_data().unwrap(), BYTES, 0xAB));
     });
 }
+
+support::harness::tests![
+    a_block_that_comes_back_costs_no_allocation_no_event_and_at_most_one_synchronise,
+    by_event_a_block_that_comes_back_costs_one_event_one_query_and_no_wait,
+    one_synchronise_clears_everything_that_waits,
+    nothing_is_waited_for_where_nothing_fits,
+    a_block_is_not_handed_out_on_another_device_or_in_another_context,
+    what_a_reset_took_is_not_handed_out_and_its_address_is_not_freed,
+    what_went_with_its_context_is_not_handed_out,
+    a_reused_block_reads_zeros_where_zeros_are_promised,
+    what_is_written_in_full_is_not_filled_before,
+];

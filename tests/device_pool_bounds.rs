@@ -33,7 +33,6 @@ fn set_pinned_limit(bytes: usize) {
     assert_eq!(syncedmem_set_pinned_limit(bytes), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn what_lies_idle_is_known_to_the_byte() {
     alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "1G"), ("SYNCEDMEM_PINNED_POOL", "1G")], |gpu| {
         let mut objects = Vec::new();
@@ -70,7 +69,6 @@ fn what_lies_idle_is_known_to_the_byte() {
     });
 }
 
-#[test]
 fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free() {
     alone_with_pools(&[("SIMCUDA_MEMORY", "64M")], |gpu| {
         drop([(); 5].map(|()| on_device(4 * MIB)));
@@ -87,7 +85,6 @@ fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free()
     });
 }
 
-#[test]
 fn each_device_has_a_budget_of_its_own() {
     alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "1M")], |gpu| {
         drop(on_device(MIB));
@@ -103,7 +100,6 @@ fn each_device_has_a_budget_of_its_own() {
     });
 }
 
-#[test]
 fn a_budget_of_nothing_keeps_nothing() {
     let environment = [("SYNCEDMEM_DEVICE_POOL", "0"), ("SYNCEDMEM_PINNED_POOL", "0")];
     alone_with_pools(&environment, |gpu| {
@@ -116,7 +112,6 @@ fn a_budget_of_nothing_keeps_nothing() {
     });
 }
 
-#[test]
 fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
     let environment = [("SYNCEDMEM_DEVICE_POOL", "64K"), ("SYNCEDMEM_PINNED_POOL", "64K")];
     alone_with_pools(&environment, |_| {
@@ -129,7 +124,6 @@ fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
     });
 }
 
-#[test]
 fn budgets_may_be_changed_at_any_time() {
     alone_with_pools(&[], |gpu| {
         for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
@@ -146,7 +140,6 @@ fn budgets_may_be_changed_at_any_time() {
     });
 }
 
-#[test]
 fn no_block_of_the_drivers_is_given_back_for_its_age() {
     alone_with_pools(&[("SYNCEDMEM_POOL_AGE", "0.05")], |gpu| {
         drop((on_device(MIB), on_host(MIB), on_host(4 * MIB)));
@@ -160,7 +153,6 @@ fn no_block_of_the_drivers_is_given_back_for_its_age() {
     });
 }
 
-#[test]
 fn without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it() {
     alone_with_pools(&[], |gpu| {
         drop((on_device(MIB), on_host(MIB)));
@@ -180,7 +172,6 @@ fn without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it
     });
 }
 
-#[test]
 fn a_full_device_gets_what_lies_idle_before_a_request_fails() {
     alone_with_pools(&[("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_DEVICE_POOL", "1G")], |_| {
         drop([on_device(6 * MIB), on_device(5 * MIB)]);
@@ -195,7 +186,6 @@ fn a_full_device_gets_what_lies_idle_before_a_request_fails() {
     });
 }
 
-#[test]
 fn what_lies_idle_in_another_context_makes_room_too() {
     alone_with_pools(&[("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_DEVICE_POOL", "1G")], |gpu| {
         let mut created = std::ptr::null_mut();
@@ -219,7 +209,6 @@ fn locks(calls: &[Call]) -> usize {
         .count()
 }
 
-#[test]
 fn beyond_the_pinned_limit_a_block_is_pageable() {
     let errors = alone_with_pools(&[("SYNCEDMEM_PINNED_LIMIT", "1M")], |gpu| {
         let mut limit = 0;
@@ -246,7 +235,6 @@ fn beyond_the_pinned_limit_a_block_is_pageable() {
     }
 }
 
-#[test]
 fn a_pinned_limit_that_is_raised_holds_at_once() {
     alone_with_pools(&[], |gpu| {
         for bytes in [100 * KIB, 3 * MIB] {
@@ -259,7 +247,6 @@ fn a_pinned_limit_that_is_raised_holds_at_once() {
     });
 }
 
-#[test]
 fn what_counts_under_the_pinned_limit_is_let_go_of_with_its_block() {
     alone_with_pools(&[REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
         for _ in 0..20 {
@@ -288,7 +275,6 @@ fn is_made_and_ended_by(gpu: &Gpu, bytes: usize, made: &str, ended: &str) {
     trim(DEVICE);
 }
 
-#[test]
 fn page_locked_blocks_are_the_drivers_own_whatever_their_size() {
     alone_with_pools(&[], |gpu| {
         for bytes in [100, 2 * MIB, 40 * MIB + 1] {
@@ -297,7 +283,6 @@ fn page_locked_blocks_are_the_drivers_own_whatever_their_size() {
     });
 }
 
-#[test]
 fn where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools() {
     alone_with_pools(&[REGISTERED], |gpu| {
         is_made_and_ended_by(gpu, 2 * MIB - 1, "cuMemHostAlloc", "cuMemFreeHost");
@@ -312,7 +297,6 @@ fn where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_withou
     });
 }
 
-#[test]
 fn registered_memory_is_the_systems_again_once_it_is_given_back() {
     alone_with_pools(&[REGISTERED], |_| {
         let before = resident();
@@ -323,7 +307,6 @@ fn registered_memory_is_the_systems_again_once_it_is_given_back() {
     });
 }
 
-#[test]
 fn a_block_that_cannot_be_registered_is_the_drivers_after_all() {
     alone_with_pools(&[REGISTERED], |gpu| {
         for status in [2, 1, 801] {
@@ -337,7 +320,6 @@ fn a_block_that_cannot_be_registered_is_the_drivers_after_all() {
     });
 }
 
-#[test]
 fn what_could_not_be_page_locked_does_not_count() {
     alone_with_pools(&[REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
         for _ in 0..5 {
@@ -351,7 +333,6 @@ fn what_could_not_be_page_locked_does_not_count() {
     });
 }
 
-#[test]
 fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
     alone_with_pools(&[REGISTERED], |gpu| {
         let object = on_host(4 * MIB);
@@ -371,3 +352,25 @@ fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
         assert_eq!((gpu.account().registered_blocks, gpu.account().pinned_bytes), (0, 0));
     });
 }
+
+support::harness::tests![
+    what_lies_idle_is_known_to_the_byte,
+    by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free,
+    each_device_has_a_budget_of_its_own,
+    a_budget_of_nothing_keeps_nothing,
+    a_budget_of_almost_nothing_keeps_what_it_has_room_for,
+    budgets_may_be_changed_at_any_time,
+    no_block_of_the_drivers_is_given_back_for_its_age,
+    without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it,
+    a_full_device_gets_what_lies_idle_before_a_request_fails,
+    what_lies_idle_in_another_context_makes_room_too,
+    beyond_the_pinned_limit_a_block_is_pageable,
+    a_pinned_limit_that_is_raised_holds_at_once,
+    what_counts_under_the_pinned_limit_is_let_go_of_with_its_block,
+    page_locked_blocks_are_the_drivers_own_whatever_their_size,
+    where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools,
+    registered_memory_is_the_systems_again_once_it_is_given_back,
+    a_block_that_cannot_be_registered_is_the_drivers_after_all,
+    what_could_not_be_page_locked_does_not_count,
+    a_block_that_cannot_be_unregistered_is_not_unmapped,
+];

@@ -35,7 +35,6 @@ fn page_locked(bytes: usize) -> Object {
 }
 
 /// Registered memory is given back in the context that it was registered in, and serves all others too.
-#[test]
 fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
     alone_with_pools(&[REGISTERED], |gpu| {
         const BYTES: usize = 3 << 20;
@@ -56,7 +55,6 @@ fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
     });
 }
 
-#[test]
 fn a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it_has() {
     alone_with_pools(&[], |gpu| {
         const BYTES: usize = 20_000;
@@ -77,7 +75,6 @@ fn a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it
     });
 }
 
-#[test]
 fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
     alone_with_pools(&[("SYNCEDMEM_STAGE_FROM", "1"), ("SYNCEDMEM_PINNED_LIMIT", "40M")], |gpu| {
         let mut context = std::ptr::null_mut();
@@ -94,7 +91,6 @@ fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
     });
 }
 
-#[test]
 fn where_free_must_do_page_locked_blocks_are_the_drivers_own() {
     alone_with_pools(&[REGISTERED, ("SYNCEDMEM_HOST_BLOCKS", "malloc")], |gpu| {
         let (object, calls) = gpu.watch(|| page_locked(3 << 20));
@@ -103,7 +99,6 @@ fn where_free_must_do_page_locked_blocks_are_the_drivers_own() {
     });
 }
 
-#[test]
 fn what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered() {
     alone_with_pools(&[], |gpu| {
         const BYTES: usize = 1 << 20;
@@ -126,7 +121,6 @@ fn what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered() {
     });
 }
 
-#[test]
 fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
     alone_with_pools(&[("SYNCEDMEM_PINNED_LIMIT", "4M")], |gpu| {
         let held = page_locked(1 << 20);
@@ -144,7 +138,6 @@ fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
 }
 
 /// As kernels of collective operations do: the other device's part is launched by the very thread that asks for a block.
-#[test]
 fn a_block_is_not_held_up_by_what_another_device_does() {
     extern "C" fn wait_for_the_other(other: *mut std::ffi::c_void) {
         let other = unsafe { &*other.cast::<AtomicBool>() };
@@ -171,7 +164,6 @@ fn a_block_is_not_held_up_by_what_another_device_does() {
 }
 
 /// Whatever goes wrong: what is not page-locked any more is not counted either.
-#[test]
 fn nothing_page_locked_is_counted_in_the_end() {
     let environment = [REGISTERED, ("SYNCEDMEM_STAGE_FROM", "100000"), ("SYNCEDMEM_PINNED_LIMIT", "200M")];
     alone_with_pools(&environment, |gpu| {
@@ -259,3 +251,14 @@ fn page_locked_or_not(bytes: usize) -> Object {
     object.overwrite_cpu_data().unwrap();
     object
 }
+
+support::harness::tests![
+    a_page_locked_block_that_another_device_still_uses_is_not_given_back,
+    a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it_has,
+    the_rings_and_blocks_that_resets_take_are_not_counted_for_ever,
+    where_free_must_do_page_locked_blocks_are_the_drivers_own,
+    what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered,
+    a_request_beyond_the_limit_does_not_cost_what_lies_idle,
+    a_block_is_not_held_up_by_what_another_device_does,
+    nothing_page_locked_is_counted_in_the_end,
+];

@@ -170,7 +170,6 @@ fn every_fault_of_every_deed(gpu: &Gpu) {
     assert!(faults > 200, "only {faults} faults");
 }
 
-#[test]
 fn every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
     alone_with_pools(&ROOM, |gpu| {
         assert_eq!(syncedmem_set_reuse(0), SYNCEDMEM_SUCCESS);
@@ -178,7 +177,6 @@ fn every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
     });
 }
 
-#[test]
 fn every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn() {
     let [memory, pool] = ROOM;
     alone_with_pools(&[memory, pool, REGISTERED], |gpu| {
@@ -187,7 +185,6 @@ fn every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn() {
     });
 }
 
-#[test]
 fn by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
     alone_with_pools(&ROOM, |gpu| {
         assert_eq!(syncedmem_set_reuse(1), SYNCEDMEM_SUCCESS);
@@ -195,7 +192,6 @@ fn by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
     });
 }
 
-#[test]
 fn a_synchronise_that_fails_clears_nothing() {
     alone_with_pools(&[], |gpu| {
         for (memory, make) in [(DEVICE, on_device as fn(usize) -> Option<Object>), (PINNED, on_host)] {
@@ -216,3 +212,10 @@ fn a_synchronise_that_fails_clears_nothing() {
         }
     });
 }
+
+support::harness::tests![
+    every_driver_call_around_a_block_that_comes_back_fails_in_turn,
+    every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn,
+    by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn,
+    a_synchronise_that_fails_clears_nothing,
+];

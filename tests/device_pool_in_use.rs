@@ -19,7 +19,6 @@ const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
 /// Long enough to tell whoever does not wait.
 const LAG: u32 = 5_000;
 
-#[test]
 fn a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody() {
     alone_with_pools(&[], |gpu| {
         for side in SIDES {
@@ -48,7 +47,6 @@ fn a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody() {
     });
 }
 
-#[test]
 fn a_page_locked_block_that_an_unknown_stream_still_reads_is_handed_to_nobody() {
     alone_with_pools(&[], |gpu| {
         const BYTES: usize = 100_000;
@@ -66,7 +64,6 @@ fn a_page_locked_block_that_an_unknown_stream_still_reads_is_handed_to_nobody() 
     });
 }
 
-#[test]
 fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either() {
     // The simulated driver counts what is freed too early as a broken rule, which the end of each test looks for.
     alone_with_pools(&[], |gpu| {
@@ -89,7 +86,6 @@ fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_eit
     });
 }
 
-#[test]
 fn by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait() {
     alone_with_pools(&[STREAM], |gpu| {
         for side in SIDES {
@@ -113,7 +109,6 @@ fn by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait() {
     });
 }
 
-#[test]
 fn what_a_declared_stream_still_does_is_respected_without_a_wait() {
     alone_with_pools(&[STREAM], |gpu| {
         for side in SIDES {
@@ -142,7 +137,6 @@ fn what_a_declared_stream_still_does_is_respected_without_a_wait() {
     });
 }
 
-#[test]
 fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done() {
     alone_with_pools(&[STREAM], |gpu| {
         for side in SIDES {
@@ -171,7 +165,6 @@ fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_
     });
 }
 
-#[test]
 fn a_declaration_is_of_one_object_and_ends_with_it() {
     alone_with_pools(&[STREAM], |gpu| {
         let stream = gpu.stream();
@@ -192,7 +185,6 @@ fn a_declaration_is_of_one_object_and_ends_with_it() {
     });
 }
 
-#[test]
 fn declaring_a_stream_needs_an_object_and_nothing_else() {
     alone_with_pools(&[STREAM], |gpu| {
         let stream = gpu.stream();
@@ -207,7 +199,6 @@ fn declaring_a_stream_needs_an_object_and_nothing_else() {
     });
 }
 
-#[test]
 fn what_is_freed_during_a_synchronise_is_not_cleared_by_it() {
     alone_with_pools(&[], |gpu| {
         let (stream, elsewhere) = (gpu.stream(), gpu.block(100));
@@ -228,7 +219,6 @@ fn what_is_freed_during_a_synchronise_is_not_cleared_by_it() {
     });
 }
 
-#[test]
 fn a_wait_for_one_block_holds_up_nobody_else() {
     alone_with_pools(&[], |gpu| {
         let (stream, elsewhere) = (gpu.stream(), gpu.block(100));
@@ -249,7 +239,6 @@ fn a_wait_for_one_block_holds_up_nobody_else() {
     });
 }
 
-#[test]
 fn copies_in_flight_end_before_their_blocks_come_back() {
     alone_with_pools(&[STREAM], |gpu| {
         const BYTES: usize = 100_000;
@@ -271,3 +260,17 @@ fn copies_in_flight_end_before_their_blocks_come_back() {
         }
     });
 }
+
+support::harness::tests![
+    a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody,
+    a_page_locked_block_that_an_unknown_stream_still_reads_is_handed_to_nobody,
+    a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either,
+    by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait,
+    what_a_declared_stream_still_does_is_respected_without_a_wait,
+    a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done,
+    a_declaration_is_of_one_object_and_ends_with_it,
+    declaring_a_stream_needs_an_object_and_nothing_else,
+    what_is_freed_during_a_synchronise_is_not_cleared_by_it,
+    a_wait_for_one_block_holds_up_nobody_else,
+    copies_in_flight_end_before_their_blocks_come_back,
+];

@@ -66,9 +66,8 @@ fn assert_contents(object: &mut Object, state: State) {
     object.end_access();
 }
 
-#[test]
 fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are_needed() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
     // The first is used again.
@@ -90,9 +89,8 @@ fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are
     assert_eq!(heads(&objects), [BOTH; ROOM]);
 }
 
-#[test]
 fn what_is_not_marked_or_in_use_stays_and_the_failure_says_so() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_NEVER);
     let mut other = Object::new(MIB);
@@ -116,10 +114,9 @@ fn what_is_not_marked_or_in_use_stays_and_the_failure_says_so() {
     assert_eq!(heads(&objects), [BOTH, BOTH, BOTH, BOTH, BOTH, HOST, BOTH, BOTH]);
 }
 
-#[test]
 fn the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed() {
     use State::*;
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let cases = [
         (AtGpu, SYNCEDMEM_EVICT_REDUNDANT),
@@ -150,9 +147,8 @@ fn the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed() {
     }
 }
 
-#[test]
 fn a_failure_tells_what_was_given_back_in_vain() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let cases = [
         (State::Synced, SYNCEDMEM_EVICT_REDUNDANT),
@@ -177,11 +173,10 @@ fn a_failure_tells_what_was_given_back_in_vain() {
     }
 }
 
-#[test]
 fn idle_blocks_go_before_anything_is_evicted() {
     let name = "idle_blocks_go_before_anything_is_evicted";
     in_a_process_with_a_driver(name, &[("SYNCEDMEM_DEVICE_POOL", "8M")], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let _small = Small::device(&gpu);
         assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
@@ -207,9 +202,8 @@ fn idle_blocks_go_before_anything_is_evicted() {
     });
 }
 
-#[test]
 fn nothing_is_evicted_for_what_the_device_could_never_hold() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
     assert_eq!(Object::new(ROOM * MIB + 1).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -217,9 +211,8 @@ fn nothing_is_evicted_for_what_the_device_could_never_hold() {
     assert!(!last_error().contains("make room"), "{}", last_error());
 }
 
-#[test]
 fn a_push_makes_room_too() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
     let stream = gpu.stream();
@@ -231,9 +224,8 @@ fn a_push_makes_room_too() {
     assert_bytes(&gpu.read(other.device_address(), MIB), &pattern(5, MIB), &"");
 }
 
-#[test]
 fn an_object_that_needs_room_is_not_evicted_for_itself() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let mut only = Object::new(6 * MIB);
     assert_eq!(only.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
@@ -250,12 +242,8 @@ fn an_object_that_needs_room_is_not_evicted_for_itself() {
     assert!(only.gpu_data().is_ok());
 }
 
-#[test]
 fn objects_of_another_device_make_no_room() {
-    let Some(gpu) = simulated_gpu() else { return };
-    if gpu.devices() < 2 {
-        return;
-    }
+    let gpu = simulated_gpu().with_devices(2);
     let _small = Small::device(&gpu);
     let mut elsewhere = gpu.within(1, || idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS));
     assert_eq!(elsewhere.device_ordinal(), 1);
@@ -266,10 +254,9 @@ fn objects_of_another_device_make_no_room() {
     assert_eq!(objects[1].device_ordinal(), 0);
 }
 
-#[test]
 fn what_still_runs_on_an_evicted_block_is_waited_for() {
     const LAG: u32 = 20_000;
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     for how in [SYNCEDMEM_EVICT_REDUNDANT, SYNCEDMEM_EVICT_ALWAYS] {
         let state = if how == SYNCEDMEM_EVICT_ALWAYS { State::AtGpu } else { State::Synced };
@@ -298,9 +285,8 @@ fn what_still_runs_on_an_evicted_block_is_waited_for() {
     }
 }
 
-#[test]
 fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let (stream, _pinning) = (gpu.stream(), Pinning::always());
     for state in [State::Pushing, State::Pulling] {
@@ -323,9 +309,8 @@ fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
     }
 }
 
-#[test]
 fn the_newest_data_is_never_copied_into_a_callers_memory() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let mut own = vec![9u8; MIB];
     let mut object = Object::new(MIB);
@@ -346,9 +331,8 @@ fn the_newest_data_is_never_copied_into_a_callers_memory() {
     drop((rest, object));
 }
 
-#[test]
 fn a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let mut own = pattern(2, MIB);
     let mut object = Object::new(MIB);
@@ -363,9 +347,8 @@ fn a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted() {
     assert_eq!((object.head(), object.is_pinned(), gpu.account().registered_blocks), (HOST, true, 1));
 }
 
-#[test]
 fn borrowed_device_memory_is_never_given_back() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     let lent = gpu.block(ROOM * MIB);
     let mut object = Object::new(MIB);
@@ -375,3 +358,20 @@ fn borrowed_device_memory_is_never_given_back() {
     assert_eq!(Object::new(MIB).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     assert_eq!((object.head(), object.device_address()), (BOTH, lent.address));
 }
+
+support::harness::tests![
+    device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are_needed,
+    what_is_not_marked_or_in_use_stays_and_the_failure_says_so,
+    the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed,
+    a_failure_tells_what_was_given_back_in_vain,
+    idle_blocks_go_before_anything_is_evicted,
+    nothing_is_evicted_for_what_the_device_could_never_hold,
+    a_push_makes_room_too,
+    an_object_that_needs_room_is_not_evicted_for_itself,
+    objects_of_another_device_make_no_room,
+    what_still_runs_on_an_evicted_block_is_waited_for,
+    a_copy_in_flight_keeps_its_object_until_it_is_done,
+    the_newest_data_is_never_copied_into_a_callers_memory,
+    a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted,
+    borrowed_device_memory_is_never_given_back,
+];

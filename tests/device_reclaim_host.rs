@@ -34,11 +34,10 @@ fn heads(objects: &[Object]) -> Vec<u32> {
     objects.iter().map(|object| object.head()).collect()
 }
 
-#[test]
 fn under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use() {
     let name = "under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use";
     let errors = in_a_process_with_a_driver(name, &[LIMIT], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         for pins in [false, true] {
             let _pinning = pins.then(Pinning::always);
             let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
@@ -57,11 +56,10 @@ fn under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use() {
     assert_eq!(errors, "");
 }
 
-#[test]
 fn the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed() {
     let name = "the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed";
     in_a_process_with_a_driver(name, &[LIMIT, ONE_DEVICE], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let cases = [
             (State::AtCpu, SYNCEDMEM_EVICT_ALWAYS),
             (State::AtCpuOverDevice, SYNCEDMEM_EVICT_ALWAYS),
@@ -86,11 +84,10 @@ fn the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allo
     });
 }
 
-#[test]
 fn the_newest_data_goes_to_no_device_that_its_user_has_not_chosen() {
     let name = "the_newest_data_goes_to_no_device_that_its_user_has_not_chosen";
     in_a_process_with_a_driver(name, &[LIMIT, ("SIMCUDA_DEVICES", "2")], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         assert!(Object::new(100).gpu_data().is_ok(), "{}", last_error());
         let objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::AtCpu, SYNCEDMEM_EVICT_ALWAYS)).collect();
         let mut other = Object::new(MIB);
@@ -99,11 +96,10 @@ fn the_newest_data_goes_to_no_device_that_its_user_has_not_chosen() {
     });
 }
 
-#[test]
 fn a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too() {
     let name = "a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too";
     let errors = in_a_process_with_a_driver(name, &[LIMIT], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
         for object in &mut objects {
             assert_eq!(unsafe { syncedmem_pin(object.mem()) }, SYNCEDMEM_SUCCESS, "{}", last_error());
@@ -118,22 +114,20 @@ fn a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too() {
     assert_eq!(errors, "");
 }
 
-#[test]
 fn nothing_is_evicted_for_what_exceeds_the_limit_alone() {
     let name = "nothing_is_evicted_for_what_exceeds_the_limit_alone";
     in_a_process_with_a_driver(name, &[LIMIT], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
         assert_eq!(Object::new(4 * MIB + 1).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
         assert_eq!(heads(&objects), [BOTH; 4]);
     });
 }
 
-#[test]
 fn an_eviction_that_finds_no_room_for_itself_evicts_no_further() {
     let name = "an_eviction_that_finds_no_room_for_itself_evicts_no_further";
     in_a_process_with_a_driver(name, &[LIMIT], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         gpu.control().simcuda_set_memory(0, 8 * MIB);
         let mut full = Object::new(4 * MIB);
         full.cpu_data().unwrap();
@@ -148,12 +142,11 @@ fn an_eviction_that_finds_no_room_for_itself_evicts_no_further() {
     });
 }
 
-#[test]
 fn two_threads_that_need_each_others_room_do_not_wait_for_each_other() {
     const TURNS: usize = 1000;
     let name = "two_threads_that_need_each_others_room_do_not_wait_for_each_other";
     in_a_process_with_a_driver(name, &[("SYNCEDMEM_HOST_LIMIT", "1M"), ONE_DEVICE], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         gpu.control().simcuda_set_memory(0, MIB);
         // The one has all of the host and needs the device, the other has all of the device and needs the host.
         let mut at_cpu = idle(&gpu, State::AtCpu, SYNCEDMEM_EVICT_ALWAYS);
@@ -176,11 +169,10 @@ fn two_threads_that_need_each_others_room_do_not_wait_for_each_other() {
     });
 }
 
-#[test]
 fn what_a_reset_of_the_device_has_taken_cannot_replace_the_host() {
     let name = "what_a_reset_of_the_device_has_taken_cannot_replace_the_host";
     in_a_process_with_a_driver(name, &[LIMIT], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
         // The context is brought back, and what was in it is not.
@@ -192,11 +184,10 @@ fn what_a_reset_of_the_device_has_taken_cannot_replace_the_host() {
     });
 }
 
-#[test]
 fn a_forked_child_evicts_nothing_since_it_could_not_bring_it_back() {
     let name = "a_forked_child_evicts_nothing_since_it_could_not_bring_it_back";
     in_a_process_with_a_driver(name, &[LIMIT], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
         let child = unsafe { libc::fork() };
         if child == 0 {
@@ -211,12 +202,11 @@ fn a_forked_child_evicts_nothing_since_it_could_not_bring_it_back() {
     });
 }
 
-#[test]
 fn where_the_system_has_no_room_host_copies_make_some() {
     const LARGE: usize = 256 * MIB;
     let name = "where_the_system_has_no_room_host_copies_make_some";
     in_a_process_with_a_driver(name, &[("SIMCUDA_MEMORY", "1G")], || {
-        let Some(_gpu) = simulated_gpu() else { return };
+        let _gpu = simulated_gpu();
         let mut object = Object::new(LARGE);
         unsafe { object.mutable_cpu_data().unwrap().add(LARGE - 1).write(42) };
         object.gpu_data().unwrap();
@@ -233,3 +223,16 @@ fn where_the_system_has_no_room_host_copies_make_some() {
         assert_eq!(unsafe { object.cpu_data().unwrap().add(LARGE - 1).read() }, 42);
     });
 }
+
+support::harness::tests![
+    under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use,
+    the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed,
+    the_newest_data_goes_to_no_device_that_its_user_has_not_chosen,
+    a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too,
+    nothing_is_evicted_for_what_exceeds_the_limit_alone,
+    an_eviction_that_finds_no_room_for_itself_evicts_no_further,
+    two_threads_that_need_each_others_room_do_not_wait_for_each_other,
+    what_a_reset_of_the_device_has_taken_cannot_replace_the_host,
+    a_forked_child_evicts_nothing_since_it_could_not_bring_it_back,
+    where_the_system_has_no_room_host_copies_make_some,
+];

@@ -45,10 +45,9 @@ fn idle() -> usize {
     bytes
 }
 
-#[test]
 fn no_number_of_copies_page_locks_a_block() {
     in_a_process_with_a_driver("no_number_of_copies_page_locks_a_block", &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut object = filled(LARGE);
         for _ in 0..10 {
             object.mutable_cpu_data().unwrap();
@@ -60,10 +59,9 @@ fn no_number_of_copies_page_locks_a_block() {
     });
 }
 
-#[test]
 fn objects_that_pin_one_buffer_at_once_register_it_once() {
     in_a_process_with_a_driver("objects_that_pin_one_buffer_at_once_register_it_once", &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let control = gpu.control();
         let mut lent = pattern(1, LARGE);
         let mut objects = [borrower(&mut lent), borrower(&mut lent)];
@@ -83,11 +81,10 @@ fn objects_that_pin_one_buffer_at_once_register_it_once() {
     });
 }
 
-#[test]
 fn a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it() {
     let name = "a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it";
     in_a_process_with_a_driver(name, &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let stream = gpu.stream();
         let (mut owner, mut other) = (pinned(), Object::new(LARGE));
         assert_eq!(other.set_cpu_data(owner.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
@@ -101,11 +98,10 @@ fn a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it() {
     });
 }
 
-#[test]
 fn a_block_whose_registration_does_not_end_is_not_handed_on() {
     let name = "a_block_whose_registration_does_not_end_is_not_handed_on";
     let errors = in_a_process_with_a_driver(name, &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (object, other) = (pinned(), pinned());
         gpu.fail("cuMemHostUnregister", 1, 999);
         drop(object);
@@ -121,10 +117,9 @@ fn a_block_whose_registration_does_not_end_is_not_handed_on() {
     );
 }
 
-#[test]
 fn a_reset_of_the_device_ends_registrations() {
     let errors = in_a_process_with_a_driver("a_reset_of_the_device_ends_registrations", &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut lent = pattern(1, LARGE);
         let (mut object, mut borrower) = (pinned(), borrower(&mut lent));
         cross(&mut object, 1);
@@ -147,10 +142,9 @@ fn a_reset_of_the_device_ends_registrations() {
     assert_eq!(errors, "");
 }
 
-#[test]
 fn a_child_leaves_its_parents_registrations_alone() {
     in_a_process_with_a_driver("a_child_leaves_its_parents_registrations_alone", &[POOLS], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (mut object, mut lent) = (pinned(), pattern(1, BYTES));
         let mut borrower = borrower(&mut lent);
         assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS);
@@ -169,7 +163,6 @@ fn a_child_leaves_its_parents_registrations_alone() {
     });
 }
 
-#[test]
 fn the_exit_of_the_process_ends_no_registration() {
     // The simulated driver ends a process that calls it after its own exit handler.
     let errors = in_a_process_with_a_driver("the_exit_of_the_process_ends_no_registration", &[POOLS], || {
@@ -179,10 +172,20 @@ fn the_exit_of_the_process_ends_no_registration() {
         }
         // Registered before the driver is used, it runs after the driver's handler.
         assert_eq!(unsafe { libc::atexit(end_them) }, 0);
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         KEPT.lock().unwrap().push(pinned());
         assert_eq!(registered(&gpu), 1);
         std::mem::forget(gpu);
     });
     assert_eq!(errors, "");
 }
+
+support::harness::tests![
+    no_number_of_copies_page_locks_a_block,
+    objects_that_pin_one_buffer_at_once_register_it_once,
+    a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it,
+    a_block_whose_registration_does_not_end_is_not_handed_on,
+    a_reset_of_the_device_ends_registrations,
+    a_child_leaves_its_parents_registrations_alone,
+    the_exit_of_the_process_ends_no_registration,
+];

@@ -29,11 +29,10 @@ fn lost_and_new(gpu: &Gpu) -> (Object, Object) {
     (lost, new)
 }
 
-#[test]
 fn an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address() {
     let name = "an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address";
     let errors = in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (lost, mut new) = lost_and_new(&gpu);
         let ((), calls) = gpu.watch(|| drop(lost));
         assert!(!names(&calls).contains(&"cuMemFree_v2"), "{calls:?}");
@@ -43,11 +42,10 @@ fn an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_a
     assert_eq!(errors, "");
 }
 
-#[test]
 fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() {
     let name = "data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address";
     in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (mut lost, _new) = lost_and_new(&gpu);
         assert_eq!(lost.cpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
         assert!(last_error().contains("the device was reset"), "{}", last_error());
@@ -57,11 +55,10 @@ fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() 
     });
 }
 
-#[test]
 fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block() {
     let name = "a_reset_context_that_is_still_current_is_brought_back_by_the_next_block";
     in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
         let mut object = Object::new(BYTES);
@@ -74,11 +71,10 @@ fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block() {
     });
 }
 
-#[test]
 fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts() {
     let name = "blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts";
     in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu().filter(|gpu| gpu.devices() > 1) else { return };
+        let gpu = simulated_gpu().with_devices(2);
         let make = |device| {
             gpu.within(device, || {
                 let mut object = Object::new(BYTES);
@@ -100,11 +96,10 @@ fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_ano
     });
 }
 
-#[test]
 fn a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it() {
     let name = "a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it";
     in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu().filter(|gpu| gpu.devices() > 1) else { return };
+        let gpu = simulated_gpu().with_devices(2);
         let mut address = 0;
         gpu.within(1, || assert_eq!(gpu.cuMemAlloc_v2(&mut address, BYTES), 0));
         gpu.write(address as usize, &pattern(5, BYTES));
@@ -120,11 +115,10 @@ fn a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it() {
     });
 }
 
-#[test]
 fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
     let name = "in_a_forked_child_host_data_stays_readable_with_the_device_check_on";
     let errors = in_a_process_with_a_driver(name, &[("SYNCEDMEM_CHECK_DEVICE", "1")], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut object = Object::new(BYTES);
         object.fill_host(&pattern(1, BYTES));
         gpu.within(0, || assert!(object.gpu_data().is_ok()));
@@ -149,11 +143,10 @@ unsafe extern "C-unwind" fn touches_an_object(user: *mut c_void) -> c_int {
     1
 }
 
-#[test]
 fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
     let name = "a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that";
     in_a_process_with_a_driver(name, &[], || {
-        let Some(_gpu) = simulated_gpu() else { return };
+        let _gpu = simulated_gpu();
         let mut touched = false;
         let user = std::ptr::from_mut(&mut touched).cast();
         assert_eq!(unsafe { syncedmem_set_mode_callback(Some(touches_an_object), user) }, SYNCEDMEM_SUCCESS);
@@ -163,11 +156,10 @@ fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
     });
 }
 
-#[test]
 fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block() {
     let name = "data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block";
     in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (mut before, mut lost) = (Object::new(BYTES), Object::new(BYTES));
         let first = before.mutable_gpu_data().unwrap().addr();
         let address = lost.mutable_gpu_data().unwrap().addr();
@@ -181,9 +173,8 @@ fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another
     });
 }
 
-#[test]
 fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let mut object = Object::new(BYTES);
     let address = object.mutable_gpu_data().unwrap().addr() as u64;
     // Its destructor and its next object's cudaMalloc, compiled into somebody else's code.
@@ -197,3 +188,15 @@ fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_
     gpu.write(address as usize, &pattern(7, BYTES));
     assert_bytes(&object.host_bytes(BYTES), &pattern(7, BYTES), &"");
 }
+
+support::harness::tests![
+    an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address,
+    data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address,
+    a_reset_context_that_is_still_current_is_brought_back_by_the_next_block,
+    blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts,
+    a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it,
+    in_a_forked_child_host_data_stays_readable_with_the_device_check_on,
+    a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that,
+    data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block,
+    an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data,
+];

@@ -99,7 +99,7 @@ fn with_ground(pins: bool, work: impl FnOnce(&Ground)) {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // Without a driver the model is another one, and the same sequences are run.
-    let gpu = loaded().is_some().then(|| gpu().unwrap());
+    let gpu = loaded().is_some().then(gpu);
     work(&Ground::new(gpu.as_ref(), pins));
 }
 
@@ -119,7 +119,6 @@ fn sequences(test: &str, run: Run, depth: usize, starts: &[(Start, bool)], at_le
     });
 }
 
-#[test]
 fn every_operation_from_every_state_agrees_with_the_model() {
     for pins in [false, true] {
         for start in [Start::Untouched, Start::AtGpu, Start::Synced] {
@@ -132,13 +131,11 @@ fn every_operation_from_every_state_agrees_with_the_model() {
     }
 }
 
-#[test]
 fn every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model() {
     let name = "every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model";
     sequences(name, Run::All, 5, &[(Start::Untouched, true)], OPERATIONS.len().pow(5));
 }
 
-#[test]
 fn every_sequence_of_four_operations_from_the_other_starts_agrees_with_the_model() {
     let name = "every_sequence_of_four_operations_from_the_other_starts_agrees_with_the_model";
     let starts = [(Start::Untouched, false), (Start::AtGpu, true), (Start::Synced, true)];
@@ -146,9 +143,15 @@ fn every_sequence_of_four_operations_from_the_other_starts_agrees_with_the_model
     sequences(name, Run::All, depth, &starts, OPERATIONS.len().pow(depth as u32));
 }
 
-#[test]
 fn every_sequence_of_five_effective_operations_from_the_other_starts_agrees_with_the_model() {
     let name = "every_sequence_of_five_effective_operations_from_the_other_starts_agrees_with_the_model";
     let starts = [(Start::Untouched, false), (Start::AtGpu, true), (Start::Synced, true)];
     sequences(name, Run::Effective, 5, &starts, 1000);
 }
+
+support::harness::tests![
+    every_operation_from_every_state_agrees_with_the_model,
+    every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model,
+    every_sequence_of_four_operations_from_the_other_starts_agrees_with_the_model,
+    every_sequence_of_five_effective_operations_from_the_other_starts_agrees_with_the_model,
+];

@@ -14,11 +14,10 @@ use support::staging::*;
 use support::*;
 use syncedmem::ffi::status::syncedmem_status_t;
 
-#[test]
 fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
     let name = "a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another";
     let errors = in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let Some(gpu) = gpu_with_a_ring() else { return };
+        let gpu = gpu_with_a_ring();
         for round in 0..3 {
             assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
             assert_eq!(rings(&gpu), 0);
@@ -34,11 +33,10 @@ fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
     assert_eq!(errors, "");
 }
 
-#[test]
 fn where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it() {
     let name = "where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it";
     let errors = in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         gpu.fail_times("cuMemHostAlloc", 1, 2, 0);
         gpu.fail_times("cuMemHostRegister_v2", 1, 2, 0);
         for (seed, bytes) in (1..).zip(SIZES) {
@@ -122,11 +120,10 @@ fn every_fault(
     faults
 }
 
-#[test]
 fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
     let name = "every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was";
     in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let Some(gpu) = gpu_with_a_ring() else { return };
+        let gpu = gpu_with_a_ring();
         // It goes round the ring.
         const BYTES: usize = 5 * SLOT + 13;
         let contents = noise(1, BYTES);
@@ -152,10 +149,9 @@ fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
     });
 }
 
-#[test]
 fn a_copy_that_fails_leaves_nothing_in_flight() {
     in_a_process_with_a_driver("a_copy_that_fails_leaves_nothing_in_flight", &[EVERYTHING], || {
-        let Some(gpu) = gpu_with_a_ring() else { return };
+        let gpu = gpu_with_a_ring();
         let contents = noise(1, 5 * SLOT);
         let mut object = Object::new(contents.len());
         let device = object.overwrite_gpu_data().unwrap().addr();
@@ -169,3 +165,10 @@ fn a_copy_that_fails_leaves_nothing_in_flight() {
         assert_bytes(&gpu.read(device, 1000), &mine, &"");
     });
 }
+
+support::harness::tests![
+    a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another,
+    where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it,
+    every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was,
+    a_copy_that_fails_leaves_nothing_in_flight,
+];

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use support::driver::{loaded, simulated};
 use support::gpu::*;
+use support::harness::skip;
 use support::object::*;
 use support::*;
 use syncedmem::ffi::c::cuda::syncedmem_cuda_status;
@@ -62,20 +63,28 @@ fn each<'c, C>(test: &str, cases: &'c [C], environment: impl Fn(&'c C) -> Vec<(&
     }
 }
 
-fn is_simulated() -> bool {
-    loaded().is_some_and(|loaded| loaded.control.is_some())
+/// The simulated driver's file. Skips the test where another driver, or none, is tested.
+fn simulated_file() -> &'static str {
+    match loaded() {
+        Some(loaded) if loaded.control.is_some() => simulated().to_str().unwrap(),
+        _ => skip("it needs the simulated driver"),
+    }
 }
 
-#[test]
 fn a_driver_that_runs_is_introduced_with_its_version_and_devices() {
-    let name = "a_driver_that_runs_is_introduced_with_its_version_and_devices";
+    let gpu = gpu();
+    let mut version = 0;
+    assert_eq!(gpu.cuDriverGetVersion(&mut version), 0);
+    let (status, sentence) = cuda_status();
+    assert_eq!(status, SYNCEDMEM_SUCCESS, "{sentence}");
+    let version = format!("{}.{}", version / 1000, version % 1000 / 10);
+    assert!(sentence.contains(&version) && sentence.contains(&format!("{} device", gpu.devices())), "{sentence}");
+}
+
+fn drivers_are_introduced_whatever_their_version_and_number_of_devices() {
+    let name = "drivers_are_introduced_whatever_their_version_and_number_of_devices";
     static CASES: [(&str, &str, &str); 3] = [("12080", "1", "12.8"), ("13000", "3", "13.0"), ("11040", "2", "11.4")];
-    if !is_simulated() {
-        let (status, sentence) = cuda_status();
-        assert_eq!(status == SYNCEDMEM_SUCCESS, loaded().is_some(), "{sentence}");
-        return;
-    }
-    let file = simulated().to_str().unwrap();
+    let file = simulated_file();
     let environment = |case: &'static (&'static str, &'static str, &'static str)| {
         vec![("SIMCUDA_VERSION", case.0), ("SIMCUDA_DEVICES", case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)]
     };
@@ -88,7 +97,6 @@ fn a_driver_that_runs_is_introduced_with_its_version_and_devices() {
     });
 }
 
-#[test]
 fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
     let name = "every_reason_why_a_driver_does_not_serve_has_its_own_sentence";
     static CASES: [(&str, &str, &str); 14] = [
@@ -107,11 +115,7 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
         ("SIMCUDA_FAIL", "cuInit:1=4242", "(4242)"),
         ("SIMCUDA_FAIL", "cuDeviceGetCount:1=999", "cuDeviceGetCount"),
     ];
-    if !is_simulated() {
-        println!("skipped: {name} needs the simulated driver");
-        return;
-    }
-    let file = simulated().to_str().unwrap();
+    let file = simulated_file();
     each(
         name,
         &CASES,
@@ -127,19 +131,25 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
 /// library looks.
 fn with_library(test: &str, make: impl FnOnce(&Path), body: impl FnOnce()) {
     let folder = std::env::temp_dir().join(format!("{test}-{}", std::process::id()));
-    if !inside() {
+    let _made = (!inside()).then(|| {
         std::fs::create_dir_all(&folder).unwrap();
+        let made = Folder(&folder);
         make(&folder.join("libcuda.so.1"));
-    }
+        made
+    });
     let environment = [("LD_LIBRARY_PATH", folder.to_str().unwrap())];
-    let errors = in_a_process_of_its_own(test, &environment, body);
-    if !inside() {
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
-    assert_eq!(errors, "");
+    assert_eq!(in_a_process_of_its_own(test, &environment, body), "");
 }
 
-#[test]
+/// A folder, removed at the end of its scope.
+struct Folder<'p>(&'p Path);
+
+impl Drop for Folder<'_> {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(self.0).unwrap();
+    }
+}
+
 fn a_file_that_is_no_library_is_named_with_the_loaders_words() {
     let make = |library: &Path| std::fs::write(library, "not a library\n").unwrap();
     with_library("a_file_that_is_no_library_is_named_with_the_loaders_words", make, || {
@@ -148,7 +158,6 @@ fn a_file_that_is_no_library_is_named_with_the_loaders_words() {
     });
 }
 
-#[test]
 fn a_library_that_lacks_the_drivers_functions_is_told_from_none() {
     let make = |library: &Path| {
         // Any other library will do.
@@ -161,28 +170,22 @@ fn a_library_that_lacks_the_drivers_functions_is_told_from_none() {
     });
 }
 
-#[test]
 fn without_a_driver_the_sentence_says_what_to_install() {
     with_library(
         "without_a_driver_the_sentence_says_what_to_install",
         |_| (),
         || {
             let (status, sentence) = cuda_status();
-            // A machine with a driver of its own has one here, too.
-            if status != SYNCEDMEM_SUCCESS && !sentence.contains("no device") {
-                there_is_none("libcuda.so.1 is not installed");
+            if status == SYNCEDMEM_SUCCESS || sentence.contains("no device") {
+                skip("it needs a machine without a driver");
             }
+            there_is_none("libcuda.so.1 is not installed");
         },
     );
 }
 
-#[test]
 fn a_driver_is_found_by_its_name_where_the_loader_looks() {
-    if !inside() && !is_simulated() {
-        println!("skipped: it needs the simulated driver");
-        return;
-    }
-    let make = |library: &Path| std::os::unix::fs::symlink(simulated(), library).unwrap();
+    let make = |library: &Path| std::os::unix::fs::symlink(simulated_file(), library).unwrap();
     with_library("a_driver_is_found_by_its_name_where_the_loader_looks", make, || {
         assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
         let mut object = Object::new(100);
@@ -192,14 +195,9 @@ fn a_driver_is_found_by_its_name_where_the_loader_looks() {
     });
 }
 
-#[test]
 fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
-    if !inside() && !is_simulated() {
-        println!("skipped: it needs the simulated driver");
-        return;
-    }
     let name = "a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again";
-    let make = |library: &Path| std::os::unix::fs::symlink(simulated(), library).unwrap();
+    let make = |library: &Path| std::os::unix::fs::symlink(simulated_file(), library).unwrap();
     with_library(name, make, || {
         let limit = |descriptors| {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -217,11 +215,10 @@ fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for
     });
 }
 
-#[test]
 fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
     let name = "a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time";
     in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let mut object = Object::new(100);
         object.fill_host(&pattern(1, 100));
         for function in
@@ -236,3 +233,15 @@ fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_t
         assert!(object.gpu_data().is_ok(), "{}", last_error());
     });
 }
+
+support::harness::tests![
+    a_driver_that_runs_is_introduced_with_its_version_and_devices,
+    drivers_are_introduced_whatever_their_version_and_number_of_devices,
+    every_reason_why_a_driver_does_not_serve_has_its_own_sentence,
+    a_file_that_is_no_library_is_named_with_the_loaders_words,
+    a_library_that_lacks_the_drivers_functions_is_told_from_none,
+    without_a_driver_the_sentence_says_what_to_install,
+    a_driver_is_found_by_its_name_where_the_loader_looks,
+    a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again,
+    a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time,
+];

@@ -53,9 +53,8 @@ fn read_at_once(object: &mut Object, is_device: fn(usize) -> bool) -> [Vec<usize
     [false, true].map(|device| read.iter().filter(|(of, _)| *of == device).map(|(_, address)| *address).collect())
 }
 
-#[test]
 fn many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     // Every round allocates: nothing comes from the round before.
     pools::set_pools(false);
     for round in 0..100 {
@@ -79,9 +78,8 @@ fn many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy
     }
 }
 
-#[test]
 fn many_readers_of_the_other_side_make_exactly_one_copy() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     for state in [State::AtCpu, State::AtGpu, State::AtCpuOverDevice, State::AtGpuOverHost, State::Pulling] {
         for _ in 0..30 {
@@ -96,9 +94,8 @@ fn many_readers_of_the_other_side_make_exactly_one_copy() {
     }
 }
 
-#[test]
 fn many_readers_that_complete_one_pull_all_see_its_data() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     for _ in 0..30 {
@@ -123,11 +120,10 @@ fn many_readers_that_complete_one_pull_all_see_its_data() {
     }
 }
 
-#[test]
 fn a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream() {
     const OBJECTS: usize = 100;
     const ROUNDS: usize = 1200;
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
         if gpu.is_simulated() {
@@ -201,9 +197,8 @@ fn visit(gpu: &Gpu, stream: &Stream, object: &mut Object, seed: &mut u8, bytes: 
     }
 }
 
-#[test]
 fn objects_pushed_by_one_thread_end_on_another_while_both_go_on() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     if gpu.is_simulated() {
         gpu.control().simcuda_set_lag(100);
     }
@@ -232,9 +227,8 @@ fn objects_pushed_by_one_thread_end_on_another_while_both_go_on() {
     }
 }
 
-#[test]
 fn a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_context() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let mut object = State::AtCpu.object(&gpu, &stream, 1 << 20);
     let start = Barrier::new(2);
@@ -254,3 +248,12 @@ fn a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_c
     });
     assert_eq!(gpu.copies(), [1, 0], "{calls:?}");
 }
+
+support::harness::tests![
+    many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy,
+    many_readers_of_the_other_side_make_exactly_one_copy,
+    many_readers_that_complete_one_pull_all_see_its_data,
+    a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream,
+    objects_pushed_by_one_thread_end_on_another_while_both_go_on,
+    a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_context,
+];

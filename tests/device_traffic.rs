@@ -24,9 +24,8 @@ fn copies(calls: &[Call], kind: &str) -> usize {
     calls.iter().filter(|call| call.field("kind") == Some(kind)).count()
 }
 
-#[test]
 fn the_first_device_read_of_host_data_makes_exactly_one_host_to_device_copy_of_4096_bytes() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let mut object = Object::new(BYTES);
     object.fill_host(&pattern(3, BYTES));
     let (data, calls) = gpu.watch(|| object.gpu_data().unwrap());
@@ -36,9 +35,8 @@ fn the_first_device_read_of_host_data_makes_exactly_one_host_to_device_copy_of_4
     assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(3, BYTES), &"");
 }
 
-#[test]
 fn the_first_host_read_of_device_data_makes_exactly_one_device_to_host_copy_of_4096_bytes() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let mut object = Object::new(BYTES);
     gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(4, BYTES));
     let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
@@ -47,9 +45,8 @@ fn the_first_host_read_of_device_data_makes_exactly_one_device_to_host_copy_of_4
     assert_bytes(&object.host_bytes(BYTES), &pattern(4, BYTES), &"");
 }
 
-#[test]
 fn a_new_device_side_is_zeroed_without_a_copy() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     for bytes in [1, 3, 4, 17, 4096, 1 << 20] {
         let mut object = Object::new(bytes);
         let (data, calls) = gpu.watch(|| object.gpu_data().unwrap());
@@ -60,9 +57,8 @@ fn a_new_device_side_is_zeroed_without_a_copy() {
     }
 }
 
-#[test]
 fn an_overwritten_device_side_is_neither_zeroed_nor_copied() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     for state in [State::Untouched, State::AtCpu, State::AtCpuOverDevice, State::Synced, State::AtGpu] {
         let mut object = state.object(&gpu, &stream, BYTES);
@@ -75,10 +71,9 @@ fn an_overwritten_device_side_is_neither_zeroed_nor_copied() {
     }
 }
 
-#[test]
 fn where_nothing_is_to_be_done_no_call_is_made() {
     use Operation::*;
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
     let at_cpu = &[CpuData, MutableCpuData, OverwriteCpuData, ReleaseCpu, Pull, Wait, IsReady, SetCpuData][..];
     let at_gpu = &[GpuData, MutableGpuData, OverwriteGpuData, ReleaseGpu, Push, Wait, IsReady][..];
@@ -110,9 +105,8 @@ fn where_nothing_is_to_be_done_no_call_is_made() {
     }
 }
 
-#[test]
 fn during_a_pull_the_device_is_read_without_a_call_and_a_second_pull_makes_none() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     gpu.control().simcuda_hold_streams();
@@ -126,9 +120,8 @@ fn during_a_pull_the_device_is_read_without_a_call_and_a_second_pull_makes_none(
     gpu.control().simcuda_release_streams();
 }
 
-#[test]
 fn a_pull_that_cpu_data_completes_copies_once() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     for lag in [0, 2000] {
@@ -145,9 +138,8 @@ fn a_pull_that_cpu_data_completes_copies_once() {
     }
 }
 
-#[test]
 fn is_ready_makes_at_most_one_query_and_none_once_it_said_yes() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     for state in [State::Pushing, State::Pulling] {
@@ -170,9 +162,8 @@ fn queries(calls: &[Call]) -> usize {
     calls.iter().filter(|call| call.function.ends_with("Query")).count()
 }
 
-#[test]
 fn a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let stream = gpu.stream();
     let mut object = State::AtCpuOverDevice.object(&gpu, &stream, BYTES);
     let (status, calls) = gpu.watch(|| object.push(stream.handle()));
@@ -187,9 +178,8 @@ fn a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream() {
     assert_eq!(calls.iter().filter(|call| call.function.ends_with("Synchronize")).count(), 0, "{calls:?}");
 }
 
-#[test]
 fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let stream = gpu.stream();
     for operation in [Operation::GpuData, Operation::MutableGpuData, Operation::OverwriteGpuData] {
         for touched in [false, true] {
@@ -218,9 +208,8 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
     assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn a_block_is_kept_from_one_turn_to_the_next() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let mut object = Object::new(BYTES);
     object.mutable_cpu_data().unwrap();
     object.mutable_gpu_data().unwrap();
@@ -236,11 +225,10 @@ fn a_block_is_kept_from_one_turn_to_the_next() {
     assert_eq!(calls.iter().find(|call| call.function.contains("Alloc") || call.function.contains("Free")), None);
 }
 
-#[test]
 fn an_object_that_never_touched_the_device_never_touches_the_driver() {
     let name = "an_object_that_never_touched_the_device_never_touches_the_driver";
     in_a_process_with_a_driver(name, &[], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (_, calls) = gpu.watch(|| {
             let mut object = Object::new(BYTES);
             object.fill_host(&pattern(1, BYTES));
@@ -250,3 +238,18 @@ fn an_object_that_never_touched_the_device_never_touches_the_driver() {
         assert_eq!(calls, []);
     });
 }
+
+support::harness::tests![
+    the_first_device_read_of_host_data_makes_exactly_one_host_to_device_copy_of_4096_bytes,
+    the_first_host_read_of_device_data_makes_exactly_one_device_to_host_copy_of_4096_bytes,
+    a_new_device_side_is_zeroed_without_a_copy,
+    an_overwritten_device_side_is_neither_zeroed_nor_copied,
+    where_nothing_is_to_be_done_no_call_is_made,
+    during_a_pull_the_device_is_read_without_a_call_and_a_second_pull_makes_none,
+    a_pull_that_cpu_data_completes_copies_once,
+    is_ready_makes_at_most_one_query_and_none_once_it_said_yes,
+    a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream,
+    an_object_of_no_bytes_allocates_nothing_and_has_no_device_address,
+    a_block_is_kept_from_one_turn_to_the_next,
+    an_object_that_never_touched_the_device_never_touches_the_driver,
+];

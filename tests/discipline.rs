@@ -1,4 +1,4 @@
-//! The 32-byte discipline of ABI.md: one binary serves every layout in its table because only the first 32 bytes
+//! The 32-byte discipline of docs/caffe-abi.md: one binary serves every layout in its table because only the first 32 bytes
 //! of an object are touched, and nothing in them is trusted before it was written.
 #![expect(
     clippy::undocumented_unsafe_blocks,

@@ -39,7 +39,6 @@ fn is_slow(object: &Storage) -> bool {
     object.flags()[3] & SLOW != 0
 }
 
-#[test]
 fn an_object_is_not_evictable_until_it_is_marked_and_any_other_number_is_refused() {
     let mut object = Object::new(100);
     assert_eq!(object.evictable(), SYNCEDMEM_EVICT_NEVER);
@@ -55,7 +54,6 @@ fn an_object_is_not_evictable_until_it_is_marked_and_any_other_number_is_refused
     }
 }
 
-#[test]
 fn what_is_no_handle_is_refused() {
     let (null, mut how) = (std::ptr::null_mut(), SYNCEDMEM_EVICT_ALWAYS);
     unsafe {
@@ -73,7 +71,6 @@ fn what_is_no_handle_is_refused() {
     assert_eq!(how, SYNCEDMEM_EVICT_ALWAYS);
 }
 
-#[test]
 fn to_end_an_access_does_nothing_to_an_object_without_a_mark() {
     let mut object = Object::new(100);
     assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
@@ -82,7 +79,6 @@ fn to_end_an_access_does_nothing_to_an_object_without_a_mark() {
     assert_eq!((object.cpu_data(), is_slow(&object)), (data, false));
 }
 
-#[test]
 fn an_access_that_is_not_open_cannot_be_ended() {
     let mut object = marked(100);
     assert_eq!(object.end_access(), SYNCEDMEM_ERROR_INVALID_STATE);
@@ -92,7 +88,6 @@ fn an_access_that_is_not_open_cannot_be_ended() {
     assert_eq!(object.end_access(), SYNCEDMEM_ERROR_INVALID_STATE);
 }
 
-#[test]
 fn every_address_that_is_handed_out_on_the_host_opens_one_access() {
     for bytes in SIZES {
         let mut object = marked(bytes);
@@ -106,7 +101,6 @@ fn every_address_that_is_handed_out_on_the_host_opens_one_access() {
     }
 }
 
-#[test]
 fn the_accessors_of_cpp_open_accesses_too() {
     for bytes in SIZES {
         let mut object = marked(bytes);
@@ -119,10 +113,9 @@ fn the_accessors_of_cpp_open_accesses_too() {
     }
 }
 
-#[test]
 fn every_access_on_either_side_from_every_state_opens_one_access_and_nothing_else_does() {
     use Operation::*;
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let (stream, lent) = (gpu.stream(), Lent::new(&gpu, SIZES[0]));
     for state in STATES {
         for operation in OPERATIONS {
@@ -143,9 +136,8 @@ fn every_access_on_either_side_from_every_state_opens_one_access_and_nothing_els
     }
 }
 
-#[test]
 fn an_access_that_fails_opens_none() {
-    let Some(gpu) = simulated_gpu() else { return };
+    let gpu = simulated_gpu();
     let mut object = marked(100);
     object.fill_host(&pattern(1, 100));
     for function in ["cuMemAlloc_v2", "cuMemcpy"] {
@@ -155,7 +147,6 @@ fn an_access_that_fails_opens_none() {
     assert_eq!(end_all(&mut object), 1);
 }
 
-#[test]
 fn a_mark_that_is_taken_away_leaves_the_object_as_any_other() {
     for bytes in SIZES {
         let mut object = marked(bytes);
@@ -170,7 +161,6 @@ fn a_mark_that_is_taken_away_leaves_the_object_as_any_other() {
     }
 }
 
-#[test]
 fn a_mark_that_is_changed_leaves_accesses_open() {
     let mut object = marked(100);
     object.cpu_data().unwrap();
@@ -178,7 +168,6 @@ fn a_mark_that_is_changed_leaves_accesses_open() {
     assert_eq!(end_all(&mut object), 1);
 }
 
-#[test]
 fn a_mark_ends_with_its_object() {
     for bytes in SIZES {
         for touched in [false, true] {
@@ -198,7 +187,6 @@ fn a_mark_ends_with_its_object() {
     }
 }
 
-#[test]
 fn a_mark_ends_where_another_object_is_made_out_of_line_without_an_end_of_the_first() {
     for touched in [false, true] {
         let mut storage = Storage::new();
@@ -212,7 +200,6 @@ fn a_mark_ends_where_another_object_is_made_out_of_line_without_an_end_of_the_fi
     }
 }
 
-#[test]
 fn the_mark_of_an_object_that_went_behind_our_back_is_not_the_next_ones() {
     let mut storage = Storage::new();
     storage.construct(100);
@@ -233,7 +220,6 @@ fn the_mark_of_an_object_that_went_behind_our_back_is_not_the_next_ones() {
     unsafe { libc::free(old.cast()) };
 }
 
-#[test]
 fn a_block_that_another_implementation_exchanges_ends_the_mark() {
     let mut object = marked(100);
     let own = object.cpu_data().unwrap();
@@ -245,7 +231,6 @@ fn a_block_that_another_implementation_exchanges_ends_the_mark() {
     unsafe { libc::free(own.cast()) };
 }
 
-#[test]
 fn an_object_that_grows_keeps_its_mark_and_has_no_access_open() {
     for bytes in SIZES {
         let mut object = marked(bytes);
@@ -258,7 +243,6 @@ fn an_object_that_grows_keeps_its_mark_and_has_no_access_open() {
     }
 }
 
-#[test]
 fn accesses_that_many_threads_open_and_end_are_all_counted() {
     const THREADS: usize = 8;
     #[derive(Clone, Copy)]
@@ -287,3 +271,22 @@ fn accesses_that_many_threads_open_and_end_are_all_counted() {
         assert_eq!(left, THREADS / 2 * 1000);
     }
 }
+
+support::harness::tests![
+    an_object_is_not_evictable_until_it_is_marked_and_any_other_number_is_refused,
+    what_is_no_handle_is_refused,
+    to_end_an_access_does_nothing_to_an_object_without_a_mark,
+    an_access_that_is_not_open_cannot_be_ended,
+    every_address_that_is_handed_out_on_the_host_opens_one_access,
+    the_accessors_of_cpp_open_accesses_too,
+    every_access_on_either_side_from_every_state_opens_one_access_and_nothing_else_does,
+    an_access_that_fails_opens_none,
+    a_mark_that_is_taken_away_leaves_the_object_as_any_other,
+    a_mark_that_is_changed_leaves_accesses_open,
+    a_mark_ends_with_its_object,
+    a_mark_ends_where_another_object_is_made_out_of_line_without_an_end_of_the_first,
+    the_mark_of_an_object_that_went_behind_our_back_is_not_the_next_ones,
+    a_block_that_another_implementation_exchanges_ends_the_mark,
+    an_object_that_grows_keeps_its_mark_and_has_no_access_open,
+    accesses_that_many_threads_open_and_end_are_all_counted,
+];

@@ -44,7 +44,6 @@ fn fill_pools() -> [usize; 4] {
     [addresses[0], addresses[1], addresses[2], on_device.device_address()]
 }
 
-#[test]
 fn a_child_goes_on_with_what_is_idle_and_pageable() {
     alone(&[], || {
         let address = give_back(5 * MIB, 1);
@@ -66,7 +65,6 @@ fn a_child_goes_on_with_what_is_idle_and_pageable() {
     });
 }
 
-#[test]
 fn a_childs_idle_blocks_grow_old_as_its_parents_do() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.1")], || {
         give_back(5 * MIB, 1);
@@ -79,7 +77,6 @@ fn a_childs_idle_blocks_grow_old_as_its_parents_do() {
     });
 }
 
-#[test]
 fn a_child_calls_no_driver_whatever_lies_idle() {
     alone_with_pools(&[REGISTERED], |_| {
         let addresses = fill_pools();
@@ -109,7 +106,6 @@ fn a_child_calls_no_driver_whatever_lies_idle() {
     });
 }
 
-#[test]
 fn an_object_that_the_child_ends_gives_nothing_of_the_parents_back() {
     alone_with_pools(&[], |gpu| {
         let _pinning = Pinning::always();
@@ -128,7 +124,6 @@ fn an_object_that_the_child_ends_gives_nothing_of_the_parents_back() {
     });
 }
 
-#[test]
 fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
     const FORKS: usize = 200;
     alone(&[("SYNCEDMEM_POOL_AGE", "0.01")], || {
@@ -159,3 +154,11 @@ fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
         });
     });
 }
+
+support::harness::tests![
+    a_child_goes_on_with_what_is_idle_and_pageable,
+    a_childs_idle_blocks_grow_old_as_its_parents_do,
+    a_child_calls_no_driver_whatever_lies_idle,
+    an_object_that_the_child_ends_gives_nothing_of_the_parents_back,
+    forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free,
+];

@@ -76,7 +76,6 @@ fn disturb(number: usize) {
     }
 }
 
-#[test]
 fn pageable_blocks_under_load() {
     alone(&[], || {
         let check = |object: &mut Object, bytes, mark| {
@@ -88,7 +87,6 @@ fn pageable_blocks_under_load() {
     });
 }
 
-#[test]
 fn first_accesses_read_zeros_under_load() {
     alone(&[], || {
         let zeros = |bytes, mark| {
@@ -131,17 +129,22 @@ fn on_both_sides(gpu: &Gpu, reuse: i32, lag: u32) {
     });
 }
 
-#[test]
 fn device_and_page_locked_blocks_under_load() {
     alone_with_pools(&[], |gpu| on_both_sides(gpu, 0, 0));
 }
 
-#[test]
 fn device_and_page_locked_blocks_under_load_while_streams_lag() {
     alone_with_pools(&[], |gpu| on_both_sides(gpu, 0, 50));
 }
 
-#[test]
 fn by_event_device_and_page_locked_blocks_under_load_while_streams_lag() {
     alone_with_pools(&[], |gpu| on_both_sides(gpu, 1, 50));
 }
+
+support::harness::tests![
+    pageable_blocks_under_load,
+    first_accesses_read_zeros_under_load,
+    device_and_page_locked_blocks_under_load,
+    device_and_page_locked_blocks_under_load_while_streams_lag,
+    by_event_device_and_page_locked_blocks_under_load_while_streams_lag,
+];

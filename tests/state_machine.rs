@@ -1,4 +1,4 @@
-//! The state machine, as pure functions: every state and operation against ABI.md's table, and every sequence of
+//! The state machine, as pure functions: every state and operation against docs/caffe-abi.md's table, and every sequence of
 //! operations against a model that knows nothing of heads.
 
 use syncedmem::head::{Access, Contents, Head, Side, Step};
@@ -8,7 +8,7 @@ use Head::{AtCpu, AtGpu, Synced, Uninitialized};
 
 const HEADS: [Head; 4] = [Uninitialized, AtCpu, AtGpu, Synced];
 
-/// One row of ABI.md's table: what the operation does from each head, in the order of [`HEADS`].
+/// One row of docs/caffe-abi.md's table: what the operation does from each head, in the order of [`HEADS`].
 fn row(access: Access, side: Side, steps: [(Contents, Head); 4]) {
     for (head, (contents, next)) in HEADS.into_iter().zip(steps) {
         assert_eq!(head.on(access, side), Step { contents, head: next }, "{access:?} of {side:?} from {head:?}");

@@ -4,6 +4,7 @@
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
+    clippy::expect_used,
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
@@ -64,11 +65,10 @@ fn copied(events: &[Event], to: Side) -> Vec<u64> {
     copied.collect()
 }
 
-#[test]
 fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
     let (_folder, path) = traced_to("t.json");
     alone(&[("SYNCEDMEM_TRACE", path.to_str().unwrap())], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let (_, calls) = gpu.watch(|| work(&gpu));
         let text = std::fs::read_to_string(std::env::var("SYNCEDMEM_TRACE").unwrap()).unwrap();
         let found = rules::check(&text);
@@ -96,11 +96,10 @@ fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
     });
 }
 
-#[test]
 fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
     let (_folder, path) = traced_to("t.json");
     alone(&[("SYNCEDMEM_ACCOUNT", "on"), ("TRACE_TO", path.to_str().unwrap())], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         work(&gpu);
         let path = PathBuf::from(std::env::var("TRACE_TO").unwrap());
         assert_eq!(unsafe { syncedmem_trace_start(c_path(&path).as_ptr()) }, SYNCEDMEM_SUCCESS);
@@ -126,11 +125,10 @@ fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
     });
 }
 
-#[test]
 fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
     let (_folder, path) = traced_to("t.json");
     alone(&[("SYNCEDMEM_TRACE", path.to_str().unwrap()), ("SYNCEDMEM_ACCOUNT", "accesses")], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         let gpu = &gpu;
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -151,7 +149,6 @@ fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
     });
 }
 
-#[test]
 fn a_trace_that_cannot_begin_leaves_nothing_traced() {
     alone(&[], || {
         let folder = Folder::new();
@@ -163,17 +160,15 @@ fn a_trace_that_cannot_begin_leaves_nothing_traced() {
     });
 }
 
-#[test]
 fn a_file_that_cannot_be_is_said_once_and_the_program_goes_on() {
     let said = alone(&[("SYNCEDMEM_TRACE", "/no/such/folder/t.json")], || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         work(&gpu);
         work(&gpu);
     });
     assert!(inside() || said.matches("libsyncedmem: SYNCEDMEM_TRACE=/no/such/folder/t.json").count() == 1, "{said}");
 }
 
-#[test]
 fn a_profiler_sees_ranges_around_what_takes_time() {
     let folder = Folder::new();
     let (tool, log) = (folder.path("libfake.so"), folder.path("log"));
@@ -184,7 +179,7 @@ fn a_profiler_sees_ranges_around_what_takes_time() {
     }
     let environment = [("NVTX_INJECTION64_PATH", tool.to_str().unwrap()), ("FAKE_PROFILER", log.to_str().unwrap())];
     alone(&environment, || {
-        let Some(gpu) = simulated_gpu() else { return };
+        let gpu = simulated_gpu();
         work(&gpu);
         let log = std::fs::read_to_string(std::env::var("FAKE_PROFILER").unwrap()).unwrap();
         let mut open = 0;
@@ -202,3 +197,12 @@ fn a_profiler_sees_ranges_around_what_takes_time() {
         assert_eq!(count("allocate device", BYTES) + count("allocate device", 3 << 20), 2, "{log}");
     });
 }
+
+support::harness::tests![
+    a_trace_by_the_environment_tells_what_the_drivers_log_tells,
+    a_trace_by_the_api_begins_with_the_places_that_are_known_already,
+    threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest,
+    a_trace_that_cannot_begin_leaves_nothing_traced,
+    a_file_that_cannot_be_is_said_once_and_the_program_goes_on,
+    a_profiler_sees_ranges_around_what_takes_time,
+];

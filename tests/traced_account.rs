@@ -74,7 +74,6 @@ fn host_work(turns: usize) {
     }
 }
 
-#[test]
 fn the_sums_of_a_trace_are_the_account() {
     let trace = Trace::of("sums");
     alone_with_pools(&[ACCESSES, trace.setting(), ("SYNCEDMEM_STAGE_FROM", "64K")], |gpu| {
@@ -107,7 +106,6 @@ fn the_sums_of_a_trace_are_the_account() {
     });
 }
 
-#[test]
 fn what_many_threads_do_is_in_the_trace_as_it_is_in_the_account() {
     let trace = Trace::of("threads");
     alone(&[ACCESSES, trace.setting()], || {
@@ -123,7 +121,6 @@ fn what_many_threads_do_is_in_the_trace_as_it_is_in_the_account() {
     });
 }
 
-#[test]
 fn a_forked_childs_events_are_its_own_in_the_trace_too() {
     let trace = Trace::of("fork");
     alone(&[ACCESSES, trace.setting()], || {
@@ -157,3 +154,9 @@ fn a_forked_childs_events_are_its_own_in_the_trace_too() {
         assert_same(&traced[&(child as u32)], &childs);
     });
 }
+
+support::harness::tests![
+    the_sums_of_a_trace_are_the_account,
+    what_many_threads_do_is_in_the_trace_as_it_is_in_the_account,
+    a_forked_childs_events_are_its_own_in_the_trace_too,
+];

@@ -1,6 +1,6 @@
 //! Bytes 24 to 31 of an object as one 64-bit word: the head, three flags, and one byte of our own.
 //!
-//! The head and the flags are where BVLC's header has them. Byte 31 is padding in every layout of ABI.md:
+//! The head and the flags are where BVLC's header has them. Byte 31 is padding in every layout of docs/caffe-abi.md:
 //! its top bit says "take the slow path", the other seven are the owning device's ordinal, as a hint.
 
 use crate::head::{Access, Head, Side};

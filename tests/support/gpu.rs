@@ -10,6 +10,7 @@ use syncedmem::ffi::c::pools::{syncedmem_set_pools, syncedmem_trim};
 
 use super::SYNCEDMEM_SUCCESS;
 use super::driver::{Account, Address, Control, Driver, Handle, Loaded, loaded, simulated};
+use super::harness::skip;
 
 /// The driver, for as long as a test holds it. Its end checks that nothing is left and no rule was broken.
 pub struct Gpu {
@@ -47,27 +48,21 @@ pub fn names(calls: &[Call]) -> Vec<&str> {
     calls.iter().map(|call| call.function.as_str()).collect()
 }
 
-/// The driver, simulated or real. Where there is none to be, says so: the test has nothing to do.
-pub fn gpu() -> Option<Gpu> {
-    take_turn("needs a driver", |_| true)
+/// The driver, simulated or real. Skips the test where there is none.
+pub fn gpu() -> Gpu {
+    take_turn(|_| true, "")
 }
 
-/// The simulated driver, for a test that needs its control functions.
-pub fn simulated_gpu() -> Option<Gpu> {
-    take_turn("needs the simulated driver", |loaded| loaded.control.is_some())
+/// The simulated driver, for a test that needs its control functions. Skips the test on any other.
+pub fn simulated_gpu() -> Gpu {
+    take_turn(|loaded| loaded.control.is_some(), "it needs the simulated driver")
 }
 
-fn take_turn(need: &str, is_enough: fn(&Loaded) -> bool) -> Option<Gpu> {
+fn take_turn(serves: fn(&Loaded) -> bool, need: &str) -> Gpu {
     static TURN: Mutex<()> = Mutex::new(());
-    let name = std::thread::current().name().unwrap_or("this test").to_string();
-    let Some(loaded) = loaded() else {
-        println!("skipped but for refusals: {name} {need}");
-        super::refusals::refuses_every_operation();
-        return None;
-    };
-    if !is_enough(loaded) {
-        println!("skipped: {name} {need}");
-        return None;
+    let Some(loaded) = loaded() else { skip("there is no driver") };
+    if !serves(loaded) {
+        skip(need);
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // A test that waits for ever is ended.
@@ -82,7 +77,7 @@ fn take_turn(need: &str, is_enough: fn(&Loaded) -> bool) -> Option<Gpu> {
         gpu.violations = gpu.violations().0;
         gpu.account = gpu.account();
     }
-    Some(gpu)
+    gpu
 }
 
 impl Drop for Gpu {
@@ -225,6 +220,14 @@ impl Gpu {
         assert_eq!(self.cuDevicePrimaryCtxRetain(&mut context, device), 0);
         kept.push((device, context.expose_provenance()));
         context
+    }
+
+    /// Skips the test where there are fewer devices.
+    pub fn with_devices(self, count: c_int) -> Gpu {
+        if self.devices() < count {
+            skip(format!("it needs {count} devices"));
+        }
+        self
     }
 
     pub fn devices(&self) -> c_int {

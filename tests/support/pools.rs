@@ -96,7 +96,6 @@ pub fn threads() -> Vec<String> {
 pub fn alone_with_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
     let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_TEST_POOLS", "on")]).collect();
     in_a_process_with_a_driver(&test_of::<F>(), &environment, || {
-        let Some(gpu) = simulated_gpu() else { return };
-        body(&gpu);
+        body(&simulated_gpu());
     })
 }

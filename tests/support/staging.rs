@@ -27,14 +27,14 @@ pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
 }
 
 /// The driver for a test in a process of its own, in which the ring is there already.
-pub fn gpu_with_a_ring() -> Option<Gpu> {
-    let gpu = simulated_gpu()?;
+pub fn gpu_with_a_ring() -> Gpu {
+    let gpu = simulated_gpu();
     let mut object = Object::new(SLOT);
     object.fill_host(&noise(1, SLOT));
     object.gpu_data().unwrap();
     drop(object);
     gpu.control().simcuda_clear_log();
-    Some(gpu)
+    gpu
 }
 
 pub fn at_cpu(contents: &[u8]) -> Object {

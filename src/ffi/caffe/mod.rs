@@ -1,4 +1,4 @@
-//! The C++ symbols of `caffe::SyncedMemory`, of every Caffe in the table of ABI.md, under their mangled names.
+//! The C++ symbols of `caffe::SyncedMemory`, of every Caffe in the table of docs/caffe-abi.md, under their mangled names.
 //!
 //! An entry point that fails does what `fatal` says; nothing below it holds anything by then. Those that fail lie in the
 //! section of entries, by which their caller is found.
