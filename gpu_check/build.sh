@@ -15,15 +15,21 @@ start_folder() {
   touch "$1/about"
   install "$root/gpu_check/run" "$1/gpu-check"
   install "$root/gpu_check/facts" "$1"
-  install -m 644 "$root"/gpu_check/{steps.sh,report.awk,caching_allocators.py} "$1"
+  install -m 644 "$root"/gpu_check/{steps.sh,report.awk} "$root"/gpu_check/*.py "$1"
   # For the CUDA runtime's version, which is compiled where it runs, with the class as Caffe declares it.
   install "$root/gpu_check/interplay/by_runtime" "$1/interplay"
   install -m 644 "$root/gpu_check/interplay/interplay.cu" "$root/include/syncedmem.h" \
     "$root/cpp_tests/generations/bvlc_master.hpp" "$1/interplay"
 }
 
-# finish_folder DIR GLIBC: notes what is in it.
+# finish_folder DIR GLIBC: adds a Caffe if one was built, and notes what is in it.
 finish_folder() {
+  if [ -x "$root/scripts/gpu-caffe" ] && compgen -G "$cache/gpu-caffe/*/build/caffe-gtest" >/dev/null; then
+    step "a Caffe for GPUs"
+    "$root/scripts/gpu-caffe" --library "$1/lib/libsyncedmem.so" --archive "$1" >&2
+  else
+    note "no Caffe for GPUs: scripts/real-caffe --gpu builds one, which is taken from then on"
+  fi
   {
     printf 'library: libsyncedmem %s, commit %s\n' "$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -1)" \
       "$(cd "$root" && git describe --always --dirty 2>/dev/null || echo 'not known')"
@@ -121,7 +127,7 @@ build_for_any() {
     # Quick to link; and what is carried names no folder of the machine that built it.
     export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=none \
       CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_TARGET_DIR=$built PATH=$tools/bin:$PATH
-    cd "$root"
+    cd "$root" || exit
     cargo-zigbuild zigbuild --release --target "$triple.$floor" --package driver-conformance --package simulated-cuda >&2
     cargo_suites "$1" cargo-zigbuild --release --target "$triple.$floor"
     install "$built/$triple/release/driver-conformance" "$1"

@@ -110,10 +110,10 @@ function judge(step, name, kind, state, status, limit, seconds,    why, line) {
   } else if (status == 77 && failed == 0 && passed == 0) {
     if (!skipped) { skipped = 1; note_reason("no reason was given") }
   } else if (status != 0) {
+    # A program that reached its end has counted its failures; one that did not has one more.
     if (status > 128 && status < 160) why = "signal " (status - 128)
-    else if (!failed || status > 1) why = "exit status " status
-    if (!failed) failed = 1
-    else if (status > 1) failed++
+    else if (!failed || !said) why = "exit status " status
+    if (!failed || !said) failed++
   } else if (passed + failed == 0) {
     why = skipped ? "nothing ran, and its exit status does not say so" : "it counted nothing"
     failed = 1

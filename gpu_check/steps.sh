@@ -30,6 +30,7 @@ run_steps() {
   sections pinned 45 pinned_ways registered_blocks page_locking
   sections pinned-copies 30 pinned_copies
   sections capture 30 capture
+  python capture torch-capture 60 torch_capture.py
   # A section that belongs to no step yet.
   sections capture 30 ${unclaimed[@]+"${unclaimed[@]}"}
   caffe
@@ -83,25 +84,33 @@ interplay() {
 }
 
 caching_allocators() {
-  local python options=(--json "$json" --seconds 0.3)
+  local options=(--json "$json" --seconds 0.3)
   [ -z "$simulated" ] || options=(--json "$json" --seconds 0.02 --largest 1)
-  if ! python=$(command -v python3); then
-    skip blocks caching-allocators 'there is no python3'
-  elif [ -z "$simulated" ] && ! timeout 30 "$python" -c 'import importlib.util as u, sys
-sys.exit(not (u.find_spec("torch") or u.find_spec("cupy")))' 2>/dev/null; then
-    skip blocks caching-allocators 'python3 has neither torch nor cupy'
+  python blocks caching-allocators 60 caching_allocators.py "${options[@]}"
+}
+
+# python STEP NAME SECONDS PROGRAM OPTION…
+python() {
+  local step=$1 name=$2 seconds=$3 program=$here/$4
+  shift 4
+  if [ ! -f "$program" ]; then
+    :
+  elif ! command -v python3 >/dev/null; then
+    skip "$step" "$name" 'there is no python3'
   else
-    part blocks caching-allocators text 60 "$python" -B "$here/caching_allocators.py" \
-      --library "$here/lib/libsyncedmem.so" "${options[@]}"
+    part "$step" "$name" text "$seconds" python3 -B "$program" --library "$here/lib/libsyncedmem.so" "$@"
   fi
 }
 
 caffe() {
-  if [ -x "$here/gpu-caffe/check" ]; then
-    # The suites keep a minute.
-    part caffe caffe text $(($(left) > 180 ? 120 : $(left) - 60)) "$here/gpu-caffe/check" ${simulated:+--simulated}
-  else
+  # The suites keep a minute.
+  local seconds=$(($(left) > 180 ? 120 : $(left) - 60))
+  if [ ! -x "$here/gpu-caffe/check" ]; then
     skip caffe caffe 'it is not built here: scripts/real-caffe --gpu builds it'
+  elif [ -n "$simulated" ]; then
+    skip caffe caffe 'its CUDA runtime needs a real driver'
+  else
+    part caffe caffe text "$seconds" "$here/gpu-caffe/check" --limit $((seconds - 5))
   fi
 }
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034 # what is set here is used where it is sourced
+# shellcheck shell=bash disable=SC2034,SC2154 # what is set here is used where it is sourced
 # zig and cargo-zigbuild, which build for an old C library: kept in the cache. Sourced after lib.sh.
 
 floor=2.17
