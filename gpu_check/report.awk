@@ -63,13 +63,23 @@ function tally(log_file,    line, n, word, before, sentence) {
       note_failure(line)
     } else if (line ~ /^skipped: /) {
       sentence = substr(line, 10)
-      if (match(sentence, /: /)) note_reason(substr(sentence, RSTART + 2))
-      lost_skipped++
+      n = 1
+      # One line may stand for several: its number is in brackets.
+      if (match(sentence, / \([0-9]+\)$/)) {
+        n = substr(sentence, RSTART + 2, RLENGTH - 3) + 0
+        sentence = substr(sentence, 1, RSTART - 1)
+      }
+      match(sentence, /: /)
+      note_reason(substr(sentence, RSTART + 2), n)
+      lost_skipped += n
     } else if (match(line, /^skipped - .*\(/)) {
-      note_reason(substr(line, RLENGTH + 1, length(line) - RLENGTH - 1))
+      note_reason(substr(line, RLENGTH + 1, length(line) - RLENGTH - 1), 1)
       lost_skipped++
     } else if (before ~ /: Skipped$/) {
-      note_reason(line)
+      note_reason(line, 1)
+    } else if (line ~ /^ok - .*\(found: /) {
+      lost_passed++
+      found = found "      " substr(line, 6) "\n"
     } else if (line ~ /^(ok - |test .* \.\.\. ok|\[       OK \] )/) {
       lost_passed++
     } else if (line ~ /^verdict: /) {
@@ -87,10 +97,10 @@ function tally(log_file,    line, n, word, before, sentence) {
 
 function note_failure(line) { failures[++failure_count] = line }
 
-function note_reason(reason) {
+function note_reason(reason, n) {
   if (!(reason in reasons)) reason_list[++reason_count] = reason
-  reasons[reason]++
-  lost_reasons++
+  reasons[reason] += n
+  reasoned += n
 }
 
 # judge(…): the counts of the part that was read, its line and its text go into its step's body.
@@ -100,7 +110,7 @@ function judge(step, name, kind, state, status, limit, seconds,    why, line) {
   if (!said) { passed = lost_passed + 0; failed = lost_failed + 0; skipped = lost_skipped + 0 }
   if (state == "not started") {
     skipped = 1
-    note_reason(seconds)
+    note_reason(seconds, 1)
     why = seconds
   } else if (state == "running") {
     why = "still running"
@@ -108,7 +118,7 @@ function judge(step, name, kind, state, status, limit, seconds,    why, line) {
     why = "no end within " limit " s"
     failed++
   } else if (status == 77 && failed == 0 && passed == 0) {
-    if (!skipped) { skipped = 1; note_reason("no reason was given") }
+    if (!skipped) { skipped = 1; note_reason("no reason was given", 1) }
   } else if (status != 0) {
     # A program that reached its end has counted its failures; one that did not has one more.
     if (status > 128 && status < 160) why = "signal " (status - 128)
@@ -127,7 +137,9 @@ function judge(step, name, kind, state, status, limit, seconds,    why, line) {
   body[step] = body[step] "- " line (why == "" ? "" : ": " why) "\n"
   if (kind == "text" && text != "") body[step] = body[step] "\n" shown(text) "\n"
   else if (failed && text != "") body[step] = body[step] "\n" quoted(text) "\n"
-  said = text = ""
+  # What a check found where the documentation leaves it open.
+  if (found != "") body[step] = body[step] "\n" found "\n"
+  said = text = found = ""
   passed = failed = skipped = lost_passed = lost_failed = lost_skipped = failure_count = 0
 }
 
@@ -215,17 +227,19 @@ function head(    device, i, j, name, line, rest) {
     (env("settings") == "" ? "none" : env("settings"))
 }
 
-# grouped(): the reasons, most frequent first.
-function grouped(    i, j, best, out, left) {
-  left = all_skipped - lost_reasons
-  for (i = 1; i <= reason_count; i++) {
+# grouped(): the reasons, most frequent first. The sections have those that are left.
+function grouped(    i, j, best, out, left, left_over) {
+  left = all_skipped - reasoned
+  for (i = 1; i <= reason_count && i <= 12; i++) {
     best = 0
     for (j = 1; j <= reason_count; j++) {
       if (reason_list[j] in reasons && (!best || reasons[reason_list[j]] > reasons[reason_list[best]])) best = j
     }
     out = out (out == "" ? ": " : "; ") reasons[reason_list[best]] " " reason_list[best]
+    left_over += reasons[reason_list[best]]
     delete reasons[reason_list[best]]
   }
+  if (reason_count > 12) out = out "; " reasoned - left_over " for " reason_count - 12 " other reasons"
   if (left > 0) out = out (out == "" ? ": " : "; ") left " without a reason"
   return out
 }
