@@ -79,7 +79,23 @@ fn the_device_check_may_be_asked_for_by_the_environment() {
     }
 }
 
+fn with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_counted() {
+    let gpu = gpu();
+    assert_eq!(syncedmem_set_device_check(true), SYNCEDMEM_SUCCESS);
+    let before = mismatches();
+    let mut object = Object::new(BYTES);
+    object.fill_host(&pattern(1, BYTES));
+    for current in [true, false] {
+        let mut read = || object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+        let data = if current { gpu.within(0, read) } else { read() };
+        assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &current);
+    }
+    assert_eq!(mismatches(), before);
+    assert_eq!(syncedmem_set_device_check(false), SYNCEDMEM_SUCCESS);
+}
+
 support::harness::tests![
+    with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_counted,
     a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_where_the_driver_is_called_anyway,
     with_the_device_check_on_every_call_looks_and_refuses_another_devices_block,
     the_device_check_may_be_asked_for_by_the_environment,

@@ -23,7 +23,7 @@ const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 
 fn memory_that_is_lent_is_pinned_by_request_until_it_is_let_go() {
     in_a_process_with_a_driver("memory_that_is_lent_is_pinned_by_request_until_it_is_let_go", &[POOLS], || {
-        let gpu = simulated_gpu();
+        let gpu = gpu();
         for bytes in [1, BYTES, LARGE] {
             let (mut lent, mut other) = (pattern(1, bytes), pattern(2, bytes));
             let lend = |object: &mut Object, data: &mut [u8]| {
@@ -36,24 +36,25 @@ fn memory_that_is_lent_is_pinned_by_request_until_it_is_let_go() {
                 (object.is_pinned(), registered(&gpu))
             };
             lend(&mut object, &mut lent);
-            assert_eq!(pinned(&mut object), (true, 1));
-            assert_eq!(pinned(&mut object), (true, 1), "twice is once");
+            let [none, one] = [0, 1].map(|count| gpu.if_simulated(count));
+            assert_eq!(pinned(&mut object), (true, one));
+            assert_eq!(pinned(&mut object), (true, one), "twice is once");
             let device = object.mutable_gpu_data().unwrap().addr();
             assert_bytes(&gpu.read(device, bytes), &lent, &bytes);
             gpu.write(device, &pattern(3, bytes));
             assert_bytes(&object.host_bytes(bytes), &pattern(3, bytes), &bytes);
-            assert_eq!(lend(&mut object, &mut lent), 1, "the same memory is lent again");
-            assert_eq!((object.unpin(), object.is_pinned(), registered(&gpu)), (SYNCEDMEM_SUCCESS, false, 0));
+            assert_eq!(lend(&mut object, &mut lent), one, "the same memory is lent again");
+            assert_eq!((object.unpin(), object.is_pinned(), registered(&gpu)), (SYNCEDMEM_SUCCESS, false, none));
             assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "twice is once");
             pinned(&mut object);
-            assert_eq!(lend(&mut object, &mut other), 0, "other memory is lent");
+            assert_eq!(lend(&mut object, &mut other), none, "other memory is lent");
             pinned(&mut object);
             object.mutable_gpu_data().unwrap();
-            assert_eq!((object.release_cpu(), registered(&gpu)), (SYNCEDMEM_SUCCESS, 0));
+            assert_eq!((object.release_cpu(), registered(&gpu)), (SYNCEDMEM_SUCCESS, none));
             lend(&mut object, &mut lent);
             pinned(&mut object);
             drop(object);
-            assert_eq!(registered(&gpu), 0, "the object has ended");
+            assert_eq!(registered(&gpu), none, "the object has ended");
         }
     });
 }
@@ -61,19 +62,20 @@ fn memory_that_is_lent_is_pinned_by_request_until_it_is_let_go() {
 fn a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size() {
     let name = "a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size";
     in_a_process_with_a_driver(name, &[POOLS], || {
-        let gpu = simulated_gpu();
+        let gpu = gpu();
+        let [none, one] = [0, 1].map(|count| gpu.if_simulated(count));
         for bytes in [1, BYTES, 100_000, LARGE] {
             let mut object = filled(bytes);
             let address = object.host_address();
             assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
             cross(&mut object, 5);
-            assert_eq!((object.host_address(), object.is_pinned(), registered(&gpu)), (address, true, 1));
-            assert_eq!((object.unpin(), object.is_pinned(), registered(&gpu)), (SYNCEDMEM_SUCCESS, false, 0));
+            assert_eq!((object.host_address(), object.is_pinned(), registered(&gpu)), (address, true, one));
+            assert_eq!((object.unpin(), object.is_pinned(), registered(&gpu)), (SYNCEDMEM_SUCCESS, false, none));
             cross(&mut object, 5);
-            assert_eq!(registered(&gpu), 0);
+            assert_eq!(registered(&gpu), none);
             assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
             drop(object);
-            assert_eq!(registered(&gpu), 0, "{bytes}");
+            assert_eq!(registered(&gpu), none, "{bytes}");
         }
     });
 }
@@ -93,7 +95,7 @@ fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alon
             filled(BYTES)
         };
         assert_eq!((made_so.pin(), made_so.unpin(), made_so.is_pinned()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, true));
-        assert_eq!(registered(&gpu), 0);
+        assert_eq!(registered(&gpu), Some(0));
         // Somebody else's: allocated by the driver, and registered.
         let allocated = gpu.pinned(BYTES);
         let mut lent = vec![0u8; 2 * BYTES];
@@ -111,7 +113,7 @@ fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alon
         // What lies idle makes room.
         assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
         drop((half, object, made_so));
-        assert_eq!(registered(&gpu), 1);
+        assert_eq!(registered(&gpu), Some(1));
         gpu.within(0, || assert_eq!(gpu.cuMemHostUnregister(lent.as_mut_ptr().cast()), 0));
         assert_eq!(syncedmem_set_pinned_limit(BYTES - 1), SYNCEDMEM_SUCCESS);
         let mut object = filled(BYTES);
@@ -126,7 +128,7 @@ fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alon
 
 fn objects_that_share_a_buffer_do_not_unpin_it_under_each_other() {
     in_a_process_with_a_driver("objects_that_share_a_buffer_do_not_unpin_it_under_each_other", &[POOLS], || {
-        let gpu = simulated_gpu();
+        let gpu = gpu();
         let stream = gpu.stream();
         let mut lent = pattern(1, LARGE);
         let mut borrower = || {
@@ -135,27 +137,31 @@ fn objects_that_share_a_buffer_do_not_unpin_it_under_each_other() {
             object
         };
         let (mut first, mut second, mut third) = (borrower(), borrower(), borrower());
-        assert_eq!((first.pin(), second.pin(), registered(&gpu)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, 1));
-        assert_eq!((first.unpin(), registered(&gpu)), (SYNCEDMEM_SUCCESS, 1));
+        let [none, one] = [0, 1].map(|count| gpu.if_simulated(count));
+        assert_eq!((first.pin(), second.pin(), registered(&gpu)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, one));
+        assert_eq!((first.unpin(), registered(&gpu)), (SYNCEDMEM_SUCCESS, one));
         assert!(second.is_pinned());
         // One that never asked has a copy in flight from there.
-        gpu.control().simcuda_hold_streams();
+        match gpu.is_simulated() {
+            true => gpu.control().simcuda_hold_streams(),
+            false => stream.delay(5000),
+        }
         assert_eq!(third.push(stream.handle()), SYNCEDMEM_SUCCESS);
-        assert_eq!(third.is_ready(), Ok(false));
+        assert_ne!(gpu.if_simulated(third.is_ready()), Some(Ok(true)));
         drop((first, second));
-        assert_eq!(registered(&gpu), 1, "unregistered under a copy");
-        gpu.control().simcuda_release_streams();
+        assert_eq!(registered(&gpu), one, "unregistered under a copy");
+        gpu.calm();
         assert_eq!(third.wait(), SYNCEDMEM_SUCCESS);
         let device = third.gpu_data().unwrap().addr();
         assert_bytes(&gpu.read(device, LARGE), &pattern(1, LARGE), &"");
         drop(third);
-        assert_eq!(registered(&gpu), 0);
+        assert_eq!(registered(&gpu), none);
         // A longer one after a shorter one is refused, for the driver would refuse its copies.
         let (mut short, mut long) = (Object::new(BYTES), borrower());
         assert_eq!(short.set_cpu_data(long.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
         assert_eq!((short.pin(), long.pin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_ERROR_INVALID_STATE));
         assert_eq!((short.unpin(), long.pin(), short.pin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-        assert_eq!(registered(&gpu), 1);
+        assert_eq!(registered(&gpu), one);
     });
 }
 
@@ -206,14 +212,18 @@ fn every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registe
                                 error.contains(function) && error.contains(&format!("({number})")),
                                 "{what}: {error}"
                             );
-                            assert_eq!((object.is_pinned(), registered(&gpu)), (!pins, usize::from(!pins)), "{what}");
+                            assert_eq!(
+                                (object.is_pinned(), registered(&gpu)),
+                                (!pins, Some(usize::from(!pins))),
+                                "{what}"
+                            );
                             let again = if pins { object.pin() } else { object.unpin() };
                             assert_eq!(again, SYNCEDMEM_SUCCESS, "{what}: {}", last_error());
                         }
-                        assert_eq!((object.is_pinned(), registered(&gpu)), (pins, usize::from(pins)), "{what}");
+                        assert_eq!((object.is_pinned(), registered(&gpu)), (pins, Some(usize::from(pins))), "{what}");
                         assert_eq!(object.head(), head, "{what}");
                         drop(object);
-                        assert_eq!(registered(&gpu), 0, "{what}");
+                        assert_eq!(registered(&gpu), Some(0), "{what}");
                         faults += 1;
                     }
                 }
@@ -226,7 +236,7 @@ fn every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registe
 
 fn threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind() {
     in_a_process_with_a_driver("threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind", &[POOLS], || {
-        let gpu = simulated_gpu();
+        let gpu = gpu();
         let mut lent = pattern(1, BYTES);
         let address = lent.as_mut_ptr().expose_provenance();
         std::thread::scope(|threads| {
@@ -248,7 +258,7 @@ fn threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind() {
                 });
             }
         });
-        assert_eq!(registered(&gpu), 0);
+        assert_eq!(registered(&gpu), gpu.if_simulated(0));
     });
 }
 

@@ -122,7 +122,7 @@ fn what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered() {
 }
 
 fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
-    alone_with_pools(&[("SYNCEDMEM_PINNED_LIMIT", "4M")], |gpu| {
+    alone_with_pools_on_any_driver(&[("SYNCEDMEM_PINNED_LIMIT", "4M")], |_| {
         let held = page_locked(1 << 20);
         drop(page_locked(1 << 20));
         let before = idle(PINNED);
@@ -133,7 +133,6 @@ fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
         // Here it does.
         assert!(page_locked(3 << 20).is_pinned());
         drop(held);
-        let _ = gpu;
     });
 }
 
@@ -148,7 +147,8 @@ fn a_block_is_not_held_up_by_what_another_device_does() {
             std::thread::sleep(std::time::Duration::from_micros(50));
         }
     }
-    alone_with_pools(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        gpu.needs_devices(2);
         let stream = gpu.stream_of(gpu.primary(1));
         drop(gpu.within(0, || on_the_device(5000)));
         let launched = AtomicBool::new(false);

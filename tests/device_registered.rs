@@ -20,11 +20,6 @@ const BYTES: usize = 5000;
 /// As by default.
 const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 
-/// Whether this process has started one in which the simulated driver was there.
-fn is_watched() -> bool {
-    !inside() && driver::loaded().is_some_and(|loaded| loaded.control.is_some())
-}
-
 /// An object with a block of its own that is pinned where it is.
 fn pinned() -> Object {
     let mut object = filled(LARGE);
@@ -47,7 +42,7 @@ fn idle() -> usize {
 
 fn no_number_of_copies_page_locks_a_block() {
     in_a_process_with_a_driver("no_number_of_copies_page_locks_a_block", &[POOLS], || {
-        let gpu = simulated_gpu();
+        let gpu = gpu();
         let mut object = filled(LARGE);
         for _ in 0..10 {
             object.mutable_cpu_data().unwrap();
@@ -55,7 +50,8 @@ fn no_number_of_copies_page_locks_a_block() {
             object.mutable_gpu_data().unwrap();
             object.cpu_data().unwrap();
         }
-        assert_eq!((gpu.calls_of(c"cuMemHostRegister_v2"), object.is_pinned()), (0, false));
+        assert!(!object.is_pinned());
+        assert_eq!(gpu.is_simulated().then(|| gpu.calls_of(c"cuMemHostRegister_v2")), gpu.if_simulated(0));
     });
 }
 
@@ -72,29 +68,37 @@ fn objects_that_pin_one_buffer_at_once_register_it_once() {
             control.simcuda_release_registrations();
             assert_eq!(handles.map(|handle| handle.join().unwrap()), [SYNCEDMEM_SUCCESS; 2]);
         });
-        assert_eq!((registered(&gpu), gpu.calls_of(c"cuMemHostRegister_v2")), (1, 1));
+        assert_eq!((registered(&gpu), gpu.calls_of(c"cuMemHostRegister_v2")), (Some(1), 1));
         let [first, mut second] = objects;
         drop(first);
-        assert_eq!((registered(&gpu), second.is_pinned()), (1, true));
+        assert_eq!((registered(&gpu), second.is_pinned()), (Some(1), true));
         drop(second);
-        assert_eq!(registered(&gpu), 0);
+        assert_eq!(registered(&gpu), Some(0));
     });
 }
 
 fn a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it() {
     let name = "a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it";
     in_a_process_with_a_driver(name, &[POOLS], || {
-        let gpu = simulated_gpu();
+        let gpu = gpu();
         let stream = gpu.stream();
         let (mut owner, mut other) = (pinned(), Object::new(LARGE));
         assert_eq!(other.set_cpu_data(owner.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
-        gpu.control().simcuda_hold_streams();
+        match gpu.is_simulated() {
+            true => gpu.control().simcuda_hold_streams(),
+            false => stream.delay(5000),
+        }
         assert_eq!(other.push(stream.handle()), SYNCEDMEM_SUCCESS);
-        assert_eq!((owner.unpin(), registered(&gpu)), (SYNCEDMEM_SUCCESS, 1), "unregistered under a copy");
-        gpu.control().simcuda_release_streams();
+        assert_eq!(
+            (owner.unpin(), registered(&gpu)),
+            (SYNCEDMEM_SUCCESS, gpu.if_simulated(1)),
+            "unregistered under a copy"
+        );
+        gpu.calm();
         assert_eq!(other.wait(), SYNCEDMEM_SUCCESS);
+        assert_bytes(&gpu.read(other.device_address(), LARGE), &pattern(1, LARGE), &"");
         drop(other);
-        assert_eq!((owner.is_pinned(), registered(&gpu)), (false, 0));
+        assert_eq!((owner.is_pinned(), registered(&gpu)), (false, gpu.if_simulated(0)));
     });
 }
 
@@ -105,46 +109,44 @@ fn a_block_whose_registration_does_not_end_is_not_handed_on() {
         let (object, other) = (pinned(), pinned());
         gpu.fail("cuMemHostUnregister", 1, 999);
         drop(object);
-        assert_eq!((registered(&gpu), idle() >= LARGE), (2, false));
+        assert_eq!((registered(&gpu), idle() >= LARGE), (Some(2), false));
         drop(other);
-        assert_eq!(registered(&gpu), 0, "it was not offered again");
+        assert_eq!(registered(&gpu), Some(0), "it was not offered again");
         assert!(idle() >= 2 * LARGE);
     });
     assert!(
-        !is_watched()
-            || errors.lines().count() == 1 && errors.contains("could not be unregistered: cuMemHostUnregister"),
+        inside() || errors.lines().count() == 1 && errors.contains("could not be unregistered: cuMemHostUnregister"),
         "{errors}"
     );
 }
 
 fn a_reset_of_the_device_ends_registrations() {
     let errors = in_a_process_with_a_driver("a_reset_of_the_device_ends_registrations", &[POOLS], || {
-        let gpu = simulated_gpu();
+        let gpu = gpu();
         let mut lent = pattern(1, LARGE);
         let (mut object, mut borrower) = (pinned(), borrower(&mut lent));
         cross(&mut object, 1);
         assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        assert_eq!(registered(&gpu), 0);
+        assert_eq!(registered(&gpu), gpu.if_simulated(0));
         object.mutable_cpu_data().unwrap();
         assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS, "{}", last_error());
         cross(&mut object, 1);
         assert!(!object.is_pinned());
         assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        assert_eq!(registered(&gpu), 1);
+        assert_eq!(registered(&gpu), gpu.if_simulated(1));
         drop(borrower);
-        assert_eq!(registered(&gpu), 0);
+        assert_eq!(registered(&gpu), gpu.if_simulated(0));
         assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        let ((), calls) = gpu.watch(|| drop(object));
-        assert!(!names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
+        gpu.observe(|| drop(object), |calls| assert!(!names(calls).contains(&"cuMemHostUnregister"), "{calls:?}"));
     });
     assert_eq!(errors, "");
 }
 
 fn a_child_leaves_its_parents_registrations_alone() {
     in_a_process_with_a_driver("a_child_leaves_its_parents_registrations_alone", &[POOLS], || {
-        let gpu = simulated_gpu();
+        let gpu = gpu();
         let (mut object, mut lent) = (pinned(), pattern(1, BYTES));
         let mut borrower = borrower(&mut lent);
         assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS);
@@ -158,7 +160,7 @@ fn a_child_leaves_its_parents_registrations_alone() {
         let mut status = 0;
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
-        assert_eq!(registered(&gpu), 2);
+        assert_eq!(registered(&gpu), gpu.if_simulated(2));
         cross(&mut object, 1);
     });
 }
@@ -172,9 +174,9 @@ fn the_exit_of_the_process_ends_no_registration() {
         }
         // Registered before the driver is used, it runs after the driver's handler.
         assert_eq!(unsafe { libc::atexit(end_them) }, 0);
-        let gpu = simulated_gpu();
+        let gpu = gpu();
         KEPT.lock().unwrap().push(pinned());
-        assert_eq!(registered(&gpu), 1);
+        assert_eq!(registered(&gpu), gpu.if_simulated(1));
         std::mem::forget(gpu);
     });
     assert_eq!(errors, "");

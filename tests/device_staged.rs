@@ -16,18 +16,18 @@ use support::*;
 
 fn every_byte_arrives_whatever_the_size_and_the_direction() {
     in_a_process_with_a_driver("every_byte_arrives_whatever_the_size_and_the_direction", &[EVERYTHING], || {
-        let gpu = gpu_with_a_ring();
+        let gpu = with_a_ring(gpu());
         for (seed, bytes) in (1..).zip(SIZES) {
             let (there, back) = (noise(seed, bytes), noise(seed + 100, bytes));
             let mut object = at_cpu(&there);
-            gpu.control().simcuda_clear_log();
+            gpu.calm();
             let device = object.mutable_gpu_data().unwrap().addr();
-            assert_eq!(pieces(&gpu, c"HtoD"), (bytes.div_ceil(SLOT), 0), "{bytes}");
+            assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((bytes.div_ceil(SLOT), 0)), "{bytes}");
             assert_bytes(&gpu.read(device, bytes), &there, &bytes);
             gpu.write(device, &back);
-            gpu.control().simcuda_clear_log();
+            gpu.calm();
             let host = object.cpu_data().unwrap();
-            assert_eq!(pieces(&gpu, c"DtoH"), (bytes.div_ceil(SLOT), 0), "{bytes}");
+            assert_eq!(pieces(&gpu, c"DtoH"), gpu.if_simulated((bytes.div_ceil(SLOT), 0)), "{bytes}");
             assert_bytes(unsafe { std::slice::from_raw_parts(host, bytes) }, &back, &bytes);
         }
     });
@@ -36,7 +36,7 @@ fn every_byte_arrives_whatever_the_size_and_the_direction() {
 fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
     let name = "a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched";
     in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let gpu = gpu_with_a_ring();
+        let gpu = with_a_ring(gpu());
         let bytes = 2 * SLOT + 4099;
         let mut buffer = vec![0xEE_u8; bytes + 200];
         let (there, back) = (noise(1, bytes), noise(2, bytes));
@@ -44,11 +44,11 @@ fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
         let mut object = Object::new(bytes);
         assert_eq!(object.set_cpu_data(buffer[100..].as_mut_ptr()), SYNCEDMEM_SUCCESS);
         let device = object.mutable_gpu_data().unwrap().addr();
-        assert_eq!(pieces(&gpu, c"HtoD"), (3, 0));
+        assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((3, 0)));
         assert_bytes(&gpu.read(device, bytes), &there, &"to the device");
         gpu.write(device, &back);
         object.cpu_data().unwrap();
-        assert_eq!(pieces(&gpu, c"DtoH"), (3, 0));
+        assert_eq!(pieces(&gpu, c"DtoH"), gpu.if_simulated((3, 0)));
         drop(object);
         assert_bytes(&buffer[100..][..bytes], &back, &"to the host");
         assert!(buffer[..100].iter().chain(&buffer[bytes + 100..]).all(|&byte| byte == 0xEE));
@@ -57,7 +57,7 @@ fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
 
 fn bytes_arrive_where_one_processor_does_all() {
     in_a_process_with_a_driver("bytes_arrive_where_one_processor_does_all", &[EVERYTHING], || {
-        let gpu = gpu_with_a_ring();
+        let gpu = with_a_ring(gpu());
         unsafe {
             let mut one: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(usize::try_from(libc::sched_getcpu()).unwrap(), &mut one);
@@ -89,7 +89,7 @@ fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_def
                 object.gpu_data().unwrap();
                 let staged = bytes >= from;
                 let expected = (if staged { bytes.div_ceil(SLOT) } else { 1 }, usize::from(!staged));
-                assert_eq!(pieces(&gpu, c"HtoD"), expected, "{setting}: {bytes}");
+                assert_eq!(pieces(&gpu, c"HtoD"), Some(expected), "{setting}: {bytes}");
             }
         });
         let is_refused = errors.contains("SYNCEDMEM_STAGE_FROM=8Q is not a number of bytes");
@@ -99,15 +99,15 @@ fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_def
 
 fn what_the_caller_has_page_locked_is_copied_as_it_is() {
     in_a_process_with_a_driver("what_the_caller_has_page_locked_is_copied_as_it_is", &[EVERYTHING], || {
-        let gpu = gpu_with_a_ring();
+        let gpu = with_a_ring(gpu());
         let pinned = gpu.pinned(SLOT);
         let contents = noise(1, SLOT);
         unsafe { pinned.pointer().copy_from_nonoverlapping(contents.as_ptr(), SLOT) };
         let mut object = Object::new(SLOT);
         assert_eq!(object.set_cpu_data(pinned.pointer()), SYNCEDMEM_SUCCESS);
-        gpu.control().simcuda_clear_log();
+        gpu.calm();
         let device = object.gpu_data().unwrap();
-        assert_eq!(pieces(&gpu, c"HtoD"), (1, 1));
+        assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((1, 1)));
         assert_bytes(&gpu.read(device.addr(), SLOT), &contents, &"");
     });
 }
@@ -115,18 +115,21 @@ fn what_the_caller_has_page_locked_is_copied_as_it_is() {
 fn bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once() {
     let name = "bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once";
     in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let gpu = gpu_with_a_ring();
+        let gpu = with_a_ring(gpu());
         let contents = noise(1, 6 * SLOT + 5);
         let mut object = at_cpu(&contents);
         object.overwrite_gpu_data().unwrap();
         object.fill_host(&contents);
-        gpu.control().simcuda_set_lag(3000);
+        gpu.set_lag(3000);
         let device = object.gpu_data().unwrap().addr();
         unsafe { std::ptr::write_bytes(object.mutable_cpu_data().unwrap(), 0, contents.len()) };
-        // Past everybody's streams: it is all there.
-        let mut there = vec![0u8; contents.len()];
-        assert_eq!(gpu.control().simcuda_read(device as u64, there.as_mut_ptr().cast(), there.len()), 0);
-        assert_bytes(&there, &contents, &"to the device");
+        if gpu.is_simulated() {
+            // Past everybody's streams: it is all there.
+            let mut there = vec![0u8; contents.len()];
+            assert_eq!(gpu.control().simcuda_read(device as u64, there.as_mut_ptr().cast(), there.len()), 0);
+            assert_bytes(&there, &contents, &"to the device");
+        }
+        assert_bytes(&gpu.read(device, contents.len()), &contents, &"to the device");
         object.overwrite_gpu_data().unwrap();
         gpu.write(device, &contents);
         assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
@@ -171,7 +174,7 @@ fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
 fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other() {
     let name = "a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other";
     in_a_process_with_a_driver(name, &[EVERYTHING], || {
-        let gpu = gpu_with_a_ring();
+        let gpu = with_a_ring(simulated_gpu());
         const BLOCKING: u32 = 0;
         const NON_BLOCKING: u32 = 1;
         assert!(!ends_while_a_stream_is_held(&gpu, BLOCKING));
@@ -181,7 +184,7 @@ fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other()
 
 fn several_threads_copy_at_once_and_one_ring_serves() {
     in_a_process_with_a_driver("several_threads_copy_at_once_and_one_ring_serves", &[EVERYTHING], || {
-        let gpu = gpu_with_a_ring();
+        let gpu = with_a_ring(gpu());
         let before = rings(&gpu);
         std::thread::scope(|threads| {
             for thread in 0..4 {
@@ -206,30 +209,30 @@ fn several_threads_copy_at_once_and_one_ring_serves() {
 
 fn each_context_has_a_ring_of_its_own() {
     in_a_process_with_a_driver("each_context_has_a_ring_of_its_own", &[EVERYTHING], || {
-        let gpu = gpu_with_a_ring();
+        let gpu = with_a_ring(gpu()).with_devices(2);
         let before = rings(&gpu);
         for _ in 0..2 {
-            gpu.control().simcuda_clear_log();
+            gpu.calm();
             let contents = noise(1, SLOT + 1);
             let mut object = at_cpu(&contents);
-            let device = gpu.within(1, || object.gpu_data().unwrap().addr());
-            assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
-            assert_eq!(rings(&gpu), before + 1);
-            let used = |call: &Call| {
+            let elsewhere = |call: &Call| {
                 call.function == "cuMemcpyAsync" && call.field("ctx") != Some(&format!("{:?}", gpu.primary(1)))
             };
-            assert!(!gpu.log().iter().any(used), "{:?}", gpu.log());
+            let look = |calls: &[Call]| assert!(!calls.iter().any(elsewhere), "{calls:?}");
+            let device = gpu.observe(|| gpu.within(1, || object.gpu_data().unwrap().addr()), look);
+            assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
+            assert_eq!(rings(&gpu), before.map(|before| before + 1));
         }
     });
 }
 
 fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
     in_a_process_with_a_driver("a_child_reads_what_its_parent_copied_and_uses_no_ring", &[EVERYTHING], || {
-        let gpu = gpu_with_a_ring();
+        let gpu = with_a_ring(gpu());
         let contents = noise(1, SLOT + 9);
         let mut object = at_cpu(&contents);
         object.gpu_data().unwrap();
-        let calls = gpu.calls();
+        let calls = gpu.is_simulated().then(|| gpu.calls());
         let child = unsafe { libc::fork() };
         if child == 0 {
             let right = object.host_bytes(contents.len()) == contents && object.mutable_cpu_data().is_ok();
@@ -239,7 +242,7 @@ fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
         let mut status = 0;
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
-        assert_eq!(gpu.calls(), calls);
+        assert_eq!(gpu.is_simulated().then(|| gpu.calls()), calls);
     });
 }
 

@@ -59,16 +59,12 @@ fn many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy
     pools::set_pools(false);
     for round in 0..100 {
         let mut object = Object::new(BYTES);
-        let mut addresses = Default::default();
-        let mut read = || addresses = read_at_once(&mut object, |thread| thread % 2 == 1);
-        if gpu.is_simulated() {
-            let ((), calls) = gpu.watch(read);
+        let look = |calls: &[Call]| {
             let allocations = calls.iter().filter(|call| call.function == "cuMemAlloc_v2").count();
             // Whoever is first fills a side with zeros; the other side is one copy of it.
             assert_eq!((allocations, gpu.copies().iter().sum::<usize>()), (1, 1), "round {round}: {calls:?}");
-        } else {
-            read();
-        }
+        };
+        let addresses = gpu.observe(|| read_at_once(&mut object, |thread| thread % 2 == 1), look);
         for (address, side) in addresses.iter().zip([object.host_address(), object.device_address()]) {
             assert!(address.iter().all(|&address| address == side), "round {round}");
         }
@@ -79,14 +75,16 @@ fn many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy
 }
 
 fn many_readers_of_the_other_side_make_exactly_one_copy() {
-    let gpu = simulated_gpu();
+    let gpu = gpu();
     let stream = gpu.stream();
     for state in [State::AtCpu, State::AtGpu, State::AtCpuOverDevice, State::AtGpuOverHost, State::Pulling] {
         for _ in 0..30 {
             let mut object = state.object(&gpu, &stream, BYTES);
-            let (_, calls) = gpu.watch(|| read_at_once(&mut object, |thread| thread % 2 == 1));
             let copies = if state == State::Pulling { 0 } else { 1 };
-            assert_eq!(gpu.copies().iter().sum::<usize>(), copies, "{state:?} {calls:?}");
+            gpu.observe(
+                || read_at_once(&mut object, |thread| thread % 2 == 1),
+                |calls| assert_eq!(gpu.copies().iter().sum::<usize>(), copies, "{state:?} {calls:?}"),
+            );
             assert_eq!(object.head(), 3, "{state:?}");
             assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &format_args!("{state:?}"));
             assert_bytes(&gpu.read(object.device_address(), BYTES), &state.contents(BYTES), &format_args!("{state:?}"));
@@ -95,11 +93,11 @@ fn many_readers_of_the_other_side_make_exactly_one_copy() {
 }
 
 fn many_readers_that_complete_one_pull_all_see_its_data() {
-    let gpu = simulated_gpu();
+    let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     for _ in 0..30 {
-        gpu.control().simcuda_set_lag(300);
+        stream.delay(300);
         let mut object = State::Pulling.object(&gpu, &stream, BYTES);
         let (shared, start) = (Shared(object.mem()), Barrier::new(THREADS));
         std::thread::scope(|threads| {
@@ -126,9 +124,7 @@ fn a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream(
     let gpu = gpu();
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
-        if gpu.is_simulated() {
-            gpu.control().simcuda_set_lag(50);
-        }
+        gpu.set_lag(50);
         // An object and the seed of its contents; whoever has the lock is its only user.
         let bytes = |number: usize| 1 + number * 97;
         let objects: Vec<_> = (0..OBJECTS).map(|number| Mutex::new((Object::new(bytes(number)), 0u8))).collect();
@@ -199,9 +195,6 @@ fn visit(gpu: &Gpu, stream: &Stream, object: &mut Object, seed: &mut u8, bytes: 
 
 fn objects_pushed_by_one_thread_end_on_another_while_both_go_on() {
     let gpu = gpu();
-    if gpu.is_simulated() {
-        gpu.control().simcuda_set_lag(100);
-    }
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
         std::thread::scope(|threads| {
@@ -211,6 +204,7 @@ fn objects_pushed_by_one_thread_end_on_another_while_both_go_on() {
                 threads.spawn(move || {
                     for number in 0..150 {
                         let stream = gpu.stream();
+                        stream.delay(100);
                         let state = if number % 3 == 0 { State::Pulling } else { State::Pushing };
                         to_the_end.send(state.object(gpu, &stream, BYTES)).unwrap();
                     }

@@ -25,35 +25,41 @@ fn copies(calls: &[Call], kind: &str) -> usize {
 }
 
 fn the_first_device_read_of_host_data_makes_exactly_one_host_to_device_copy_of_4096_bytes() {
-    let gpu = simulated_gpu();
+    let gpu = gpu();
     let mut object = Object::new(BYTES);
     object.fill_host(&pattern(3, BYTES));
-    let (data, calls) = gpu.watch(|| object.gpu_data().unwrap());
-    assert_eq!(gpu.control().simcuda_copies(c"HtoD".as_ptr(), BYTES), 1, "{calls:?}");
-    assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
-    assert_eq!(count(&calls, "cuMemAlloc_v2"), 1, "{calls:?}");
+    let look = |calls: &[Call]| {
+        assert_eq!(gpu.control().simcuda_copies(c"HtoD".as_ptr(), BYTES), 1, "{calls:?}");
+        assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
+        assert_eq!(count(calls, "cuMemAlloc_v2"), 1, "{calls:?}");
+    };
+    let data = gpu.observe(|| object.gpu_data().unwrap(), look);
     assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(3, BYTES), &"");
 }
 
 fn the_first_host_read_of_device_data_makes_exactly_one_device_to_host_copy_of_4096_bytes() {
-    let gpu = simulated_gpu();
+    let gpu = gpu();
     let mut object = Object::new(BYTES);
     gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(4, BYTES));
-    let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
-    assert_eq!(gpu.control().simcuda_copies(c"DtoH".as_ptr(), BYTES), 1, "{calls:?}");
-    assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
+    let look = |calls: &[Call]| {
+        assert_eq!(gpu.control().simcuda_copies(c"DtoH".as_ptr(), BYTES), 1, "{calls:?}");
+        assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
+    };
+    gpu.observe(|| object.cpu_data().unwrap(), look);
     assert_bytes(&object.host_bytes(BYTES), &pattern(4, BYTES), &"");
 }
 
 fn a_new_device_side_is_zeroed_without_a_copy() {
-    let gpu = simulated_gpu();
+    let gpu = gpu();
     for bytes in [1, 3, 4, 17, 4096, 1 << 20] {
         let mut object = Object::new(bytes);
-        let (data, calls) = gpu.watch(|| object.gpu_data().unwrap());
+        let look = |calls: &[Call]| {
+            assert_eq!(copies(calls, "HtoD") + copies(calls, "DtoD"), 0, "{calls:?}");
+            assert_eq!(count(calls, "cuMemAlloc_v2"), 1, "{calls:?}");
+        };
+        let data = gpu.observe(|| object.gpu_data().unwrap(), look);
         gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
         assert_bytes(&gpu.read(data.addr(), bytes), &vec![0; bytes], &"");
-        assert_eq!(copies(&calls, "HtoD") + copies(&calls, "DtoD"), 0, "{calls:?}");
-        assert_eq!(count(&calls, "cuMemAlloc_v2"), 1, "{calls:?}");
     }
 }
 
@@ -121,19 +127,19 @@ fn during_a_pull_the_device_is_read_without_a_call_and_a_second_pull_makes_none(
 }
 
 fn a_pull_that_cpu_data_completes_copies_once() {
-    let gpu = simulated_gpu();
+    let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
     for lag in [0, 2000] {
         let mut object = Object::new(BYTES);
         gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(5, BYTES));
-        gpu.control().simcuda_set_lag(lag);
-        let (_, calls) = gpu.watch(|| {
+        stream.delay(lag);
+        let work = || {
             assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
             assert_bytes(&object.host_bytes(BYTES), &pattern(5, BYTES), &"");
             assert_eq!(object.cpu_data(), object.cpu_data());
-        });
-        assert_eq!(copies(&calls, "DtoH"), 1, "{calls:?}");
+        };
+        gpu.observe(work, |calls| assert_eq!(copies(calls, "DtoH"), 1, "{calls:?}"));
         assert_eq!(object.head(), 3);
     }
 }
@@ -188,10 +194,10 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
                 assert!(!object.mutable_cpu_data().unwrap().is_null());
             }
             let with = With { host: std::ptr::null_mut(), device: std::ptr::null_mut(), stream: stream.handle() };
-            let mut work = || object.run(operation, &with);
-            let (data, calls) = if gpu.is_simulated() { gpu.watch(work) } else { (work(), Vec::new()) };
+            let look =
+                |calls: &[Call]| assert!(!calls.iter().any(|call| call.function.starts_with("cuMem")), "{calls:?}");
+            let data = gpu.observe(|| object.run(operation, &with), look);
             assert_eq!(data, Ok(std::ptr::null_mut()), "{operation:?}");
-            assert_eq!(calls.iter().find(|call| call.function.starts_with("cuMem")), None);
             let head = if operation == Operation::GpuData && touched { 3 } else { 2 };
             assert_eq!(object.head(), head, "{operation:?}");
             assert!(!object.cpu_data().unwrap().is_null());
@@ -209,20 +215,22 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
 }
 
 fn a_block_is_kept_from_one_turn_to_the_next() {
-    let gpu = simulated_gpu();
+    let gpu = gpu();
     let mut object = Object::new(BYTES);
     object.mutable_cpu_data().unwrap();
     object.mutable_gpu_data().unwrap();
     let before = (object.host_address(), object.device_address());
-    let (_, calls) = gpu.watch(|| {
+    let work = || {
         for _ in 0..10 {
             object.mutable_cpu_data().unwrap();
             object.mutable_gpu_data().unwrap();
         }
+    };
+    gpu.observe(work, |calls| {
+        assert_eq!((copies(calls, "HtoD"), copies(calls, "DtoH")), (10, 10));
+        assert_eq!(calls.iter().find(|call| call.function.contains("Alloc") || call.function.contains("Free")), None);
     });
     assert_eq!((object.host_address(), object.device_address()), before);
-    assert_eq!((copies(&calls, "HtoD"), copies(&calls, "DtoH")), (10, 10));
-    assert_eq!(calls.iter().find(|call| call.function.contains("Alloc") || call.function.contains("Free")), None);
 }
 
 fn an_object_that_never_touched_the_device_never_touches_the_driver() {

@@ -4,8 +4,9 @@ use super::gpu::Gpu;
 use super::last_error;
 use super::object::{Object, pattern};
 
-pub fn registered(gpu: &Gpu) -> usize {
-    gpu.alive().registered_blocks
+/// How many blocks are registered, as far as the driver tells.
+pub fn registered(gpu: &Gpu) -> Option<usize> {
+    gpu.is_simulated().then(|| gpu.alive().registered_blocks)
 }
 
 /// Waits for what another thread does.

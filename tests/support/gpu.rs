@@ -1,7 +1,6 @@
 //! The driver for one test alone, watched: what was called, what is alive, which rules were broken.
 
-use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use syncedmem::ffi::c::policy::syncedmem_set_pinning;
@@ -11,6 +10,7 @@ use syncedmem::ffi::c::pools::{syncedmem_set_pools, syncedmem_trim};
 use super::SYNCEDMEM_SUCCESS;
 use super::driver::{Account, Address, Control, Driver, Handle, Loaded, loaded, simulated};
 use super::harness::skip;
+pub use super::own::*;
 
 /// The driver, for as long as a test holds it. Its end checks that nothing is left and no rule was broken.
 pub struct Gpu {
@@ -113,11 +113,12 @@ impl Gpu {
 
     /// No fault, no lag, nothing held, nothing logged.
     pub fn calm(&self) {
-        self.control().simcuda_clear_faults();
-        self.control().simcuda_set_lag(0);
-        self.control().simcuda_release_streams();
-        self.control().simcuda_release_registrations();
-        self.control().simcuda_clear_log();
+        let Some(control) = &self.loaded.control else { return };
+        control.simcuda_clear_faults();
+        control.simcuda_set_lag(0);
+        control.simcuda_release_streams();
+        control.simcuda_release_registrations();
+        control.simcuda_clear_log();
     }
 
     /// The `nth` call from now on (1: the next) of `function` fails with `status`.
@@ -135,6 +136,28 @@ impl Gpu {
         self.control().simcuda_clear_log();
         let result = work();
         (result, self.log())
+    }
+
+    /// Does `work`, and gives `look` the calls that reached the simulated driver meanwhile. A real one keeps no log.
+    pub fn observe<R>(&self, work: impl FnOnce() -> R, look: impl FnOnce(&[Call])) -> R {
+        if !self.is_simulated() {
+            return work();
+        }
+        let (result, calls) = self.watch(work);
+        look(&calls);
+        result
+    }
+
+    /// What is expected of the simulated driver; of a real one nothing is known.
+    pub fn if_simulated<T>(&self, value: T) -> Option<T> {
+        self.is_simulated().then_some(value)
+    }
+
+    /// From now on all work of the simulated driver is late. A real one's is where `Stream::delay` makes it so.
+    pub fn set_lag(&self, microseconds: u32) {
+        if let Some(control) = &self.loaded.control {
+            control.simcuda_set_lag(microseconds);
+        }
     }
 
     pub fn log(&self) -> Vec<Call> {
@@ -222,12 +245,17 @@ impl Gpu {
         context
     }
 
-    /// Skips the test where there are fewer devices.
+    /// This driver, if it has that many devices. See `needs_devices`.
     pub fn with_devices(self, count: c_int) -> Gpu {
+        self.needs_devices(count);
+        self
+    }
+
+    /// Skips the test where there are fewer devices.
+    pub fn needs_devices(&self, count: c_int) {
         if self.devices() < count {
             skip(format!("it needs {count} devices"));
         }
-        self
     }
 
     pub fn devices(&self) -> c_int {
@@ -254,100 +282,6 @@ impl Gpu {
         assert_eq!(self.cuCtxPopCurrent_v2(&mut popped), 0);
         assert_eq!(popped, context, "the current context is another than before");
         result
-    }
-
-    /// A stream of device 0's primary context that the legacy stream does not wait for, as Caffe's prefetch has it.
-    pub fn stream(&self) -> Stream<'_> {
-        self.stream_of(self.primary(0))
-    }
-
-    pub fn stream_of(&self, context: Handle) -> Stream<'_> {
-        const NON_BLOCKING: u32 = 1;
-        let mut handle = std::ptr::null_mut();
-        self.within_context(context, || assert_eq!(self.cuStreamCreate(&mut handle, NON_BLOCKING), 0));
-        Stream { gpu: self, context, handle: Cell::new(handle) }
-    }
-
-    /// Device memory of the test's own, in device 0's primary context.
-    pub fn block(&self, bytes: usize) -> Foreign<'_> {
-        let mut address = 0;
-        self.within(0, || assert_eq!(self.cuMemAlloc_v2(&mut address, bytes), 0));
-        Foreign { gpu: self, address: address as usize, is_pinned: false }
-    }
-
-    /// Pinned memory of the test's own.
-    pub fn pinned(&self, bytes: usize) -> Foreign<'_> {
-        let mut address = std::ptr::null_mut();
-        self.within(0, || assert_eq!(self.cuMemHostAlloc(&mut address, bytes, 1), 0));
-        Foreign { gpu: self, address: address.expose_provenance(), is_pinned: true }
-    }
-}
-
-/// A stream, destroyed at the end of its scope or before.
-pub struct Stream<'g> {
-    gpu: &'g Gpu,
-    context: Handle,
-    handle: Cell<Handle>,
-}
-
-impl Stream<'_> {
-    pub fn handle(&self) -> Handle {
-        self.handle.get()
-    }
-
-    pub fn synchronize(&self) {
-        assert_eq!(self.within(|| self.gpu.cuStreamSynchronize(self.handle())), 0);
-    }
-
-    /// Whether everything queued is done.
-    pub fn is_idle(&self) -> bool {
-        self.within(|| self.gpu.cuStreamQuery(self.handle())) == 0
-    }
-
-    /// Destroys it now. The driver ends it when its work is done.
-    pub fn destroy(&self) {
-        let handle = self.handle.replace(std::ptr::null_mut());
-        if !handle.is_null() {
-            assert_eq!(self.within(|| self.gpu.cuStreamDestroy_v2(handle)), 0);
-        }
-    }
-
-    fn within<R>(&self, work: impl FnOnce() -> R) -> R {
-        self.gpu.within_context(self.context, work)
-    }
-}
-
-impl Drop for Stream<'_> {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.destroy();
-        }
-    }
-}
-
-/// A block that the test made itself, and frees.
-pub struct Foreign<'g> {
-    gpu: &'g Gpu,
-    pub address: usize,
-    is_pinned: bool,
-}
-
-impl Foreign<'_> {
-    pub fn pointer(&self) -> *mut u8 {
-        std::ptr::with_exposed_provenance_mut(self.address)
-    }
-}
-
-impl Drop for Foreign<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            return;
-        }
-        let status = self.gpu.within(0, || match self.is_pinned {
-            true => self.gpu.cuMemFreeHost(self.pointer().cast::<c_void>()),
-            false => self.gpu.cuMemFree_v2(self.address as Address),
-        });
-        assert_eq!(status, 0);
     }
 }
 

@@ -9,6 +9,7 @@ pub mod gpu;
 pub mod harness;
 pub mod model;
 pub mod object;
+pub mod own;
 pub mod plain;
 pub mod pools;
 pub mod sides;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use syncedmem::ffi::c::pools::*;
 
-use super::gpu::{Gpu, in_a_process_with_a_driver, simulated_gpu};
+use super::gpu::{Gpu, gpu, in_a_process_with_a_driver, simulated_gpu};
 use super::object::Object;
 use super::*;
 
@@ -94,8 +94,15 @@ pub fn threads() -> Vec<String> {
 /// As `in_a_process_with_a_driver`, for the test that `body` is written in, with the simulated driver and with pools.
 /// Each sees pools that nobody has used before.
 pub fn alone_with_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
+    with_pools_on(simulated_gpu, environment, body)
+}
+
+/// As `alone_with_pools`, with any driver.
+pub fn alone_with_pools_on_any_driver<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
+    with_pools_on(gpu, environment, body)
+}
+
+fn with_pools_on<F: FnOnce(&Gpu)>(driver: fn() -> Gpu, environment: &[(&str, &str)], body: F) -> String {
     let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_TEST_POOLS", "on")]).collect();
-    in_a_process_with_a_driver(&test_of::<F>(), &environment, || {
-        body(&simulated_gpu());
-    })
+    in_a_process_with_a_driver(&test_of::<F>(), &environment, || body(&driver()))
 }

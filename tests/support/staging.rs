@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::gpu::{Gpu, simulated_gpu};
+use super::gpu::Gpu;
 use super::object::Object;
 
 /// A slot of the ring, and how many there are.
@@ -26,14 +26,13 @@ pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), bytes) }.to_vec()
 }
 
-/// The driver for a test in a process of its own, in which the ring is there already.
-pub fn gpu_with_a_ring() -> Gpu {
-    let gpu = simulated_gpu();
+/// Makes the ring of the current process, which is the test's own.
+pub fn with_a_ring(gpu: Gpu) -> Gpu {
     let mut object = Object::new(SLOT);
     object.fill_host(&noise(1, SLOT));
     object.gpu_data().unwrap();
     drop(object);
-    gpu.control().simcuda_clear_log();
+    gpu.calm();
     gpu
 }
 
@@ -43,14 +42,13 @@ pub fn at_cpu(contents: &[u8]) -> Object {
     object
 }
 
-/// How many page-locked blocks there are, whatever way they were come by.
-pub fn rings(gpu: &Gpu) -> usize {
-    let alive = gpu.alive();
-    alive.pinned_blocks + alive.registered_blocks
+/// How many page-locked blocks there are, whatever way they were come by, as far as the driver tells.
+pub fn rings(gpu: &Gpu) -> Option<usize> {
+    gpu.is_simulated().then(|| gpu.alive().pinned_blocks + gpu.alive().registered_blocks)
 }
 
-/// How many copies of a kind there were, and how many calls of `cuMemcpy`.
-pub fn pieces(gpu: &Gpu, kind: &CStr) -> (usize, usize) {
-    let copies = gpu.control().simcuda_copies(kind.as_ptr(), usize::MAX);
-    (copies, gpu.calls_of(c"cuMemcpy"))
+/// How many copies of a kind there were, and how many calls of `cuMemcpy`, as far as the driver tells.
+pub fn pieces(gpu: &Gpu, kind: &CStr) -> Option<(usize, usize)> {
+    let copies = || gpu.control().simcuda_copies(kind.as_ptr(), usize::MAX);
+    gpu.is_simulated().then(|| (copies(), gpu.calls_of(c"cuMemcpy")))
 }
