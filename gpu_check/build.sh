@@ -124,7 +124,7 @@ build_for_any() {
   step "the conformance suite, the simulated driver and the Rust suites, for glibc $floor"
   mkdir -p "$built"
   (
-    # Quick to link; and what is carried names no folder of the machine that built it.
+    # Quick to link, and small.
     export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=none \
       CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_TARGET_DIR=$built PATH=$tools/bin:$PATH
     cd "$root" || exit

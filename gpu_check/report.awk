@@ -23,7 +23,7 @@ END {
   head()
   for (i = 1; i <= steps; i++) {
     if (!(order[i] in body)) continue
-    printf "\n## %d. %s: %s\n\n%s", number[order[i]], order[i], title[order[i]], body[order[i]]
+    print "\n## " number[order[i]] ". " order[i] ": " title[order[i]] "\n\n" body[order[i]]
   }
   print all_passed + 0, all_failed + 0, all_skipped + 0 >env("summary")
 }
