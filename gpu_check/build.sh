@@ -11,7 +11,7 @@ start_folder() {
     die "$1 is not empty, and not of --prepare"
   fi
   rm -rf "${1:?}"
-  mkdir -p "$1"/{rust,cpp,lib,simulated,left_out,interplay}
+  mkdir -p "$1"/{rust,cpp,lib,simulated,left_out,not_built,interplay}
   touch "$1/about"
   install "$root/gpu_check/run" "$1/gpu-check"
   install "$root/gpu_check/facts" "$1"
@@ -24,7 +24,9 @@ start_folder() {
 
 # finish_folder DIR GLIBC: adds a Caffe if one was built, and notes what is in it.
 finish_folder() {
-  if [ -x "$root/scripts/gpu-caffe" ] && compgen -G "$cache/gpu-caffe/*/build/caffe-gtest" >/dev/null; then
+  if ! asked_for caffe 10 || [ ! -f "$1/lib/libsyncedmem.so" ]; then
+    :
+  elif [ -x "$root/scripts/gpu-caffe" ] && compgen -G "$cache/gpu-caffe/*/build/caffe-gtest" >/dev/null; then
     step "a Caffe for GPUs"
     "$root/scripts/gpu-caffe" --library "$1/lib/libsyncedmem.so" --archive "$1" >&2
   else
@@ -68,18 +70,34 @@ cmake_suites() {
   for suite in "${cpp_suites[@]}"; do install "$build/$suite" "$folder/cpp/$suite"; done
 }
 
-# compile_programs DIR COMPILER…: the device benchmark, and the interplay by driver calls.
-compile_programs() {
+# compile_bench DIR COMPILER…
+compile_bench() {
   local folder=$1
   shift
   "$@" -std=c++17 -O2 -Wall -Wextra -pthread -I"$root/include" -I"$root" -o "$folder/device-bench" \
     "$root"/gpu_check/device_bench/*.cpp "$root/bench/nets.cpp" -ldl
+}
+
+# compile_interplay DIR COMPILER…: by driver calls.
+compile_interplay() {
+  local folder=$1
+  shift
   "$@" -std=c++17 -O1 -Wall -Wextra -pthread -DBY_DRIVER_CALLS -I"$root/include" -I"$root/cpp_tests/generations" \
     -x c++ "$root/gpu_check/interplay/interplay.cu" -x none -o "$folder/interplay-by-driver" \
     -L"$folder/lib" -lsyncedmem -ldl
 }
 
-# build_here DIR SUITES: for this machine; SUITES is empty where they are not asked for.
+# attempt DIR NAME COMMAND…: a build that fails is a failure in the report, and loses nothing else.
+attempt() {
+  local status
+  set +e
+  (set -e && "${@:3}")
+  status=$?
+  set -e
+  [ "$status" -eq 0 ] || printf 'not ok: %s: it does not build, with status %s\n' "$2" "$status" >"$1/not_built/$2"
+}
+
+# build_here DIR: for this machine.
 build_here() {
   need_rust
   need gcc g++ libc6-dev binutils
@@ -90,12 +108,13 @@ build_here() {
   install "$target/debug/driver-conformance" "$1"
   cp "$target/debug/libcuda.so" "$1/simulated/libcuda.so.1"
   step "the benchmark and the interplay"
-  compile_programs "$1" g++
-  if [ -n "$2" ]; then
+  attempt "$1" device-bench compile_bench "$1" g++
+  attempt "$1" interplay compile_interplay "$1" g++
+  if asked_for suites 11; then
     step "the device suites"
+    attempt "$1" rust-suites cargo_suites "$1" cargo
     need cmake make libgtest-dev
-    cargo_suites "$1" cargo
-    cmake_suites "$1" "$target/gpu-check-cpp"
+    attempt "$1" cpp-suites cmake_suites "$1" "$target/gpu-check-cpp"
   fi
   finish_folder "$1" "$(getconf GNU_LIBC_VERSION | sed 's/^glibc //')"
 }
@@ -141,7 +160,8 @@ build_for_any() {
   done
   (
     export CC=$built/cc CXX=$built/c++
-    compile_programs "$1" "$CXX"
+    compile_bench "$1" "$CXX"
+    compile_interplay "$1" "$CXX"
     if [ ! -f "$built/gtest/lib/libgtest.a" ]; then
       cmake -S /usr/src/googletest -B "$built/googletest" -DBUILD_GMOCK=OFF -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_INSTALL_PREFIX="$built/gtest" -DCMAKE_INSTALL_LIBDIR=lib >&2
