@@ -15,7 +15,9 @@ file == 1 { number[$2] = $1; title[$2] = $3; order[++steps] = $2; next }
   base = FILENAME
   sub(/\.part$/, "", base)
   tally(base ".out")
-  tally(base ".err")
+  # What went wrong may quote other programs, which do not count.
+  while ((getline line <(base ".err")) > 0) text = text line "\n"
+  close(base ".err")
   judge($1, $2, $3, $4, $5, $6, $7)
 }
 
@@ -32,7 +34,7 @@ function env(name) { return ENVIRON["GPU_CHECK_" name] }
 
 # --- counting -------------------------------------------------------------------------------
 
-# tally(FILE): adds a file of the current part to its counts, reasons, failures and text.
+# tally(FILE): adds the output of the current part to its counts, reasons, failures and text.
 function tally(log_file,    line, n, word, before, sentence) {
   while ((getline line <log_file) > 0) {
     sub(/\r$/, "", line)
