@@ -1,6 +1,7 @@
 """Measures blocks acquired and released beside the caching allocators of PyTorch and CuPy, where they are installed.
 
-All of them are called from Python, in turn, in one process. Prints Markdown, and adds its rows to device-bench's JSON.
+All of them are called from Python, in turn, in one process. Prints Markdown, and appends its rows to device-bench's JSON.
+The last line counts rows that were measured and allocators that were not. Exit status 77: there is no driver.
 """
 
 import argparse
@@ -30,10 +31,12 @@ class Driver:
         try:
             self.cuda = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
-            raise Unusable(str(error)) from error
+            raise Unusable(f"no CUDA driver: {error}") from error
         self.simulated = hasattr(self.cuda, "simcuda_is_simulated")
         context = ctypes.c_void_p()
-        self.must(self.cuda.cuInit(0))
+        status = self.cuda.cuInit(0)
+        if status != 0:
+            raise Unusable(f"no GPU: cuInit returned {status}")
         self.must(self.cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
         self.must(self.cuda.cuCtxSetCurrent(context))
         self.address = ctypes.c_void_p()
@@ -168,25 +171,28 @@ def table(contestants, kind, sizes, seconds):
             text = f"{readable_time(time_['median'])} [{readable_time(time_['p10'])} - {readable_time(time_['p90'])}]"
             cells.append(text if number == 0 else f"{text} | {ours / time_['median']:.3f}")
         print(f"| {readable_size(size)} | " + " | ".join(cells) + " |", flush=True)
-        rows.append({"id": f"python.{kind}.{size}", "bytes": 0, "nanoseconds": times})
+        rows.append({"section": "caching_allocators", "id": f"python.{kind}.{size}", "nanoseconds": times})
     return rows
 
 
 def rivals(simulated):
-    """Those that can be measured; of the others it says why they are not."""
-    usable = []
+    """Those that can be measured, and how many cannot; of these it says why."""
+    usable, skipped = [], 0
     for name, package, allocator in (("PyTorch", "torch", PyTorch), ("CuPy", "cupy", CuPy)):
+        why = None
         if importlib.util.find_spec(package) is None:
-            print(f"- {name}: not installed")
+            why = "not installed"
         elif simulated:
-            print(f"- {name}: not measured, since its CUDA runtime needs a real driver")
+            why = "its CUDA runtime needs a real driver"
         else:
             try:
                 usable.append(allocator())
-                print(f"- {usable[-1].name}: measured below")
             except Exception as error:  # whatever a foreign package raises is the reason
-                print(f"- {name}: installed, and cannot be used: {error}")
-    return usable
+                why = f"installed, and cannot be used: {str(error).splitlines()[0] if str(error) else repr(error)}"
+        if why is not None:
+            print(f"skipped: {name}'s caching allocators: {why}")
+            skipped += 1
+    return usable, skipped
 
 
 def main():
@@ -194,14 +200,15 @@ def main():
     parser.add_argument("--library", default="libsyncedmem.so", help="the library to measure")
     parser.add_argument("--largest", type=int, default=256, help="the largest size in MiB")
     parser.add_argument("--seconds", type=float, default=0.5, help="about how long a row takes")
-    parser.add_argument("--json", help="device-bench's file, to which the rows are added")
+    parser.add_argument("--json", help="append every row to this file, a JSON object per line")
     arguments = parser.parse_args()
 
     print("\n### Caching allocators of others\n")
     driver = Driver()
     stream = Library(arguments.library, STREAM, "library, reuse: stream")
     contestants = [stream, Library(arguments.library, SYNCHRONISED, "library, reuse: synchronised"), driver]
-    contestants += rivals(driver.simulated)
+    others, skipped = rivals(driver.simulated)
+    contestants += others
     print("\nEvery call goes through Python, which takes a microsecond or more of it. PyTorch and CuPy hand a block")
     print("out again at once, to the stream that had it; the library comes closest to that with reuse by stream.")
     sizes = [size for size in SIZES if size <= arguments.largest * MIB]
@@ -209,16 +216,16 @@ def main():
     for kind in ("device", "pinned"):
         rows += table(contestants, kind, sizes, arguments.seconds)
     if arguments.json:
-        with open(arguments.json, encoding="utf-8") as file:
-            figures = json.load(file)
-        figures["rows"] += rows
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(figures, file, indent=1)
+        with open(arguments.json, "a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    print(f"\ncaching_allocators: {len(rows)} passed, 0 failed, {skipped} skipped")
 
 
 if __name__ == "__main__":
     try:
         main()
     except Unusable as reason:
-        print(f"caching_allocators: {reason}", file=sys.stderr)
-        sys.exit(2)
+        no_driver = str(reason).startswith("no ")
+        print(f"\n{'skipped' if no_driver else 'not ok'}: caching allocators: {reason}")
+        print(f"caching_allocators: 0 passed, {int(not no_driver)} failed, {int(no_driver)} skipped")
+        sys.exit(77 if no_driver else 1)

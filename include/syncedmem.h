@@ -47,6 +47,21 @@
  * Copies in flight. After syncedmem_async_gpu_push and syncedmem_async_cpu_pull either side may be read at once if it is
  * current; what would disturb the copy waits for it; syncedmem_wait completes it.
  *
+ * Graphs. A stream that is being captured into a CUDA graph is refused with SYNCEDMEM_ERROR_INVALID_ARGUMENT, and so is the
+ * legacy default stream while a blocking stream of its context is captured; nothing has changed then, and the capture goes on.
+ * What the library allocates, frees and waits for by itself runs in the relaxed capture mode of the calling thread, which it
+ * gets back, and leaves captures alone. A copy or a fill that an access needs is one of cudaMemcpy or cudaMemset: where the driver
+ * refuses that (on the thread that captures, on any while one captures globally, or beside a blocking stream), the access gives
+ * SYNCEDMEM_ERROR_DRIVER with a sentence about it, and the driver invalidates the capture, as it does with the original.
+ * Bring data to where the graph uses it before the capture begins. One wait of the library's own may invalidate a capture, too:
+ * the one before an idle block is handed out or given back (syncedmem_set_reuse), or an object evicted, for no call tells it of a capture on a
+ * non-blocking stream that it was never given. It is made until a capture was seen, and never after. A program that captures
+ * such streams beside new objects has no such wait with SYNCEDMEM_REUSE_STREAM, nor without pools.
+ *
+ * Devices. No function waits for another device than that of a block that it frees, copies or evicts: what runs there may be
+ * waiting for what the calling thread is about to start. syncedmem_trim, and smaller budgets, wait for the contexts of all
+ * blocks that they give back.
+ *
  * Eviction. Where there is no room for a block, idle blocks are given back, and then sides of objects that were marked
  * with syncedmem_set_evictable and have no open access; that function says what a mark asks of the object's users.
  * Objects without a mark stay as they are.
@@ -937,8 +952,8 @@ syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
  * it does (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object). `stream` is not used after
  * this call returns, and may be destroyed. Only page-locked host memory is copied while the caller goes on.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`,
- * `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`,
+ * `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
  *
  * # Safety
  * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -954,8 +969,8 @@ syncedmem_status_t syncedmem_async_gpu_push(struct syncedmem_t *mem,
  * Reading the device side does not wait; whatever would disturb the copy does. `stream` is not used after this call
  * returns, and may be destroyed. Only into page-locked host memory is copied while the caller goes on.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`,
- * `PENDING`, `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`
+ * (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
  *
  * # Safety
  * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -972,7 +987,7 @@ syncedmem_status_t syncedmem_async_cpu_pull(struct syncedmem_t *mem,
  * `syncedmem_set_reuse`), and for streams of another context than the block's. Blocks that the object does not own, and
  * those that it makes later, are not concerned.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`.
+ * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`.
  *
  * # Safety
  * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -986,7 +1001,8 @@ syncedmem_status_t syncedmem_record_stream(struct syncedmem_t *mem,
  * for by themselves. The calling thread waits for nothing but a copy that the object has in flight. `stream` is not used
  * after this call returns.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `DRIVER`,
+ * `PENDING`, `REENTERED`.
  *
  * # Safety
  * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: there is nothing to do), one of CUDA's two special
@@ -1214,10 +1230,15 @@ syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns)
  * GB/s, once), so it is for memory that is copied again and again. Nothing is done where the memory is page-locked already;
  * what somebody else page-locked stays theirs to undo.
  *
- * It ends with `syncedmem_unpin`, and by itself when the object lets that memory go: when its host side is set to other
- * memory or released, when it grows or ends. Memory that was lent must not be freed before. Objects to which the same address
- * was lent share it: the last one ends it. The driver refuses to copy memory of which only a part is page-locked: page-lock
- * the longest first, and have no copies of overlapping memory at other addresses in flight when it ends.
+ * It ends with `syncedmem_unpin`. Memory that was lent also ends it when the object lets it go: when its host side is set to
+ * other memory or released, when it grows or ends; it must not be freed before, and may be right after. To end it is to wait for
+ * the context that was current when the memory was page-locked, and for no other device: unpin it yourself where no thread may
+ * wait for that. A block of the object's own stays page-locked when the object lets it go, and lies idle (`SYNCEDMEM_MEMORY_PINNED`)
+ * until `syncedmem_trim`, until memory runs out, or until more is page-locked than its budget allows to lie idle.
+ *
+ * Objects to which the same address was lent share it: the last one ends it. The driver refuses to copy memory of which only a
+ * part is page-locked: page-lock the longest first, and have no copies of overlapping memory at other addresses in flight when
+ * it ends.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (there is no host memory yet, or a shorter part
  * of it is page-locked for another object), `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`), `DRIVER`, `PENDING`, `REENTERED`.
@@ -1228,7 +1249,7 @@ syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns)
 syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
 
 /**
- * Undoes `syncedmem_pin`, after what the object has in flight. Where nothing was done, nothing is undone; a block that was
+ * Undoes `syncedmem_pin`, after what the object has in flight and what runs in the context that was current then. Where nothing was done, nothing is undone; a block that was
  * made page-locked stays so.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING` (the memory is page-locked still),

@@ -1,6 +1,7 @@
 //! The idle blocks of every kind, as one.
 
 use crate::device::ring;
+use crate::host::registration;
 use crate::kind::Kind;
 use crate::{budget, cuda, host};
 
@@ -10,9 +11,21 @@ pub fn give_back_idle(kind: Kind) -> u64 {
         Kind::Pageable => host::pool::give_back_all(),
         Kind::Pinned => {
             ring::give_back();
-            cuda::pool::give_back_all(kind)
+            cuda::pool::give_back_all(kind) + registration::give_back_all()
         }
         Kind::Device => cuda::pool::give_back_all(kind),
+    }
+}
+
+/// As [`give_back_idle`], but for what may be in use on another device than the thread's current one: the thread would wait.
+pub fn give_back_near(kind: Kind) -> u64 {
+    match kind {
+        Kind::Pageable => host::pool::give_back_all(),
+        Kind::Pinned => {
+            ring::give_back();
+            cuda::pool::give_back_near(kind) + registration::give_back_near()
+        }
+        Kind::Device => cuda::pool::give_back_near(kind),
     }
 }
 
@@ -20,7 +33,8 @@ pub fn give_back_idle(kind: Kind) -> u64 {
 pub fn idle(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => host::pool::idle(),
-        Kind::Pinned | Kind::Device => cuda::pool::idle(kind),
+        Kind::Pinned => cuda::pool::idle(kind) + registration::idle(),
+        Kind::Device => cuda::pool::idle(kind),
     }
 }
 
@@ -36,6 +50,10 @@ pub fn budget(kind: Kind) -> u64 {
 pub fn reduce(kind: Kind) {
     match kind {
         Kind::Pageable => host::pool::reduce(),
-        Kind::Pinned | Kind::Device => cuda::pool::reduce(kind),
+        Kind::Pinned => {
+            cuda::pool::reduce(kind);
+            registration::reduce();
+        }
+        Kind::Device => cuda::pool::reduce(kind),
     }
 }

@@ -33,7 +33,7 @@ const MEMORY: (&str, &str) = ("SIMCUDA_MEMORY", "2G");
 type Called = (&'static str, [usize; 2], &'static str);
 
 #[rustfmt::skip]
-const CALLED: [Called; 22] = [
+const CALLED: [Called; 24] = [
     // The original's own calls.
     ("cuInit",                   [0; 2],                       "once"),
     ("cuDriverGetVersion",       [0; 2],                       "once"),
@@ -44,7 +44,7 @@ const CALLED: [Called; 22] = [
     ("cuMemcpyAsync",            [BLOBS; 2],                   "cudaMemcpyAsync, of a push, and of nothing else"),
     ("cuMemsetD8_v2",            [BLOBS; 2],                   "cudaMemset: of a diff"),
     // The runtime of the original finds its context by itself.
-    ("cuCtxGetCurrent",          [90, 96],                     "context look-up: of each block, copy, and three of a push"),
+    ("cuCtxGetCurrent",          [96, 102],                    "context look-up: of each block, copy, and four of a push"),
     ("cuCtxGetDevice",           [BLOCKS, BLOCKS + BLOBS],     "context look-up: of each block"),
     ("cuStreamGetCtx",           [BLOBS; 2],                   "context look-up: of a push's stream"),
     ("cuCtxGetId",               [2 * BLOBS; 2],               "context look-up: whether an event is of this life of it"),
@@ -56,6 +56,9 @@ const CALLED: [Called; 22] = [
     ("cuPointerGetAttribute",    [COPIES + BLOCKS + 3 * BLOBS, COPIES + BLOCKS + 3 * BLOBS + BLOBS],
                                                                "one of each copy, one of each block handed out, three of a push"),
     ("cuCtxSynchronize",         [1, 1],                       "before blocks are handed out again"),
+    ("cuStreamIsCapturing",      [BLOBS + 1; 2],               "a capture: of a push's stream, and before the synchronise"),
+    ("cuThreadExchangeStreamCaptureMode", [2 * (BLOBS + 1); 2],
+                                                               "a capture: around each wait for a push, and the synchronise; around a fresh block"),
     ("cuMemGetInfo_v2",          [0; 2],                       "the budget: with a fresh block, at most every 100 ms"),
     ("cuEventCreate",            [0; 2],                       "a push: until there are idle events"),
     ("cuEventRecord",            [BLOBS; 2],                   "a push: behind its copy"),

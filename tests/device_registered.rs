@@ -107,10 +107,11 @@ fn a_block_whose_registration_does_not_end_is_not_handed_on() {
     let errors = in_a_process_with_a_driver(name, &[POOLS], || {
         let gpu = simulated_gpu();
         let (object, other) = (pinned(), pinned());
+        drop((object, other));
         gpu.fail("cuMemHostUnregister", 1, 999);
-        drop(object);
-        assert_eq!((registered(&gpu), idle() >= LARGE), (Some(2), false));
-        drop(other);
+        assert_eq!(syncedmem_trim(1), SYNCEDMEM_SUCCESS);
+        assert_eq!((registered(&gpu), idle() >= 2 * LARGE), (Some(1), false));
+        assert_eq!(syncedmem_trim(1), SYNCEDMEM_SUCCESS);
         assert_eq!(registered(&gpu), Some(0), "it was not offered again");
         assert!(idle() >= 2 * LARGE);
     });

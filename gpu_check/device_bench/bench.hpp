@@ -1,56 +1,56 @@
-// What the sections have in common: who is compared, what there is room for, and where the rows go.
+// What the sections have in common: who is compared, what there is room and time for, and where the rows go.
 #ifndef DEVICE_BENCH_BENCH_HPP_
 #define DEVICE_BENCH_BENCH_HPP_
 
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "libraries.hpp"
 #include "row.hpp"
 #include "settings.hpp"
+#include "watch.hpp"
 
 class Bench {
  public:
-  Bench(const Settings& settings, const Driver& driver, const Runtime& runtime, const Library& library);
+  // `seconds`: for all of the section, if the command line does not say it.
+  Bench(const Settings& settings, const Driver& driver, const Runtime& runtime, const Library& library, double seconds);
 
   const Settings settings;
   const Driver& driver;
   const Runtime& runtime;
   const Library& library;
 
-  bool wants(const std::string& section) const;
+  // The largest size that a section looks at, which has `usual` for it.
+  std::size_t largest(std::size_t usual) const;
+  double seconds_left() const { return seconds_ - watch_.nanoseconds() / 1e9; }
+  // How many rows are still to come: they share the time that is left.
+  void plan(std::size_t rows) { rows_to_come_ = rows; }
+
   // Begins a table of these contestants, or with none of them a section without a table.
   void section(const std::string& title, const std::vector<std::string>& names) const;
   // A paragraph.
   void say(const std::string& sentence) const;
-  Row measure(const std::string& id, const std::string& description, std::size_t bytes,
-              const std::vector<Contestant>& contestants, const Bound& bound) const;
-  // A row is judged, unless the driver is simulated: that is not fast or slow in the places where a GPU is.
+  // Measures a row, prints and judges it. False, and skipped, if the time is up. On the simulated driver no time is judged.
+  bool row(const std::string& id, const std::string& description, std::size_t bytes,
+           const std::vector<Contestant>& contestants, const Bound& bound = kNoBound);
+  // The same in two steps, for a row that has something added to it between them.
+  bool measure(const std::string& id, const std::string& description, std::size_t bytes,
+               const std::vector<Contestant>& contestants, const Bound& bound, Row& row);
   void add(Row row);
   // The row that was added last.
-  const Row& last() const { return rows_.back(); }
+  const Row& last() const { return last_; }
   // What only the simulated driver can tell, of its log: judged there.
-  void expect(const std::string& sentence, bool held);
-  // A figure that others work with.
-  void conclude(const std::string& name, const std::string& value) { about.push_back({name, value}); }
+  void expect(const std::string& sentence, bool held) const;
 
   // Whether blocks of so many bytes fit, with a half more, since free memory lies in pieces.
   bool fits(std::size_t device_bytes, std::size_t host_bytes) const;
 
-  int judge() const;
-  std::string json() const;
-
-  std::vector<std::pair<std::string, std::string>> about;
-
  private:
-  struct Expectation {
-    std::string sentence;
-    bool held;
-  };
-  std::vector<Row> rows_;
-  std::vector<Expectation> expectations_;
+  const double seconds_;
+  const Watch watch_;
+  std::size_t rows_to_come_ = 1;
+  Row last_;
 };
 
 #endif  // DEVICE_BENCH_BENCH_HPP_

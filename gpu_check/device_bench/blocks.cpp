@@ -1,43 +1,52 @@
+// Blocks acquired and released, in both modes of reuse, beside the driver's own calls: while the device is idle, and while
+// it has work, which is when the modes differ.
+#include "report.hpp"
+#include "reuse_figures.hpp"
 #include "sections.hpp"
 #include "work.hpp"
 
 namespace {
 
-struct Reuse {
-  int value;
-  const char* name;
-};
-const Reuse kReuses[] = {{SYNCEDMEM_REUSE_SYNCHRONISED, "synchronised"}, {SYNCEDMEM_REUSE_STREAM, "stream"}};
-const std::size_t kSizes[] = {4 * kKiB, kMiB, 16 * kMiB, 256 * kMiB}, kJudged = 16 * kMiB;
+const std::size_t kSizes[] = {4 * kKiB, 64 * kKiB, kMiB, 16 * kMiB, 256 * kMiB, kGiB}, kJudged = 16 * kMiB;
+const std::size_t kBusySizes[] = {64 * kKiB, 16 * kMiB};
+const char kStream[] = "library, stream", kSynchronised[] = "library, synchronised";
 
-std::vector<Contestant> device_contestants(const Bench& bench, std::size_t bytes) {
-  const long calls = bytes >= kMiB ? 2 : 8, ours = 32;
-  std::vector<Contestant> contestants = {
-      {"library", [=, &bench] { return acquire_device(bench.library, bytes, ours); }},
-      {"cuMemAlloc", [=, &bench] { return raw_acquire_device(bench.driver, bytes, calls); }}};
-  if (bench.runtime.there()) {
-    contestants.push_back({"cudaMalloc", [=, &bench] { return raw_acquire_device(bench.runtime, bytes, calls); }});
-  }
-  if (bench.driver.has_pool()) {
-    contestants.push_back({"cuMemAllocAsync", [=, &bench] {
-                             const double taken = raw_acquire_device(Pool(bench.driver), bytes, ours);
-                             // What it left on the stream is not the next one's.
-                             bench.driver.synchronize();
-                             return taken;
-                           }});
-  }
-  return contestants;
+double with_reuse(const Library& library, int reuse, double (*pairs)(const Library&, std::size_t, long),
+                  std::size_t bytes, long calls) {
+  library.must(library.set_reuse(reuse), "set_reuse");
+  return pairs(library, bytes, calls);
 }
 
-std::vector<Contestant> pinned_contestants(const Bench& bench, std::size_t bytes) {
-  const long calls = bytes >= kMiB ? 1 : 8, ours = 32;
-  std::vector<Contestant> contestants = {
-      {"library", [=, &bench] { return acquire_pinned(bench.library, bytes, ours); }},
-      {"cuMemHostAlloc", [=, &bench] { return raw_acquire_pinned(bench.driver, bytes, calls); }}};
-  if (bench.runtime.there()) {
-    contestants.push_back({"cudaMallocHost", [=, &bench] { return raw_acquire_pinned(bench.runtime, bytes, calls); }});
+std::vector<Contestant> contestants(const Bench& bench, bool pinned, std::size_t bytes, long ours, long raw) {
+  const auto pairs = pinned ? acquire_pinned : acquire_device;
+  std::vector<Contestant> result = {
+      {kSynchronised, [=, &bench] { return with_reuse(bench.library, SYNCEDMEM_REUSE_SYNCHRONISED, pairs, bytes, ours); }},
+      {kStream, [=, &bench] { return with_reuse(bench.library, SYNCEDMEM_REUSE_STREAM, pairs, bytes, ours); }}};
+  if (pinned) {
+    result.push_back({"cuMemHostAlloc", [=, &bench] { return raw_acquire_pinned(bench.driver, bytes, raw); }});
+    if (!bench.runtime.there()) return result;
+    result.push_back({"cudaMallocHost", [=, &bench] { return raw_acquire_pinned(bench.runtime, bytes, raw); }});
+    return result;
   }
-  return contestants;
+  result.push_back({"cuMemAlloc", [=, &bench] { return raw_acquire_device(bench.driver, bytes, raw); }});
+  if (bench.runtime.there()) {
+    result.push_back({"cudaMalloc", [=, &bench] { return raw_acquire_device(bench.runtime, bytes, raw); }});
+  }
+  if (bench.driver.has_pool()) {
+    result.push_back({"cuMemAllocAsync", [=, &bench] {
+                        const double taken = raw_acquire_device(Pool(bench.driver), bytes, ours);
+                        // What it left on the stream is not the next one's.
+                        bench.driver.synchronize();
+                        return taken;
+                      }});
+  }
+  return result;
+}
+
+std::vector<std::string> names(const std::vector<Contestant>& contestants) {
+  std::vector<std::string> result;
+  for (const Contestant& contestant : contestants) result.push_back(contestant.name);
+  return result;
 }
 
 // Calls that acquire memory from the driver, or give it back.
@@ -50,49 +59,105 @@ std::size_t allocating_calls(const Driver& driver) {
   return calls;
 }
 
-// One kind of block, in one mode of reuse.
-void acquire(Bench& bench, bool pinned, const Reuse& reuse) {
-  const Library& library = bench.library;
-  library.must(library.set_reuse(reuse.value), "set_reuse");
-  const auto contestants = pinned ? pinned_contestants : device_contestants;
-  std::vector<std::string> names;
-  for (const Contestant& contestant : contestants(bench, kMiB)) names.push_back(contestant.name);
-  const std::string kind = pinned ? "pinned" : "device";
-  bench.section(std::string(pinned ? "Page-locked" : "Device") + " blocks acquired and released, reuse: " + reuse.name,
-                names);
-  const auto memory = pinned ? SYNCEDMEM_MEMORY_PINNED : SYNCEDMEM_MEMORY_DEVICE;
+// On the simulated driver: a block that was given back is handed out again, without a call for memory.
+void expect_no_calls(Bench& bench, bool pinned, std::size_t bytes) {
   const auto pairs = pinned ? acquire_pinned : acquire_device;
-  std::string not_kept;
-  for (const std::size_t bytes : kSizes) {
-    // The library keeps one, others take one each.
-    if (bytes > bench.settings.largest || !bench.fits(pinned ? 0 : 4 * bytes, pinned ? 3 * bytes : 0)) continue;
-    // Once, and it is kept for the next.
-    library.must(library.trim(memory), "trim");
-    pairs(library, bytes, 1);
-    std::size_t idle = 0;
-    library.must(library.idle_bytes(memory, &idle), "idle_bytes");
-    if (idle < bytes) not_kept += (not_kept.empty() ? "" : ", ") + readable_bytes(bytes);
+  for (const int reuse : {SYNCEDMEM_REUSE_SYNCHRONISED, SYNCEDMEM_REUSE_STREAM}) {
+    with_reuse(bench.library, reuse, pairs, bytes, 1);
     const std::size_t before = allocating_calls(bench.driver);
-    pairs(library, bytes, 8);
-    bench.expect(readable_bytes(bytes) + ", " + kind + ", reuse " + reuse.name + ": no block is allocated or freed",
+    with_reuse(bench.library, reuse, pairs, bytes, 8);
+    bench.expect(readable_bytes(bytes) + ", " + (pinned ? "pinned" : "device") + ": no block is allocated or freed",
                  allocating_calls(bench.driver) == before);
-    const Bound bound = {Bound::kShare, pinned ? 0.005 : 0.02, bench.runtime.there() ? 2u : 1u};
-    bench.add(bench.measure("acquire." + kind + "." + std::to_string(bytes) + "." + reuse.name, readable_bytes(bytes),
-                            0, contestants(bench, bytes), bytes == kJudged ? bound : kNoBound));
+  }
+}
+
+void idle(Bench& bench, bool pinned, ReuseFigures& figures) {
+  const Library& library = bench.library;
+  bench.section(std::string(pinned ? "Page-locked" : "Device") + " blocks acquired and released, the device idle",
+                names(contestants(bench, pinned, kMiB, 1, 1)));
+  const auto memory = pinned ? SYNCEDMEM_MEMORY_PINNED : SYNCEDMEM_MEMORY_DEVICE;
+  for (const std::size_t bytes : kSizes) {
+    const std::string id = std::string("acquire.") + (pinned ? "pinned." : "device.") + std::to_string(bytes);
+    // The library keeps one, others take one each.
+    if (bytes > bench.largest(kGiB) || !bench.fits(pinned ? 0 : 4 * bytes, pinned ? 3 * bytes : 0)) {
+      report::skipped(id, "no room, or larger than --largest");
+      continue;
+    }
+    library.must(library.trim(memory), "trim");
+    expect_no_calls(bench, pinned, bytes);
+    const Bound bound = {Bound::kShare, pinned ? 0.005 : 0.02, bench.runtime.there() ? 3u : 2u};
+    const long raw = bytes >= kMiB ? 1 : 8;
+    const bool measured = bench.row(id, readable_bytes(bytes), 0, contestants(bench, pinned, bytes, 32, raw),
+                                    bytes == kJudged ? bound : kNoBound);
+    if (measured) figures.add(bench.last());
     if (!pinned && bench.driver.has_pool()) bench.driver.empty_pool();
   }
-  if (!not_kept.empty()) bench.say("Not kept for the next object (no pools, or too small a budget): " + not_kept + ".");
   library.must(library.trim(memory), "trim");
-  library.must(library.set_reuse(SYNCEDMEM_REUSE_SYNCHRONISED), "set_reuse");
+}
+
+// Fills that keep the legacy default stream at work for about a millisecond.
+class Work {
+ public:
+  explicit Work(const Driver& driver) : driver_(driver), memory_(driver.allocate(kBytes)) {
+    if (!driver.entry("cuMemsetD8Async", fill_)) die("the driver has no cuMemsetD8Async");
+    start();
+    driver.synchronize();
+    const Watch watch;
+    start();
+    driver.synchronize();
+    if (!driver.simulated) fills_ = std::max(1, std::min(500, static_cast<int>(1e6 / watch.nanoseconds())));
+  }
+  ~Work() { driver_.free(memory_); }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  void start() const {
+    for (int i = 0; i < fills_; ++i) fill_(reinterpret_cast<Driver::Address>(memory_), 0, kBytes, nullptr);
+  }
+
+ private:
+  static const std::size_t kBytes = 32 * kMiB;
+  const Driver& driver_;
+  void* const memory_;
+  Driver::Status (*fill_)(Driver::Address, unsigned char, std::size_t, void*);
+  int fills_ = 1;
+};
+
+void busy(Bench& bench, bool pinned, ReuseFigures& figures) {
+  const Work work(bench.driver);
+  bench.section(std::string(pinned ? "Page-locked" : "Device") +
+                    " blocks acquired and released twice, a millisecond of work on the default stream",
+                names(contestants(bench, pinned, kMiB, 1, 1)));
+  for (const std::size_t bytes : kBusySizes) {
+    const std::string id = std::string("acquire.busy.") + (pinned ? "pinned." : "device.") + std::to_string(bytes);
+    if (bytes > bench.largest(kGiB) || !bench.fits(5 * bytes, 5 * bytes)) {
+      report::skipped(id, "no room, or larger than --largest");
+      continue;
+    }
+    std::vector<Contestant> all = contestants(bench, pinned, bytes, 2, 2);
+    for (Contestant& contestant : all) {
+      const std::function<double()> once = contestant.once;
+      contestant.once = [&work, &bench, once] {
+        work.start();
+        const double taken = once();
+        bench.driver.synchronize();
+        return taken;
+      };
+    }
+    if (bench.row(id, readable_bytes(bytes), 0, all)) figures.add(bench.last());
+  }
+  bench.library.must(bench.library.trim(SYNCEDMEM_MEMORY_ALL), "trim");
 }
 
 }  // namespace
 
-void device_blocks(Bench& bench) {
+void blocks(Bench& bench) {
   if (bench.driver.has_pool()) bench.driver.keep_pool();
-  for (const Reuse& reuse : kReuses) acquire(bench, false, reuse);
-}
-
-void pinned_blocks(Bench& bench) {
-  for (const Reuse& reuse : kReuses) acquire(bench, true, reuse);
+  bench.plan(2 * (sizeof kSizes + sizeof kBusySizes) / sizeof kSizes[0]);
+  ReuseFigures figures;
+  for (const bool pinned : {false, true}) {
+    idle(bench, pinned, figures);
+    busy(bench, pinned, figures);
+  }
+  bench.library.must(bench.library.set_reuse(SYNCEDMEM_REUSE_SYNCHRONISED), "set_reuse");
+  figures.conclude(bench.driver.simulated, "blocks");
 }

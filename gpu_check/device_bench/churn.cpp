@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "bench/nets.hpp"
+#include "report.hpp"
+#include "reuse_figures.hpp"
 #include "sections.hpp"
 #include "watch.hpp"
 
@@ -108,7 +110,7 @@ struct Compared {
 };
 
 // The simulated driver counts its calls, and these are the same on a GPU whose pool may keep as much.
-std::string how_many_are_allocated(Bench& bench, const std::vector<Image>& images, const Named& net) {
+std::string how_many_are_allocated(const Bench& bench, const std::vector<Image>& images, const Named& net) {
   const std::size_t before = bench.driver.calls("cuMemAlloc");
   std::size_t blobs = 0;
   for (std::size_t i = 0; i < images.size() / 2; ++i) {
@@ -120,46 +122,50 @@ std::string how_many_are_allocated(Bench& bench, const std::vector<Image>& image
   return net.name + ": " + readable_number("%.1f %%", 100 * share) + " of the blocks were allocated anew.";
 }
 
-void rows(Bench& bench, int reuse, bool zeroed, Compared& compared) {
+void rows(Bench& bench, bool zeroed, Compared& compared, ReuseFigures& figures) {
   const Driver& driver = bench.driver;
   const Library& library = bench.library;
-  std::vector<std::string> names = {"library", "cuMemAlloc"};
+  std::vector<std::string> names = {"library, synchronised", "library, stream", "cuMemAlloc"};
   if (bench.runtime.there()) names.push_back("cudaMalloc");
   if (driver.has_pool()) names.push_back("cuMemAllocAsync");
-  const std::string mode = reuse == SYNCEDMEM_REUSE_STREAM ? "stream" : "synchronised";
-  bench.section("A net's device blocks per image" + std::string(zeroed ? ", zeroed" : "") + ", reuse: " + mode, names);
+  bench.section("A net's device blocks per image" + std::string(zeroed ? ", zeroed" : ""), names);
   std::vector<std::string> notes;
   for (const Named& net : kNets) {
-    const std::vector<Image> images = images_of(net.id, bench.settings.largest);
+    const std::string id = std::string("churn.") + net.id + (zeroed ? ".zeroed" : "");
+    const std::vector<Image> images = images_of(net.id, bench.largest(4 * kGiB));
     std::size_t most = 0;
     for (const Image& image : images) most = std::max(most, bytes_of(image));
     // What two pools keep, and a third of what is in use.
     if (!bench.fits(3 * most, 0)) {
       const double gibibytes = static_cast<double>(most) / static_cast<double>(kGiB);
-      notes.push_back(net.name + readable_number(": no room for %.1f GiB three times.", gibibytes));
+      report::skipped(id, readable_number("no room for %.1f GiB three times", gibibytes));
       continue;
     }
     const unsigned together = driver.simulated ? 1 : 4;
     std::vector<Contestant> contestants;
-    const auto compete = [&](const char* name, const std::function<double(const Image&)>& work) {
-      contestants.push_back({name, in_turn(images, together, work)});
+    const auto compete = [&](const std::function<double(const Image&)>& work) {
+      contestants.push_back({names[contestants.size()], in_turn(images, together, work)});
     };
-    compete("library", [&](const Image& image) { return churn_library(library, driver, image, zeroed); });
-    compete("cuMemAlloc", [&](const Image& image) { return churn_raw(driver, driver, image, zeroed); });
+    for (const int reuse : {SYNCEDMEM_REUSE_SYNCHRONISED, SYNCEDMEM_REUSE_STREAM}) {
+      compete([&, reuse](const Image& image) {
+        library.must(library.set_reuse(reuse), "set_reuse");
+        return churn_library(library, driver, image, zeroed);
+      });
+    }
+    compete([&](const Image& image) { return churn_raw(driver, driver, image, zeroed); });
     if (bench.runtime.there()) {
-      compete("cudaMalloc", [&](const Image& image) { return churn_raw(bench.runtime, driver, image, zeroed); });
+      compete([&](const Image& image) { return churn_raw(bench.runtime, driver, image, zeroed); });
     }
     if (driver.has_pool()) {
-      compete("cuMemAllocAsync", [&](const Image& image) { return churn_raw(Pool(driver), driver, image, zeroed); });
+      compete([&](const Image& image) { return churn_raw(Pool(driver), driver, image, zeroed); });
     }
-    const Bound bound = {Bound::kShare, 0.2, bench.runtime.there() ? 2u : 1u};
-    const Row row = bench.measure(std::string("churn.") + net.id + "." + mode + (zeroed ? ".zeroed" : ""), net.name, 0,
-                                  contestants, zeroed ? kNoBound : bound);
-    bench.add(row);
+    const Bound bound = {Bound::kShare, 0.2, bench.runtime.there() ? 3u : 2u};
+    if (!bench.row(id, net.name, 0, contestants, zeroed ? kNoBound : bound)) continue;
+    figures.add(bench.last());
     if (driver.simulated && !zeroed) notes.push_back(how_many_are_allocated(bench, images, net));
     if (driver.has_pool()) {
-      compared.all.add(row);
-      if (net.varies) compared.varying.add(row);
+      compared.all.add(bench.last());
+      if (net.varies) compared.varying.add(bench.last());
       driver.empty_pool();
     }
     library.must(library.trim(SYNCEDMEM_MEMORY_DEVICE), "trim");
@@ -167,7 +173,7 @@ void rows(Bench& bench, int reuse, bool zeroed, Compared& compared) {
   for (const std::string& note : notes) bench.say(note);
 }
 
-void decide(Bench& bench, const Compared& compared) {
+void decide(const Bench& bench, const Compared& compared) {
   if (compared.varying.empty()) {
     return bench.say("The driver's stream-ordered allocator could not be measured here where sizes vary.");
   }
@@ -175,10 +181,7 @@ void decide(Bench& bench, const Compared& compared) {
             "it has, took " +
             compared.all.text() + " of the library's time in these rows, and " + compared.varying.text() +
             " where sizes vary, which is where the library has to ask the driver. Only what is below 1 there "
-            "throughout would be a reason to make it the source of the library's pool: " +
-            (compared.varying.most < 1 ? "so it is here." : "it is not so here."));
-  bench.conclude("stream_ordered_to_library", compared.all.text());
-  bench.conclude("stream_ordered_to_library_where_sizes_vary", compared.varying.text());
+            "throughout would be a reason to make it the source of the library's pool.");
 }
 
 }  // namespace
@@ -186,10 +189,10 @@ void decide(Bench& bench, const Compared& compared) {
 void churn(Bench& bench) {
   if (bench.driver.has_pool()) bench.driver.keep_pool();
   Compared compared;
-  for (const int reuse : {SYNCEDMEM_REUSE_SYNCHRONISED, SYNCEDMEM_REUSE_STREAM}) {
-    bench.library.must(bench.library.set_reuse(reuse), "set_reuse");
-    for (const bool zeroed : {false, true}) rows(bench, reuse, zeroed, compared);
-  }
+  ReuseFigures figures;
+  bench.plan(2 * sizeof kNets / sizeof kNets[0]);
+  for (const bool zeroed : {false, true}) rows(bench, zeroed, compared, figures);
   bench.library.must(bench.library.set_reuse(SYNCEDMEM_REUSE_SYNCHRONISED), "set_reuse");
   decide(bench, compared);
+  figures.conclude(bench.driver.simulated, "nets");
 }

@@ -1,16 +1,18 @@
-#include <algorithm>
-
+#include "arena.hpp"
+#include "pattern.hpp"
+#include "report.hpp"
 #include "sections.hpp"
+#include "subject_bytes.hpp"
 #include "work.hpp"
 
 void ready(Bench& bench) {
   const long kCalls = 20000;
   const Subject subject(bench.library, 4 * kKiB, true);
   bench.section("Nothing to do", {"gpu_data()", "cpu_data()"});
-  bench.add(bench.measure("ready", "both sides are current", 0,
-                          {{"gpu_data", [&] { return subject.ready_gpu_data(kCalls); }},
-                           {"cpu_data", [&] { return subject.ready_cpu_data(kCalls); }}},
-                          {Bound::kNoSlower, 1.05, 1}));
+  bench.row("ready", "both sides are current", 0,
+            {{"gpu_data", [&] { return subject.ready_gpu_data(kCalls); }},
+             {"cpu_data", [&] { return subject.ready_cpu_data(kCalls); }}},
+            {Bound::kNoSlower, 1.05, 1});
 }
 
 namespace {
@@ -34,7 +36,7 @@ void copy(Bench& bench, const Subject& subject, bool to_device) {
   const Bound share = {Bound::kBandwidth, 0.97, 0}, above = {Bound::kAbove, 300, 0};
   const std::string id = std::string(to_device ? "to_device." : "to_host.") + "pinned." + std::to_string(bytes);
   const std::string what = readable_bytes(bytes) + (to_device ? " to the device" : " to the host");
-  bench.add(bench.measure(id, what, bytes, contestants, bytes >= kMiB ? share : above));
+  bench.row(id, what, bytes, contestants, bytes >= kMiB ? share : above);
 }
 
 }  // namespace
@@ -43,10 +45,21 @@ void pinned_copies(Bench& bench) {
   std::vector<std::string> names = {"library", "cuMemcpy"};
   if (bench.runtime.there()) names.push_back("cudaMemcpy");
   bench.section("Copies, page-locked", names);
-  for (std::size_t bytes = 4 * kKiB; bytes <= std::min(bench.settings.largest, kGiB); bytes *= 4) {
-    if (!bench.fits(bytes, bytes)) return bench.say("There is no room for " + readable_bytes(bytes) + ".");
+  std::vector<std::size_t> sizes;
+  for (std::size_t bytes = 4 * kKiB; bytes <= bench.largest(kGiB); bytes *= 4) sizes.push_back(bytes);
+  bench.plan(2 * sizes.size());
+  Pattern pattern;
+  for (const std::size_t bytes : sizes) {
+    if (!bench.fits(bytes, 3 * bytes)) return report::skipped("pinned copies of " + readable_bytes(bytes), "no room");
     const Subject subject(bench.library, bytes, true);
-    if (!subject.pinned()) return bench.say("Blocks of " + readable_bytes(bytes) + " are not page-locked here.");
-    for (const bool to_device : {true, false}) copy(bench, subject, to_device);
+    if (!subject.pinned()) return report::skipped("pinned copies of " + readable_bytes(bytes), "not page-locked here");
+    const Readback readback(bench.driver, bytes, true);
+    pattern.reserve(bytes);
+    for (const bool to_device : {true, false}) {
+      if (bench.seconds_left() > 0) {
+        compare_bytes(bench.driver, subject, to_device, pattern.next(), readback.get(), "a copy of " + readable_bytes(bytes));
+      }
+      copy(bench, subject, to_device);
+    }
   }
 }

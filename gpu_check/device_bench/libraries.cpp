@@ -2,18 +2,15 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 
-void die(const std::string& sentence) {
-  std::fprintf(stderr, "device-bench: %s\n", sentence.c_str());
-  std::exit(2);
-}
+#include "report.hpp"
+
+void die(const std::string& sentence) { report::give_up(sentence); }
 
 namespace {
 
@@ -34,20 +31,35 @@ void* open(const std::string& path) {
   return library;
 }
 
+const char kNoDriver[] = "no CUDA driver: ";
+
 const unsigned kPortable = 1;  // CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE: as the library pins
 
 }  // namespace
 
-Driver::Driver(const std::string& path, int device) {
-  void* library = open(path);
+std::string Driver::missing(const std::string& path, int device) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return kNoDriver + std::string(dlerror());
+  Status (*init)(unsigned), (*get_count)(int*);
+  if (!found(library, "cuInit", init) || !found(library, "cuDeviceGetCount", get_count)) {
+    return kNoDriver + path + " is none";
+  }
+  if (const Status status = init(0)) return "no GPU: cuInit returned " + std::to_string(status);
+  int count = 0;
+  if (const Status status = get_count(&count)) return "no GPU: cuDeviceGetCount returned " + std::to_string(status);
+  return device < count ? "" : "no GPU: there are " + std::to_string(count) + " devices, and none is " + std::to_string(device);
+}
+
+Driver::Driver(const std::string& path, int device) : library_(open(path)) {
+  void* library = library_;
   Status (*init)(unsigned), (*get_version)(int*), (*get_device)(int*, int), (*get_name)(char*, int, int);
-  Status (*retain)(void**, int), (*set_current)(void*);
+  Status (*retain)(void**, int);
   find(library, path, "cuInit", init);
   find(library, path, "cuDriverGetVersion", get_version);
   find(library, path, "cuDeviceGet", get_device);
   find(library, path, "cuDeviceGetName", get_name);
   find(library, path, "cuDevicePrimaryCtxRetain", retain);
-  find(library, path, "cuCtxSetCurrent", set_current);
+  find(library, path, "cuCtxSetCurrent", set_current_);
   find(library, path, "cuMemAlloc_v2", allocate_);
   find(library, path, "cuMemFree_v2", free_);
   find(library, path, "cuMemHostAlloc", allocate_pinned_);
@@ -63,14 +75,12 @@ Driver::Driver(const std::string& path, int device) {
 
   if (const Status status = init(0)) fail("cuInit", status);
   if (const Status status = get_version(&version)) fail("cuDriverGetVersion", status);
-  int handle = 0;
   if (const Status status = get_device(&handle, device)) fail("cuDeviceGet", status);
   char name[256] = "";
   if (const Status status = get_name(name, sizeof name, handle)) fail("cuDeviceGetName", status);
   device_name = name;
-  void* context = nullptr;
   if (const Status status = retain(&context, handle)) fail("cuDevicePrimaryCtxRetain", status);
-  if (const Status status = set_current(context)) fail("cuCtxSetCurrent", status);
+  make_current();
 
   Status (*get_attribute)(int*, int, int), (*get_pool)(void**, int);
   const int kMemoryPoolsSupported = 115;  // CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
@@ -85,6 +95,12 @@ Driver::Driver(const std::string& path, int device) {
 
 void Driver::fail(const char* call, Status status) {
   die(std::string(call) + " returned " + std::to_string(status));
+}
+
+void* Driver::symbol(const char* name) const { return dlsym(library_, name); }
+
+void Driver::make_current() const {
+  if (const Status status = set_current_(context)) fail("cuCtxSetCurrent", status);
 }
 
 void* Driver::allocate(std::size_t bytes) const {
@@ -117,12 +133,12 @@ std::size_t Driver::free_bytes() const {
   return free;
 }
 
-void Driver::fill(void* address, std::size_t bytes) const {
-  if (const Status status = fill_(reinterpret_cast<Address>(address), 0, bytes)) fail("cuMemsetD8", status);
+void Driver::fill(void* address, std::size_t bytes, unsigned char value) const {
+  if (const Status status = fill_(reinterpret_cast<Address>(address), value, bytes)) fail("cuMemsetD8", status);
 }
 
-void Driver::register_host(void* address, std::size_t bytes) const {
-  if (const Status status = register_(address, bytes, kPortable)) fail("cuMemHostRegister", status);
+Driver::Status Driver::register_host(void* address, std::size_t bytes) const {
+  return register_(address, bytes, kPortable);
 }
 
 void Driver::unregister_host(void* address) const {
@@ -228,6 +244,12 @@ Library::Library(const std::string& path) {
   find(library, path, "syncedmem_overwrite_gpu_data", overwrite_gpu_data);
   find(library, path, "syncedmem_set_cpu_data", set_cpu_data);
   find(library, path, "syncedmem_set_gpu_data", set_gpu_data);
+  find(library, path, "syncedmem_async_gpu_push", async_gpu_push);
+  find(library, path, "syncedmem_async_cpu_pull", async_cpu_pull);
+  find(library, path, "syncedmem_wait", wait);
+  find(library, path, "syncedmem_record_stream", record_stream);
+  find(library, path, "syncedmem_set_accounting", set_accounting);
+  find(library, path, "syncedmem_stats", stats);
   find(library, path, "syncedmem_is_pinned", is_pinned);
   find(library, path, "syncedmem_pin", pin);
   find(library, path, "syncedmem_unpin", unpin);
@@ -247,7 +269,8 @@ Library Library::again(const std::string& path) {
   Dl_info where;
   if (symbol == nullptr || dladdr(symbol, &where) == 0) die(path + " cannot be found again");
   const int from = ::open(where.dli_fname, O_RDONLY | O_CLOEXEC);
-  const int to = memfd_create("libsyncedmem", MFD_CLOEXEC);
+  // The C library has a function for this from 2.27 on only; 1 is MFD_CLOEXEC.
+  const int to = static_cast<int>(syscall(SYS_memfd_create, "libsyncedmem", 1u));
   if (from < 0 || to < 0) die(path + " cannot be copied");
   while (const ssize_t copied = sendfile(to, from, nullptr, std::size_t(1) << 30)) {
     if (copied < 0) die(path + " cannot be copied");
@@ -257,4 +280,8 @@ Library Library::again(const std::string& path) {
   return Library("/proc/self/fd/" + std::to_string(to));
 }
 
-void Library::refuse(const char* call) const { die(std::string("syncedmem_") + call + ": " + last_error()); }
+void Library::refuse(const char* call) const {
+  const std::string error = last_error();
+  // Its own sentences begin with the call.
+  die(error.empty() ? std::string("syncedmem_") + call + " failed, and there is no error" : error);
+}

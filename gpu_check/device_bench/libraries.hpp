@@ -8,7 +8,7 @@
 
 #include "syncedmem.h"
 
-// Ends the program with a sentence and status 2: nothing can be measured.
+// Counts a failure with this sentence and ends the process: nothing more can be measured in it.
 [[noreturn]] void die(const std::string& sentence);
 
 // The driver, with the device's primary context current on this thread.
@@ -18,6 +18,17 @@ class Driver {
   typedef unsigned long long Address;
 
   Driver(const std::string& path, int device);
+  // Why there is no driver or no device to use; empty if there are. It opens the driver and starts it, and no more.
+  static std::string missing(const std::string& path, int device);
+
+  // An entry point of the driver by its name; false where this driver does not have it.
+  template <typename Function>
+  bool entry(const char* name, Function& function) const {
+    function = reinterpret_cast<Function>(symbol(name));
+    return function != nullptr;
+  }
+  // Makes the primary context current on the calling thread too.
+  void make_current() const;
 
   void* allocate(std::size_t bytes) const;
   void free(void* address) const;
@@ -27,11 +38,11 @@ class Driver {
     const Status status = copy_(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes);
     if (status != 0) fail("cuMemcpy", status);
   }
-  void fill(void* address, std::size_t bytes) const;
+  void fill(void* address, std::size_t bytes, unsigned char value = 0) const;
   void synchronize() const;
   std::size_t free_bytes() const;
-  // Page-locks host memory that is there already, and ends that.
-  void register_host(void* address, std::size_t bytes) const;
+  // Page-locks host memory that is there already, and ends that. Some machines refuse it: the status says so.
+  Status register_host(void* address, std::size_t bytes) const;
   void unregister_host(void* address) const;
   bool is_page_locked(const void* address) const;
 
@@ -47,12 +58,16 @@ class Driver {
   std::size_t calls(const char* function) const;
 
   std::string device_name;
-  int version = 0;
+  int version = 0, handle = 0;
+  void* context = nullptr;
   bool simulated = false;
 
  private:
+  void* symbol(const char* name) const;
   [[noreturn]] static void fail(const char* call, Status status);
 
+  void* library_;
+  Status (*set_current_)(void*);
   Status (*allocate_)(Address*, std::size_t);
   Status (*free_)(Address);
   Status (*allocate_pinned_)(void**, std::size_t, unsigned);
@@ -139,6 +154,10 @@ struct Library {
   decltype(&syncedmem_overwrite_gpu_data) overwrite_gpu_data;
   decltype(&syncedmem_set_cpu_data) set_cpu_data;
   decltype(&syncedmem_set_gpu_data) set_gpu_data;
+  decltype(&syncedmem_async_gpu_push) async_gpu_push;
+  decltype(&syncedmem_async_cpu_pull) async_cpu_pull;
+  decltype(&syncedmem_wait) wait;
+  decltype(&syncedmem_record_stream) record_stream;
   decltype(&syncedmem_is_pinned) is_pinned;
   decltype(&syncedmem_pin) pin;
   decltype(&syncedmem_unpin) unpin;
@@ -146,6 +165,8 @@ struct Library {
   decltype(&syncedmem_idle_bytes) idle_bytes;
   decltype(&syncedmem_set_reuse) set_reuse;
   decltype(&syncedmem_set_pinning) set_pinning;
+  decltype(&syncedmem_set_accounting) set_accounting;
+  decltype(&syncedmem_stats) stats;
   decltype(&syncedmem_cuda_status) cuda_status;
   decltype(&syncedmem_last_error) last_error;
   decltype(&syncedmem_version) version;

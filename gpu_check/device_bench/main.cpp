@@ -1,56 +1,91 @@
-// Measures the library's device side beside the calls that it makes, alternating in one process, and prints tables in
-// Markdown. What is timed is described in work.hpp and churn.hpp.
+// Measures the library's device side beside the calls that it makes, alternating in one process, compares its bytes, and
+// prints tables in Markdown. What is timed is described in work.hpp and churn.hpp.
 #include <cstdio>
+#include <cstdlib>
 #include <string>
-#include <utility>
 
 #include "bench.hpp"
+#include "parts.hpp"
+#include "report.hpp"
 #include "sections.hpp"
 
 namespace {
 
-void write(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) die(path + " cannot be written");
-  std::fputs(text.c_str(), file);
-  std::fclose(file);
+struct Section {
+  const char* name;
+  double seconds;
+  void (*measure)(Bench&);  // null: it runs in processes of its own, and opens nothing in this one
+};
+
+// The most valuable first: the time may end at any of them.
+const Section kSections[] = {{"calls", 8, calls},
+                             {"bytes", 50, nullptr},
+                             {"blocks", 20, blocks},
+                             {"churn", 20, churn},
+                             {"pageable_copies", 40, pageable_copies},
+                             {"pinned_ways", 20, pinned_ways},
+                             {"pinned_copies", 12, pinned_copies},
+                             {"ready", 2, ready},
+                             {"capture", 15, capture}};
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+void about(const Driver& driver, const Runtime& runtime, const Library& library) {
+  const std::string driver_text = "CUDA " + version_text(driver.version);
+  std::printf("- device: %s\n- driver: %s\n- runtime: %s\n- library: libsyncedmem %s\n", driver.device_name.c_str(),
+              driver_text.c_str(), runtime.name.c_str(), library.version());
+  if (driver.simulated) std::puts("- simulated: the figures mean nothing");
+  std::puts("\nTimes: median [10th - 90th percentile] of a call.");
+  std::puts("Ratio: the first column's median by the other's; below 1 is faster.");
+  report::record("\"device\": " + report::quoted(driver.device_name) + ", \"driver\": " + report::quoted(driver_text) +
+                 ", \"runtime\": " + report::quoted(runtime.name) + ", \"library\": " +
+                 report::quoted(library.version()) + ", \"simulated\": " + (driver.simulated ? "true" : "false"));
+}
+
+// Opens everything and measures one section, or one part of `bytes`.
+void run(const Settings& settings, const Section& section) {
+  const std::string missing = Driver::missing(settings.driver, settings.device);
+  if (!missing.empty()) return report::skipped(settings.part.empty() ? section.name : settings.part, missing);
+  // The driver first: the library finds it by its soname, wherever it was loaded from.
+  const Driver driver(settings.driver, settings.device);
+  if (settings.simulated && !driver.simulated) die("--simulated, and the driver is a real one");
+  const Runtime runtime(driver.simulated && settings.runtime.empty() ? "none" : settings.runtime, settings.device);
+  const Library library(settings.library);
+  const char* sentence = nullptr;
+  if (library.cuda_status(&sentence) != SYNCEDMEM_SUCCESS) die(std::string("the library finds no GPU: ") + sentence);
+  Bench bench(settings, driver, runtime, library, section.seconds);
+  if (!settings.part.empty()) return run_part(bench, settings.part);
+  about(driver, runtime, library);
+  section.measure(bench);
+}
+
+const Section* find_section(const std::string& name) {
+  for (const Section& section : kSections) {
+    if (name == section.name) return &section;
+  }
+  std::fprintf(stderr, "device-bench: there is no section %s; see --list\n", name.c_str());
+  std::exit(2);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const Settings settings = parse(argc, argv);
-  // The driver first: the library finds it by its soname, wherever it was loaded from.
-  const Driver driver(settings.driver, settings.device);
-  const Runtime runtime(driver.simulated && settings.runtime.empty() ? "none" : settings.runtime, settings.device);
-  const Library library(settings.library);
-  const char* sentence = nullptr;
-  if (library.cuda_status(&sentence) != SYNCEDMEM_SUCCESS) die(std::string("the library finds no GPU: ") + sentence);
-
-  Bench bench(settings, driver, runtime, library);
-  for (const std::pair<std::string, std::string>& line : bench.about) {
-    std::printf("- %s: %s\n", line.first.c_str(), line.second.c_str());
+  if (settings.list) {
+    for (const Section& section : kSections) std::puts(section.name);
+    return 0;
   }
-  std::puts("\nTimes: median [10th - 90th percentile] of a call.");
-  std::puts("Ratio: the first column's median by the other's; below 1 is faster.");
-
-  // What takes longest comes last: where the time is limited, the rest is there.
-  const struct {
-    const char* name;
-    void (*measure)(Bench&);
-  } sections[] = {{"ready", ready},
-                  {"pinned_copies", pinned_copies},
-                  {"device_blocks", device_blocks},
-                  {"pinned_blocks", pinned_blocks},
-                  {"registered_blocks", registered_blocks},
-                  {"churn", churn},
-                  {"page_locking", page_locking},
-                  {"pageable_copies", pageable_copies}};
-  for (const auto& section : sections) {
-    if (!bench.wants(section.name)) continue;
-    section.measure(bench);
-    if (!settings.json.empty()) write(settings.json, bench.json());
+  const Section* const only = settings.only.empty() ? nullptr : find_section(settings.only);
+  report::begin(!settings.part.empty() ? settings.part : only ? only->name : "device-bench", settings.json);
+  for (const Section& section : kSections) {
+    if (only != nullptr && only != &section) continue;
+    if (section.measure == nullptr && settings.part.empty()) {
+      bytes(settings);
+    } else {
+      run(settings, section);
+    }
   }
-  std::puts("");
-  return settings.check ? bench.judge() : 0;
+  return report::end();
 }

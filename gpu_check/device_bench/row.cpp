@@ -4,21 +4,13 @@
 #include <chrono>
 #include <cstdio>
 
+#include "report.hpp"
 #include "settings.hpp"
 
 namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') result += '\\';
-    result += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
-  }
-  return result + '"';
 }
 
 }  // namespace
@@ -130,33 +122,19 @@ std::string as_markdown(const Row& row) {
   const std::string bound = row.bound_sentence();
   if (bound.empty()) return line + " |";
   line += " " + bound;
-  if (row.kept()) return line + ": kept |";
-  return line + (row.reason.empty() ? ": MISSED |" : ": not here, since " + row.reason + " |");
+  return line + (row.kept() ? ": kept |" : ": MISSED |");
 }
 
-std::string as_json(const std::vector<Row>& rows, const std::vector<std::pair<std::string, std::string>>& about) {
-  std::string text = "{\n  \"about\": {";
-  for (std::size_t i = 0; i < about.size(); ++i) {
-    text += (i ? ", " : "") + quoted(about[i].first) + ": " + quoted(about[i].second);
+std::string as_json(const Row& row) {
+  std::string text = "\"id\": " + report::quoted(row.id) + ", \"bytes\": " + std::to_string(row.bytes);
+  text += ", \"samples\": " + std::to_string(row.samples) + ", \"nanoseconds\": {";
+  for (std::size_t who = 0; who < row.times.size(); ++who) {
+    const Spread& time = row.times[who];
+    text += std::string(who ? ", " : "") + report::quoted(row.names[who]) + ": {\"median\": ";
+    text += readable_number("%.1f", time.median) + ", \"p10\": " + readable_number("%.1f", time.p10);
+    text += ", \"p90\": " + readable_number("%.1f", time.p90) + "}";
   }
-  text += "},\n  \"rows\": [";
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    text += std::string(i ? "," : "") + "\n    {\"id\": " + quoted(row.id);
-    text += ", \"bytes\": " + std::to_string(row.bytes) + ", \"samples\": " + std::to_string(row.samples);
-    text += ", \"nanoseconds\": {";
-    for (std::size_t who = 0; who < row.times.size(); ++who) {
-      const Spread& time = row.times[who];
-      text += std::string(who ? ", " : "") + quoted(row.names[who]) + ": {\"median\": ";
-      text += readable_number("%.1f", time.median) + ", \"p10\": " + readable_number("%.1f", time.p10);
-      text += ", \"p90\": " + readable_number("%.1f", time.p90) + "}";
-    }
-    text += "}";
-    if (row.bound.kind != Bound::kNone) {
-      text += ", \"bound\": " + quoted(row.bound_sentence()) + ", \"kept\": " + (row.kept() ? "true" : "false");
-      if (!row.kept() && !row.reason.empty()) text += ", \"reason\": " + quoted(row.reason);
-    }
-    text += "}";
-  }
-  return text + "\n  ]\n}\n";
+  text += "}";
+  if (row.bound.kind == Bound::kNone) return text;
+  return text + ", \"bound\": " + report::quoted(row.bound_sentence()) + ", \"kept\": " + (row.kept() ? "true" : "false");
 }

@@ -36,8 +36,6 @@ struct Row {
   std::vector<Spread> times;
   std::size_t samples;
   Bound bound;
-  // Why the bound cannot be kept here, with the figures that show it; empty if nothing does.
-  std::string reason;
 
   double ratio() const { return times[0].median / times[other()].median; }
   double bandwidth(std::size_t who) const;  // GB/s
@@ -55,9 +53,9 @@ std::string readable_bytes(std::size_t bytes);
 std::string readable_time(double nanoseconds);
 std::string readable_number(const char* how, double value);
 
-// One line of a Markdown table; the heading for contestants of these names; the whole as JSON.
+// One line of a Markdown table; the heading for contestants of these names; the row as members of a JSON object.
 std::string heading(const std::vector<std::string>& names);
 std::string as_markdown(const Row& row);
-std::string as_json(const std::vector<Row>& rows, const std::vector<std::pair<std::string, std::string>>& about);
+std::string as_json(const Row& row);
 
 #endif  // DEVICE_BENCH_ROW_HPP_

@@ -8,11 +8,11 @@
 const std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
 struct Settings {
-  std::string library = "libsyncedmem.so", driver = "libcuda.so.1", runtime, json, only;
-  std::size_t largest = 4 * kGiB;
-  double seconds = 1;
+  std::string library = "libsyncedmem.so", driver = "libcuda.so.1", runtime, json, only, part;
+  std::size_t largest = 0;  // 0: the section's own
+  double seconds = 0;       // 0: the section's own
   int device = 0;
-  bool check = false;
+  bool simulated = false, list = false;
 };
 
 // Ends the program where the command line is wrong, and after --help.

@@ -62,6 +62,28 @@ double Subject::to_host(const Driver& driver, long calls) const {
   return taken / static_cast<double>(calls);
 }
 
+void* Subject::written_host() const {
+  void* written = nullptr;
+  library_.must(library_.mutable_cpu_data(object_, &written), "mutable_cpu_data");
+  return written;
+}
+
+void* Subject::written_device() const {
+  void* written = nullptr;
+  library_.must(library_.mutable_gpu_data(object_, &written), "mutable_gpu_data");
+  return written;
+}
+
+void Subject::read_host() const {
+  const void* read = nullptr;
+  library_.must(library_.cpu_data(object_, &read), "cpu_data");
+}
+
+void Subject::read_device() const {
+  const void* read = nullptr;
+  library_.must(library_.gpu_data(object_, &read), "gpu_data");
+}
+
 double Subject::ready_gpu_data(long calls) const {
   const void* read = nullptr;
   library_.must(library_.gpu_data(object_, &read), "gpu_data");

@@ -27,6 +27,11 @@ class Subject {
   // Through the library: makes one side newer, and asks for the other. The copy is what takes the time.
   double to_device(const Driver& driver, long calls) const;
   double to_host(const Driver& driver, long calls) const;
+  // One step of these each: makes a side the newest and returns where it is, or copies to a side that is not.
+  void* written_host() const;
+  void* written_device() const;
+  void read_host() const;
+  void read_device() const;
   // Nothing is to be done: both sides hold the same.
   double ready_gpu_data(long calls) const;
   double ready_cpu_data(long calls) const;

@@ -86,7 +86,8 @@ typedef struct {
 void simcuda_account(simcuda_account_t *out);
 
 /* The number of rules that the program broke where no call fails: memory freed while a queued operation needed it, an
- * operation that ran on memory freed meanwhile, a context destroyed with work queued. A sentence a line, as simcuda_log. */
+ * operation that ran on memory freed meanwhile, a context destroyed with work queued, a destroyed context made current (which
+ * a real driver may follow to where it was). A sentence a line, as simcuda_log. */
 size_t simcuda_violations(char *buffer, size_t bytes);
 
 /* Read and write device memory past the driver, at once: nothing is waited for. 0, or -1 if the range does not lie in

@@ -23,6 +23,7 @@ pub const NO_DEVICE: Status = 100;
 pub const INVALID_DEVICE: Status = 101;
 pub const INVALID_CONTEXT: Status = 201;
 pub const INVALID_HANDLE: Status = 400;
+pub const ILLEGAL_STATE: Status = 401;
 pub const NOT_FOUND: Status = 500;
 pub const NOT_READY: Status = 600;
 pub const PEER_ACCESS_ALREADY_ENABLED: Status = 704;
@@ -32,6 +33,15 @@ pub const HOST_MEMORY_ALREADY_REGISTERED: Status = 712;
 pub const HOST_MEMORY_NOT_REGISTERED: Status = 713;
 pub const NOT_PERMITTED: Status = 800;
 pub const NOT_SUPPORTED: Status = 801;
+pub const STREAM_CAPTURE_UNSUPPORTED: Status = 900;
+pub const STREAM_CAPTURE_INVALIDATED: Status = 901;
+pub const STREAM_CAPTURE_MERGE: Status = 902;
+pub const STREAM_CAPTURE_UNMATCHED: Status = 903;
+pub const STREAM_CAPTURE_UNJOINED: Status = 904;
+pub const STREAM_CAPTURE_ISOLATION: Status = 905;
+pub const STREAM_CAPTURE_IMPLICIT: Status = 906;
+pub const CAPTURED_EVENT: Status = 907;
+pub const STREAM_CAPTURE_WRONG_THREAD: Status = 908;
 pub const UNKNOWN: Status = 999;
 
 /// `CUuuid`.
@@ -60,6 +70,16 @@ impl<T> Out<T> {
     /// NULL is an error that entry points report before they do anything.
     pub fn required(self) -> Outcome {
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
+    }
+
+    /// What the caller wrote there, or fails for NULL.
+    pub fn value(self) -> Outcome<T>
+    where
+        T: Copy,
+    {
+        self.required()?;
+        // SAFETY: the C caller guarantees that what is not NULL holds a `T`; unaligned places are served too.
+        Ok(unsafe { self.0.read_unaligned() })
     }
 
     /// Writes the result, or fails for NULL.

@@ -115,6 +115,18 @@ impl State {
         }
     }
 
+    /// Refuses what is no context to make current. One that was destroyed is a broken rule, too: a real driver follows such a
+    /// handle.
+    pub fn check_exists(&mut self, handle: Handle) -> Outcome {
+        if self.contexts.contains_key(&handle) {
+            return Ok(());
+        }
+        if self.was_destroyed(handle, Kind::Context) {
+            self.violation(format!("context 0x{handle:x} was made current, and had been destroyed"));
+        }
+        Err(INVALID_CONTEXT)
+    }
+
     /// The context that a caller passed, NULL being the current one.
     pub fn context_or_current(&mut self, handle: Handle) -> Outcome<&mut Context> {
         let handle = if handle == 0 { self.current()? } else { handle };
@@ -143,6 +155,7 @@ pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
     context.peers.clear();
     (context.active, context.broken, context.id) = (false, None, id);
     let is_primary = context.is_primary;
+    state.captures.retain(|capture| !streams.iter().any(|stream| capture.has(stream)));
     let dropped = state.cancel(&streams);
     if dropped > 0 && !quiet {
         state.violation(format!("context 0x{handle:x} was destroyed with {dropped} operations queued"));

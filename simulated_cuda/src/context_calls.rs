@@ -140,9 +140,9 @@ pub extern "C" fn cuCtxGetCurrent(context: Out<Handle>) -> c_int {
 pub extern "C" fn cuCtxSetCurrent(context: Handle) -> c_int {
     enter("cuCtxSetCurrent", |call| {
         call.hex("context", context);
-        let state = state();
-        if context != 0 && !state.contexts.contains_key(&context) {
-            return Err(INVALID_CONTEXT);
+        let mut state = state();
+        if context != 0 {
+            state.check_exists(context)?;
         }
         pop(&state);
         if context == 0 { Ok(()) } else { push(&state, context) }
@@ -153,10 +153,8 @@ pub extern "C" fn cuCtxSetCurrent(context: Handle) -> c_int {
 pub extern "C" fn cuCtxPushCurrent_v2(context: Handle) -> c_int {
     enter("cuCtxPushCurrent_v2", |call| {
         call.hex("context", context);
-        let state = state();
-        if !state.contexts.contains_key(&context) {
-            return Err(INVALID_CONTEXT);
-        }
+        let mut state = state();
+        state.check_exists(context)?;
         push(&state, context)
     })
 }
@@ -222,6 +220,7 @@ pub extern "C" fn cuCtxSynchronize() -> c_int {
     enter("cuCtxSynchronize", |_| {
         let mut guard = state();
         let context = guard.current()?;
+        guard.may_wait_for(context)?;
         for token in guard.everything_in(context) {
             guard = token.wait(guard);
         }

@@ -109,6 +109,8 @@ pub extern "C" fn simcuda_reset() {
     guard.registrations_held = false;
     guard.lag = settings::lag();
     guard.memory.clear();
+    guard.graphs.clear();
+    guard.executables.clear();
     guard.violations.clear();
     for device in &mut guard.devices {
         device.retained = 0;

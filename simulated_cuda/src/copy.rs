@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::abi::{Address, Handle, INVALID_CONTEXT, INVALID_VALUE, Outcome, move_bytes};
 use crate::block::{Block, Span};
+use crate::capture::Node;
 use crate::log::{Call, enter};
 use crate::operation::{Action, Source};
 use crate::state::{Guard, State, state};
@@ -82,12 +83,15 @@ fn note(call: &mut Call, to: Address, from: Address, bytes: usize) {
 /// A copy in the legacy stream of the current context.
 fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize, direction: Direction) -> Outcome {
     note(call, to, from, bytes);
-    let guard = state();
+    let mut guard = state();
     let context = guard.current()?;
     if bytes == 0 {
         return Ok(());
     }
     let plan = Plan::new(&guard, to, from, bytes, direction)?;
+    guard.is_safe()?;
+    let legacy = guard.legacy_stream(context)?;
+    guard.captures(&legacy)?;
     call.copy(plan.kind, bytes);
     drop(copy_in_legacy_stream(guard, context, plan)?);
     state().current().map(|_| ())
@@ -136,6 +140,10 @@ fn asynchronous(
         return Ok(());
     }
     let plan = Plan::new(&guard, to, from, bytes, direction)?;
+    if let Some(capture) = guard.captures(&stream)? {
+        capture.add(&stream, Some(Node::Copy { to: plan.to, from: plan.from }));
+        return Ok(());
+    }
     call.copy(plan.kind, bytes);
     // The host waits where it could otherwise not say when its memory is free again.
     let waits = if plan.to.is_on_device() { false } else { plan.to.is_pageable() || !plan.from.is_on_device() };

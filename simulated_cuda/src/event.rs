@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::abi::{CONTEXT_IS_DESTROYED, Handle, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Out, Outcome};
+use crate::capture::Mark;
 use crate::log::enter;
 use crate::operation::Action;
 use crate::state::{Kind, State, state};
@@ -22,6 +23,8 @@ pub struct Event {
     flags: c_uint,
     /// Where it was recorded last.
     pub recorded: Option<Recorded>,
+    /// Set if that was captured.
+    pub mark: Option<Mark>,
 }
 
 /// A recording: the operation that is the mark, and when its turn came.
@@ -53,7 +56,7 @@ pub extern "C" fn cuEventCreate(event: Out<Handle>, flags: c_uint) -> c_int {
             return Err(INVALID_VALUE);
         }
         let handle = state.new_handle(Kind::Event);
-        state.events.insert(handle, Event { context, flags, recorded: None });
+        state.events.insert(handle, Event { context, flags, recorded: None, mark: None });
         call.hex("event", handle);
         event.put(handle)
     })
@@ -71,9 +74,14 @@ pub extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> c_int {
         if state.event(event)?.context != stream.context {
             return Err(INVALID_HANDLE);
         }
+        if let Some(mark) = state.mark(&stream)? {
+            state.event(event)?.mark = Some(mark);
+            return Ok(());
+        }
         let time = Arc::new(OnceLock::new());
         let token = state.queue(&stream, Vec::new(), Action::Stamp(Arc::clone(&time)), Vec::new());
-        state.event(event)?.recorded = Some(Recorded { token, time });
+        let event = state.event(event)?;
+        (event.recorded, event.mark) = (Some(Recorded { token, time }), None);
         Ok(())
     })
 }
@@ -84,6 +92,8 @@ pub extern "C" fn cuEventQuery(event: Handle) -> c_int {
         call.hex("event", event);
         let mut state = state();
         state.current()?;
+        let mark = state.event(event)?.mark.clone();
+        state.may_ask_about_event(mark.as_ref())?;
         let recorded = state.event(event)?.recorded.as_ref();
         if recorded.is_none_or(|recorded| recorded.token.is_done()) { Ok(()) } else { Err(NOT_READY) }
     })
@@ -95,6 +105,8 @@ pub extern "C" fn cuEventSynchronize(event: Handle) -> c_int {
         call.hex("event", event);
         let mut guard = state();
         guard.current()?;
+        let mark = guard.event(event)?.mark.clone();
+        guard.may_ask_about_event(mark.as_ref())?;
         let recorded = guard.event(event)?.recorded.clone();
         if let Some(recorded) = recorded {
             guard = recorded.token.wait(guard);
@@ -114,6 +126,8 @@ pub extern "C" fn cuEventElapsedTime(milliseconds: Out<c_float>, start: Handle, 
         let mut times = [None; 2];
         let mut contexts = [0; 2];
         for (index, handle) in [start, end].into_iter().enumerate() {
+            let mark = state.event(handle)?.mark.clone();
+            state.may_ask_about_event(mark.as_ref())?;
             let event = state.event(handle)?;
             let recorded =
                 event.recorded.as_ref().filter(|_| event.flags & DISABLE_TIMING == 0).ok_or(INVALID_HANDLE)?;

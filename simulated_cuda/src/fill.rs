@@ -4,6 +4,7 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::abi::{Address, Handle, INVALID_VALUE, Outcome};
+use crate::capture::Node;
 use crate::log::{Call, enter};
 use crate::operation::Action;
 use crate::state::state;
@@ -37,6 +38,10 @@ fn fill(call: &mut Call, to: Address, pattern: &Pattern, stream: Option<Handle>)
     }
     let span = guard.span(to, bytes)?;
     let Some(block) = span.block.clone() else { return Err(INVALID_VALUE) };
+    if let Some(capture) = guard.captures(&stream)? {
+        capture.add(&stream, Some(Node::Fill { to: span, value, width }));
+        return Ok(());
+    }
     let waits = !block.is_on_device();
     let action = Action::Fill { to: span, value, width };
     // A fill that nothing is before is done at once, which is one of the times that it may be done.

@@ -176,6 +176,10 @@ fn launch(call: &mut Call, function: Handle, stream: Handle, pointers: Address, 
     let mut state = state();
     let current = state.current()?;
     let stream = state.stream(stream, current)?;
+    // Graphs have no kernels here.
+    if state.captures(&stream)?.is_some() {
+        return Err(NOT_SUPPORTED);
+    }
     state.queue(&stream, Vec::new(), action, Vec::new());
     Ok(())
 }

@@ -23,6 +23,7 @@
 //! - `stream`, `signal`, `operation`: queues, their threads, the order, and what an operation does. `event`,
 //!   `stream_calls`: the calls about them.
 //! - `kernel`: functions of the program that stand in for kernels.
+//! - `capture`: what a capture takes, forbids and is invalidated by. `capture_calls`: the calls about captures and graphs.
 //! - `errors`, `proc_address`, `unsupported`: names, addresses, and refusals.
 //!
 //! # Time
@@ -37,6 +38,8 @@
 
 mod abi;
 mod block;
+mod capture;
+mod capture_calls;
 mod context;
 mod context_calls;
 mod control;

@@ -30,6 +30,7 @@ fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, memory: Memory
     if bytes == 0 {
         return Err(INVALID_VALUE);
     }
+    state.is_safe()?;
     let block = state.allocate_on_device(bytes, memory, context)?;
     call.hex("ptr", block.start);
     address.put(block.start)
@@ -57,10 +58,11 @@ pub extern "C" fn cuMemAllocManaged(address: Out<Address>, bytes: usize, flags: 
 pub extern "C" fn cuMemFree_v2(address: Address) -> c_int {
     enter("cuMemFree_v2", |call| {
         call.hex("ptr", address);
-        let guard = state();
+        let mut guard = state();
         guard.current()?;
         let block = guard.block_at(address).filter(|block| block.start == address && block.is_on_device());
         let block: Arc<Block> = Arc::clone(block.ok_or(INVALID_VALUE)?);
+        guard.is_safe()?;
         call.number("bytes", block.bytes);
         drop(block::release(guard, &block));
         Ok(())

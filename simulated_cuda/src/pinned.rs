@@ -26,6 +26,7 @@ fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, flags: c_uint)
     if bytes == 0 || flags & !ALLOC_FLAGS != 0 {
         return Err(INVALID_VALUE);
     }
+    state.is_safe()?;
     // What is page-locked cannot be more than there is.
     if state.pinned.saturating_add(bytes) > space::physical_memory() {
         return Err(OUT_OF_MEMORY);
@@ -50,13 +51,14 @@ pub extern "C" fn cuMemAllocHost_v2(address: Out<Address>, bytes: usize) -> c_in
 pub extern "C" fn cuMemFreeHost(address: Address) -> c_int {
     enter("cuMemFreeHost", |call| {
         call.hex("ptr", address);
-        let guard = state();
+        let mut guard = state();
         guard.current()?;
         let block = guard.block_at(address).filter(|block| block.start == address);
         let block = Arc::clone(block.ok_or(INVALID_VALUE)?);
         if !matches!(block.memory, Memory::Pinned(_)) {
             return Err(INVALID_VALUE);
         }
+        guard.is_safe()?;
         call.number("bytes", block.bytes);
         drop(block::release(guard, &block));
         Ok(())
@@ -110,6 +112,7 @@ pub extern "C" fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: c_
         if address == 0 || bytes == 0 || flags & !REGISTER_FLAGS != 0 {
             return Err(INVALID_VALUE);
         }
+        state.is_safe()?;
         let before = state.blocks.range(..end).next_back();
         match before.filter(|(_, block)| block.end() > address) {
             Some((_, block)) if block.is_on_device() => return Err(INVALID_VALUE),
@@ -133,10 +136,11 @@ pub extern "C" fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: c_
 pub extern "C" fn cuMemHostUnregister(address: Address) -> c_int {
     enter("cuMemHostUnregister", |call| {
         call.hex("ptr", address);
-        let guard = state();
+        let mut guard = state();
         guard.current()?;
         let block = guard.block_at(address).filter(|b| b.start == address && b.memory == Memory::Registered);
         let block = Arc::clone(block.ok_or(HOST_MEMORY_NOT_REGISTERED)?);
+        guard.is_safe()?;
         drop(block::release(guard, &block));
         Ok(())
     })

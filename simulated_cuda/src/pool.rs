@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::abi::{Address, Handle, INVALID_VALUE, Out, Outcome};
+use crate::abi::{Address, Handle, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome};
 use crate::block::Memory;
 use crate::log::{Call, enter};
 use crate::operation::Action;
@@ -85,7 +85,12 @@ pub extern "C" fn cuMemAllocAsync(address: Out<Address>, bytes: usize, stream: H
         address.required()?;
         let mut state = state();
         let current = state.current()?;
-        let context = state.stream(stream, current)?.context;
+        let stream = state.stream(stream, current)?;
+        // Memory of a graph's own is not simulated.
+        if state.captures(&stream)?.is_some() {
+            return Err(NOT_SUPPORTED);
+        }
+        let context = stream.context;
         if bytes == 0 {
             return Err(INVALID_VALUE);
         }
@@ -107,6 +112,9 @@ pub extern "C" fn cuMemFreeAsync(address: Address, stream: Handle) -> c_int {
         let mut state = state();
         let current = state.current()?;
         let stream = state.stream(stream, current)?;
+        if state.captures(&stream)?.is_some() {
+            return Err(NOT_SUPPORTED);
+        }
         let block = state.block_at(address).filter(|block| block.start == address && block.is_on_device());
         let block = Arc::clone(block.ok_or(INVALID_VALUE)?);
         call.number("bytes", block.bytes);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::abi::{Address, Handle};
 use crate::block::Block;
+use crate::capture::{Capture, Node};
 use crate::context::Context;
 use crate::device::Device;
 use crate::event::Event;
@@ -26,6 +27,7 @@ pub enum Kind {
     Stream,
     Event,
     Pool,
+    Graph,
 }
 
 /// What became of an object whose handle was given out.
@@ -46,6 +48,10 @@ pub struct State {
     pub events: BTreeMap<Handle, Event>,
     /// All that the driver allocated or registered, by its first address.
     pub blocks: BTreeMap<Address, Arc<Block>>,
+    /// Captures under way, and what became of those that ended: graphs, and what they were instantiated as.
+    pub captures: Vec<Capture>,
+    pub graphs: BTreeMap<Handle, Vec<Node>>,
+    pub executables: BTreeMap<Handle, Vec<Node>>,
     pub violations: Vec<String>,
     pub held: bool,
     /// Whether nothing is registered, and how many calls wait for that.
@@ -69,6 +75,9 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         streams: BTreeMap::new(),
         events: BTreeMap::new(),
         blocks: BTreeMap::new(),
+        captures: Vec::new(),
+        graphs: BTreeMap::new(),
+        executables: BTreeMap::new(),
         violations: Vec::new(),
         held: false,
         registrations_held: false,
@@ -135,6 +144,11 @@ impl State {
             Some((issued, Fate::LostWithContext)) => *issued == kind,
             _ => false,
         }
+    }
+
+    /// Whether `handle` was that of an object of that kind that the program destroyed.
+    pub fn was_destroyed(&mut self, handle: Handle, kind: Kind) -> bool {
+        self.issued(handle).is_some_and(|issued| *issued == (kind, Fate::Destroyed))
     }
 
     /// Counts a rule that the program broke.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use crate::abi::{
     Address, CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Out, Outcome,
-    Status,
+    STREAM_CAPTURE_UNSUPPORTED, Status,
 };
+use crate::capture::Node;
 use crate::log::{Call, enter};
 use crate::operation::{Action, HostFunction};
 use crate::process;
@@ -106,6 +107,10 @@ pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> c_int {
             return Err(INVALID_HANDLE);
         }
         let stream = state.stream(stream, current)?;
+        if let Some(capture) = state.capture_of(&stream) {
+            capture.is_invalidated = true;
+            return Err(STREAM_CAPTURE_UNSUPPORTED);
+        }
         state.streams.remove(&stream.handle);
         state.note_destroyed(stream.handle);
         stream.close();
@@ -131,6 +136,7 @@ fn about(function: &'static str, handle: Handle, body: impl FnOnce(&mut State, A
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamQuery(stream: Handle) -> c_int {
     about("cuStreamQuery", stream, |state, stream| {
+        state.may_ask_about(&stream)?;
         if state.outstanding(&stream).iter().all(Token::is_done) { Ok(()) } else { Err(NOT_READY) }
     })
 }
@@ -142,6 +148,7 @@ pub extern "C" fn cuStreamSynchronize(stream: Handle) -> c_int {
         let mut guard = state();
         let current = guard.current()?;
         let stream = guard.stream(stream, current)?;
+        guard.may_ask_about(&stream)?;
         for token in guard.outstanding(&stream) {
             guard = token.wait(guard);
         }
@@ -159,9 +166,13 @@ pub extern "C" fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint
         let current = state.current()?;
         let stream = state.stream(stream, current)?;
         let recorded = state.event(event)?.recorded.clone();
-        // CU_EVENT_WAIT_EXTERNAL, which matters to captures alone.
+        // CU_EVENT_WAIT_EXTERNAL, with which a graph waits each time that it is launched: not simulated.
         if flags & !1 != 0 {
             return Err(INVALID_VALUE);
+        }
+        let mark = state.event(event)?.mark.clone();
+        if state.wait_in_capture(&stream, mark.as_ref(), recorded.is_some())? {
+            return Ok(());
         }
         if let Some(recorded) = recorded {
             state.queue(&stream, vec![recorded.token], Action::Join, Vec::new());
@@ -193,6 +204,10 @@ pub extern "C" fn cuLaunchHostFunc(
 ) -> c_int {
     about("cuLaunchHostFunc", stream, |state, stream| {
         let function = HostFunction::Plain(function.ok_or(INVALID_VALUE)?);
+        if let Some(capture) = state.captures(&stream)? {
+            capture.add(&stream, Some(Node::Host(function, argument)));
+            return Ok(());
+        }
         state.queue(&stream, Vec::new(), Action::Host(function, argument), Vec::new());
         Ok(())
     })
@@ -209,6 +224,11 @@ pub extern "C" fn cuStreamAddCallback(
         let function = HostFunction::Callback(function.ok_or(INVALID_VALUE)?, handle);
         if flags != 0 {
             return Err(INVALID_VALUE);
+        }
+        // `cuStreamAddCallback` cannot be captured, its documentation says.
+        if let Some(capture) = state.captures(&stream)? {
+            capture.is_invalidated = true;
+            return Err(STREAM_CAPTURE_UNSUPPORTED);
         }
         state.queue(&stream, Vec::new(), Action::Host(function, argument), Vec::new());
         Ok(())

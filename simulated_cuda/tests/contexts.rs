@@ -129,3 +129,18 @@ fn a_thread_that_had_a_context_current_before_a_reset_has_none_after_it() {
         assert_eq!(thread.join().unwrap(), INVALID_CONTEXT);
     });
 }
+
+#[test]
+fn a_destroyed_context_that_is_made_current_is_a_broken_rule() {
+    let simulator = Simulator::fresh();
+    let mut context = 0;
+    assert_eq!((simulator.cuCtxCreate_v2)(&mut context, 0, 0), SUCCESS);
+    assert_eq!((simulator.cuCtxDestroy_v2)(context), SUCCESS);
+    assert_eq!(simulator.violations(), [""; 0]);
+    assert_eq!((simulator.cuCtxPushCurrent_v2)(context), INVALID_CONTEXT);
+    assert_eq!((simulator.cuCtxSetCurrent)(context), INVALID_CONTEXT);
+    assert!(simulator.violations().iter().all(|sentence| sentence.contains("made current")));
+    assert_eq!(simulator.violations().len(), 2);
+    assert_eq!((simulator.cuCtxPushCurrent_v2)(0x1234), INVALID_CONTEXT);
+    assert_eq!(simulator.violations().len(), 2, "what never was a context is no context that was destroyed");
+}

@@ -8,6 +8,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use super::capture::Unhindered;
 use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
 use super::source::{self, Allocation, Source};
@@ -46,6 +47,11 @@ impl Record {
     /// Whether the driver's number for it is known.
     pub fn has_number(&self) -> bool {
         self.id != 0
+    }
+
+    /// Whether the system allocated it, and the driver page-locked it.
+    pub fn is_registered(&self) -> bool {
+        matches!(self.source, Source::Registered(_))
     }
 
     /// Whether the block at `address` is still there: see [`is_alive`].
@@ -103,7 +109,7 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
         return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
     }
     // The system's fresh memory does.
-    let holds_zeros = origin == Origin::Fresh && matches!(record.source, Source::Registered(_));
+    let holds_zeros = origin == Origin::Fresh && record.is_registered();
     Ok(Block { address, device, room: record.bytes, origin, holds_zeros })
 }
 
@@ -115,22 +121,27 @@ fn fresh(
     request: Request,
 ) -> Result<(NonNull<c_void>, Record), Error> {
     let Request { side, bytes, holder, unsettled } = request;
+    if side == Side::Host {
+        // A free has left registered blocks where they are, whatever the budget.
+        pool::reduce_near(Kind::Pinned, device);
+    }
     if side == Side::Host && !budget::admit_pinned(bytes) {
         if budget::could_admit_pinned(bytes, pool::idle(Kind::Pinned)) {
-            pool::give_back_all(Kind::Pinned);
+            pool::give_back_near(Kind::Pinned);
         }
         if !budget::admit_pinned(bytes) {
             let cause = Cause::PinnedLimit(budget::pinned_limit());
             return Err(Error::OutOfMemory { side, asked: bytes, cause });
         }
     }
+    let _unhindered = Unhindered::begin(driver);
     let answer = match source::ask(driver, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
-            left::offer_all(driver);
+            left::offer_near(driver, device);
             if side == Side::Host {
                 // For device memory, whoever asks for the object makes room: with what lies idle first.
-                pool::give_back_all(Kind::Pinned);
+                pool::give_back_near(Kind::Pinned);
             }
             source::ask(driver, side, bytes)
         }
@@ -207,13 +218,17 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, reco
         Ok(()) => left::offer_one(driver, record.context),
         Err(failure) => {
             left::keep(address.addr().get(), *record);
-            left::say_once(record, failure);
+            // A capture ends, and the block is given back with the next one.
+            if !status::is_of_capture(failure.status) {
+                left::say_once(record, failure);
+            }
         }
     }
 }
 
 /// Page-locked memory without a record, in the current context.
 pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
+    let _unhindered = Unhindered::begin(driver);
     source::allocate(driver, Side::Host, bytes)
 }
 
@@ -222,6 +237,7 @@ pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailu
 /// # Safety
 /// It is page-locked memory of the driver's, and nobody refers to it any more.
 pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it.
     unsafe { source::hand_back(driver, Side::Host, address, Source::Allocated) }
 }
@@ -287,21 +303,23 @@ pub fn held(side: Side) -> Held {
 pub struct Used {
     /// The device.
     pub ordinal: c_int,
-    /// A context of it.
-    pub context: Context,
     /// Bytes.
     pub bytes: u64,
+    /// One of the blocks.
+    pub block: Option<(NonNull<c_void>, Record)>,
 }
 
 /// Writes what objects hold of each device, and returns of how many.
 pub fn used(places: &mut [Used]) -> usize {
     let mut count = 0;
     RECORDS.with(|records| {
-        for record in records.values().filter(|record| record.side == Side::Device) {
+        for (&key, record) in records.iter().filter(|(_, record)| record.side == Side::Device) {
             if let Some(known) = places[..count].iter_mut().find(|known| known.ordinal == record.device) {
                 known.bytes += record.bytes as u64;
             } else if let Some(new) = places.get_mut(count) {
-                *new = Used { ordinal: record.device, context: record.context, bytes: record.bytes as u64 };
+                let address = NonNull::new(std::ptr::without_provenance_mut(key));
+                let block = address.map(|address| (address, *record));
+                *new = Used { ordinal: record.device, bytes: record.bytes as u64, block };
                 count += 1;
             }
         }
@@ -332,13 +350,14 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
     if !record.is_alive(driver, address)? {
         return Ok(());
     }
-    let within = Within::enter(driver, record.context)?;
-    if let Source::Registered(_) = record.source {
+    let _within = Within::enter(driver, record.context)?;
+    if record.is_registered() {
         // Nothing says that the driver waits before it unlocks the pages.
-        context::synchronise_all(driver, &within)?;
+        context::synchronise_if_allowed(driver)?;
     } else if record.unsettled {
         source::settle(driver)?;
     }
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
     unsafe { source::hand_back(driver, record.side, address, record.source) }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::sys::{CUcontext, CUctx_st, CUstream};
 
+use super::capture::{self, Unhindered};
 use super::driver::Driver;
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
@@ -80,10 +81,6 @@ impl<'d> Within<'d> {
         Self::enter(driver, context.unwrap_or(own))
     }
 
-    fn handle(&self) -> CUcontext {
-        self.context.handle()
-    }
-
     /// The ordinal of its device.
     pub fn device(&self) -> Result<c_int, DriverFailure> {
         let mut device = 0;
@@ -118,8 +115,11 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
     Ok(Context::of(context))
 }
 
-/// Waits for everything in the current context.
+/// Waits for everything in the current context, and for no other: what runs on another device may be waiting for what this
+/// thread is about to start, as a collective operation does.
 pub fn synchronise(driver: &Driver) -> Result<(), DriverFailure> {
+    capture::spare_context(driver)?;
+    let _unhindered = Unhindered::begin(driver);
     let span = live::begin(c"synchronise context", 0);
     // SAFETY: it asks for nothing.
     unsafe { driver.context_synchronize() }?;
@@ -127,20 +127,12 @@ pub fn synchronise(driver: &Driver) -> Result<(), DriverFailure> {
     Ok(())
 }
 
-/// Waits for everything in the current context and in the primary context of every device that has one: wherever
-/// page-locked memory may be in use.
-pub fn synchronise_all(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
-    synchronise(driver)?;
-    for ordinal in 0..driver.count()? {
-        driver.with_active_primary(ordinal, |context| {
-            if context == within.handle() {
-                return Ok(());
-            }
-            let _other = Within::enter(driver, Context::of(context).unwrap_or(Context::NONE))?;
-            synchronise(driver)
-        })?;
+/// Waits for everything in the current context, unless that might disturb a capture: what then follows is for the driver to order.
+pub fn synchronise_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
+    match synchronise(driver) {
+        Err(failure) if status::is_of_capture(failure.status) => Ok(()),
+        answer => answer,
     }
-    Ok(())
 }
 
 /// The ordinal of the device that a new block of this thread would be on.

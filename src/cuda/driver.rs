@@ -11,14 +11,14 @@ use std::sync::OnceLock;
 
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUpointer_attribute, CUstream};
 
-use super::{process, status};
+use super::{capture, process, status};
 use crate::error::{self, DriverFailure, Error, Version};
 use crate::text::Text;
 use crate::uncancelled::Uncancelled;
 
 type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
-type PrimaryGetState = unsafe extern "C" fn(CUdevice, *mut c_uint, *mut c_int) -> c_int;
-type PrimaryRelease = unsafe extern "C" fn(CUdevice) -> c_int;
+type StreamIsCapturing = unsafe extern "C" fn(CUstream, *mut c_int) -> c_int;
+type ExchangeCaptureMode = unsafe extern "C" fn(*mut c_int) -> c_int;
 type ContextGetId = unsafe extern "C" fn(CUcontext, *mut c_ulonglong) -> c_int;
 
 /// Declares the table, how it is filled, and for each entry a method that turns its status into a `Result`.
@@ -29,8 +29,8 @@ macro_rules! entry_points {
             $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
             stream_get_context: Option<StreamGetContext>,
             context_get_id: Option<ContextGetId>,
-            primary_get_state: Option<PrimaryGetState>,
-            primary_release: Option<PrimaryRelease>,
+            stream_is_capturing: Option<StreamIsCapturing>,
+            exchange_capture_mode: Option<ExchangeCaptureMode>,
         }
 
         impl Driver {
@@ -50,17 +50,17 @@ macro_rules! entry_points {
                     // Not in drivers before 9.2.
                     // SAFETY: as above.
                     stream_get_context: find(c"cuStreamGetCtx").map(|function| unsafe { transmute::<_, StreamGetContext>(function) }),
+                    // Not in drivers before 10.0, which capture nothing.
+                    stream_is_capturing: find(c"cuStreamIsCapturing")
+                        // SAFETY: as above.
+                        .map(|function| unsafe { transmute::<_, StreamIsCapturing>(function) }),
+                    // Not in drivers before 10.1.
+                    exchange_capture_mode: find(c"cuThreadExchangeStreamCaptureMode")
+                        // SAFETY: as above.
+                        .map(|function| unsafe { transmute::<_, ExchangeCaptureMode>(function) }),
                     // Not in drivers before 12.0.
                     // SAFETY: as above.
                     context_get_id: find(c"cuCtxGetId").map(|function| unsafe { transmute::<_, ContextGetId>(function) }),
-                    primary_get_state: find(c"cuDevicePrimaryCtxGetState")
-                        // SAFETY: as above.
-                        .map(|function| unsafe { transmute::<_, PrimaryGetState>(function) }),
-                    // Another name in drivers before 11.0, for the same function.
-                    primary_release: find(c"cuDevicePrimaryCtxRelease_v2")
-                        .or_else(|| find(c"cuDevicePrimaryCtxRelease"))
-                        // SAFETY: as above.
-                        .map(|function| unsafe { transmute::<_, PrimaryRelease>(function) }),
                 })
             }
 
@@ -133,6 +133,10 @@ entry_points! {
     cuEventDestroy_v2 as event_destroy(event: CUevent);
     /// Makes what a stream is given from now on wait for an event.
     cuStreamWaitEvent as stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint);
+    /// A stream of the current context.
+    cuStreamCreate as stream_create(stream: *mut CUstream, flags: c_uint);
+    /// Ends a stream, whose work comes to its end.
+    cuStreamDestroy_v2 as stream_destroy(stream: CUstream);
     /// Waits for the work of a stream.
     cuStreamSynchronize as stream_synchronize(stream: CUstream);
     /// The name of a status.
@@ -168,30 +172,26 @@ impl Driver {
         self.check("cuCtxGetId", status).map(|()| id)
     }
 
-    /// Does `work` with the primary context of a device, if that is there: it stays until `work` is done.
-    pub fn with_active_primary(
-        &self,
-        ordinal: c_int,
-        work: impl FnOnce(CUcontext) -> Result<(), DriverFailure>,
-    ) -> Result<(), DriverFailure> {
-        let (Some(get_state), Some(release)) = (self.primary_get_state, self.primary_release) else { return Ok(()) };
-        let (mut device, mut flags, mut active) = (0, 0, 0);
-        // SAFETY: `device` is writable; an ordinal that is none is refused.
-        unsafe { self.device_get(&mut device, ordinal) }?;
+    /// Whether a stream is captured, as CUDA's status; of the legacy stream, an error says that one is that it waits for.
+    ///
+    /// # Safety
+    /// `stream` is NULL, one of CUDA's two special handles, or a stream.
+    pub unsafe fn stream_capture_status(&self, stream: CUstream) -> Result<c_int, DriverFailure> {
+        let mut captured = 0;
+        let Some(function) = self.stream_is_capturing else { return Ok(captured) };
         let _uncancelled = Uncancelled::begin();
-        // SAFETY: both are writable.
-        let status = unsafe { get_state(device, &mut flags, &mut active) };
-        self.check("cuDevicePrimaryCtxGetState", status)?;
-        if active == 0 {
-            return Ok(());
-        }
-        let mut context = std::ptr::null_mut();
-        // SAFETY: `context` is writable.
-        unsafe { self.primary_retain(&mut context, device) }?;
-        let answer = work(context);
-        // SAFETY: it was retained above.
-        let status = unsafe { release(device) };
-        answer.and(self.check("cuDevicePrimaryCtxRelease", status))
+        // SAFETY: the caller guarantees the stream, and `captured` is writable.
+        let status = unsafe { function(stream, &mut captured) };
+        self.check("cuStreamIsCapturing", status).map(|()| captured)
+    }
+
+    /// Gives the calling thread another capture mode, and returns the one that it had; `None` if that cannot be.
+    pub fn exchange_capture_mode(&self, mode: c_int) -> Option<c_int> {
+        let mut mode = mode;
+        let _uncancelled = Uncancelled::begin();
+        // SAFETY: `mode` is readable and writable.
+        let status = unsafe { self.exchange_capture_mode?(&mut mode) };
+        (status == status::SUCCESS).then_some(mode)
     }
 
     fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverFailure> {
@@ -203,7 +203,9 @@ impl Driver {
         if status == status::DEINITIALIZED {
             process::exiting();
         }
-        DriverFailure { call, status }
+        let failure = DriverFailure { call, status };
+        capture::note(failure);
+        failure
     }
 
     /// One sentence on what this driver has to offer, of version `version` as it says.
@@ -264,7 +266,11 @@ fn text(status: c_int, ask: Ask) -> &'static str {
 
 impl From<DriverFailure> for Error {
     fn from(failure: DriverFailure) -> Self {
-        if status::is_left_behind(failure.status) { Error::Pending(failure) } else { Error::Driver(failure) }
+        match failure.status {
+            status if status::is_left_behind(status) => Error::Pending(failure),
+            status if status::is_of_capture(status) => Error::Captured(failure),
+            _ => Error::Driver(failure),
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 
 use std::ffi::c_uint;
 
-use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
+use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream, CUstream_flags};
 
+use super::capture::Unhindered;
 use super::context::{Context, Within};
 use super::driver::Driver;
 use super::status;
@@ -59,6 +60,40 @@ impl Event {
     pub unsafe fn precede(&self, driver: &Driver, stream: CUstream) -> Result<(), DriverFailure> {
         // SAFETY: as for `record`.
         unsafe { driver.stream_wait_event(stream, self.handle(), 0) }
+    }
+
+    /// An event of the context `home`, which is there, that comes to pass when this one does, which is not used any more.
+    ///
+    /// Nothing says whether a context is still there that another program part made: the driver does not refuse its handle,
+    /// it follows it. Of `home` the block tells that the event is about.
+    pub fn carry(self, driver: &Driver, home: Context) -> Result<Event, DriverFailure> {
+        if self.context == home {
+            return Ok(self);
+        }
+        let carried = self.carried(driver, home);
+        // The driver keeps what it needs of it.
+        self.end(driver);
+        carried
+    }
+
+    fn carried(&self, driver: &Driver, home: Context) -> Result<Event, DriverFailure> {
+        let within = Within::enter(driver, home)?;
+        let _unhindered = Unhindered::begin(driver);
+        let event = Event::new(driver, &within)?;
+        let mut stream = std::ptr::null_mut();
+        // SAFETY: `stream` is writable.
+        let made = unsafe { driver.stream_create(&mut stream, CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint) };
+        let recorded = made.and_then(|()| {
+            // SAFETY: it was made just now.
+            let recorded = unsafe { self.precede(driver, stream) }
+                // SAFETY: as above.
+                .and_then(|()| unsafe { event.record(driver, stream) });
+            // What it has comes to its end all the same.
+            // SAFETY: it is not used again.
+            let _ = unsafe { driver.stream_destroy(stream) };
+            recorded
+        });
+        recorded.map(|()| event).inspect_err(|_| event.end(driver))
     }
 
     /// Whether it has come to pass.

@@ -1,6 +1,7 @@
 //! Blocks that nobody holds any more, and that the driver would not take back yet.
 #![expect(unsafe_code, reason = "blocks are given back")]
 
+use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -36,23 +37,28 @@ pub fn offer_one(driver: &Driver, context: Context) {
     if COUNT.load(Relaxed) == 0 {
         return;
     }
-    let one = BLOCKS.with(|left| {
-        let at = left.iter().position(|(_, record)| record.context == context)?;
-        let one = left.swap_remove(at);
-        COUNT.store(left.len(), Relaxed);
-        Some(one)
-    });
-    one.into_iter().for_each(|one| offer(driver, one));
+    take(|record| record.context == context).into_iter().for_each(|one| offer(driver, one));
 }
 
-/// Offers every block to the driver again.
+/// Offers every block of a device to the driver again. Not another device's: what runs there may have to be waited for.
 #[cold]
-pub fn offer_all(driver: &Driver) {
-    let all = BLOCKS.with(|left| {
-        COUNT.store(0, Relaxed);
-        std::mem::take(left)
-    });
-    all.into_iter().for_each(|one| offer(driver, one));
+pub fn offer_near(driver: &Driver, device: c_int) {
+    let mut count = COUNT.load(Relaxed);
+    while count > 0 {
+        let Some(one) = take(|record| record.device == device) else { return };
+        offer(driver, one);
+        // One that is refused again is back behind the others.
+        count -= 1;
+    }
+}
+
+fn take(wanted: impl Fn(&Record) -> bool) -> Option<(usize, Record)> {
+    BLOCKS.with(|left| {
+        let at = left.iter().position(|(_, record)| wanted(record))?;
+        let one = left.remove(at);
+        COUNT.store(left.len(), Relaxed);
+        Some(one)
+    })
 }
 
 fn offer(driver: &Driver, (key, record): (usize, Record)) {

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! blocks (in use), pool (idle), left (not taken back)  →  source (the allocations), streams (what may be using them)
-//! source, streams, events  →  context  →  driver (typed entry points), process (exit, fork)
+//! source, streams, events  →  context, capture (graphs of the program's)  →  driver (typed entry points), process (exit, fork)
 //! ```
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
 
 pub mod blocks;
+pub mod capture;
 pub mod context;
 pub mod driver;
 pub mod events;

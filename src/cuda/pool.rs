@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::{self, Record};
+use super::capture;
 use super::context::{self, Within};
 use super::driver::Driver;
 use super::driver_in_use;
@@ -82,6 +83,16 @@ enum Trouble {
 }
 
 impl Kept {
+    /// Whether nothing would have to be waited for to give it back but what runs in the context of `record`.
+    fn waits_at_most_for(&self, record: &Record) -> bool {
+        self.record.context == record.context || self.is_clear()
+    }
+
+    /// Whether nothing would have to be waited for to give it back, as far as that is known without asking.
+    fn is_clear(&self) -> bool {
+        self.waits.is_none() && self.behind.is_empty() && !self.record.is_registered()
+    }
+
     /// Whether it can be handed out, as far as it does not wait for its context.
     fn is_ready(&mut self, driver: &Driver) -> Result<bool, Trouble> {
         // Asked first: the events of a context that is gone are gone with it.
@@ -122,12 +133,18 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
     let mut behind = behind.unwrap_or_default();
     let shelf = Shelf::of(record.side);
     let budget = shelf.budget(record.device);
-    let is_kept = settings::pools() && record.has_number() && record.bytes as u64 <= budget;
-    if !is_kept {
-        if settings::pools() && record.has_number() {
+    // In a process that captures graphs no context is waited for, so nothing would clear it.
+    let is_cleared = settings::reuses_by_event() || !capture::was_seen();
+    let is_kept = settings::pools() && is_cleared && record.has_number() && record.bytes as u64 <= budget;
+    // A free does not unregister memory: see `reduce`.
+    if !is_kept && !record.is_registered() {
+        if settings::pools() && is_cleared && record.has_number() {
             turned_away(&record);
         }
-        behind.wait(driver);
+        // The events of a context that is gone are gone with it.
+        if !behind.is_empty() && record.is_alive(driver, address) == Ok(true) {
+            behind.wait(driver);
+        }
         return false;
     }
     // Where there is no event, the context is waited for.
@@ -145,8 +162,10 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
         behind.wait(driver);
         return false;
     }
-    // Where pools are off since just now, who said so has given back what was here before.
-    reduce_device(driver, shelf, record.device, if settings::pools() { budget } else { 0 });
+    // Where pools are off since just now, who said so has given back what was here before. Page-locked blocks of other
+    // contexts stay: the free of this one does not wait for what runs there.
+    let is_near = |kept: &Kept| !kept.record.is_registered() && kept.waits_at_most_for(&record);
+    reduce_device(driver, shelf, record.device, is_near);
     true
 }
 
@@ -156,6 +175,7 @@ fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> R
         return Ok(None);
     }
     let within = Within::enter(driver, record.context)?;
+    capture::spare_legacy_stream(driver)?;
     let event = Event::new(driver, &within)?;
     // SAFETY: null is the legacy default stream.
     match unsafe { event.record(driver, std::ptr::null_mut()) } {
@@ -196,10 +216,12 @@ pub fn look(driver: &Driver, device: c_int) {
     }
 }
 
-/// Gives the oldest blocks of a device back until no more than so many bytes are left.
-fn reduce_device(driver: &Driver, shelf: &Shelf, device: c_int, bytes: u64) {
+/// Gives the oldest blocks of a device that are `wanted` back until no more than the budget is left.
+fn reduce_device(driver: &Driver, shelf: &Shelf, device: c_int, wanted: impl Fn(&Kept) -> bool) {
+    let bytes = if settings::pools() { shelf.budget(device) } else { 0 };
+    let is_wanted = |idle: &Idle<Kept>| shelf.are_one(idle.block.record.device, device) && wanted(&idle.block);
     while shelf.idle(device) > bytes {
-        let Some(idle) = shelf.take_oldest(|idle| shelf.are_one(idle.block.record.device, device)) else { return };
+        let Some(idle) = shelf.take_oldest(is_wanted) else { return };
         if settings::pools() {
             turned_away(&idle.block.record);
         }
@@ -213,13 +235,23 @@ fn turned_away(record: &Record) {
     live::tell(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
 }
 
-/// Gives everything idle of one kind back, and says how many bytes that were.
+/// Gives everything idle of one kind back, after what may be using it in whatever context, and says how many bytes that were.
 pub fn give_back_all(kind: Kind) -> u64 {
+    give_back_those(kind, |_| true)
+}
+
+/// Gives back what is idle of one kind, but for what may be in use on another device than the thread's current one.
+pub fn give_back_near(kind: Kind) -> u64 {
+    let here = driver_in_use().and_then(|driver| context::current_device(driver).ok());
+    give_back_those(kind, |kept| kept.is_clear() || Some(kept.record.device) == here)
+}
+
+fn give_back_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) -> u64 {
     let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return 0 };
     let mut bytes = 0;
     // What others put down meanwhile is not waited for.
     let now = idle::now();
-    while let Some(idle) = shelf.take_oldest(|idle| idle.since <= now) {
+    while let Some(idle) = shelf.take_oldest(|idle| idle.since <= now && wanted(&idle.block)) {
         bytes += idle.bytes as u64;
         give_back(driver, idle.block);
     }
@@ -241,11 +273,20 @@ pub fn budget(kind: Kind) -> u64 {
     Shelf::of_kind(kind).map_or(0, Shelf::largest_budget)
 }
 
-/// Gives back what lies idle beyond the budget.
+/// Gives back what lies idle beyond the budget, after what may be using it in whatever context.
 pub fn reduce(kind: Kind) {
+    reduce_those(kind, |_| true);
+}
+
+/// Gives back what lies idle beyond the budget, but for what may be in use on another device than `here`.
+pub fn reduce_near(kind: Kind, here: c_int) {
+    reduce_those(kind, |kept| kept.is_clear() || kept.record.device == here);
+}
+
+fn reduce_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) {
     let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return };
     for device in shelf.devices() {
-        reduce_device(driver, shelf, device, shelf.budget(device));
+        reduce_device(driver, shelf, device, &wanted);
     }
 }
 

@@ -1,11 +1,12 @@
 //! Host memory that the driver page-locks where it is.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
 use cudarc::driver::sys::{CU_MEMHOSTREGISTER_PORTABLE, CUpointer_attribute};
 
+use super::capture::Unhindered;
 use super::context::{self, Context, Within};
 use super::driver::{self, Driver};
 use super::{source, status};
@@ -16,6 +17,8 @@ use crate::error::DriverFailure;
 pub struct Registration {
     address: usize,
     context: Context,
+    /// The ordinal of its context's device.
+    device: c_int,
     /// The driver's number for it; 0 if it would not say.
     id: u64,
 }
@@ -30,11 +33,14 @@ pub unsafe fn register(
     address: NonNull<c_void>,
     bytes: usize,
 ) -> Result<Option<Registration>, DriverFailure> {
+    let device = within.device()?;
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it.
     match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
         Ok(()) => {
             let id = source::number(driver, driver::address(address.as_ptr())).unwrap_or(0);
-            Ok(Some(Registration { address: address.as_ptr().expose_provenance(), context: within.context, id }))
+            let address = address.as_ptr().expose_provenance();
+            Ok(Some(Registration { address, context: within.context, device, id }))
         }
         // A part would not do: copies of what is page-locked in part are refused.
         Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
@@ -58,6 +64,11 @@ fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
 }
 
 impl Registration {
+    /// The ordinal of its context's device.
+    pub fn device(&self) -> c_int {
+        self.device
+    }
+
     /// Whether it still holds: a reset of the device ends it.
     pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
         source::is_alive(driver, self.address as u64, self.id, self.context)
@@ -65,7 +76,21 @@ impl Registration {
 
     /// Ends it, if a reset has not. After an error it may still hold.
     pub fn end(&self, driver: &Driver) -> Result<(), DriverFailure> {
-        match self.try_to_end(driver) {
+        self.end_after(driver, || context::synchronise_if_allowed(driver))
+    }
+
+    /// As [`Self::end`], also where the context cannot be waited for: its owner is about to free the memory.
+    pub fn end_at_once(&self, driver: &Driver) -> Result<(), DriverFailure> {
+        let wait = || context::synchronise(driver).or(Ok(()));
+        self.end_after(driver, wait)
+    }
+
+    fn end_after(
+        &self,
+        driver: &Driver,
+        wait: impl FnOnce() -> Result<(), DriverFailure>,
+    ) -> Result<(), DriverFailure> {
+        match self.try_to_end(driver, wait) {
             Err(failure) if failure.status == status::NOT_REGISTERED || status::is_context_gone(failure.status) => {
                 Ok(())
             }
@@ -73,13 +98,18 @@ impl Registration {
         }
     }
 
-    fn try_to_end(&self, driver: &Driver) -> Result<(), DriverFailure> {
+    fn try_to_end(
+        &self,
+        driver: &Driver,
+        wait: impl FnOnce() -> Result<(), DriverFailure>,
+    ) -> Result<(), DriverFailure> {
         if !self.is_there(driver)? {
             return Ok(());
         }
-        let within = Within::enter(driver, self.context)?;
+        let _within = Within::enter(driver, self.context)?;
         // Copies that the library does not know of may be in flight, and nothing says that the driver waits for them.
-        context::synchronise_all(driver, &within)?;
+        wait()?;
+        let _unhindered = Unhindered::begin(driver);
         let address = std::ptr::with_exposed_provenance_mut(self.address);
         // SAFETY: the driver refuses what is not registered; what is still is what was registered here.
         unsafe { driver.host_unregister(address) }

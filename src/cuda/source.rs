@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE, CUpointer_attribute};
 
+use super::capture::{self, Unhindered};
 use super::context::{Context, Within};
 use super::driver::{self, Driver};
 use super::status;
@@ -152,6 +153,8 @@ pub fn is_alive(driver: &Driver, address: u64, id: u64, context: Context) -> Res
 
 /// Waits until the legacy default stream of the current context has come past everything it was given.
 pub fn settle(driver: &Driver) -> Result<(), DriverFailure> {
+    capture::spare_legacy_stream(driver)?;
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: null is the legacy default stream.
     unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }

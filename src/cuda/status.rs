@@ -14,6 +14,8 @@ pub const INVALID_CONTEXT: c_int = Known::CUDA_ERROR_INVALID_CONTEXT as c_int;
 pub const NOT_READY: c_int = Known::CUDA_ERROR_NOT_READY as c_int;
 pub const ALREADY_REGISTERED: c_int = Known::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED as c_int;
 pub const NOT_REGISTERED: c_int = Known::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED as c_int;
+pub const STREAM_CAPTURE_UNSUPPORTED: c_int = Known::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED as c_int;
+pub const STREAM_CAPTURE_IMPLICIT: c_int = Known::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT as c_int;
 pub const CONTEXT_IS_DESTROYED: c_int = Known::CUDA_ERROR_CONTEXT_IS_DESTROYED as c_int;
 
 /// Whether a context, and everything in it, is gone.
@@ -24,6 +26,11 @@ pub fn is_context_gone(status: c_int) -> bool {
 /// Whether a context is gone that the driver would make again: not while it is ending itself.
 pub fn may_be_brought_back(status: c_int) -> bool {
     is_context_gone(status) && status != DEINITIALIZED
+}
+
+/// Whether a call was refused because a CUDA graph is being captured.
+pub fn is_of_capture(status: c_int) -> bool {
+    (STREAM_CAPTURE_UNSUPPORTED..=Known::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD as c_int).contains(&status)
 }
 
 /// Whether the status is one that a kernel leaves behind for later calls to find. The CUDA Driver API says of each

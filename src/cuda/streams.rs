@@ -4,10 +4,11 @@
 
 use cudarc::driver::sys::CUstream;
 
+use super::capture::{self, Unhindered};
 use super::context::{Context, Within};
 use super::driver::Driver;
 use super::events::Event;
-use crate::error::DriverFailure;
+use crate::error::{DriverFailure, Error};
 use crate::spread::AddressMap;
 use crate::sync::Lock;
 
@@ -21,6 +22,11 @@ pub struct Behind {
 }
 
 impl Behind {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.events.iter().all(Option::is_none)
+    }
+
     fn is_full(&self) -> bool {
         self.events.iter().all(Option::is_some)
     }
@@ -38,6 +44,10 @@ impl Behind {
 
     /// Whether every one has come to pass; what has is kept for another use.
     pub fn has_come(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
+        if self.is_empty() {
+            return Ok(true);
+        }
+        let _unhindered = Unhindered::begin(driver);
         for place in &mut self.events {
             let Some(event) = *place else { continue };
             if !event.has_come(driver)? {
@@ -57,6 +67,7 @@ impl Behind {
 
 /// Waits for an event, as far as it can be waited for.
 pub fn wait(driver: &Driver, event: Event) {
+    let _unhindered = Unhindered::begin(driver);
     match event.wait(driver) {
         Ok(()) => event.keep(driver),
         Err(_) => event.end(driver),
@@ -68,25 +79,23 @@ static DECLARED: Lock<AddressMap<Behind>> = Lock::new(AddressMap::with_hasher(cr
 #[cfg(loom)]
 loom::lazy_static! { static ref DECLARED: Lock<AddressMap<Behind>> = Lock::new(AddressMap::default()); }
 
-/// Declares that the work that `stream` has now may be using the block at `address`.
+/// Declares that the work that `stream` has now may be using the block at `address` of `context`.
 ///
 /// # Safety
-/// `stream` is NULL or a stream.
+/// `stream` is NULL or a stream. The block is there, and so is its context.
 #[expect(unsafe_code, reason = "an event is recorded on a caller's stream")]
-pub unsafe fn declare(
-    driver: &Driver,
-    address: usize,
-    context: Context,
-    stream: CUstream,
-) -> Result<(), DriverFailure> {
+pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream: CUstream) -> Result<(), Error> {
     // SAFETY: the caller guarantees it.
     let within = unsafe { Within::of_stream(driver, stream, context) }?;
+    // SAFETY: the caller guarantees it.
+    unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
     let event = Event::new(driver, &within)?;
     // SAFETY: the caller guarantees it.
     if let Err(failure) = unsafe { event.record(driver, stream) } {
         event.keep(driver);
-        return Err(failure);
+        return Err(failure.into());
     }
+    let event = event.carry(driver, context)?;
     // What was declared before may have come to pass: then nobody need wait for a place.
     if DECLARED.with(|declared| declared.get(&address).is_some_and(Behind::is_full)) {
         for event in take(address).into_iter().flat_map(|behind| behind.events).flatten() {

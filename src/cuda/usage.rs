@@ -1,8 +1,8 @@
 //! What of the devices' memory is in use beyond this library: by other libraries of the process, and by other processes.
 #![expect(unsafe_code, reason = "the driver is asked what is free")]
 
-use super::blocks::{self, Used};
-use super::context::{Context, Within};
+use super::blocks::{self, Record, Used};
+use super::context::Within;
 use super::driver_in_use;
 use super::pool;
 
@@ -10,11 +10,13 @@ use super::pool;
 /// ours. Returns how many devices that are; where the driver does not answer, a device is left out.
 pub fn not_ours(places: &mut [(i32, u64)]) -> usize {
     let Some(driver) = driver_in_use() else { return 0 };
-    let mut used = [Used { ordinal: 0, context: Context::NONE, bytes: 0 }; DEVICES];
+    let mut used = [Used { ordinal: 0, bytes: 0, block: None }; DEVICES];
     let known = blocks::used(&mut used);
     let mut count = 0;
     for device in used[..known].iter().take(places.len()) {
-        let Ok(_within) = Within::enter(driver, device.context) else { continue };
+        let is_there = |&(address, record): &(_, Record)| record.is_alive(driver, address) == Ok(true);
+        let Some((_, record)) = device.block.filter(is_there) else { continue };
+        let Ok(_within) = Within::enter(driver, record.context) else { continue };
         let (mut free, mut total) = (0, 0);
         // SAFETY: both are writable.
         if unsafe { driver.mem_info(&mut free, &mut total) }.is_err() {

@@ -15,6 +15,7 @@ use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
 
 use crate::cuda;
 use crate::cuda::blocks::{self, Freed, Record};
+use crate::cuda::capture::Unhindered;
 use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::error::{DriverFailure, Error};
@@ -82,6 +83,7 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
 /// As for `free`.
 unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     let _within = Within::enter(driver, context_of(driver, address)?.unwrap_or(Context::NONE))?;
+    let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it.
     unsafe { driver.mem_free(driver::address(address.as_ptr())) }
 }
@@ -132,10 +134,6 @@ fn ordinal_of(driver: &Driver, address: NonNull<c_void>) -> Result<c_int, Driver
 /// Both addresses are good for that many bytes.
 pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<Path, Error> {
     let (within, unsettled) = ends.enter(driver)?;
-    if let Some(before) = within.before.filter(|&before| ends.to == Side::Device && before != within.context) {
-        // What cannot be found out is not counted.
-        let _ = note_mismatch(driver, &within, before);
-    }
     // SAFETY: the caller guarantees it.
     let staged = unsafe { staged::copy(driver, &within, ends, bytes) }?;
     if staged == Staged::No {
@@ -148,7 +146,12 @@ pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<Path, Er
     if unsettled != goes_on {
         blocks::note_unsettled(ends.device, goes_on);
     }
-    Ok(if staged == Staged::Done { Path::Staged } else { ends.path(driver) })
+    let path = if staged == Staged::Done { Path::Staged } else { ends.path(driver) };
+    if ends.to == Side::Device && within.before.is_some_and(|before| before != within.context) {
+        // What cannot be found out is not counted.
+        let _ = note_mismatch(driver, within);
+    }
+    Ok(path)
 }
 
 /// The two ends of a copy.
@@ -237,13 +240,15 @@ pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
     Err(Error::WrongDevice { current, holder })
 }
 
-/// Counts it if another device was current than the one that holds the block that is copied to; the first is told of.
+/// Leaves the context of a block that was copied to, and counts it if the thread's own is of another device; the first is told
+/// of. Its own is not entered for that: another thread may have destroyed it meanwhile.
 ///
 /// Compat: that is no error. The original returns the pointer, and unified addressing makes it valid.
 #[cold]
-fn note_mismatch(driver: &Driver, holder: &Within<'_>, before: Context) -> Result<(), DriverFailure> {
-    let holder = holder.device()?;
-    let current = Within::enter(driver, before)?.device()?;
+fn note_mismatch(driver: &Driver, within: Within<'_>) -> Result<(), DriverFailure> {
+    let holder = within.device()?;
+    drop(within);
+    let current = context::current_device(driver)?;
     if current != holder && context::note_mismatch() {
         let said = Text::<300>::of(format_args!(
             "libsyncedmem: data on device {holder} was asked for while device {current} was current; such cases are \

@@ -14,6 +14,7 @@ use cudarc::driver::sys::CUpointer_attribute;
 use super::Ends;
 use super::crew::{self, Crew, Job};
 use super::ring::{self, Ring, SLOT, SLOTS};
+use crate::cuda::capture;
 use crate::cuda::context::Within;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
@@ -40,6 +41,8 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
     if !is_staged || ends.pinned || !is_pageable(driver, ends) {
         return Ok(Staged::No);
     }
+    // Refused half-way, it would leave its ring behind: nothing could be waited for.
+    capture::spare_legacy_stream(driver)?;
     let Some(ring) = Ring::of(driver, within) else { return Ok(Staged::No) };
     let Some(events) = Events::new(driver, within) else { return Ok(Staged::No) };
     let ring_start = ring.address.cast::<u8>().as_ptr();

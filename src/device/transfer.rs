@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use cudarc::driver::sys::CUstream;
 
 use super::Ends;
+use crate::cuda::capture::{self, Unhindered};
 use crate::cuda::context::Within;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
@@ -49,6 +50,8 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
     let stream: CUstream = stream.cast();
     let otherwise = {
         let (within, unsettled) = ends.enter(driver)?;
+        // SAFETY: the caller guarantees it.
+        unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
         if unsettled {
             // A caller's stream need not wait for the legacy one, where this library's own fills and copies are.
             source::settle(driver)?;
@@ -66,15 +69,15 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
         return Err(failure.into());
     }
     // SAFETY: the caller guarantees it.
-    if unsafe { event.record(driver, stream) }.is_err() {
-        event.end(driver);
+    let recorded = unsafe { event.record(driver, stream) }.inspect_err(|_| event.end(driver));
+    let Ok(event) = recorded.and_then(|()| event.carry(driver, otherwise)) else {
         // SAFETY: the caller guarantees it.
         if unsafe { driver.stream_synchronize(stream) }.is_err() {
             // SAFETY: it asks for nothing.
             unsafe { driver.context_synchronize() }?;
         }
         return Ok(Started::Done(ends.path(driver)));
-    }
+    };
     let block = driver::address(ends.device.as_ptr());
     let id = source::number(driver, block).unwrap_or(0);
     // Relaxed: it is a number and nothing else.
@@ -98,6 +101,9 @@ pub unsafe fn follow_default_stream(
         return Ok(());
     }
     let (within, _) = super::enter(driver, address, owner)?;
+    // SAFETY: the caller guarantees it.
+    unsafe { capture::refuse_captured_within(driver, &within, stream.cast()) }?;
+    capture::spare_legacy_stream(driver)?;
     let event = Event::new(driver, &within)?;
     // SAFETY: NULL is the legacy default stream.
     let recorded = unsafe { event.record(driver, std::ptr::null_mut()) };
@@ -124,6 +130,7 @@ impl InFlight {
     /// Whether it is done, without waiting.
     pub fn is_done(&self, driver: &Driver) -> Result<bool, Trouble> {
         self.look(driver)?;
+        let _unhindered = Unhindered::begin(driver);
         let done = self.event.has_come(driver).map_err(|failure| self.trouble(driver, failure))?;
         if done {
             self.event.keep(driver);
@@ -134,6 +141,7 @@ impl InFlight {
     /// Waits until it is done.
     pub fn finish(&self, driver: &Driver) -> Result<(), Trouble> {
         self.look(driver)?;
+        let _unhindered = Unhindered::begin(driver);
         self.event.wait(driver).map_err(|failure| self.trouble(driver, failure))?;
         self.event.keep(driver);
         Ok(())

@@ -32,6 +32,8 @@ pub enum Error {
     Driver(DriverFailure),
     /// A call of the driver found what an earlier kernel or copy of this process left behind.
     Pending(DriverFailure),
+    /// A call of the driver was refused because a CUDA graph is being captured.
+    Captured(DriverFailure),
     /// The object's device block is gone: its device was reset since it was made.
     DeviceReset,
     /// The device check is on, and the object's device block is on another device than the current one.
@@ -131,6 +133,11 @@ impl fmt::Display for Error {
                 f,
                 "{failure}; this was found pending: a kernel or a copy that this process had started before left it \
                  behind, and this call only met it; look there (CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer finds it)"
+            ),
+            Error::Captured(failure) => write!(
+                f,
+                "{failure}; a CUDA graph is being captured, of which what was asked would be no part, and which it may have \
+                 invalidated; bring data to where it is used before the capture, or end the capture first"
             ),
             Error::DeviceReset => f.write_str(
                 "the data on the device is gone: the device was reset (cudaDeviceReset) after it was put there; \

@@ -68,7 +68,7 @@ impl From<Error> for syncedmem_status_t {
             | Error::NothingToPin
             | Error::PinnedInPart
             | Error::NoOpenAccess => SYNCEDMEM_ERROR_INVALID_STATE,
-            Error::Driver(_) | Error::DeviceReset => SYNCEDMEM_ERROR_DRIVER,
+            Error::Driver(_) | Error::Captured(_) | Error::DeviceReset => SYNCEDMEM_ERROR_DRIVER,
             Error::Pending(_) => SYNCEDMEM_ERROR_PENDING,
             Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,
             Error::NoTrace { .. } => SYNCEDMEM_ERROR_FILE,

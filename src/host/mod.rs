@@ -165,10 +165,11 @@ fn make_room(bytes: usize) -> u64 {
 #[cold]
 fn fit_under(limit: u64) {
     let left = limit.saturating_sub(stats::held());
-    let pinned = cuda::pool::idle(Kind::Pinned);
+    let pinned = cuda::pool::idle(Kind::Pinned) + registration::idle();
     pool::reduce_to(left.saturating_sub(pinned));
     if pinned > left {
-        cuda::pool::give_back_all(Kind::Pinned);
+        cuda::pool::give_back_near(Kind::Pinned);
+        registration::give_back_near();
     }
 }
 
@@ -225,12 +226,33 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     }
     let block = Owned { address, bytes, pinned, holder };
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
+        // It lies idle now.
+        stats::removed(address, bytes);
         return;
     }
     if bytes >= MAPPED_FROM && copies::free(block) {
         return;
     }
     stats::removed(address, bytes);
+    // SAFETY: the caller guarantees it.
+    unsafe { keep_or_free(address, bytes) };
+}
+
+/// Gives back a block that is registered no more, and that lay idle since its object let it go.
+///
+/// # Safety
+/// As for [`free`].
+unsafe fn free_idle(block: Owned) {
+    if block.bytes < MAPPED_FROM || !copies::free(block) {
+        // SAFETY: the caller guarantees it.
+        unsafe { keep_or_free(block.address, block.bytes) };
+    }
+}
+
+/// # Safety
+/// As for [`free`].
+#[inline]
+unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
     match records::take(address) {
         Some(mapping) if pool::keep(Source::Mapped(mapping), bytes) => (),
         Some(mapping) => mapping.unmap(),

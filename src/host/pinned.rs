@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use super::{Found, Request};
+use super::{Found, Request, registration};
 use crate::cuda::blocks::{self, Freed};
 use crate::cuda::{self, context};
 use crate::error::{Cause, Error};
@@ -24,10 +24,15 @@ static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 #[cold]
 pub fn allocate(request: Request) -> Option<Found> {
     let Request { bytes, holder, .. } = request;
-    let block = or_pageable(Subject { object: holder, bytes }, || {
+    registration::reduce_near();
+    let attempt = || {
         let driver = cuda::driver()?;
         let request = blocks::Request { side: Side::Host, bytes, holder, unsettled: false };
         context::for_new_block(driver, |within| blocks::allocate(driver, within, request))
+    };
+    let block = or_pageable(Subject { object: holder, bytes }, || match attempt() {
+        Err(why) if is_exhausted(why) && registration::give_back_near() > 0 => attempt(),
+        answer => answer,
     });
     let blocks::Block { address, room, origin, holds_zeros, .. } = block?;
     Some(Found { address, room, origin, holds_zeros })
@@ -90,6 +95,11 @@ fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>)
             None
         }
     }
+}
+
+/// Whether an error says that no more can be page-locked.
+fn is_exhausted(why: Error) -> bool {
+    cuda::is_out_of_memory(why) || matches!(why, Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. })
 }
 
 #[cold]

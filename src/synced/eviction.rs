@@ -29,19 +29,24 @@ pub struct Round<'d> {
     side: Side,
     /// The device whose memory is wanted; any if there is none.
     ordinal: Option<i32>,
-    /// The context that was synchronised last, with the primary ones. Nothing that matters was started in them since.
+    /// The device that is the thread's current one.
+    here: Option<i32>,
+    /// The context that was synchronised last. Nothing that matters was started in them since.
     quiet: Option<Context>,
 }
 
 impl<'d> Round<'d> {
     /// A round that gives back `side`, on that device if there is one.
     pub fn new(driver: &'d Driver, side: Side, ordinal: Option<i32>) -> Self {
-        Round { driver, side, ordinal, quiet: None }
+        Round { driver, side, ordinal, here: context::current_device(driver).ok(), quiet: None }
     }
 
-    /// Waits for everything that may be using the block at `address`, whose record that is: what runs in its context. No
-    /// other: a collective operation there may be waiting for what this thread is about to launch.
+    /// Waits for everything that may be using the block at `address`, whose record that is: what runs in its context. Not on
+    /// another device than the thread's: a collective operation there may be waiting for what this thread is about to launch.
     fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
+        if Some(record.device) != self.here {
+            return None;
+        }
         // Asked before its context is touched: a reset takes both along.
         if record.is_alive(self.driver, address) != Ok(true) {
             return None;

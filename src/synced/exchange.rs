@@ -101,6 +101,11 @@ impl SyncedMemory {
     pub unsafe fn stream_wait(&self, stream: *mut c_void) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
+        // NULL and CU_STREAM_LEGACY are that stream.
+        if stream.addr() > 1 {
+            // SAFETY: the caller guarantees it.
+            unsafe { cuda::capture::refuse_captured(driver, stream.cast()) }?;
+        }
         self.wait()?;
         let now = self.now()?;
         let Some(block) = now.device else { return Ok(()) };

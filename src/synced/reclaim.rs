@@ -80,9 +80,9 @@ impl Want {
         }
     }
 
-    /// Gives back every idle block of those kinds, and says how many bytes that were.
+    /// Gives back the idle blocks of those kinds, without a wait for another device, and says how many bytes that were.
     fn give_back_idle(&self) -> Option<u64> {
-        self.kinds.iter().map(|&kind| pools::give_back_idle(kind)).reduce(|sum, bytes| sum + bytes)
+        self.kinds.iter().map(|&kind| pools::give_back_near(kind)).reduce(|sum, bytes| sum + bytes)
     }
 }
 

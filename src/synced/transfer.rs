@@ -7,7 +7,7 @@ use super::evictable::Use;
 use super::table::{NoClaim, Patience};
 use super::{Claim, SyncedMemory, refused};
 use crate::cuda::driver::Driver;
-use crate::cuda::{blocks, streams};
+use crate::cuda::{blocks, capture, streams};
 use crate::device::Ends;
 use crate::device::transfer::{self, InFlight, Started, Trouble};
 use crate::error::Error;
@@ -29,6 +29,8 @@ impl SyncedMemory {
         self.head().and_then(may_push)?;
         let driver = cuda::driver()?;
         let mut claim = self.claim_always()?;
+        // SAFETY: the caller guarantees it.
+        unsafe { capture::refuse_captured(driver, stream.cast()) }?;
         self.finish(&mut claim)?;
         let now = self.now()?;
         let next = now.with_head(may_push(now.head())?);
@@ -66,6 +68,8 @@ impl SyncedMemory {
         if claim.in_flight.is_some_and(|copy| copy.to == Side::Host) || !self.needs_pull()? {
             return Ok(());
         }
+        // SAFETY: the caller guarantees it.
+        unsafe { capture::refuse_captured(driver, stream.cast()) }?;
         self.finish(&mut claim)?;
         let now = self.now()?;
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
@@ -129,12 +133,17 @@ impl SyncedMemory {
     pub unsafe fn record_stream(&self, stream: *mut c_void) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
+        // SAFETY: the caller guarantees it.
+        unsafe { capture::refuse_captured(driver, stream.cast()) }?;
         let now = self.now()?;
         let host = now.host.filter(|_| now.word.owns_host() && now.word.is_pinned());
         let device = now.device.filter(|_| now.word.owns_device());
         for block in [host, device].into_iter().flatten() {
             if let Some(record) = blocks::find(block) {
-                // SAFETY: the caller guarantees it.
+                if !record.is_alive(driver, block)? {
+                    return Err(Error::DeviceReset);
+                }
+                // SAFETY: the caller guarantees it, of the stream.
                 unsafe { streams::declare(driver, block.addr().get(), record.context, stream.cast()) }?;
             }
         }

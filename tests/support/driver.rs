@@ -57,6 +57,14 @@ functions! {
         cuStreamCreate(stream: *mut Handle, flags: c_uint) -> c_int;
         cuStreamDestroy_v2(stream: Handle) -> c_int;
         cuStreamQuery(stream: Handle) -> c_int;
+        cuStreamBeginCapture_v2(stream: Handle, mode: c_int) -> c_int;
+        cuStreamEndCapture(stream: Handle, graph: *mut Handle) -> c_int;
+        cuStreamIsCapturing(stream: Handle, status: *mut c_int) -> c_int;
+        cuThreadExchangeStreamCaptureMode(mode: *mut c_int) -> c_int;
+        cuGraphInstantiateWithFlags(executable: *mut Handle, graph: Handle, flags: u64) -> c_int;
+        cuGraphLaunch(executable: Handle, stream: Handle) -> c_int;
+        cuGraphExecDestroy(executable: Handle) -> c_int;
+        cuGraphDestroy(graph: Handle) -> c_int;
         cuLaunchHostFunc(stream: Handle, function: extern "C" fn(*mut c_void), argument: *mut c_void) -> c_int;
         cuStreamSynchronize(stream: Handle) -> c_int;
         cuMemAlloc_v2(address: *mut Address, bytes: usize) -> c_int;

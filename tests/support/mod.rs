@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub mod bookkeeper;
+pub mod captures;
 pub mod crossing;
 pub mod driver;
 pub mod figures;

@@ -6,6 +6,8 @@
 mod async_copies;
 mod async_fills;
 mod before_init;
+mod capture;
+mod capture_modes;
 mod context_stack;
 mod copies;
 mod created_contexts;
@@ -104,7 +106,7 @@ use check;
 
 /// All of them; the stages in order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let groups: [&'static [Check]; 20] = [
+    let groups: [&'static [Check]; 22] = [
         before_init::CHECKS,
         errors::CHECKS,
         devices::CHECKS,
@@ -124,6 +126,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         async_fills::CHECKS,
         pools::CHECKS,
         threads::CHECKS,
+        capture::CHECKS,
+        capture_modes::CHECKS,
         // Last: a driver that does not refuse these would break the context.
         refused_copies::CHECKS,
     ];

@@ -2,6 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod calls;
+pub(crate) mod captures;
 pub(crate) mod gate;
 pub(crate) mod numbers;
 pub(crate) mod queues;

@@ -106,6 +106,15 @@ entry_points! {
     cuStreamWaitEvent(Handle, Handle, c_uint);
     cuStreamGetCtx(Handle, *mut Handle);
     cuStreamGetFlags(Handle, *mut c_uint);
+    cuStreamBeginCapture_v2(Handle, c_int);
+    cuStreamEndCapture(Handle, *mut Handle);
+    cuStreamIsCapturing(Handle, *mut c_int);
+    cuStreamGetCaptureInfo_v2(Handle, *mut c_int, *mut u64, *mut Handle, *mut *const Handle, *mut usize);
+    cuThreadExchangeStreamCaptureMode(*mut c_int);
+    cuGraphInstantiateWithFlags(*mut Handle, Handle, u64);
+    cuGraphLaunch(Handle, Handle);
+    cuGraphExecDestroy(Handle);
+    cuGraphDestroy(Handle);
     cuStreamAddCallback(Handle, StreamCallback, *mut c_void, c_uint);
     cuLaunchHostFunc(Handle, HostFunction, *mut c_void);
     cuEventCreate(*mut Handle, c_uint);

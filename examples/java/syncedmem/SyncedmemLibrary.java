@@ -824,7 +824,10 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_pin(Syncedmem mem);
 
-    /** Undoes {@code syncedmem_pin}, after what the object has in flight. */
+    /**
+     * Undoes {@code syncedmem_pin}, after what the object has in flight and what runs in the context that was current
+     * then.
+     */
     int syncedmem_unpin(Syncedmem mem);
 
     /**

@@ -107,6 +107,12 @@ functions! {
     fn cuStreamQuery(Handle) -> c_int;
     fn cuStreamSynchronize(Handle) -> c_int;
     fn cuStreamWaitEvent(Handle, Handle, c_uint) -> c_int;
+    fn cuStreamBeginCapture_v2(Handle, c_int) -> c_int;
+    fn cuStreamEndCapture(Handle, &mut Handle) -> c_int;
+    fn cuGraphDestroy(Handle) -> c_int;
+    fn cuGraphInstantiateWithFlags(&mut Handle, Handle, u64) -> c_int;
+    fn cuGraphLaunch(Handle, Handle) -> c_int;
+    fn cuGraphExecDestroy(Handle) -> c_int;
     fn cuLaunchHostFunc(Handle, extern "C" fn(*mut c_void), *mut c_void) -> c_int;
     fn cuEventCreate(&mut Handle, c_uint) -> c_int;
     fn cuEventRecord(Handle, Handle) -> c_int;

@@ -11,10 +11,15 @@ use crate::synced::SyncedMemory;
 /// GB/s, once), so it is for memory that is copied again and again. Nothing is done where the memory is page-locked already;
 /// what somebody else page-locked stays theirs to undo.
 ///
-/// It ends with `syncedmem_unpin`, and by itself when the object lets that memory go: when its host side is set to other
-/// memory or released, when it grows or ends. Memory that was lent must not be freed before. Objects to which the same address
-/// was lent share it: the last one ends it. The driver refuses to copy memory of which only a part is page-locked: page-lock
-/// the longest first, and have no copies of overlapping memory at other addresses in flight when it ends.
+/// It ends with `syncedmem_unpin`. Memory that was lent also ends it when the object lets it go: when its host side is set to
+/// other memory or released, when it grows or ends; it must not be freed before, and may be right after. To end it is to wait for
+/// the context that was current when the memory was page-locked, and for no other device: unpin it yourself where no thread may
+/// wait for that. A block of the object's own stays page-locked when the object lets it go, and lies idle (`SYNCEDMEM_MEMORY_PINNED`)
+/// until `syncedmem_trim`, until memory runs out, or until more is page-locked than its budget allows to lie idle.
+///
+/// Objects to which the same address was lent share it: the last one ends it. The driver refuses to copy memory of which only a
+/// part is page-locked: page-lock the longest first, and have no copies of overlapping memory at other addresses in flight when
+/// it ends.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (there is no host memory yet, or a shorter part
 /// of it is page-locked for another object), `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`), `DRIVER`, `PENDING`, `REENTERED`.
@@ -29,7 +34,7 @@ pub unsafe extern "C" fn syncedmem_pin(mem: *mut syncedmem_t) -> syncedmem_statu
     unsafe { with("syncedmem_pin", mem, pin) }
 }
 
-/// Undoes `syncedmem_pin`, after what the object has in flight. Where nothing was done, nothing is undone; a block that was
+/// Undoes `syncedmem_pin`, after what the object has in flight and what runs in the context that was current then. Where nothing was done, nothing is undone; a block that was
 /// made page-locked stays so.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING` (the memory is page-locked still),

@@ -19,8 +19,8 @@ pub struct CUstream_st(());
 /// it does (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object). `stream` is not used after
 /// this call returns, and may be destroyed. Only page-locked host memory is copied while the caller goes on.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`,
-/// `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`,
+/// `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -43,8 +43,8 @@ pub unsafe extern "C" fn syncedmem_async_gpu_push(
 /// Reading the device side does not wait; whatever would disturb the copy does. `stream` is not used after this call
 /// returns, and may be destroyed. Only into page-locked host memory is copied while the caller goes on.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`,
-/// `PENDING`, `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`
+/// (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn syncedmem_async_cpu_pull(
 /// `syncedmem_set_reuse`), and for streams of another context than the block's. Blocks that the object does not own, and
 /// those that it makes later, are not concerned.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`.
+/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -89,7 +89,8 @@ pub unsafe extern "C" fn syncedmem_record_stream(
 /// for by themselves. The calling thread waits for nothing but a copy that the object has in flight. `stream` is not used
 /// after this call returns.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `DRIVER`,
+/// `PENDING`, `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: there is nothing to do), one of CUDA's two special

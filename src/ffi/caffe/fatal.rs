@@ -79,7 +79,7 @@ impl Failure {
             Error::OutOfMemory { cause: Cause::Device { .. }, .. } => {
                 sentence.write_str("Check failed: error == cudaSuccess (2 vs. 0)  out of memory ")
             }
-            Error::Driver(failure) | Error::Pending(failure) => {
+            Error::Driver(failure) | Error::Pending(failure) | Error::Captured(failure) => {
                 let (_, words) = failure.description();
                 write!(sentence, "Check failed: error == cudaSuccess ({} vs. 0)  {words} ", failure.status)
             }

@@ -1,6 +1,8 @@
 //! Pageable host memory that `syncedmem_pin` has page-locked where it is.
 //!
-//! Nothing here says where memory came from: it is freed as ever, but not before its registration has ended.
+//! To end a registration is to wait for its context. So a block that its object lets go stays registered, and lies idle with the
+//! page-locked ones: a trim ends it, a lack of memory, or the next thread that page-locks memory beyond the budget. What is lent
+//! is its owner's to free as soon as the object lets it go: its registration ends there and then.
 #![expect(unsafe_code, reason = "memory is registered, and freed")]
 
 mod pin;
@@ -11,10 +13,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::Owned;
 use crate::budget;
-use crate::cuda::driver::Driver;
 use crate::cuda::registering::Registration;
-use crate::cuda::{self, driver_in_use};
-use crate::error::Error;
+use crate::cuda::{self, context, driver_in_use};
+use crate::error::{DriverFailure, Error};
+use crate::kind::Kind;
+use crate::settings;
 use crate::spread::AddressMap;
 use crate::sync::Lock;
 use crate::text::{Text, to_stderr};
@@ -27,7 +30,7 @@ struct Entry {
     stage: Stage,
     /// How many objects are among the holders that keep it registered.
     pins: u32,
-    /// The block, once its object has let it go.
+    /// The block, once its object has let it go: it is freed when it is registered no more.
     left: Option<Owned>,
 }
 
@@ -83,22 +86,42 @@ pub fn is_registered(address: NonNull<c_void>) -> bool {
     is_used() && with_table(|table| table.entries.get(&key(address)).is_some_and(registered))
 }
 
-/// How many bytes are registered.
+/// How many bytes of objects are registered.
 pub fn held() -> u64 {
-    let registered = |entry: &&Entry| matches!(entry.stage, Stage::Registered(_));
+    let registered = |entry: &&Entry| matches!(entry.stage, Stage::Registered(_)) && entry.left.is_none();
     with_table(|table| table.entries.values().filter(registered).map(|entry| entry.bytes as u64).sum())
+}
+
+/// How many bytes of blocks that no object holds are registered.
+pub fn idle() -> u64 {
+    let idle =
+        |table: &mut Table| table.entries.values().filter_map(|entry| entry.left).map(|left| left.bytes as u64).sum();
+    if is_used() { with_table(idle) } else { 0 }
 }
 
 /// Forgets what a reset of the device has ended.
 #[cold]
 fn lose(address: NonNull<c_void>, lost: Registration) {
-    let bytes = with_table(|table| {
-        let same = |entry: &&Entry| matches!(entry.stage, Stage::Registered(now) if now == lost);
-        let bytes = table.entries.get(&key(address)).filter(same)?.bytes;
-        table.remove(address);
-        Some(bytes)
-    });
-    bytes.into_iter().for_each(budget::withdraw_pinned);
+    let same = |entry: &Entry| matches!(entry.stage, Stage::Registered(now) if now == lost);
+    let entry =
+        with_table(|table| table.entries.get(&key(address)).is_some_and(same).then(|| table.remove(address)).flatten());
+    if let Some(entry) = entry {
+        budget::withdraw_pinned(entry.bytes);
+        free_left(entry);
+    }
+}
+
+/// Forgets memory that is registered no more.
+fn forget(address: NonNull<c_void>) {
+    with_table(|table| table.remove(address)).into_iter().for_each(free_left);
+}
+
+/// Frees the block of an entry that is no more, if its object has let it go.
+fn free_left(entry: Entry) {
+    if let Some(left) = entry.left {
+        // SAFETY: its object has given it up.
+        unsafe { super::free_idle(left) };
+    }
 }
 
 impl Table {
@@ -111,9 +134,23 @@ impl Table {
         }
     }
 
-    fn remove(&mut self, address: NonNull<c_void>) {
-        self.entries.remove(&key(address));
+    fn remove(&mut self, address: NonNull<c_void>) -> Option<Entry> {
         self.holders.retain(|_, held| *held != key(address));
+        self.entries.remove(&key(address))
+    }
+
+    /// Makes the first block behind `last` that lies idle and is `wanted` this thread's.
+    fn take_left(&mut self, last: usize, wanted: impl Fn(&Registration) -> bool) -> Option<(Registration, Entry)> {
+        let idle = self.entries.iter_mut().filter_map(|(&key, entry)| match entry.stage {
+            // What another object borrows still, and keeps registered, is not.
+            Stage::Registered(registration) if key > last && entry.left.is_some() && entry.pins == 0 => {
+                wanted(&registration).then_some((key, registration, entry))
+            }
+            _ => None,
+        });
+        let (_, registration, entry) = idle.min_by_key(|&(key, ..)| key)?;
+        entry.stage = Stage::Busy;
+        Some((registration, *entry))
     }
 
     fn set(&mut self, address: NonNull<c_void>, stage: Stage) {
@@ -127,114 +164,107 @@ fn key(address: NonNull<c_void>) -> usize {
     address.addr().get()
 }
 
-/// Whether there may be blocks that could not be freed because the driver would not end their registration.
-static STUCK: AtomicBool = AtomicBool::new(false);
-
-/// Ends the registration of memory that is `left`, or else is a caller's. Says whether the memory may be freed: while the
-/// driver still takes it for page-locked, another block at its address would be copied from where this one was.
-fn end(
-    driver: &Driver,
-    registration: Registration,
-    address: NonNull<c_void>,
-    bytes: usize,
-    left: Option<Owned>,
-) -> bool {
-    match registration.end(driver) {
-        Ok(()) => {
-            budget::withdraw_pinned(bytes);
-            true
-        }
-        Err(failure) => {
-            say_once(format_args!("libsyncedmem: memory could not be unregistered: {}\n", Error::from(failure)));
-            if left.is_some() {
-                with_table(|table| {
-                    table.set(address, Stage::Registered(registration));
-                    if let Some(entry) = table.entries.get_mut(&key(address)) {
-                        entry.left = left;
-                    }
-                });
-                STUCK.store(true, Ordering::Relaxed);
-            } else {
-                budget::withdraw_pinned(bytes);
-            }
-            left.is_none()
-        }
-    }
-}
-
 /// Ends what `holder` has to do with the memory at `address`, which it does not refer to any more; `owned` if it is its
-/// block. Says whether that may be freed now; if not, this module sees to it.
+/// block. Says whether that may be freed now; if not, this module frees it later.
 #[cold]
 pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> bool {
-    enum Next {
-        Free,
-        Keep,
-        End(Registration, usize),
-    }
-    offer_one();
     let next = with_table(|table| {
         let held = table.holders.get(&holder) == Some(&key(address));
         if held {
             table.holders.remove(&holder);
         }
-        let Some(entry) = table.entries.get_mut(&key(address)) else { return Next::Free };
+        let Some(entry) = table.entries.get_mut(&key(address)) else { return Err(true) };
         entry.pins -= u32::from(held);
-        let last = held && entry.pins == 0;
+        if owned.is_some() {
+            entry.left = owned;
+            return Err(false);
+        }
         match entry.stage {
-            // An object that borrows it is pinning or unpinning it still, against the rules.
-            Stage::Busy if owned.is_some() => {
-                STUCK.store(true, Ordering::Relaxed);
-                entry.left = owned;
-                Next::Keep
-            }
-            Stage::Registered(registration) if owned.is_some() || last => {
+            Stage::Registered(registration) if held && entry.pins == 0 && entry.left.is_none() => {
                 entry.stage = Stage::Busy;
-                Next::End(registration, entry.bytes)
+                Ok((registration, entry.bytes))
             }
-            _ => Next::Free,
+            _ => Err(true),
         }
     });
     match (next, driver_in_use()) {
-        (Next::Free, _) => true,
+        (Err(is_free), _) => is_free,
         // At exit and in a forked child what is registered stays.
-        (Next::Keep, _) | (Next::End(..), None) => false,
-        (Next::End(registration, bytes), Some(driver)) => {
-            let free = end(driver, registration, address, bytes, owned);
-            if free {
-                with_table(|table| table.remove(address));
-            }
-            free
+        (Ok(_), None) => true,
+        (Ok((registration, bytes)), Some(driver)) => {
+            // Its owner frees it whatever the driver says.
+            registration.end_at_once(driver).unwrap_or_else(say_once);
+            budget::withdraw_pinned(bytes);
+            forget(address);
+            true
         }
     }
 }
 
-/// Tries once more to end the registration of a block that could not be freed because of it.
-fn offer_one() {
-    let Some(driver) = driver_in_use().filter(|_| STUCK.swap(false, Ordering::Relaxed)) else { return };
-    let one = with_table(|table| {
-        let one = table.entries.values_mut().find_map(|entry| match entry.stage {
-            Stage::Registered(registration) => Some((registration, entry.left.take()?, entry.bytes)),
-            _ => None,
-        })?;
-        table.set(one.1.address, Stage::Busy);
-        Some(one)
-    });
-    let Some((registration, left, bytes)) = one else { return };
-    // There may be more.
-    STUCK.store(true, Ordering::Relaxed);
-    if end(driver, registration, left.address, bytes, Some(left)) {
-        with_table(|table| table.remove(left.address));
-        // SAFETY: its object has given it up.
-        unsafe { super::free(left) };
+/// Ends the registration of every block that lies idle, frees it, and says how many bytes that were.
+pub fn give_back_all() -> u64 {
+    give_back_those(|_| true)
+}
+
+/// As [`give_back_all`], but for what may be in use on another device than the thread's current one.
+pub fn give_back_near() -> u64 {
+    if !is_used() {
+        return 0;
     }
+    let here = driver_in_use().and_then(|driver| context::current_device(driver).ok());
+    give_back_those(|registration| Some(registration.device()) == here)
+}
+
+/// Gives back what lies idle if that is more than the budget of page-locked memory.
+pub fn reduce() {
+    if is_beyond_budget() {
+        give_back_all();
+    }
+}
+
+/// As [`reduce`], but for what may be in use on another device than the thread's current one.
+pub fn reduce_near() {
+    if is_beyond_budget() {
+        give_back_near();
+    }
+}
+
+fn is_beyond_budget() -> bool {
+    let budget = if settings::pools() { budget::host(Kind::Pinned) } else { 0 };
+    is_used() && idle() > budget.saturating_sub(cuda::pool::idle(Kind::Pinned))
+}
+
+fn give_back_those(wanted: impl Fn(&Registration) -> bool) -> u64 {
+    let Some(driver) = driver_in_use().filter(|_| is_used()) else { return 0 };
+    let (mut bytes, mut last) = (0, 0);
+    // In the order of their addresses: each is tried once.
+    while let Some((registration, entry)) = with_table(|table| table.take_left(last, &wanted)) {
+        let Some(left) = entry.left else { continue };
+        last = key(left.address);
+        match registration.end(driver) {
+            Ok(()) => {
+                bytes += left.bytes as u64;
+                budget::withdraw_pinned(entry.bytes);
+                forget(left.address);
+            }
+            // While the driver takes it for page-locked, another block at its address would be copied from where this one was.
+            Err(failure) => {
+                say_once(failure);
+                with_table(|table| table.set(left.address, Stage::Registered(registration)));
+            }
+        }
+    }
+    bytes
 }
 
 /// Writes the first failure to standard error that no status reports: without a sentence, its cause is never looked for.
 #[cold]
-fn say_once(what: std::fmt::Arguments<'_>) {
+fn say_once(failure: DriverFailure) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if cuda::may_be_used() && !SAID.swap(true, Ordering::Relaxed) {
-        to_stderr(Text::<600>::of(what).as_bytes());
+        let why = Error::from(failure);
+        let said = Text::<600>::of(format_args!("libsyncedmem: memory could not be unregistered: {why}\n"));
+        to_stderr(said.as_bytes());
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::{Entry, Stage, is_used, key, let_go, lose, with_table};
+use super::{Entry, Stage, forget, give_back_near, is_used, key, let_go, lose, reduce_near, with_table};
 use crate::budget;
 use crate::cuda::driver::Driver;
 use crate::cuda::registering::{self, Registration};
@@ -72,7 +72,11 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
 /// # Safety
 /// As for `pin`.
 unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
-    let idle_is_less = || cuda::pool::give_back_all(Kind::Pinned) > 0 && budget::admit_pinned(bytes);
+    reduce_near();
+    let idle_is_less = || {
+        let given = cuda::pool::give_back_near(Kind::Pinned) + give_back_near();
+        given > 0 && budget::admit_pinned(bytes)
+    };
     let span = live::begin(c"page-lock", bytes);
     let outcome = if budget::admit_pinned(bytes) || idle_is_less() {
         context::for_new_block(driver, |within| {
@@ -84,11 +88,11 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
         let cause = Cause::PinnedLimit(budget::pinned_limit());
         Err(Error::OutOfMemory { side: Side::Host, asked: bytes, cause })
     };
-    with_table(|table| match outcome {
-        Ok(Some(registration)) => table.set(address, Stage::Registered(registration)),
+    match outcome {
+        Ok(Some(registration)) => with_table(|table| table.set(address, Stage::Registered(registration))),
         // Somebody else did it, and undoes it; or nobody.
-        _ => table.remove(address),
-    });
+        _ => forget(address),
+    }
     outcome.map(|registration| match registration {
         Some(_) => span.end(NOTHING, || What::Registered { bytes: bytes as u64 }),
         None => budget::withdraw_pinned(bytes),
@@ -127,10 +131,10 @@ pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>) -> Result
         }
     };
     let outcome = registration.end(driver);
-    with_table(|table| match outcome {
-        Err(_) => table.set(address, Stage::Registered(registration)),
-        Ok(()) => table.remove(address),
-    });
+    match outcome {
+        Err(_) => with_table(|table| table.set(address, Stage::Registered(registration))),
+        Ok(()) => forget(address),
+    }
     outcome?;
     budget::withdraw_pinned(bytes);
     Ok(())

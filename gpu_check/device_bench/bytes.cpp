@@ -1,0 +1,117 @@
+// Whether bytes are right: the section `bytes`. Each part of it runs in a process of its own, since some end their process,
+// and some need settings that the library reads once. This process never opens the driver.
+#include <algorithm>
+#include <cstdio>
+
+#include "child.hpp"
+#include "parts.hpp"
+#include "report.hpp"
+#include "sections.hpp"
+#include "watch.hpp"
+
+namespace {
+
+struct Part {
+  const char* name;
+  const char* title;
+  double share;  // of the section's time
+  void (*work)(Bench&);
+  Environment environment;
+};
+
+const std::vector<Part>& parts() {
+  static const std::vector<Part> kParts = {
+      {"copies", "Copies with the library's defaults, compared with cuMemcpy", 0.55, copies_with_defaults, {}},
+      {"reuse", "Blocks that are handed out again", 0.1, reuse, {}},
+      {"reset", "After a reset of the device", 0.05, reset, {}},
+      {"fork", "In a forked process", 0.05, fork_of_a_user, {}},
+      {"staged", "Copies with SYNCEDMEM_STAGE_FROM=1, compared with cuMemcpy", 0.2, copies_staged,
+       {{"SYNCEDMEM_STAGE_FROM", "1"}}},
+      {"registered", "Copies with SYNCEDMEM_PINNED_BLOCKS=registered, compared with cuMemcpy", 0.05,
+       copies_of_registered_blocks, {{"SYNCEDMEM_PINNED_BLOCKS", "registered"}}}};
+  return kParts;
+}
+
+// Ways for a process to end with objects alive, and what its environment has.
+const std::vector<std::pair<const char*, Environment>>& ends() {
+  static const std::vector<std::pair<const char*, Environment>> kEnds = {
+      {"exit_main", {}},     {"exit_static", {}}, {"exit_thread", {}},
+      {"exit_quick", {}},    {"exit_staged", {{"SYNCEDMEM_STAGE_FROM", "1"}}}};
+  return kEnds;
+}
+
+std::vector<std::string> arguments(const Settings& settings, const std::string& part, double seconds) {
+  std::vector<std::string> result = {"--only",   "bytes",           "--part",   part,
+                                     "--library", settings.library,  "--driver", settings.driver,
+                                     "--device",  std::to_string(settings.device), "--runtime", "none"};
+  if (settings.simulated) result.push_back("--simulated");
+  if (settings.largest) result.insert(result.end(), {"--largest", std::to_string(settings.largest)});
+  if (!settings.json.empty()) result.insert(result.end(), {"--json", settings.json});
+  if (seconds > 0) result.insert(result.end(), {"--seconds", std::to_string(seconds)});
+  return result;
+}
+
+// Takes the counts from a part's last line.
+bool counted(const std::string& text, const std::string& part) {
+  unsigned passed = 0, failed = 0, skipped = 0;
+  const std::size_t at = text.rfind(part + ": ");
+  if (at == std::string::npos) return false;
+  const char* const counts = text.c_str() + at + part.size() + 2;
+  if (std::sscanf(counts, "%u passed, %u failed, %u skipped", &passed, &failed, &skipped) != 3) return false;
+  report::add(passed, failed, skipped);
+  return true;
+}
+
+// False if nothing can run on this machine.
+bool run(const Settings& settings, const Part& part, double seconds) {
+  std::printf("\n### %s\n", part.title);
+  // A part looks at its time; one that hangs is ended.
+  const double limit = std::max(settings.simulated ? 60.0 : 20.0, 1.5 * seconds + 10);
+  const Ended ended = run_child(arguments(settings, part.name, seconds), part.environment, limit, false);
+  const bool has_counts = counted(ended.text, part.name);
+  if (!has_counts && !ended.text.empty()) std::printf("%s\n", ended.text.c_str());
+  const bool passed_or_failed = ended.well() || (!ended.timed_out && ended.status == 1 << 8);
+  const bool skipped = !ended.timed_out && ended.status == 77 << 8;
+  if (skipped && has_counts) return false;
+  if (!has_counts || !passed_or_failed) report::failed(part.name, ended.how(limit));
+  return true;
+}
+
+void run_ends(const Settings& settings, const Watch& watch, double seconds) {
+  std::puts("\n### Ends of a process with objects alive\n\nStatus 0 and no output are right.\n");
+  for (const std::pair<const char*, Environment>& end : ends()) {
+    if (watch.nanoseconds() > seconds * 1e9) {
+      report::skipped(end.first, "the time was up");
+      continue;
+    }
+    const double limit = 30;
+    const Ended ended = run_child(arguments(settings, end.first, 0), end.second, limit, true);
+    const bool right = ended.well() && ended.text.empty();
+    std::printf("- %s: %s\n", end.first, ended.how(limit).c_str());
+    if (right) report::passed();
+    else report::failed(end.first, ended.how(limit) + (ended.text.empty() ? "" : ", and it printed: " + ended.text));
+  }
+}
+
+}  // namespace
+
+void bytes(const Settings& settings) {
+  const Watch watch;
+  const double usual = settings.simulated ? 20 : 50, seconds = settings.seconds > 0 ? settings.seconds : usual;
+  bool first = true;
+  for (const Part& part : parts()) {
+    if (!run(settings, part, part.share * seconds) && first) return;
+    if (first) run_ends(settings, watch, 2 * seconds);
+    first = false;
+  }
+}
+
+void run_part(Bench& bench, const std::string& name) {
+  for (const Part& part : parts()) {
+    if (name == part.name) return part.work(bench);
+  }
+  for (const std::pair<const char*, Environment>& end : ends()) {
+    if (name == end.first) leave(bench, name);
+  }
+  die("there is no part " + name);
+}

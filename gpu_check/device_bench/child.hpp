@@ -1,0 +1,28 @@
+// Another process of this program: for what ends a process, and for settings that the library reads once.
+#ifndef DEVICE_BENCH_CHILD_HPP_
+#define DEVICE_BENCH_CHILD_HPP_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+typedef std::vector<std::pair<std::string, std::string>> Environment;
+
+struct Ended {
+  int status;        // of waitpid
+  bool timed_out;    // it was killed
+  std::string text;  // what it wrote and was not forwarded
+
+  bool well() const { return !timed_out && status == 0; }
+  // "exit status 1", "signal 11", "no end within 20 s"
+  std::string how(double limit) const;
+};
+
+// Runs this program with these arguments. Lines that it writes, to stdout or stderr, are forwarded as they come; the last
+// stays in `text`. With `quiet` nothing is forwarded, and all of it is there.
+Ended run_child(const std::vector<std::string>& arguments, const Environment& environment, double limit, bool quiet);
+
+// Waits for a process for so long, and kills it then. Its status as waitpid has it, or -1 where it was killed.
+int wait_for(int process, double seconds);
+
+#endif  // DEVICE_BENCH_CHILD_HPP_

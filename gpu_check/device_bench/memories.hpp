@@ -1,0 +1,36 @@
+// A piece of memory of each kind that a copy or a question can be about.
+#ifndef DEVICE_BENCH_MEMORIES_HPP_
+#define DEVICE_BENCH_MEMORIES_HPP_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "libraries.hpp"
+
+struct Memory {
+  std::string kind;
+  void* address;
+};
+
+// Device, pinned, registered and managed (where these can be had) and pageable memory, of so many bytes each.
+class Memories {
+ public:
+  Memories(const Driver& driver, std::size_t bytes);
+  ~Memories();
+  Memories(const Memories&) = delete;
+  Memories& operator=(const Memories&) = delete;
+
+  const std::vector<Memory>& all() const { return all_; }
+  // Null where there is none of that kind.
+  void* of(const std::string& kind) const;
+
+ private:
+  const Driver& driver_;
+  std::vector<Memory> all_;
+};
+
+// Managed memory, which cuMemFree frees; null where the driver has none.
+void* allocate_managed(const Driver& driver, std::size_t bytes);
+
+#endif  // DEVICE_BENCH_MEMORIES_HPP_

@@ -1,0 +1,220 @@
+//! Stream capture: which streams and events belong to a capture, which calls it forbids, and what invalidates it.
+//!
+//! A call is forbidden for one of three reasons ("Stream capture", CUDA C++ Programming Guide; `cuStreamBeginCapture`,
+//! `cuStreamIsCapturing`, `cuThreadExchangeStreamCaptureMode`, CUDA Driver API):
+//! it asks about work that was captured and so never runs; it uses the legacy stream while a blocking stream of its context is
+//! captured; or it is potentially unsafe, and neither its thread's mode nor the capture's allows it. Which calls are potentially
+//! unsafe is not listed anywhere: here it is those that allocate, free, copy while the caller waits, ask, or wait.
+//! A call that is forbidden fails, and invalidates the captures in question.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use crate::abi::{
+    Address, CAPTURED_EVENT, Handle, INVALID_VALUE, Outcome, STREAM_CAPTURE_IMPLICIT, STREAM_CAPTURE_INVALIDATED,
+    STREAM_CAPTURE_ISOLATION, STREAM_CAPTURE_MERGE, STREAM_CAPTURE_UNSUPPORTED, Status,
+};
+use crate::block::Span;
+use crate::operation::HostFunction;
+use crate::process;
+use crate::state::State;
+use crate::stream::Stream;
+
+/// CU_STREAM_CAPTURE_MODE_GLOBAL and CU_STREAM_CAPTURE_MODE_RELAXED; THREAD_LOCAL is between them.
+const GLOBAL: c_int = 0;
+pub const RELAXED: c_int = 2;
+
+thread_local! {
+    /// The thread's interaction mode.
+    static MODE: Cell<c_int> = const { Cell::new(GLOBAL) };
+}
+
+/// Replaces the calling thread's mode.
+pub fn exchange_mode(mode: c_int) -> Outcome<c_int> {
+    if (GLOBAL..=RELAXED).contains(&mode) { Ok(MODE.replace(mode)) } else { Err(INVALID_VALUE) }
+}
+
+/// A capture under way.
+pub struct Capture {
+    pub id: u64,
+    pub origin: Arc<Stream>,
+    pub thread: u32,
+    pub mode: c_int,
+    pub is_invalidated: bool,
+    /// The streams that are in it.
+    streams: Vec<Member>,
+    /// What was captured, in an order in which it may run.
+    pub nodes: Vec<Node>,
+}
+
+/// A stream in a capture.
+struct Member {
+    stream: Arc<Stream>,
+    /// How many operations of it were captured, and how many of them another stream of the capture waits for.
+    work: u64,
+    joined: u64,
+}
+
+/// An operation that was captured.
+#[derive(Clone)]
+pub enum Node {
+    Copy { to: Span, from: Span },
+    Fill { to: Span, value: u32, width: usize },
+    Host(HostFunction, Address),
+}
+
+/// Where an event was recorded last, if that was captured.
+#[derive(Clone)]
+pub struct Mark {
+    capture: u64,
+    stream: Arc<Stream>,
+    work: u64,
+}
+
+impl Capture {
+    pub fn new(id: u64, origin: &Arc<Stream>, mode: c_int) -> Capture {
+        let streams = vec![Member { stream: Arc::clone(origin), work: 0, joined: 0 }];
+        let thread = process::thread_number();
+        Capture { id, origin: Arc::clone(origin), thread, mode, is_invalidated: false, streams, nodes: Vec::new() }
+    }
+
+    fn member(&mut self, stream: &Arc<Stream>) -> Option<&mut Member> {
+        self.streams.iter_mut().find(|member| Arc::ptr_eq(&member.stream, stream))
+    }
+
+    pub fn has(&self, stream: &Arc<Stream>) -> bool {
+        self.streams.iter().any(|member| Arc::ptr_eq(&member.stream, stream))
+    }
+
+    fn is_in(&self, context: Handle) -> bool {
+        self.streams.iter().any(|member| member.stream.context == context)
+    }
+
+    fn is_blocking_in(&self, context: Handle) -> bool {
+        self.streams.iter().any(|member| member.stream.context == context && member.stream.blocking)
+    }
+
+    /// Whether the work of every stream leads back to the first.
+    pub fn is_joined(&self) -> bool {
+        self.streams.iter().all(|member| Arc::ptr_eq(&member.stream, &self.origin) || member.joined == member.work)
+    }
+
+    /// Adds an operation of `stream`, which is in it.
+    pub fn add(&mut self, stream: &Arc<Stream>, node: Option<Node>) {
+        self.nodes.extend(node);
+        if let Some(member) = self.member(stream) {
+            member.work += 1;
+        }
+    }
+}
+
+impl State {
+    /// Invalidates the captures that `are` in question; an error if there is one.
+    fn refuse(&mut self, status: Status, are: impl Fn(&Capture) -> bool) -> Outcome {
+        let mut is_refused = false;
+        for capture in self.captures.iter_mut().filter(|capture| are(capture)) {
+            capture.is_invalidated = true;
+            is_refused = true;
+        }
+        if is_refused { Err(status) } else { Ok(()) }
+    }
+
+    pub fn capture_of(&mut self, stream: &Arc<Stream>) -> Option<&mut Capture> {
+        self.captures.iter_mut().find(|capture| capture.has(stream))
+    }
+
+    /// For a call that is potentially unsafe beside a capture.
+    pub fn is_safe(&mut self) -> Outcome {
+        let (thread, mode) = (process::thread_number(), MODE.get());
+        self.refuse(STREAM_CAPTURE_UNSUPPORTED, |capture| match mode {
+            RELAXED => false,
+            _ if capture.thread == thread => capture.mode != RELAXED,
+            mode => mode == GLOBAL && capture.mode == GLOBAL,
+        })
+    }
+
+    /// The capture, if any, that takes what a call puts into `stream`.
+    pub fn captures(&mut self, stream: &Arc<Stream>) -> Outcome<Option<&mut Capture>> {
+        if stream.legacy {
+            let context = stream.context;
+            return self.refuse(STREAM_CAPTURE_IMPLICIT, |capture| capture.is_blocking_in(context)).map(|()| None);
+        }
+        match self.capture_of(stream) {
+            Some(capture) if capture.is_invalidated => Err(STREAM_CAPTURE_INVALIDATED),
+            capture => Ok(capture),
+        }
+    }
+
+    /// For a call that asks about the work of `stream`, or waits for it.
+    pub fn may_ask_about(&mut self, stream: &Arc<Stream>) -> Outcome {
+        self.is_safe()?;
+        match self.captures(stream)? {
+            Some(capture) => {
+                capture.is_invalidated = true;
+                Err(STREAM_CAPTURE_UNSUPPORTED)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// For a call that waits for everything in a context.
+    pub fn may_wait_for(&mut self, context: Handle) -> Outcome {
+        self.is_safe()?;
+        self.refuse(STREAM_CAPTURE_UNSUPPORTED, |capture| capture.is_in(context))
+    }
+
+    /// Whether the legacy stream of a context may be asked about: that alone invalidates nothing.
+    pub fn legacy_is_captured(&self, context: Handle) -> bool {
+        self.captures.iter().any(|capture| capture.is_blocking_in(context))
+    }
+
+    /// For a call that asks about an event, or waits for it.
+    pub fn may_ask_about_event(&mut self, mark: Option<&Mark>) -> Outcome {
+        let Some(mark) = mark else { return self.is_safe() };
+        let id = mark.capture;
+        self.refuse(CAPTURED_EVENT, |capture| capture.id == id).and(Err(CAPTURED_EVENT))
+    }
+
+    /// The mark of an event that is recorded in `stream`, if that is captured.
+    pub fn mark(&mut self, stream: &Arc<Stream>) -> Outcome<Option<Mark>> {
+        let Some(capture) = self.captures(stream)? else { return Ok(None) };
+        let capture_id = capture.id;
+        let work = capture.member(stream).map_or(0, |member| member.work);
+        Ok(Some(Mark { capture: capture_id, stream: Arc::clone(stream), work }))
+    }
+
+    /// Lets `stream` wait for an event, as far as captures go: says whether that was all. `mark` is the event's, and
+    /// `is_recorded` whether it is one that was recorded and not captured.
+    pub fn wait_in_capture(&mut self, stream: &Arc<Stream>, mark: Option<&Mark>, is_recorded: bool) -> Outcome<bool> {
+        let own = self.captures(stream)?.map(|capture| capture.id);
+        let Some(mark) = mark else {
+            // Work that is not captured cannot be waited for by work that is.
+            let isolates = own.filter(|_| is_recorded);
+            self.refuse(STREAM_CAPTURE_ISOLATION, |capture| Some(capture.id) == isolates)?;
+            return Ok(own.is_some());
+        };
+        let other = mark.capture;
+        if own.is_some_and(|own| own != other) {
+            return self.refuse(STREAM_CAPTURE_MERGE, |c| Some(c.id) == own || c.id == other).map(|()| true);
+        }
+        let Some(capture) = self.captures.iter_mut().find(|capture| capture.id == other) else {
+            return Err(CAPTURED_EVENT);
+        };
+        if capture.is_invalidated {
+            return Err(STREAM_CAPTURE_INVALIDATED);
+        }
+        if stream.legacy {
+            capture.is_invalidated = true;
+            return Err(STREAM_CAPTURE_IMPLICIT);
+        }
+        if let Some(member) = capture.member(&mark.stream) {
+            member.joined = member.joined.max(mark.work);
+        }
+        match capture.member(stream) {
+            Some(member) => member.work += 1,
+            None => capture.streams.push(Member { stream: Arc::clone(stream), work: 1, joined: 0 }),
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,189 @@
+//! The entry points for stream capture, and for graphs as far as captures make them.
+#![expect(unsafe_code, reason = "entry points have C names")]
+
+use std::ffi::c_int;
+
+use crate::abi::{
+    Address, Handle, ILLEGAL_STATE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome,
+    STREAM_CAPTURE_IMPLICIT, STREAM_CAPTURE_INVALIDATED, STREAM_CAPTURE_UNJOINED, STREAM_CAPTURE_UNMATCHED,
+    STREAM_CAPTURE_UNSUPPORTED, STREAM_CAPTURE_WRONG_THREAD,
+};
+use crate::block::Span;
+use crate::capture::{Capture, Node, RELAXED, exchange_mode};
+use crate::log::enter;
+use crate::operation::{Action, Source};
+use crate::process;
+use crate::state::{Kind, state};
+
+/// CU_STREAM_CAPTURE_STATUS_NONE, ACTIVE and INVALIDATED.
+const NONE: c_int = 0;
+const ACTIVE: c_int = 1;
+const INVALIDATED: c_int = 2;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>) -> c_int {
+    enter("cuThreadExchangeStreamCaptureMode", |call| {
+        let wanted = mode.value()?;
+        call.number("mode", wanted);
+        mode.put(exchange_mode(wanted)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamBeginCapture_v2(stream: Handle, mode: c_int) -> c_int {
+    enter("cuStreamBeginCapture_v2", |call| {
+        call.hex("stream", stream);
+        call.number("mode", mode);
+        let mut state = state();
+        let current = state.current()?;
+        let stream = state.stream(stream, current)?;
+        if !(0..=RELAXED).contains(&mode) {
+            return Err(INVALID_VALUE);
+        }
+        if stream.legacy {
+            return Err(STREAM_CAPTURE_UNSUPPORTED);
+        }
+        if state.capture_of(&stream).is_some() {
+            return Err(ILLEGAL_STATE);
+        }
+        let id = state.new_id();
+        state.captures.push(Capture::new(id, &stream, mode));
+        Ok(())
+    })
+}
+
+/// Ends the capture, whatever becomes of it, but where another stream or thread has to.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_int {
+    enter("cuStreamEndCapture", |call| {
+        call.hex("stream", stream);
+        graph.required()?;
+        let mut state = state();
+        let current = state.current()?;
+        let stream = state.stream(stream, current)?;
+        let capture = state.capture_of(&stream).ok_or(ILLEGAL_STATE)?;
+        if !std::sync::Arc::ptr_eq(&capture.origin, &stream) {
+            return Err(STREAM_CAPTURE_UNMATCHED);
+        }
+        if capture.mode != RELAXED && capture.thread != process::thread_number() {
+            return Err(STREAM_CAPTURE_WRONG_THREAD);
+        }
+        let status = match (capture.is_invalidated, capture.is_joined()) {
+            (true, _) => Err(STREAM_CAPTURE_INVALIDATED),
+            (false, false) => Err(STREAM_CAPTURE_UNJOINED),
+            (false, true) => Ok(std::mem::take(&mut capture.nodes)),
+        };
+        state.captures.retain(|capture| !capture.has(&stream));
+        graph.put(0)?;
+        let nodes = status?;
+        let handle = state.new_handle(Kind::Graph);
+        state.graphs.insert(handle, nodes);
+        graph.put(handle)
+    })
+}
+
+/// The status of a stream's capture and its number.
+fn about(stream: Handle) -> Outcome<(c_int, u64)> {
+    let mut state = state();
+    let current = state.current()?;
+    let stream = state.stream(stream, current)?;
+    if stream.legacy {
+        return if state.legacy_is_captured(stream.context) { Err(STREAM_CAPTURE_IMPLICIT) } else { Ok((NONE, 0)) };
+    }
+    let status = |capture: &Capture| if capture.is_invalidated { INVALIDATED } else { ACTIVE };
+    Ok(state.capture_of(&stream).map_or((NONE, 0), |capture| (status(capture), capture.id)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamIsCapturing(stream: Handle, status: Out<c_int>) -> c_int {
+    enter("cuStreamIsCapturing", |call| {
+        call.hex("stream", stream);
+        status.required()?;
+        status.put(about(stream)?.0)
+    })
+}
+
+/// The graph so far and what its next node would depend on are not told: both are NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamGetCaptureInfo_v2(
+    stream: Handle,
+    status: Out<c_int>,
+    id: Out<u64>,
+    graph: Out<Handle>,
+    dependencies: Out<Address>,
+    count: Out<usize>,
+) -> c_int {
+    enter("cuStreamGetCaptureInfo_v2", |call| {
+        call.hex("stream", stream);
+        status.required()?;
+        let (found, number) = about(stream)?;
+        if found == ACTIVE {
+            id.put_if_wanted(number);
+        }
+        graph.put_if_wanted(0);
+        dependencies.put_if_wanted(0);
+        count.put_if_wanted(0);
+        status.put(found)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphDestroy(graph: Handle) -> c_int {
+    enter("cuGraphDestroy", |call| {
+        call.hex("graph", graph);
+        state().graphs.remove(&graph).map(|_| ()).ok_or(INVALID_HANDLE)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, flags: u64) -> c_int {
+    enter("cuGraphInstantiateWithFlags", |call| {
+        call.hex("graph", graph);
+        executable.required()?;
+        let mut state = state();
+        let nodes = state.graphs.get(&graph).cloned().ok_or(INVALID_HANDLE)?;
+        if flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        let handle = state.new_handle(Kind::Graph);
+        state.executables.insert(handle, nodes);
+        executable.put(handle)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphExecDestroy(executable: Handle) -> c_int {
+    enter("cuGraphExecDestroy", |call| {
+        call.hex("graph", executable);
+        state().executables.remove(&executable).map(|_| ()).ok_or(INVALID_HANDLE)
+    })
+}
+
+/// Queues what was captured, one after the other.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphLaunch(executable: Handle, stream: Handle) -> c_int {
+    enter("cuGraphLaunch", |call| {
+        call.hex("graph", executable);
+        call.hex("stream", stream);
+        let mut state = state();
+        let current = state.current()?;
+        let stream = state.stream(stream, current)?;
+        let nodes = state.executables.get(&executable).cloned().ok_or(INVALID_HANDLE)?;
+        // A graph within a graph is not simulated.
+        if state.captures(&stream)?.is_some() {
+            return Err(NOT_SUPPORTED);
+        }
+        for node in nodes {
+            let (action, spans) = match node {
+                Node::Copy { to, from } => {
+                    (Action::Copy { to: to.clone(), from: Source::Memory(from.clone()) }, vec![to, from])
+                }
+                Node::Fill { to, value, width } => (Action::Fill { to: to.clone(), value, width }, vec![to]),
+                Node::Host(function, argument) => (Action::Host(function, argument), Vec::new()),
+            };
+            let blocks = spans.into_iter().filter_map(|span: Span| span.block).collect();
+            state.queue(&stream, Vec::new(), action, blocks);
+        }
+        Ok(())
+    })
+}
