@@ -45,10 +45,6 @@ function tally(log_file,    line, n, word, before, sentence) {
       n = split(substr(line, RSTART, RLENGTH), word, /[ ,;]+/)
       said = "yes"
       passed = word[1]; failed = word[3]; skipped = n > 4 ? word[5] : 0
-    } else if (match(line, /[0-9]+ bounds kept, [0-9]+ missed/)) {
-      split(substr(line, RSTART, RLENGTH), word, /[ ,]+/)
-      said = "yes"
-      passed = word[1]; failed = word[4]
     } else if (line ~ /^\[==========\] [0-9]+ tests? .* ran\./) {
       said = "yes"
       passed = failed = skipped = 0
