@@ -41,7 +41,7 @@ run_steps() {
 skip() { said "$1" "$2" 77 "skipped: $2: $3"; }
 
 # sections STEP SECONDS NAME…: those of device-bench's sections that it has, each within so many seconds.
-known=" $("$here/device-bench" --list 2>/dev/null | tr '\n' ' ')"
+known=" $(timeout 10 "$here/device-bench" --list 2>/dev/null | tr '\n' ' ')"
 unclaimed=()
 for section in $known; do
   case $section in
