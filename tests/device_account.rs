@@ -13,6 +13,7 @@ use support::gpu::*;
 use support::harness::skip;
 use support::object::*;
 use support::pools::*;
+use support::sides::SYNCHRONISED;
 use support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
@@ -165,7 +166,7 @@ fn host_sides_that_are_evicted_are_told_likewise() {
 }
 
 fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_told() {
-    alone_with_pools_on_any_driver(&[ON], |gpu| {
+    alone_with_pools_on_any_driver(&[ON, SYNCHRONISED], |gpu| {
         for _ in 0..3 {
             Object::new(MIB).overwrite_gpu_data().unwrap();
         }

@@ -20,7 +20,7 @@ const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
 const LAG: u32 = 5_000;
 
 fn a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
         for side in SIDES {
             for bytes in SIZES {
                 let (stream, source) = (gpu.stream(), gpu.block(bytes));
@@ -49,7 +49,7 @@ fn a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody() {
 }
 
 fn a_page_locked_block_that_an_unknown_stream_still_reads_is_handed_to_nobody() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
         const BYTES: usize = 100_000;
         let (stream, target) = (gpu.stream(), gpu.block(BYTES));
         let mut object = Side::Host.object(BYTES);

@@ -9,9 +9,9 @@
 mod checks;
 mod describe;
 mod driver;
-mod leave;
 mod options;
 mod run;
+mod supervise;
 mod verdict;
 
 use std::process::ExitCode;
@@ -34,12 +34,13 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         options::Action::Describe => exit(describe::describe(&options)),
-        options::Action::Run => exit(run::run(&options)),
+        options::Action::Run => supervise::run(&options),
+        options::Action::RunFrom(first) => exit(run::run(&options, first)),
     }
 }
 
 /// The number of checks that failed decides, or the sentence that says why none could be run.
-fn exit(outcome: Result<usize, String>) -> ExitCode {
+pub(crate) fn exit(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,

@@ -1,18 +1,15 @@
-//! Runs the checks, each on a thread of its own, and prints what they come to.
+//! Runs the checks in this process, each on a thread of its own, and prints a line for each.
 
 use crate::checks::{self, Check, Session, Stage};
 use crate::driver::status::{self, Status};
 use crate::driver::{calls, table};
-use crate::leave;
 use crate::options::Options;
 use crate::verdict::{Must, Outcome, Verdict};
-use std::sync::mpsc;
-use std::time::Duration;
 
-/// A check that takes longer hangs in the driver, and everything after it would too.
-const LIMIT: Duration = Duration::from_secs(30);
+/// The line before each check's own: from here on the check has to end within its limit.
+pub(crate) const BEGINS: &str = "";
 
-fn chosen(options: &Options) -> impl Iterator<Item = &'static Check> {
+pub(crate) fn chosen(options: &Options) -> impl Iterator<Item = &'static Check> {
     let only = options.only.clone();
     checks::all().filter(move |check| check.sentence().contains(&only) || check.source.contains(&only))
 }
@@ -23,39 +20,19 @@ pub(crate) fn list(options: &Options) {
     }
 }
 
-#[derive(Default)]
-struct Counts {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
-}
-
-impl Counts {
-    fn add(&mut self, check: &Check, outcome: &Outcome) {
-        let sentence = check.sentence();
-        match outcome {
-            Ok(()) => {
-                self.passed += 1;
-                println!("ok - {sentence}");
-            }
-            Err(Verdict::Found(what)) => {
-                self.passed += 1;
-                println!("ok - {sentence} (found: {what})");
-            }
-            Err(Verdict::Failed { expected, got }) => {
-                self.failed += 1;
-                println!("not ok - {sentence} (expected {expected}, got {got}; {})", check.source);
-            }
-            Err(Verdict::Skipped(why)) => {
-                self.skipped += 1;
-                println!("skipped - {sentence} ({why})");
-            }
+/// Prints the check's line; `supervise` counts them. Returns whether it failed.
+fn print(check: &Check, outcome: &Outcome) -> bool {
+    let sentence = check.sentence();
+    let line = match outcome {
+        Ok(()) => format!("ok - {sentence}"),
+        Err(Verdict::Found(what)) => format!("ok - {sentence} (found: {what})"),
+        Err(Verdict::Failed { expected, got }) => {
+            format!("not ok - {sentence} (expected {expected}, got {got}; {})", check.source)
         }
-    }
-
-    fn close(&self) {
-        println!("conformance: {} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped);
-    }
+        Err(Verdict::Skipped(why)) => format!("skipped - {sentence} ({why})"),
+    };
+    println!("{}", line.replace('\n', " "));
+    matches!(outcome, Err(Verdict::Failed { .. }))
 }
 
 /// Opens the driver, or says why there is none.
@@ -82,43 +59,31 @@ fn no_device(call: &str, verdict: Verdict) -> String {
     }
 }
 
-/// Returns the number of checks that failed, or why there is nothing to check.
-pub(crate) fn run(options: &Options) -> Result<usize, String> {
+/// Runs the checks from the `first` on. Returns the number of those that failed, or why there is nothing to check.
+pub(crate) fn run(options: &Options, first: usize) -> Result<usize, String> {
     open(options)?;
-    if chosen(options).next().is_none() {
-        return Err(format!("no check has \"{}\" in its name or source", options.only));
-    }
-    let mut counts = Counts::default();
+    let mut failed = 0;
     // The stages come in this order, and what one needs stays for those after it.
     let mut session = Session { device: options.device, context: 0 };
     let mut stage = Stage::BeforeInit;
-    for check in chosen(options) {
+    for check in chosen(options).skip(first) {
         while stage != check.stage {
             stage = enter_next(stage, &mut session)?;
         }
-        let outcome = run_one(check, &session);
-        counts.add(check, &outcome);
-        if let Err(Verdict::Failed { expected, .. }) = &outcome {
-            if expected == checks::FINISHES {
-                println!("the checks after it were not run");
-                counts.close();
-                leave::at_once(1);
-            }
-        }
+        println!("{BEGINS}");
+        failed += usize::from(print(check, &run_one(check, &session)));
         if stage == Stage::Context {
             if let Some(broken) = broken(&session) {
-                counts.failed += 1;
                 println!("not ok - the context is usable after: {} (got {})", check.sentence(), status::named(broken));
-                println!("the checks after it were not run");
-                break;
+                // Nothing else can be checked in this process.
+                return Ok(failed + 1);
             }
         }
     }
     if session.context != 0 {
         let _ = calls::primary_release(session.device);
     }
-    counts.close();
-    Ok(counts.failed)
+    Ok(failed)
 }
 
 fn enter_next(stage: Stage, session: &mut Session) -> Result<Stage, String> {
@@ -138,32 +103,15 @@ fn enter_next(stage: Stage, session: &mut Session) -> Result<Stage, String> {
 
 /// On a thread of its own: what a check leaves in its thread's context stack is gone with it.
 fn run_one(check: &'static Check, session: &Session) -> Outcome {
-    let (sender, receiver) = mpsc::channel();
     let session = *session;
-    let work = move || {
-        let outcome = match check.stage {
-            Stage::Context => calls::set_current(session.context).must().and_then(|()| (check.run)(&session)),
-            Stage::BeforeInit | Stage::Init => (check.run)(&session),
-        };
-        // Nobody listens any more once the limit is reached.
-        let _ = sender.send(outcome);
+    let work = move || match check.stage {
+        Stage::Context => calls::set_current(session.context).must().and_then(|()| (check.run)(&session)),
+        Stage::BeforeInit | Stage::Init => (check.run)(&session),
     };
-    let thread = std::thread::Builder::new().name("check".into()).spawn(work);
-    let Ok(thread) = thread else { return Err(Verdict::skipped("the system gave no thread")) };
-    match receiver.recv_timeout(LIMIT) {
-        Ok(outcome) => {
-            let _ = thread.join();
-            outcome
-        }
-        Err(mpsc::RecvTimeoutError::Timeout) => {
-            let got = format!("no end after {} s", LIMIT.as_secs());
-            Err(Verdict::Failed { expected: checks::FINISHES.into(), got })
-        }
-        Err(mpsc::RecvTimeoutError::Disconnected) => {
-            let _ = thread.join();
-            Err(Verdict::panicked())
-        }
-    }
+    let Ok(thread) = std::thread::Builder::new().name("check".into()).spawn(work) else {
+        return Err(Verdict::skipped("the system gave no thread"));
+    };
+    thread.join().unwrap_or_else(|_| Err(Verdict::panicked()))
 }
 
 /// The status that the session's context gives to a call that has nothing to do, if it is not success.

@@ -183,7 +183,69 @@ fn a_driver_that_forgets_a_rule_is_found_out() {
 fn the_simulated_driver_is_described_as_simulated() {
     let text = standard_output(&on_the_simulator(&["--describe"], &[("SIMCUDA_DEVICES", "2")]));
     assert!(text.starts_with("simulated: yes\ncuda: 12.8\n"), "{text}");
-    assert!(text.ends_with("devices: 2\n"), "{text}");
+    for line in ["devices: 2", "pci: 0000:01:00.0", "unified addressing: 1", "integrated: 0", "host registration: 1"] {
+        assert!(text.lines().any(|said| said == line), "{line}: {text}");
+    }
+}
+
+/// A driver that is the simulated one but for the functions of `source`, in C: what it lacks the loader finds in the
+/// library that it needs.
+fn driver_with(name: &str, source: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let (code, library) = (folder.join("driver.c"), folder.join("driver.so"));
+    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&code, source));
+    assert!(written.is_ok(), "{written:?}");
+    let simulator = simulator();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-Wl,--no-as-needed", "-o"]).arg(&library).arg(&code).arg(&simulator);
+    compiler.arg(format!("-Wl,-rpath,{}", folder.display()));
+    let status = compiler.status();
+    assert!(status.as_ref().is_ok_and(|status| status.success()), "{status:?}");
+    // Programs look for it by the name that it carries.
+    let link = folder.join("libcuda.so.1");
+    let _ = std::fs::remove_file(&link);
+    let linked = std::os::unix::fs::symlink(&simulator, &link);
+    assert!(linked.is_ok(), "{linked:?}");
+    library
+}
+
+fn checked_with(driver: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_driver-conformance"));
+    match command.arg("--driver").arg(driver).args(arguments).output() {
+        Ok(output) => (output.status.code(), standard_output(&output)),
+        Err(error) => panic!("the program does not start: {error}"),
+    }
+}
+
+#[test]
+fn a_check_that_hangs_is_killed_and_the_others_are_run() {
+    let driver = driver_with("hangs", "#include <unistd.h>\nint cuEventQuery(void *event) { for (;;) pause(); }\n");
+    let (status, text) = checked_with(&driver, &["--limit", "1", "--only", "Event Management, cuEvent"]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("(expected the process to finish, got no end within 1 s)"), "{text}");
+    let lines: Vec<_> = text.lines().collect();
+    let hung = lines.iter().position(|line| line.contains("no end within"));
+    assert!(hung.is_some_and(|at| lines[at..].iter().any(|line| line.starts_with("ok - "))), "{text}");
+}
+
+#[test]
+fn a_check_that_crashes_loses_no_other() {
+    let driver = driver_with("crashes", "#include <stdlib.h>\nint cuEventQuery(void *event) { abort(); }\n");
+    let (status, text) = checked_with(&driver, &["--only", "Event Management, cuEvent"]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("(expected the process to finish, got signal: 6 (SIGABRT)"), "{text}");
+    let (_, list) = checked_with(&driver, &["--list", "--only", "Event Management, cuEvent"]);
+    let lines = text.lines().filter(|line| line.contains(" - ")).count();
+    assert_eq!(lines, list.lines().count() / 2, "every check has one line: {text}");
+}
+
+#[test]
+fn a_driver_that_crashes_at_exit_is_found_out() {
+    let source = "#include <stdlib.h>\n__attribute__((destructor)) static void end(void) { abort(); }\n";
+    let (status, text) = checked_with(&driver_with("exits", source), &["--only", "freed once"]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("ok - a block is freed once"), "{text}");
+    assert!(text.contains("not ok - the driver's exit"), "{text}");
 }
 
 #[test]

@@ -95,6 +95,12 @@ size_t simcuda_violations(char *buffer, size_t bytes);
 int simcuda_read(unsigned long long device_address, void *out, size_t bytes);
 int simcuda_write(unsigned long long device_address, const void *in, size_t bytes);
 
+/* Runs a function of the program in a kernel's place, in its stream's order, with a copy of the buffer that
+ * cuLaunchKernel got in `extra`. Until one is given, kernels and modules are CUDA_ERROR_NOT_SUPPORTED; then
+ * cuModuleLoadData takes any text, and cuModuleGetFunction finds the names that follow ".entry " in it and were given
+ * here. The function may use simcuda_read and simcuda_write, and makes no driver call. */
+void simcuda_stand_in(const char *kernel, void (*run)(const void *parameters, size_t bytes));
+
 #ifdef __cplusplus
 }
 #endif

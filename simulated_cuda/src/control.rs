@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::abi::{Address, Buffer, Handle, Out, Outcome, Status, Text, move_bytes};
 use crate::block::Memory;
 use crate::context;
+use crate::kernel;
 use crate::log::log;
 use crate::proc_address;
 use crate::process::{die, is_forked, is_initialised};
@@ -93,6 +94,7 @@ pub extern "C" fn simcuda_reset() {
     if is_forked() {
         return log().clear();
     }
+    kernel::forget();
     let mut guard = state();
     let mut streams: Vec<Arc<Stream>> = guard.streams.values().cloned().collect();
     for context in guard.contexts.values() {

@@ -22,6 +22,7 @@
 //! - `copy`, `fill`: which ranges, in which stream, and who waits.
 //! - `stream`, `signal`, `operation`: queues, their threads, the order, and what an operation does. `event`,
 //!   `stream_calls`: the calls about them.
+//! - `kernel`: functions of the program that stand in for kernels.
 //! - `capture`: what a capture takes, forbids and is invalidated by. `capture_calls`: the calls about captures and graphs.
 //! - `errors`, `proc_address`, `unsupported`: names, addresses, and refusals.
 //!
@@ -47,6 +48,7 @@ mod device;
 mod errors;
 mod event;
 mod fill;
+mod kernel;
 mod log;
 mod memory;
 mod operation;

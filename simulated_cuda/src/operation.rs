@@ -1,4 +1,4 @@
-//! What a stream does: copies, fills, marks, calls of host functions, frees.
+//! What a stream does: copies, fills, marks, calls of host functions and of stand-ins for kernels, frees.
 #![expect(unsafe_code, reason = "moves bytes, and calls the program's functions")]
 
 use std::ffi::c_void;
@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::abi::{Address, Handle, SUCCESS, Status, fill_bytes, move_bytes};
 use crate::block::{self, Block, Span};
+use crate::kernel::StandIn;
 use crate::process;
 use crate::state::{CHANGED, Guard, state};
 use crate::stream::Stream;
@@ -37,6 +38,11 @@ pub enum Action {
     },
     /// The program's function, with its argument.
     Host(HostFunction, Address),
+    /// The program's function in a kernel's place, with the kernel's parameters.
+    Kernel {
+        run: StandIn,
+        parameters: Vec<u8>,
+    },
     /// The end of a block of stream-ordered allocation.
     Free(Arc<Block>),
 }
@@ -90,6 +96,12 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
         Action::Host(function, argument) => {
             drop(guard);
             process::as_callback(|| call(function, argument, broken));
+            state()
+        }
+        Action::Kernel { .. } if broken.is_some() => guard,
+        Action::Kernel { run, parameters } => {
+            drop(guard);
+            process::as_callback(|| run(parameters.as_ptr().cast(), parameters.len()));
             state()
         }
         Action::Free(block) if block.is_freed() => guard,

@@ -1,4 +1,4 @@
-//! Entry points of what a simulated device cannot do: it runs no kernels. They exist so that a program that looks for
+//! Entry points of what a simulated device cannot do: it loads no compiled code. They exist so that a program that looks for
 //! them starts, and say NOT_SUPPORTED.
 #![expect(unsafe_code, reason = "entry points have C names")]
 
@@ -17,11 +17,6 @@ pub extern "C" fn cuModuleLoad(_module: Address, _file: Address) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuModuleLoadData(_module: Address, _image: Address) -> c_int {
-    refuse("cuModuleLoadData")
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cuModuleLoadDataEx(
     _module: Address,
     _image: Address,
@@ -33,33 +28,6 @@ pub extern "C" fn cuModuleLoadDataEx(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuModuleUnload(_module: Handle) -> c_int {
-    refuse("cuModuleUnload")
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuModuleGetFunction(_function: Address, _module: Handle, _name: Address) -> c_int {
-    refuse("cuModuleGetFunction")
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cuModuleGetGlobal_v2(_address: Address, _bytes: Address, _module: Handle, _name: Address) -> c_int {
     refuse("cuModuleGetGlobal_v2")
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuLaunchKernel(
-    _function: Handle,
-    _grid_x: c_uint,
-    _grid_y: c_uint,
-    _grid_z: c_uint,
-    _block_x: c_uint,
-    _block_y: c_uint,
-    _block_z: c_uint,
-    _shared_bytes: c_uint,
-    _stream: Handle,
-    _parameters: Address,
-    _extra: Address,
-) -> c_int {
-    refuse("cuLaunchKernel")
 }

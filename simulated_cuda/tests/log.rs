@@ -169,9 +169,3 @@ fn the_log_can_also_go_to_a_file_that_is_appended_to() {
     std::fs::remove_file(&file).unwrap();
     assert_eq!(text, "before\ncuInit thread=1 -> 0\n");
 }
-
-#[test]
-fn modules_and_kernels_are_not_supported() {
-    let simulator = Simulator::fresh();
-    assert_eq!((simulator.cuModuleLoadData)(0, 0), NOT_SUPPORTED);
-}

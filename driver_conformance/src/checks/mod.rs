@@ -35,9 +35,6 @@ use crate::driver::queues::Stream;
 use crate::driver::table::Handle;
 use crate::verdict::{Must, Outcome};
 
-/// What a check that ran too long was expected to do.
-pub(crate) const FINISHES: &str = "the check to finish";
-
 /// What a check finds done when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {

@@ -83,6 +83,13 @@ pub(crate) fn device_name(device: i32, bytes: usize) -> Answer<Vec<u8>> {
     Ok((reply, name))
 }
 
+/// As `/sys/bus/pci/devices` names it, but for the case of its letters.
+pub(crate) fn pci_bus_id(device: i32) -> Answer<String> {
+    let mut id = [0u8; 32];
+    let reply = call!(cuDeviceGetPCIBusId, id.as_mut_ptr().cast(), id.len() as i32, device);
+    Ok((reply, CStr::from_bytes_until_nul(&id).unwrap_or_default().to_string_lossy().into_owned()))
+}
+
 pub(crate) fn device_memory(device: i32) -> Answer<usize> {
     let mut bytes = 0;
     Ok((call!(cuDeviceTotalMem_v2, &mut bytes, device), bytes))

@@ -50,6 +50,7 @@ entry_points! {
     cuDeviceGetAttribute(*mut c_int, c_int, c_int);
     cuDeviceComputeCapability(*mut c_int, *mut c_int, c_int);
     cuDeviceGetUuid(*mut [u8; 16], c_int);
+    cuDeviceGetPCIBusId(*mut c_char, c_int, c_int);
     cuDeviceCanAccessPeer(*mut c_int, c_int, c_int);
     cuDevicePrimaryCtxRetain(*mut Handle, c_int);
     cuDevicePrimaryCtxRelease_v2(c_int);

@@ -126,7 +126,10 @@ functions! {
     fn cuMemPoolSetAttribute(Handle, c_int, &u64) -> c_int;
     fn cuMemPoolGetAttribute(Handle, c_int, &mut u64) -> c_int;
     fn cuMemPoolTrimTo(Handle, usize) -> c_int;
-    fn cuModuleLoadData(Address, Address) -> c_int;
+    fn cuModuleLoadData(&mut Handle, *const u8) -> c_int;
+    fn cuModuleGetFunction(&mut Handle, Handle, *const u8) -> c_int;
+    fn cuModuleUnload(Handle) -> c_int;
+    fn cuLaunchKernel(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, Address, *const Address) -> c_int;
     fn simcuda_is_simulated() -> c_int;
     fn simcuda_reset();
     fn simcuda_set_memory(c_int, usize);
@@ -145,6 +148,7 @@ functions! {
     fn simcuda_violations(*mut u8, usize) -> usize;
     fn simcuda_read(Address, *mut u8, usize) -> c_int;
     fn simcuda_write(Address, *const u8, usize) -> c_int;
+    fn simcuda_stand_in(*const u8, extern "C" fn(*const c_void, usize));
 }
 
 /// Where cargo puts the library: beside the test, or one folder up.

@@ -1,0 +1,202 @@
+# shellcheck shell=bash disable=SC2154 # sourced by scripts/gpu-check after lib.sh and zig.sh
+# Builds what gpu_check/run needs into a folder: as quickly as possible for this machine, or for any machine.
+
+# Rust: every test of the package whose name starts so. C++: targets of cpp_tests.
+rust_prefix=device
+cpp_suites=(device.bvlc_master.O2.shared device.nvidia_0_15.O2.shared device_use.O2.shared abis.O2.shared)
+
+# start_folder DIR: empty, but for what needs no building. Only what an earlier run left is replaced.
+start_folder() {
+  if [ -e "$1" ] && [ ! -f "$1/about" ] && ! rmdir "$1" 2>/dev/null; then
+    die "$1 is not empty, and not of --prepare"
+  fi
+  rm -rf "${1:?}"
+  mkdir -p "$1"/{rust,cpp,lib,simulated,left_out,not_built,interplay}
+  touch "$1/about"
+  install "$root/gpu_check/run" "$1/gpu-check"
+  install "$root/gpu_check/facts" "$1"
+  install -m 644 "$root"/gpu_check/{steps.sh,report.awk} "$root"/gpu_check/*.py "$1"
+  # For the CUDA runtime's version, which is compiled where it runs, with the class as Caffe declares it.
+  install "$root/gpu_check/interplay/by_runtime" "$1/interplay"
+  install -m 644 "$root/gpu_check/interplay/interplay.cu" "$root/include/syncedmem.h" \
+    "$root/cpp_tests/generations/bvlc_master.hpp" "$1/interplay"
+}
+
+# finish_folder DIR GLIBC: adds a Caffe if one was built, and notes what is in it.
+finish_folder() {
+  if ! asked_for caffe 10 || [ ! -f "$1/lib/libsyncedmem.so" ]; then
+    :
+  elif [ -x "$root/scripts/gpu-caffe" ] && compgen -G "$cache/gpu-caffe/*/build/caffe-gtest" >/dev/null; then
+    step "a Caffe for GPUs"
+    "$root/scripts/gpu-caffe" --library "$1/lib/libsyncedmem.so" --archive "$1" >&2
+  else
+    note "no Caffe for GPUs: scripts/real-caffe --gpu builds one, which is taken from then on"
+  fi
+  {
+    printf 'library: libsyncedmem %s, commit %s\n' "$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -1)" \
+      "$(cd "$root" && git describe --always --dirty 2>/dev/null || echo 'not known')"
+    printf 'architecture: %s\nglibc: %s\n' "$(uname -m)" "$2"
+  } >"$1/about"
+}
+
+# put_library FILE DIR: programs ask for it by its soname. A copy, since links do not survive every way of carrying.
+put_library() {
+  local soname
+  soname=$(readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+  cp "$1" "$2/lib/libsyncedmem.so"
+  cp "$1" "$2/lib/$soname"
+}
+
+# cargo_suites DIR CARGO OPTION…: the device's test programs, under their own names.
+cargo_suites() {
+  local folder=$1 cargo=$2 line name file
+  shift 2
+  (cd "$root" && "$cargo" test --package syncedmem --test "$rust_prefix*" --no-run --message-format=json "$@") |
+    grep '"kind":\["test"\]' | grep '"reason":"compiler-artifact"' |
+    while IFS= read -r line; do
+      name=$(sed -n 's/.*"target":{[^}]*"name":"\([^"]*\)".*/\1/p' <<<"$line")
+      file=$(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' <<<"$line")
+      case $name in "$rust_prefix"*) install "$file" "$folder/rust/$name" ;; esac
+    done
+}
+
+# cmake_suites DIR BUILD OPTION…: those of cpp_tests.
+cmake_suites() {
+  local folder=$1 build=$2 suite
+  shift 2
+  cmake -S "$root/cpp_tests" -B "$build" -DSYNCEDMEM_TESTS_VALGRIND=OFF -DSYNCEDMEM_TESTS_ASAN=OFF \
+    -DSYNCEDMEM_TESTS_LIBCXX=OFF -DSYNCEDMEM_TESTS_CHECKED=OFF "$@" >&2
+  cmake --build "$build" --target "${cpp_suites[@]}" --parallel 2 >&2
+  for suite in "${cpp_suites[@]}"; do install "$build/$suite" "$folder/cpp/$suite"; done
+}
+
+# compile_bench DIR COMPILER…
+compile_bench() {
+  local folder=$1
+  shift
+  "$@" -std=c++17 -O2 -Wall -Wextra -pthread -I"$root/include" -I"$root" -o "$folder/device-bench" \
+    "$root"/gpu_check/device_bench/*.cpp "$root/bench/nets.cpp" -ldl
+}
+
+# compile_interplay DIR COMPILER…: by driver calls.
+compile_interplay() {
+  local folder=$1
+  shift
+  "$@" -std=c++17 -O1 -Wall -Wextra -pthread -DBY_DRIVER_CALLS -I"$root/include" -I"$root/cpp_tests/generations" \
+    -x c++ "$root/gpu_check/interplay/interplay.cu" -x none -o "$folder/interplay-by-driver" \
+    -L"$folder/lib" -lsyncedmem -ldl
+}
+
+# attempt DIR NAME COMMAND…: a build that fails is a failure in the report, and loses nothing else.
+attempt() {
+  local status
+  set +e
+  (set -e && "${@:3}")
+  status=$?
+  set -e
+  [ "$status" -eq 0 ] || printf 'not ok: %s: it does not build, with status %s\n' "$2" "$status" >"$1/not_built/$2"
+}
+
+# build_here DIR: for this machine.
+build_here() {
+  need_rust
+  need gcc g++ libc6-dev binutils
+  start_folder "$1"
+  step "the library, the conformance suite and the simulated driver"
+  put_library "$(build_library)" "$1"
+  (cd "$root" && cargo build --package driver-conformance --package simulated-cuda >&2)
+  install "$target/debug/driver-conformance" "$1"
+  cp "$target/debug/libcuda.so" "$1/simulated/libcuda.so.1"
+  step "the benchmark and the interplay"
+  attempt "$1" device-bench compile_bench "$1" g++
+  attempt "$1" interplay compile_interplay "$1" g++
+  if asked_for suites 11; then
+    step "the device suites"
+    attempt "$1" rust-suites cargo_suites "$1" cargo
+    need cmake make libgtest-dev
+    attempt "$1" cpp-suites cmake_suites "$1" "$target/gpu-check-cpp"
+  fi
+  finish_folder "$1" "$(getconf GNU_LIBC_VERSION | sed 's/^glibc //')"
+}
+
+# build_next_to_nothing DIR: for a machine without a GPU, where everything is skipped.
+build_next_to_nothing() {
+  start_folder "$1"
+  install "$target/debug/driver-conformance" "$1"
+  finish_folder "$1" "$(getconf GNU_LIBC_VERSION | sed 's/^glibc //')"
+}
+
+# --- for any machine ------------------------------------------------------------------------
+
+# build_for_any DIR: for a machine without a C++ library, and with an old C library. zig brings the one and knows the
+# other.
+build_for_any() {
+  local library built=$target/gpu-check-zig file
+  [ "$(uname -sm)" = "Linux x86_64" ] || die "the archive is built on x86-64 Linux, and this is $(uname -sm)"
+  need_rust
+  need gcc libc6-dev binutils cmake make libgtest-dev
+  obtain_tools
+  start_folder "$1"
+  step "the library, as it is shipped"
+  library=$("$root/scripts/package" --print) || die "the library does not build"
+  put_library "$library" "$1"
+  step "the conformance suite, the simulated driver and the Rust suites, for glibc $floor"
+  mkdir -p "$built"
+  (
+    # Quick to link, and small.
+    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=none \
+      CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_TARGET_DIR=$built PATH=$tools/bin:$PATH
+    cd "$root" || exit
+    cargo-zigbuild zigbuild --release --target "$triple.$floor" --package driver-conformance --package simulated-cuda >&2
+    cargo_suites "$1" cargo-zigbuild --release --target "$triple.$floor"
+    install "$built/$triple/release/driver-conformance" "$1"
+    cp "$built/$triple/release/libcuda.so" "$1/simulated/libcuda.so.1"
+  )
+  step "the benchmark, the interplay and the C++ suites, for glibc $floor"
+  for file in cc c++; do
+    printf '#!/bin/sh\nexec "%s" -m ziglang %s -target x86_64-linux-gnu.%s "$@"\n' "$tools/bin/python" "$file" "$floor" \
+      >"$built/$file"
+    chmod +x "$built/$file"
+  done
+  (
+    export CC=$built/cc CXX=$built/c++
+    compile_bench "$1" "$CXX"
+    compile_interplay "$1" "$CXX"
+    if [ ! -f "$built/gtest/lib/libgtest.a" ]; then
+      cmake -S /usr/src/googletest -B "$built/googletest" -DBUILD_GMOCK=OFF -DCMAKE_BUILD_TYPE=Release \
+        -DCMAKE_INSTALL_PREFIX="$built/gtest" -DCMAKE_INSTALL_LIBDIR=lib >&2
+      cmake --build "$built/googletest" --target install --parallel 2 >&2
+    fi
+    # Another compiler warns of other things; g++'s warnings are what the tests' own build asks for.
+    cmake_suites "$1" "$built/cpp" -DCMAKE_CXX_FLAGS=-w -DGTest_ROOT="$built/gtest" \
+      -Dsyncedmem_DIR="${library%/*}/cmake/syncedmem" \
+      -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$root/gpu_check/zig_suites.cmake"
+  )
+  strip "$1"/{driver-conformance,device-bench,interplay-by-driver} "$1"/{lib,simulated,rust,cpp}/*
+  leave_out "$1"
+  finish_folder "$1" "$floor"
+}
+
+# leave_out DIR: removes the suites that run nothing on a real driver, and keeps what they say of it. They are run on the
+# simulated driver as on a real one.
+leave_out() {
+  local program name status
+  for program in "$1"/{rust,cpp}/*; do
+    name=$(basename "$(dirname "$program")")-$(basename "$program") status=0
+    LD_LIBRARY_PATH=$1/simulated:$1/lib SYNCEDMEM_TEST_DRIVER=real SYNCEDMEM_TESTS_AS_ON_A_REAL_DRIVER=1 \
+      SYNCEDMEM_TEST_POOLS=on timeout 120 "$program" >"$1/left_out/$name" 2>/dev/null || status=$?
+    if [ "$status" -eq 77 ]; then rm "$program"; else rm "$1/left_out/$name"; fi
+  done
+  note "left out, since they run nothing on a real driver: $(ls "$1/left_out")"
+}
+
+# pack DIR FILE: the archive, which unpacks to a folder of DIR's name.
+pack() {
+  local largest=$((40 << 20)) bytes
+  tar -C "$(dirname "$1")" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+    --mtime="@${SOURCE_DATE_EPOCH:-0}" -cf - "$(basename "$1")" | gzip -9n >"$2.new"
+  bytes=$(stat -c %s "$2.new")
+  [ "$bytes" -le "$largest" ] || die "the archive has $bytes bytes, and $largest are allowed: $2.new"
+  mv "$2.new" "$2"
+  note "$2: $bytes bytes"
+}

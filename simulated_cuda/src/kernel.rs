@@ -1,0 +1,204 @@
+//! Kernels. A simulated device runs none: a program gives a function of its own to run in a kernel's place, by the
+//! kernel's name (`simcuda_stand_in`), and the text of a module only says which names it has. Without such a function
+//! these entry points say NOT_SUPPORTED, as the others about modules do.
+//!
+//! They have a lock of their own, which is never held while the driver's lock is taken.
+#![expect(unsafe_code, reason = "entry points have C names, and take the program's functions")]
+
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::abi::{
+    Address, Array, Handle, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, Out, Outcome,
+    Text, move_bytes,
+};
+use crate::log::{Call, enter};
+use crate::operation::Action;
+use crate::state::state;
+
+/// Gets the kernel's parameters as they lie in the buffer of its launch.
+pub type StandIn = extern "C" fn(*const c_void, usize);
+
+/// A kernel of a module that is loaded, and the module.
+#[derive(Clone, Copy)]
+struct Function {
+    module: Handle,
+    run: StandIn,
+}
+
+struct Module {
+    text: String,
+    /// The number of the context that it was loaded in, with which it goes.
+    context: u64,
+}
+
+struct Kernels {
+    stand_ins: BTreeMap<String, StandIn>,
+    modules: BTreeMap<Handle, Module>,
+    functions: BTreeMap<Handle, Function>,
+    last: Handle,
+}
+
+/// Handles lie where no process has memory, beside those of the other objects.
+const FIRST_HANDLE: Handle = 0x0051_4e00_0000_0000;
+
+static KERNELS: Mutex<Kernels> = Mutex::new(Kernels {
+    stand_ins: BTreeMap::new(),
+    modules: BTreeMap::new(),
+    functions: BTreeMap::new(),
+    last: FIRST_HANDLE,
+});
+
+fn kernels() -> MutexGuard<'static, Kernels> {
+    KERNELS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Kernels {
+    fn new_handle(&mut self) -> Handle {
+        self.last += 16;
+        self.last
+    }
+
+    /// A module of a context that lives.
+    fn module(&self, handle: Handle, context: u64) -> Outcome<&Module> {
+        self.modules.get(&handle).filter(|module| module.context == context).ok_or(INVALID_HANDLE)
+    }
+}
+
+/// For `simcuda_reset`.
+pub fn forget() {
+    let mut kernels = kernels();
+    kernels.stand_ins.clear();
+    kernels.modules.clear();
+    kernels.functions.clear();
+}
+
+/// The number of the current context.
+fn current() -> Outcome<u64> {
+    let state = state();
+    let handle = state.current()?;
+    state.contexts.get(&handle).map(|context| context.id).ok_or(INVALID_CONTEXT)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_stand_in(kernel: Text, run: Option<StandIn>) {
+    let (Some(name), Some(run)) = (kernel.as_str(), run) else { return };
+    kernels().stand_ins.insert(name.into(), run);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuModuleLoadData(module: Out<Handle>, image: Text) -> c_int {
+    enter("cuModuleLoadData", |_| {
+        if kernels().stand_ins.is_empty() {
+            return Err(NOT_SUPPORTED);
+        }
+        module.required()?;
+        let context = current()?;
+        let text = image.as_str().ok_or(INVALID_VALUE)?.to_string();
+        let mut kernels = kernels();
+        let handle = kernels.new_handle();
+        kernels.modules.insert(handle, Module { text, context });
+        module.put(handle)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuModuleUnload(module: Handle) -> c_int {
+    enter("cuModuleUnload", |_| {
+        if kernels().stand_ins.is_empty() {
+            return Err(NOT_SUPPORTED);
+        }
+        let context = current()?;
+        let mut kernels = kernels();
+        kernels.module(module, context)?;
+        kernels.functions.retain(|_, function| function.module != module);
+        kernels.modules.remove(&module);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuModuleGetFunction(function: Out<Handle>, module: Handle, name: Text) -> c_int {
+    enter("cuModuleGetFunction", |_| {
+        if kernels().stand_ins.is_empty() {
+            return Err(NOT_SUPPORTED);
+        }
+        let context = current()?;
+        let name = name.as_str().ok_or(INVALID_VALUE)?;
+        let mut kernels = kernels();
+        let named = kernels.module(module, context)?.text.contains(&format!(".entry {name}("));
+        let run = kernels.stand_ins.get(name).copied().filter(|_| named).ok_or(NOT_FOUND)?;
+        let handle = kernels.new_handle();
+        function.put(handle)?;
+        kernels.functions.insert(handle, Function { module, run });
+        Ok(())
+    })
+}
+
+/// The parameters in `extra`, which ends with 0: a buffer (1) and where its size is (2).
+fn parameters(extra: &Array<Address>) -> Outcome<Vec<u8>> {
+    let (mut buffer, mut size) = (0, 0);
+    let mut index = 0;
+    loop {
+        match extra.get(index)? {
+            0 => break,
+            1 => buffer = extra.get(index + 1)?,
+            2 => size = extra.get(index + 1)?,
+            _ => return Err(INVALID_VALUE),
+        }
+        index += 2;
+    }
+    if buffer == 0 || size == 0 {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: the caller of cuLaunchKernel guarantees that a size is there.
+    let size = unsafe { std::ptr::with_exposed_provenance::<usize>(size).read_unaligned() };
+    let mut bytes = vec![0u8; size];
+    // SAFETY: the caller of cuLaunchKernel guarantees as many bytes in the buffer as it says.
+    unsafe { move_bytes(bytes.as_mut_ptr().expose_provenance(), buffer, size) };
+    Ok(bytes)
+}
+
+fn launch(call: &mut Call, function: Handle, stream: Handle, pointers: Address, extra: &Array<Address>) -> Outcome {
+    call.hex("stream", stream);
+    if kernels().stand_ins.is_empty() || pointers != 0 {
+        return Err(NOT_SUPPORTED);
+    }
+    let context = current()?;
+    let run = {
+        let kernels = kernels();
+        let function = kernels.functions.get(&function).ok_or(INVALID_HANDLE)?;
+        kernels.module(function.module, context)?;
+        function.run
+    };
+    let action = Action::Kernel { run, parameters: parameters(extra)? };
+    let mut state = state();
+    let current = state.current()?;
+    let stream = state.stream(stream, current)?;
+    // Graphs have no kernels here.
+    if state.captures(&stream)?.is_some() {
+        return Err(NOT_SUPPORTED);
+    }
+    state.queue(&stream, Vec::new(), action, Vec::new());
+    Ok(())
+}
+
+/// With its parameters in a buffer (`extra`), whose layout is the kernel's: the types behind an array of pointers to
+/// parameters are known to those alone that compile the kernel.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuLaunchKernel(
+    function: Handle,
+    _grid_x: c_uint,
+    _grid_y: c_uint,
+    _grid_z: c_uint,
+    _block_x: c_uint,
+    _block_y: c_uint,
+    _block_z: c_uint,
+    _shared_bytes: c_uint,
+    stream: Handle,
+    parameters: Address,
+    extra: Array<Address>,
+) -> c_int {
+    enter("cuLaunchKernel", |call| launch(call, function, stream, parameters, &extra))
+}
