@@ -22,7 +22,6 @@ use crate::cuda::context::Within;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, ends_all_work, pointer};
 use crate::error::{DriverFailure, Error};
-use crate::memory::driver::source;
 use crate::settings;
 use crate::state::head::Side;
 
