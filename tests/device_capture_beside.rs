@@ -12,6 +12,7 @@ use support::captures::*;
 use support::gpu::*;
 use support::object::*;
 use support::pools::*;
+use support::sides::SYNCHRONISED;
 use support::*;
 
 const BYTES: usize = 5000;
@@ -90,7 +91,7 @@ fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_
 }
 
 fn once_a_capture_was_seen_no_context_is_waited_for() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
+    alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
         gpu.within(0, || drop([block_alone(BYTES), block_alone(BYTES)]));
         // The first sign: a stream that is refused.
         let mut object = filled(BYTES, 1);
@@ -108,7 +109,7 @@ fn once_a_capture_was_seen_no_context_is_waited_for() {
 }
 
 fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there() {
-    let errors = alone_with_pools_on_any_driver(&[], |gpu| {
+    let errors = alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
         for _ in 0..2 {
             gpu.within(0, || drop(block_alone(BYTES)));
             let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);

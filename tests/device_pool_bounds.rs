@@ -101,7 +101,7 @@ fn each_device_has_a_budget_of_its_own() {
 }
 
 fn a_budget_of_nothing_keeps_nothing() {
-    let environment = [("SYNCEDMEM_DEVICE_POOL", "0"), ("SYNCEDMEM_PINNED_POOL", "0")];
+    let environment = [("SYNCEDMEM_DEVICE_POOL", "0"), ("SYNCEDMEM_PINNED_POOL", "0"), ALLOCATED];
     alone_with_pools_on_any_driver(&environment, |gpu| {
         for bytes in [100, 5 * MIB] {
             gpu.observe(
@@ -117,7 +117,7 @@ fn a_budget_of_nothing_keeps_nothing() {
 }
 
 fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
-    let environment = [("SYNCEDMEM_DEVICE_POOL", "64K"), ("SYNCEDMEM_PINNED_POOL", "64K")];
+    let environment = [("SYNCEDMEM_DEVICE_POOL", "64K"), ("SYNCEDMEM_PINNED_POOL", "64K"), ALLOCATED];
     alone_with_pools_on_any_driver(&environment, |_| {
         for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
             drop([make(40 * KIB), make(40 * KIB)]);
