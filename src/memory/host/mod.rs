@@ -15,6 +15,7 @@ use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use super::cache;
 use super::cache::host::Source;
 use super::host_usage;
 use super::mapping::{HUGE_PAGE, Mapping};
@@ -154,7 +155,7 @@ fn make_room(bytes: usize) -> u64 {
     let limit = settings::host_limit();
     // Under a limit the bytes that are asked for were admitted before, and are among those in use.
     let in_use = host_usage::held() + if limit.is_none() { bytes as u64 } else { 0 };
-    super::cache::host::make_room(in_use);
+    cache::host::make_room(in_use);
     if let Some(limit) = limit {
         fit_under(limit);
     }
@@ -165,10 +166,10 @@ fn make_room(bytes: usize) -> u64 {
 #[cold]
 fn fit_under(limit: u64) {
     let left = limit.saturating_sub(host_usage::held());
-    let pinned = crate::memory::cache::device::idle(Kind::Pinned) + registration::idle();
-    super::cache::host::reduce_to(left.saturating_sub(pinned));
+    let pinned = cache::device::idle(Kind::Pinned) + registration::idle();
+    cache::host::reduce_to(left.saturating_sub(pinned));
     if pinned > left {
-        crate::memory::cache::device::give_back_near(Kind::Pinned);
+        cache::device::give_back_near(Kind::Pinned);
         registration::give_back_near();
     }
 }
@@ -254,11 +255,11 @@ unsafe fn free_idle(block: Owned) {
 #[inline]
 unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
     match records::take(address) {
-        Some(mapping) if super::cache::host::keep(Source::Mapped(mapping), bytes) => (),
+        Some(mapping) if cache::host::keep(Source::Mapped(mapping), bytes) => (),
         Some(mapping) => mapping.unmap(),
-        None if super::cache::host::keep(Source::Malloc(address), bytes) => (),
+        None if cache::host::keep(Source::Malloc(address), bytes) => (),
         // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
-        None => unsafe { super::cache::small::keep_or_free(address, bytes) },
+        None => unsafe { cache::small::keep_or_free(address, bytes) },
     }
 }
 
@@ -266,12 +267,12 @@ unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
 pub fn acquire() {
     registration::acquire();
     records::acquire();
-    super::cache::host::acquire();
+    cache::host::acquire();
 }
 
 /// Ends `acquire`.
 pub fn release() {
-    super::cache::host::release();
+    cache::host::release();
     records::release();
     registration::release();
 }
@@ -325,10 +326,10 @@ pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
 /// A pageable block, with zeros at no cost if `zeroed`, where that can be.
 #[inline]
 fn pageable(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
-    if bytes > super::cache::small::LARGEST {
+    if bytes > cache::small::LARGEST {
         return large(bytes, zeroed);
     }
-    let address = super::cache::small::allocate(bytes).ok_or(Cause::System)?;
+    let address = cache::small::allocate(bytes).ok_or(Cause::System)?;
     if settings::host_limit().is_some() || (bytes > BRIEF && is_beyond_a_boundary(address, bytes)) {
         make_room(bytes);
     }
@@ -343,10 +344,10 @@ fn is_beyond_a_boundary(address: NonNull<c_void>, bytes: usize) -> bool {
 /// A block that is worth looking for among the idle ones.
 #[inline(never)]
 fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
-    let Some(source) = super::cache::host::take(bytes, zeroed) else {
+    let Some(source) = cache::host::take(bytes, zeroed) else {
         let in_use = make_room(bytes);
         if bytes < MAPPED_FROM {
-            super::cache::host::make_way(bytes, in_use);
+            cache::host::make_way(bytes, in_use);
         }
         return fresh(bytes);
     };

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::Owned;
 use crate::cuda::{self, context, driver_in_use};
 use crate::error::{DriverFailure, Error};
+use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::driver::registering::Registration;
 use crate::platform::address_hash::AddressMap;
@@ -231,7 +232,7 @@ pub fn reduce_near() {
 
 fn is_beyond_budget() -> bool {
     let budget = if settings::pools() { budget::host(Kind::Pinned) } else { 0 };
-    is_used() && idle() > budget.saturating_sub(crate::memory::cache::device::idle(Kind::Pinned))
+    is_used() && idle() > budget.saturating_sub(cache::device::idle(Kind::Pinned))
 }
 
 fn give_back_those(wanted: impl Fn(&Registration) -> bool) -> u64 {

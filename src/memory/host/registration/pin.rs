@@ -8,6 +8,7 @@ use super::{Entry, Stage, forget, give_back_near, is_used, key, let_go, lose, re
 use crate::cuda::context;
 use crate::cuda::driver::Driver;
 use crate::error::{Cause, Error};
+use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::driver::registering::{self, Registration};
 use crate::observe::event::What;
@@ -74,7 +75,7 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
 unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
     reduce_near();
     let idle_is_less = || {
-        let given = crate::memory::cache::device::give_back_near(Kind::Pinned) + give_back_near();
+        let given = cache::device::give_back_near(Kind::Pinned) + give_back_near();
         given > 0 && budget::admit_pinned(bytes)
     };
     let span = live::begin(c"page-lock", bytes);
