@@ -163,6 +163,21 @@ fn a_thread_whose_current_context_is_gone_is_left_as_it_is() {
     });
 }
 
+fn a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone() {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        let borrower = std::cell::RefCell::new(Object::new(BYTES));
+        let borrow = |owner: &mut Object| {
+            *borrower.borrow_mut() = Object::new(BYTES);
+            let block = owner.mutable_gpu_data().unwrap();
+            assert_eq!(borrower.borrow_mut().set_gpu_data(block), SYNCEDMEM_SUCCESS);
+        };
+        once_it_is_gone(gpu, borrow, |owner| {
+            assert!(borrower.borrow_mut().cpu_data().is_err(), "its data went with the context");
+            drop(owner);
+        });
+    });
+}
+
 /// A stream of a context of the test's own, and that context.
 fn stream_elsewhere(gpu: &Gpu) -> (Handle, Handle) {
     let (context, mut stream) = (created(gpu), std::ptr::null_mut());
@@ -209,5 +224,6 @@ support::harness::tests![
     what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere,
     a_report_does_not_look_into_a_context_that_is_gone,
     a_thread_whose_current_context_is_gone_is_left_as_it_is,
+    a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone,
     a_stream_of_another_context_may_go_with_it_once_it_was_passed,
 ];

@@ -9,6 +9,7 @@
 mod support;
 
 use support::gpu::*;
+use support::object::*;
 use support::pools::*;
 use support::*;
 use syncedmem::abi::status::syncedmem_status_t;
@@ -128,7 +129,28 @@ fn a_push_that_a_reset_overtook_says_so_where_its_context_is_current() {
     alone_with_pools(&[], |gpu| wait_after_a_reset(gpu, |object| gpu.within(0, || object.wait())));
 }
 
+/// Drivers before CUDA 9.2 know no ordinal of an address, and refuse the question for it and the context.
+fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
+    alone_with_pools(&[], |gpu| {
+        let (mut context, mut popped, mut block) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        assert_eq!(gpu.cuCtxCreate_v2(&mut context, 0, 0), 0);
+        assert_eq!(gpu.cuMemAlloc_v2(&mut block, 5000), 0);
+        assert_eq!(gpu.cuCtxPopCurrent_v2(&mut popped), 0);
+        let mut object = Object::new(5000);
+        let lent = std::ptr::with_exposed_provenance_mut(block as usize);
+        assert_eq!(object.set_gpu_data(lent), SYNCEDMEM_SUCCESS);
+        gpu.fail("cuPointerGetAttributes", 1, 1);
+        let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
+        let copy = calls.iter().find(|call| call.function.starts_with("cuMemcpy")).unwrap();
+        assert_eq!(copy.field("ctx"), Some(format!("{:#x}", context.addr()).as_str()), "{calls:?}");
+        drop(object);
+        gpu.within_context(context, || assert_eq!(gpu.cuMemFree_v2(block), 0));
+        assert_eq!(gpu.cuCtxDestroy_v2(context), 0);
+    });
+}
+
 support::harness::tests![
+    a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
     page_locked_blocks_without_a_number_are_kept_for_the_next_object,
     registered_blocks_without_a_number_are_kept_for_the_next_object,
     a_block_without_a_number_is_not_handed_out_after_a_reset,

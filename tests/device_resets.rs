@@ -183,6 +183,22 @@ fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another
     });
 }
 
+fn a_reset_context_that_is_still_current_is_brought_back_by_a_push() {
+    let name = "a_reset_context_that_is_still_current_is_brought_back_by_a_push";
+    in_a_process_with_a_driver(name, &[], || {
+        let gpu = gpu();
+        assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        let mut object = Object::new(BYTES);
+        object.fill_host(&pattern(1, BYTES));
+        assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS, "{}", last_error());
+        let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+        assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &"");
+        drop(object);
+        assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
+    });
+}
+
 fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data() {
     let gpu = gpu();
     let mut object = Object::new(BYTES);
@@ -206,6 +222,7 @@ support::harness::tests![
     an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address,
     data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address,
     a_reset_context_that_is_still_current_is_brought_back_by_the_next_block,
+    a_reset_context_that_is_still_current_is_brought_back_by_a_push,
     blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts,
     a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it,
     in_a_forked_child_host_data_stays_readable_with_the_device_check_on,

@@ -202,6 +202,42 @@ fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_
     }
 }
 
+/// A constructor of the program, or of a library that does not depend on this one, may run before this library's own.
+#[test]
+fn objects_may_be_used_before_the_library_is_initialised() {
+    const PROGRAM: &str = r#"
+        #include <stddef.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        #ifdef PRELOADED
+        #pragma weak syncedmem_create
+        #pragma weak syncedmem_cpu_data
+        #pragma weak syncedmem_destroy
+        #endif
+        int syncedmem_create(size_t, void**);
+        int syncedmem_cpu_data(void*, const void**);
+        int syncedmem_destroy(void*);
+        static int early = -1;
+        static int use(size_t bytes) {
+            void* mem;
+            const void* data;
+            return syncedmem_create(bytes, &mem) || syncedmem_cpu_data(mem, &data) || syncedmem_destroy(mem);
+        }
+        __attribute__((constructor)) static void construct(void) { early = use(100) || use(50000); }
+        int main(void) {
+            int status;
+            pid_t child;
+            if (early != 0 || use(100)) return 1;
+            child = fork();
+            if (child == 0) _exit(use(50000));
+            return waitpid(child, &status, 0) != child || status != 0;
+        }"#;
+    for way in WAYS {
+        let run = run(PROGRAM, way, &[]);
+        assert!(run.status.success(), "{way}: {}", run.status);
+    }
+}
+
 /// Each in a process and a thread of its own, with as much stack as is documented, which ends at a page without access.
 #[test]
 fn threads_with_the_smallest_documented_stacks_may_call_everything() {

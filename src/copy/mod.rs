@@ -151,15 +151,15 @@ fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Res
     let Some(record) = blocks::find(address) else {
         return Ok((enter_unknown(driver, address)?, None));
     };
-    if let Some(owner) = owner {
-        if owner != record.holder {
-            return Err(Error::DeviceReset);
-        }
-        if !record.is_alive(driver, address)? {
-            return enter_another(driver, address);
-        }
+    if owner.is_some_and(|owner| owner != record.holder) {
+        return Err(Error::DeviceReset);
     }
-    Ok((Within::enter(driver, record.context)?, Some(record)))
+    // Asked of a block that another object owns, too: its context may be gone, and a driver follows the handle of one that is.
+    match (record.is_alive(driver, address)?, owner) {
+        (true, _) => Ok((Within::enter(driver, record.context)?, Some(record))),
+        (false, Some(_)) => enter_another(driver, address),
+        (false, None) => Ok((enter_unknown(driver, address)?, None)),
+    }
 }
 
 /// The same, where the block that was recorded is gone. Another that begins at the very address came from another
@@ -202,7 +202,7 @@ pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
         return Some(record.device);
     }
     let known = pointer::place(cuda::driver().ok()?, driver::address(address.as_ptr()));
-    known.ok().flatten().map(|(_, ordinal)| ordinal)
+    known.ok().flatten().map(|(_, ordinal)| ordinal).filter(|&ordinal| ordinal >= 0)
 }
 
 /// The device check: an error if another device is current than the one that holds the block at `address`.

@@ -127,12 +127,24 @@ pub fn synchronise(driver: &Driver) -> Result<(), DriverFailure> {
     Ok(())
 }
 
-/// Waits for everything in the current context, unless that might disturb a capture: what then follows is for the driver to order.
+/// Waits for everything in the current context. Where that might disturb a capture, it waits for the legacy default stream, and so for
+/// every blocking stream, unless one of these is captured itself.
 pub fn synchronise_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
     match synchronise(driver) {
-        Err(failure) if status::is_of_capture(failure.status) => Ok(()),
+        Err(failure) if status::is_of_capture(failure.status) => match settle(driver) {
+            Err(failure) if status::is_of_capture(failure.status) => Ok(()),
+            answer => answer,
+        },
         answer => answer,
     }
+}
+
+/// Waits until the legacy default stream of the current context has come past everything it was given.
+pub fn settle(driver: &Driver) -> Result<(), DriverFailure> {
+    capture::spare_legacy_stream(driver)?;
+    let _unhindered = Unhindered::begin(driver);
+    // SAFETY: null is the legacy default stream.
+    unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
 
 /// The ordinal of the device that a new block of this thread would be on.

@@ -29,15 +29,16 @@ pub struct Who {
 
 /// The allocation that `address` lies in; `None` if the driver knows none.
 pub fn who(driver: &Driver, address: u64) -> Result<Option<Who>, DriverFailure> {
-    let known = ask(driver, [BUFFER_ID, CONTEXT], address)?;
-    Ok(known.map(|[id, context]| Who { id, context: context_of(context) }))
+    let known = ask_with_context(driver, BUFFER_ID, 0, address)?;
+    Ok(known.map(|(context, id)| Who { id, context }))
 }
 
-/// The context, if there is one, and the ordinal of the device of the allocation that `address` lies in.
+/// The context, if there is one, and the ordinal of the device of the allocation that `address` lies in; the ordinal is
+/// negative where the driver does not say it.
 pub fn place(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
-    let known = ask(driver, [CONTEXT, DEVICE_ORDINAL], address)?;
+    let known = ask_with_context(driver, DEVICE_ORDINAL, u64::from(u32::MAX), address)?;
     // An ordinal is an int: the other half of its place stays 0.
-    Ok(known.map(|[context, ordinal]| (context_of(context), ordinal as c_uint as c_int)))
+    Ok(known.map(|(context, ordinal)| (context, ordinal as c_uint as c_int)))
 }
 
 /// Where the allocation that `address` lies in begins, and how many bytes it has.
@@ -55,23 +56,49 @@ fn context_of(handle: u64) -> Option<Context> {
     Context::of(handle)
 }
 
+/// The context of an allocation and one more attribute; `otherwise` for that one where the driver refuses the question: it may
+/// be too old to know the attribute (the device's ordinal came with CUDA 9.2), or have none for such memory.
+fn ask_with_context(
+    driver: &Driver,
+    attribute: CUpointer_attribute,
+    otherwise: u64,
+    address: u64,
+) -> Result<Option<(Option<Context>, u64)>, DriverFailure> {
+    let known = match ask_somewhere(driver, [CONTEXT, attribute], address) {
+        Err(failure) if failure.status == status::INVALID_VALUE => {
+            ask(driver, [CONTEXT], address)?.map(|[context]| [context, otherwise])
+        }
+        Err(failure) if failure.status == status::INVALID_CONTEXT => None,
+        answer => answer?,
+    };
+    Ok(known.map(|[context, value]| (context_of(context), value)))
+}
+
 /// The values of attributes of at most 8 bytes; `None` for an address that the driver does not know.
 fn ask<const N: usize>(
     driver: &Driver,
     wanted: [CUpointer_attribute; N],
     address: u64,
 ) -> Result<Option<[u64; N]>, DriverFailure> {
-    let answer = match ask_once(driver, wanted, address) {
+    match ask_somewhere(driver, wanted, address) {
+        // The documentation has this for an address that no context has made known.
+        Err(failure) if matches!(failure.status, status::INVALID_CONTEXT | status::INVALID_VALUE) => Ok(None),
+        answer => answer,
+    }
+}
+
+/// Asks in the thread's context, or in another where the driver wants one.
+fn ask_somewhere<const N: usize>(
+    driver: &Driver,
+    wanted: [CUpointer_attribute; N],
+    address: u64,
+) -> Result<Option<[u64; N]>, DriverFailure> {
+    match ask_once(driver, wanted, address) {
         Err(failure) if failure.status == status::INVALID_CONTEXT => {
             // Some may want a context to be current. Any will do, and that of the allocation may be gone.
             let _within = Within::for_new_block(driver)?;
             ask_once(driver, wanted, address)
         }
-        answer => answer,
-    };
-    match answer {
-        // The documentation has this for an address that no context has made known.
-        Err(failure) if matches!(failure.status, status::INVALID_CONTEXT | status::INVALID_VALUE) => Ok(None),
         answer => answer,
     }
 }

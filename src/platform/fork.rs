@@ -47,6 +47,10 @@ pub fn watch() -> bool {
 
 #[cold]
 fn begin() -> bool {
+    if HANDLERS.load(Ordering::Acquire).is_null() {
+        // The library is not initialised yet: a constructor of the program's runs before its own, which registers them.
+        return true;
+    }
     if !REGISTERED.load(Ordering::Relaxed) {
         register_once_more();
     }

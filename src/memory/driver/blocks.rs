@@ -352,7 +352,7 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
         // Nothing says that the driver waits before it unlocks the pages.
         context::synchronise_if_allowed(driver)?;
     } else if record.unsettled {
-        source::settle(driver)?;
+        context::settle(driver)?;
     }
     let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.

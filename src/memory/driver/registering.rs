@@ -77,7 +77,7 @@ impl Registration {
 
     /// As [`Self::end`], also where the context cannot be waited for: its owner is about to free the memory.
     pub fn end_at_once(&self, driver: &Driver) -> Result<(), DriverFailure> {
-        let wait = || context::synchronise(driver).or(Ok(()));
+        let wait = || context::synchronise_if_allowed(driver).or(Ok(()));
         self.end_after(driver, wait)
     }
 

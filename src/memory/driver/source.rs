@@ -6,7 +6,6 @@ use std::ptr::NonNull;
 
 use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE};
 
-use crate::cuda::capture::{self, Unhindered};
 use crate::cuda::context::{Context, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, pointer, status};
@@ -179,12 +178,4 @@ impl Identity {
             _ => Ok(false),
         }
     }
-}
-
-/// Waits until the legacy default stream of the current context has come past everything it was given.
-pub fn settle(driver: &Driver) -> Result<(), DriverFailure> {
-    capture::spare_legacy_stream(driver)?;
-    let _unhindered = Unhindered::begin(driver);
-    // SAFETY: null is the legacy default stream.
-    unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
