@@ -190,11 +190,12 @@ leave_out() {
   note "left out, since they run nothing on a real driver: $(ls "$1/left_out")"
 }
 
-# pack DIR FILE: the archive, which unpacks to a folder of DIR's name.
+# pack DIR FILE: the archive, which unpacks to a folder of DIR's name. libdeflate packs it smaller than gzip does, by some 4 %.
 pack() {
   local largest=$((40 << 20)) bytes
+  need libdeflate-tools
   tar -C "$(dirname "$1")" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
-    --mtime="@${SOURCE_DATE_EPOCH:-0}" -cf - "$(basename "$1")" | gzip -9n >"$2.new"
+    --mtime="@${SOURCE_DATE_EPOCH:-0}" -cf - "$(basename "$1")" | libdeflate-gzip -12 >"$2.new"
   bytes=$(stat -c %s "$2.new")
   [ "$bytes" -le "$largest" ] || die "the archive has $bytes bytes, and $largest are allowed: $2.new"
   mv "$2.new" "$2"
