@@ -149,11 +149,8 @@ fn the_report_of_the_library_as_users_get_it_names_who_made_an_object() {
     assert!(holder("292.9 KiB").contains("touched_first, from main"), "{report}");
 }
 
-/// At load the library registers its fork handlers, and so before the program does: otherwise the two wait for each other.
-#[test]
-fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library() {
-    const PROGRAM: &str = r#"
-        #include <pthread.h>
+/// The beginning of a program in C that uses an object of some bytes.
+const USE: &str = r#"
         #include <stddef.h>
         #include <sys/wait.h>
         #include <unistd.h>
@@ -165,14 +162,21 @@ fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_
         int syncedmem_create(size_t, void**);
         int syncedmem_cpu_data(void*, const void**);
         int syncedmem_destroy(void*);
-        static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
-        static void lock(void) { pthread_mutex_lock(&own); }
-        static void unlock(void) { pthread_mutex_unlock(&own); }
         static int use(size_t bytes) {
             void* mem;
             const void* data;
             return syncedmem_create(bytes, &mem) || syncedmem_cpu_data(mem, &data) || syncedmem_destroy(mem);
         }
+        "#;
+
+/// At load the library registers its fork handlers, and so before the program does: otherwise the two wait for each other.
+#[test]
+fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library() {
+    const PROGRAM: &str = r#"
+        #include <pthread.h>
+        static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+        static void lock(void) { pthread_mutex_lock(&own); }
+        static void unlock(void) { pthread_mutex_unlock(&own); }
         static void* work(void* unused) {
             for (;;) {
                 lock();
@@ -197,7 +201,7 @@ fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_
             return 0;
         }"#;
     for way in WAYS {
-        let run = run(PROGRAM, way, &[]);
+        let run = run(&[USE, PROGRAM].concat(), way, &[]);
         assert!(run.status.success(), "{way}: {}", run.status);
     }
 }
@@ -206,23 +210,7 @@ fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_
 #[test]
 fn objects_may_be_used_before_the_library_is_initialised() {
     const PROGRAM: &str = r#"
-        #include <stddef.h>
-        #include <sys/wait.h>
-        #include <unistd.h>
-        #ifdef PRELOADED
-        #pragma weak syncedmem_create
-        #pragma weak syncedmem_cpu_data
-        #pragma weak syncedmem_destroy
-        #endif
-        int syncedmem_create(size_t, void**);
-        int syncedmem_cpu_data(void*, const void**);
-        int syncedmem_destroy(void*);
         static int early = -1;
-        static int use(size_t bytes) {
-            void* mem;
-            const void* data;
-            return syncedmem_create(bytes, &mem) || syncedmem_cpu_data(mem, &data) || syncedmem_destroy(mem);
-        }
         __attribute__((constructor)) static void construct(void) { early = use(100) || use(50000); }
         int main(void) {
             int status;
@@ -233,7 +221,7 @@ fn objects_may_be_used_before_the_library_is_initialised() {
             return waitpid(child, &status, 0) != child || status != 0;
         }"#;
     for way in WAYS {
-        let run = run(PROGRAM, way, &[]);
+        let run = run(&[USE, PROGRAM].concat(), way, &[]);
         assert!(run.status.success(), "{way}: {}", run.status);
     }
 }
