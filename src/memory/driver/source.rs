@@ -170,9 +170,9 @@ impl Identity {
         }
         match pointer::who(driver, address)? {
             Some(now) if self.id != 0 => Ok(now.id == self.id),
-            // Without a number: memory of the same context, which is therefore there, in the same life of it. The object
-            // that a block was made for is compared where it is freed.
-            Some(now) if now.id == 0 && now.context == Some(self.context) => {
+            // Made without a number: memory of the same context, which is therefore there, in the same life of it. The
+            // object that a block was made for is compared where it is freed.
+            Some(now) if now.context == Some(self.context) => {
                 Ok(Within::enter(driver, self.context)?.life()? == self.life)
             }
             _ => Ok(false),
