@@ -9,7 +9,6 @@ pub mod staging_buffers;
 pub mod transfer;
 pub mod workers;
 
-use crate::state::flags;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
@@ -23,6 +22,7 @@ use crate::memory::driver::blocks::{self, Freed, Record};
 use crate::observe::event::{Path, What};
 use crate::observe::live::{self, Subject};
 use crate::platform::text::{Text, to_stderr};
+use crate::state::flags;
 use crate::state::head::{Contents, Side};
 use crate::state::kind::Kind;
 use staged::Staged;
@@ -179,8 +179,8 @@ impl Ends {
         enter(driver, self.device, self.owner)
     }
 
-    /// The way that a copy takes which is left to the driver. Where nothing is observed nobody wants to know, and the driver
-    /// is not asked about memory that its caller may have page-locked.
+    /// The path of a copy that the driver makes. While nothing is observed the driver is not asked whether the caller has
+    /// page-locked the memory.
     fn path(self, driver: &Driver) -> Path {
         let is_pinned = self.pinned || (flags::on() && !staged::is_pageable(driver, self));
         if is_pinned { Path::Pinned } else { Path::Pageable }
@@ -218,8 +218,8 @@ pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
     Err(Error::WrongDevice { current, holder })
 }
 
-/// Leaves the context of a block that was copied to, and counts it if the thread's own is of another device; the first is told
-/// of. Its own is not entered for that: another thread may have destroyed it meanwhile.
+/// Leaves the context of a block that was copied to, and counts a mismatch if the thread's own context is of another device. The
+/// first mismatch is reported on standard error. The thread's context is not entered: another thread may have destroyed it.
 ///
 /// Compat: that is no error. The original returns the pointer, and unified addressing makes it valid.
 #[cold]

@@ -154,7 +154,7 @@ impl Copy<'_> {
         let device = driver::address(self.device.as_ptr()) + at as u64;
         let (to, from) = if to == Side::Device { (device, slot) } else { (slot, device) };
         let stream = self.ring.stream();
-        // SAFETY: a slot that nobody uses until its event has come, and a part of the device's block.
+        // SAFETY: a slot that is not used until its event has completed, and a part of the device's block.
         unsafe { self.driver.copy_async(to, from, bytes, stream) }?;
         // SAFETY: the ring's own stream.
         unsafe { self.ring.events[part % SLOTS].record(self.driver, stream) }

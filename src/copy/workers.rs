@@ -86,7 +86,7 @@ extern "C" fn help_for_ever(_: *mut c_void) -> *mut c_void {
         let turn = TURN.load(Ordering::Acquire);
         // SeqCst, here and where the leader leaves: either this thread sees that there is nothing, or the leader sees it.
         INSIDE.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the leader keeps the crew until nobody is inside.
+        // SAFETY: the leader keeps the crew until `INSIDE` is 0.
         if let Some(crew) = unsafe { AT.load(Ordering::SeqCst).as_ref() } {
             crew.help();
         }
@@ -119,8 +119,8 @@ impl Claim {
     /// Does `work` with a crew for `job` at hand, or returns `None` if that is too large for one.
     ///
     /// # Safety
-    /// The host's memory is good for that many bytes, and the ring for all of its own. Nobody else uses the parts that
-    /// `Crew::copy` is asked for while it runs.
+    /// The host's memory is valid for `job.bytes`, the ring for `staging_buffers::BYTES`. No other thread uses the parts that
+    /// `Crew::copy` copies while it runs.
     pub unsafe fn lead<R>(&self, job: Job, work: impl FnOnce(&Crew) -> R) -> Option<R> {
         let pieces = u32::try_from(job.bytes.div_ceil(PIECE)).ok().filter(|&pieces| pieces < STOPPED)?;
         let others = processors().saturating_sub(1).min(MOST).min(pieces - 1);
@@ -225,7 +225,7 @@ impl Patience {
         Patience(1000)
     }
 
-    /// Waits a little for `word` to be something else than `seen`, or sleeps until somebody wakes it.
+    /// Spins a little while `word` is `seen`, then sleeps until another thread wakes it.
     fn wait(&mut self, word: &AtomicU32, seen: u32) {
         if self.0 > 0 {
             self.0 -= 1;
@@ -264,7 +264,7 @@ mod tests {
         let looked = led(&mut host, &mut ring, |crew| {
             for end in [staging_buffers::SLOT, 2 * staging_buffers::SLOT, staging_buffers::BYTES] {
                 crew.copy(end);
-                // SAFETY: the ring, which nobody writes until the next call.
+                // SAFETY: the ring, which is not written until the next call.
                 let slots = unsafe { std::slice::from_raw_parts(crew.job.ring, staging_buffers::BYTES) };
                 assert!(slots[..end] == expected[..end] && slots[end..].iter().all(|&byte| byte == 0), "{end}");
             }

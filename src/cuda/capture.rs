@@ -2,10 +2,10 @@
 //!
 //! A call that a capture forbids fails, and invalidates the capture. So a stream that a caller passes is asked first whether it
 //! is captured. What the library allocates, frees and waits for by itself belongs to no graph: it is done in the relaxed mode,
-//! which allows that to the calling thread. Two things no mode allows: to use the legacy stream while a blocking stream of its
-//! context is captured, which that stream tells; and to wait for a context of which any stream is captured. No call tells of a
-//! non-blocking stream that this library was never given. So a context is waited for until a capture was seen, and
-//! never after that.
+//! which allows that to the calling thread. No mode allows two things. The first is to use the legacy stream while a blocking stream of
+//! its context is captured; `cuStreamIsCapturing` of the legacy stream reports that. The second is to wait for a context of which any
+//! stream is captured; no driver call reports the capture of a non-blocking stream that this library was never given. So the
+//! library waits for contexts until it has seen a capture, and never after that.
 #![expect(unsafe_code, reason = "a stream of the caller's is asked about")]
 
 use std::ffi::c_int;

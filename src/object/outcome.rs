@@ -1,13 +1,13 @@
 //! What an object looks like after an operation, and what it then no longer refers to.
 #![expect(unsafe_code, reason = "blocks are freed")]
 
-use crate::state::flags;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use crate::copy;
 use crate::memory::host;
 use crate::observe::live;
+use crate::state::flags;
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 

@@ -1,7 +1,6 @@
 //! The account in figures.
 #![expect(unsafe_code, reason = "C functions")]
 
-use crate::state::flags;
 use std::mem::offset_of;
 
 use super::call;
@@ -13,6 +12,7 @@ use crate::observe::account::{Account, Sum};
 use crate::observe::event::Path;
 use crate::observe::live;
 use crate::settings;
+use crate::state::flags;
 use crate::state::head::{Access, Side};
 use crate::state::kind::Kind;
 

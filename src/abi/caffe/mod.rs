@@ -8,7 +8,6 @@ pub mod callback;
 mod fatal;
 mod throw;
 
-use crate::state::flags;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -21,6 +20,7 @@ use crate::object::SyncedMemory;
 use crate::observe::calls::{Call, count};
 use crate::settings;
 use crate::state::fast_path;
+use crate::state::flags;
 use crate::state::head::{Access, Side};
 use fatal::Failure;
 

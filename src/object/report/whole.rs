@@ -1,6 +1,5 @@
 //! The report of the whole process: its ledger, its idle memory, and other programs' use of its devices.
 
-use crate::state::flags;
 use std::fmt::{self, Write};
 
 use crate::memory::driver::usage;
@@ -10,6 +9,7 @@ use crate::observe::event::Site;
 use crate::observe::site::Place;
 use crate::observe::summary::{About, Idle, Summary, Told};
 use crate::observe::{live, site};
+use crate::state::flags;
 use crate::state::kind::Kind;
 
 /// The most devices in a report.
