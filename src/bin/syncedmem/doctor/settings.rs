@@ -57,7 +57,7 @@ fn describe(name: &str, value: &str) -> String {
     // A greater distance is no likeness.
     match nearest.filter(|known| distance(known, &upper) <= 4) {
         Some(nearest) => format!("{name}={value}: nobody reads this; {nearest} is perhaps meant"),
-        None => format!("{name}={value}: nobody reads this; the README lists those that are read"),
+        None => format!("{name}={value}: the library has no setting of that name; docs/settings.md lists them"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Settings of the library (the README says more about each)")]
+#[command(next_help_heading = "Settings of the library (docs/settings.md says more about each)")]
 pub struct Settings {
     /// Tell of every access, even those that had nothing to do. Costs time.
     #[arg(long)]
