@@ -149,7 +149,22 @@ fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
     });
 }
 
+fn a_look_up_that_fails_for_the_threads_own_context_loses_no_block() {
+    const CONTEXT_IS_DESTROYED: i32 = 709;
+    alone_with_pools(&[], |gpu| {
+        set_pools(false);
+        gpu.within(0, || {
+            let mut object = filled(5000, 3);
+            object.gpu_data().unwrap();
+            gpu.fail("cuPointerGetAttributes", 1, CONTEXT_IS_DESTROYED);
+            drop(object);
+        });
+        assert_eq!(gpu.alive().device_blocks, 0);
+    });
+}
+
 support::harness::tests![
+    a_look_up_that_fails_for_the_threads_own_context_loses_no_block,
     a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
     page_locked_blocks_without_a_number_are_kept_for_the_next_object,
     registered_blocks_without_a_number_are_kept_for_the_next_object,

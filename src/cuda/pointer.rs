@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
 
-use super::context::{Context, Within};
+use super::context::{self, Context, Within};
 use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
@@ -94,9 +94,13 @@ fn ask_somewhere<const N: usize>(
     address: u64,
 ) -> Result<Option<[u64; N]>, DriverFailure> {
     match ask_once(driver, wanted, address) {
-        Err(failure) if failure.status == status::INVALID_CONTEXT => {
-            // Some may want a context to be current. Any will do, and that of the allocation may be gone.
-            let _within = Within::for_new_block(driver)?;
+        Err(failure) if status::may_be_brought_back(failure.status) => {
+            // A driver may want a context to be current, and the thread's own may be gone. Any other serves, but the
+            // allocation's may be gone as well.
+            let _within = match context::current(driver)? {
+                Some(_) => Within::enter(driver, context::primary(driver, 0)?)?,
+                None => Within::for_new_block(driver)?,
+            };
             ask_once(driver, wanted, address)
         }
         answer => answer,

@@ -56,7 +56,7 @@ fn describe(name: &str, value: &str) -> String {
     let nearest = KNOWN.iter().min_by_key(|known| distance(known, &upper));
     // A greater distance is no likeness.
     match nearest.filter(|known| distance(known, &upper) <= 4) {
-        Some(nearest) => format!("{name}={value}: nobody reads this; {nearest} is perhaps meant"),
+        Some(nearest) => format!("{name}={value}: the library has no setting of that name; {nearest} is perhaps meant"),
         None => format!("{name}={value}: the library has no setting of that name; docs/settings.md lists them"),
     }
 }
@@ -95,7 +95,7 @@ mod tests {
         let said = describe("SYNCEDMEM_ONERROR", "throw");
         assert!(said.contains("SYNCEDMEM_ON_ERROR is perhaps meant"), "{said}");
         let said = describe("SYNCEDMEM_SOMETHING_ELSE_ALTOGETHER", "1");
-        assert!(said.contains("nobody reads this") && !said.contains("meant"), "{said}");
+        assert!(said.contains("no setting of that name") && !said.contains("meant"), "{said}");
     }
 
     #[test]
