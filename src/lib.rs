@@ -14,8 +14,8 @@
 //! memory     where a block comes from and goes: the C library, mappings, the driver; what is kept for reuse
 //! cuda       the driver: found at run time, typed entry points, contexts, streams, events
 //! caffe      the Caffe in this process, and what Caffe::mode() says
-//! observe    what the library records: account, trace, advice, call sites, ranges of a profiler
-//! state      the head and its transitions, the word of an object, the gate of the fast path
+//! observe    what the library records: events, the trace's file, call counts, call sites, ranges of a profiler
+//! state      the word of an object, the gate of the fast path, the flags that close it
 //! settings   the environment
 //! error      errors and their sentences
 //! platform   locks, threads, files, limits, text, loaded objects
