@@ -14,7 +14,7 @@ use crate::cuda::capture::{self, Unhindered};
 use crate::cuda::context::{self, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
-use crate::cuda::{driver_in_use, ends_all_work, is_reset};
+use crate::cuda::{driver_in_use, ends_all_work, is_reset, synchronize};
 use crate::error::{DriverFailure, Error};
 use crate::memory::driver::blocks;
 use crate::memory::driver::source::Identity;
@@ -57,7 +57,7 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
         unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
         if record.is_some_and(|record| record.unsettled) {
             // A caller's stream need not wait for the legacy one, where this library's own fills and copies are.
-            context::settle(driver)?;
+            synchronize::legacy_stream(driver)?;
             blocks::note_unsettled(ends.device, false);
         }
         let identity = record.map_or_else(|| Identity::of(driver, &within, block), |record| record.identity);

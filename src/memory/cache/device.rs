@@ -14,12 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bins::Idle;
 use super::shelf::Shelf;
-use crate::cuda::capture;
 use crate::cuda::context::{self, Within};
 use crate::cuda::driver::Driver;
-use crate::cuda::driver_in_use;
 use crate::cuda::events::Event;
 use crate::cuda::streams::{self, Behind};
+use crate::cuda::{capture, captures_graphs, driver_in_use, synchronize};
 use crate::error::DriverFailure;
 use crate::memory::driver::blocks::{self, Record};
 use crate::observe::event::What;
@@ -117,7 +116,7 @@ fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure
     // What is put down from now on is not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
     // No other context: a collective operation in it may be waiting for what this thread is about to launch.
-    context::synchronise(driver)?;
+    synchronize::context(driver)?;
     for shelf in Shelf::all() {
         shelf.for_each(|kept| {
             if kept.record.context == within.context && kept.waits.is_some_and(|number| number < covered) {
@@ -135,7 +134,7 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
     let shelf = Shelf::of(record.side);
     let budget = shelf.budget(record.device);
     // In a process that captures graphs no context is waited for, so nothing would clear it.
-    let is_cleared = settings::reuses_by_event() || !capture::was_seen();
+    let is_cleared = settings::reuses_by_event() || !captures_graphs();
     let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
     // A free does not unregister memory: see `reduce`.
     if !is_kept && !record.is_registered() {

@@ -11,9 +11,9 @@ use std::ptr::NonNull;
 use super::deferred;
 use super::source::{self, Allocation, Identity, Source};
 use crate::cuda::capture::Unhindered;
-use crate::cuda::context::{self, Context, Within};
+use crate::cuda::context::{Context, Within};
 use crate::cuda::driver::{self, Driver};
-use crate::cuda::{driver_in_use, status, streams};
+use crate::cuda::{driver_in_use, status, streams, synchronize};
 use crate::error::{Cause, DriverFailure, Error};
 use crate::memory::cache::budget;
 use crate::memory::cache::device;
@@ -350,9 +350,9 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
     let _within = Within::enter(driver, record.context)?;
     if record.is_registered() {
         // Nothing says that the driver waits before it unlocks the pages.
-        context::synchronise_if_allowed(driver)?;
+        synchronize::context_if_allowed(driver)?;
     } else if record.unsettled {
-        context::settle(driver)?;
+        synchronize::legacy_stream(driver)?;
     }
     let _unhindered = Unhindered::begin(driver);
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
