@@ -13,35 +13,21 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bins::Idle;
-use super::shelf::Shelf;
+use super::shelf::{Kept, Shelf, Trouble};
 use crate::cuda::context::{self, Within};
 use crate::cuda::driver::Driver;
 use crate::cuda::events::Event;
 use crate::cuda::streams::{self, Behind};
 use crate::cuda::{capture, captures_graphs, driver_in_use, synchronize};
 use crate::error::DriverFailure;
-use crate::memory::driver::blocks::{self, Record};
+use crate::memory::driver::deferred;
+use crate::memory::driver::record::Record;
 use crate::observe::event::What;
 use crate::observe::live::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
-
-/// An idle block.
-#[derive(Clone, Copy, Debug)]
-pub struct Kept {
-    address: NonNull<c_void>,
-    /// What is known of it.
-    pub record: Record,
-    /// Which free it was, as long as its context was not waited for since.
-    waits: Option<u64>,
-    /// Events that must have come to pass.
-    behind: Behind,
-}
-
-// SAFETY: a block that nobody holds belongs to the process, not to a thread.
-unsafe impl Send for Kept {}
 
 /// How many blocks were put here: the number of the next.
 static FREES: AtomicU64 = AtomicU64::new(0);
@@ -69,37 +55,7 @@ pub fn take(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> O
                 return None;
             }
             // SAFETY: nobody holds it.
-            Err(Trouble::Gone) => unsafe { blocks::give_back_or_leave(driver, address, &record) },
-        }
-    }
-}
-
-/// What stands against handing a block out.
-enum Trouble {
-    /// It is gone: its device was reset.
-    Gone,
-    /// The driver did not say.
-    Unknown,
-}
-
-impl Kept {
-    /// Whether nothing would have to be waited for to give it back but what runs in the context of `record`.
-    fn waits_at_most_for(&self, record: &Record) -> bool {
-        self.record.context == record.context || self.is_clear()
-    }
-
-    /// Whether nothing would have to be waited for to give it back, as far as that is known without asking.
-    fn is_clear(&self) -> bool {
-        self.waits.is_none() && self.behind.is_empty() && !self.record.is_registered()
-    }
-
-    /// Whether it can be handed out, as far as it does not wait for its context.
-    fn is_ready(&mut self, driver: &Driver) -> Result<bool, Trouble> {
-        // Asked first: the events of a context that is gone are gone with it.
-        match self.record.is_alive(driver, self.address) {
-            Ok(true) => self.behind.has_come(driver).map_err(|_| Trouble::Unknown),
-            Ok(false) => Err(Trouble::Gone),
-            Err(_) => Err(Trouble::Unknown),
+            Err(Trouble::Gone) => unsafe { deferred::give_back_or_leave(driver, address, &record) },
         }
     }
 }
@@ -206,7 +162,7 @@ fn give_back(driver: &Driver, mut kept: Kept) {
         kept.behind.wait(driver);
     }
     // SAFETY: nobody holds it.
-    unsafe { blocks::give_back_or_leave(driver, address, &record) };
+    unsafe { deferred::give_back_or_leave(driver, address, &record) };
 }
 
 /// Looks how much memory the device of the current context has left, which bounds what may lie idle.

@@ -18,7 +18,7 @@ use crate::copy::transfer::Trouble;
 use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::Driver;
 use crate::cuda::synchronize;
-use crate::memory::driver::blocks::{self, Record};
+use crate::memory::driver::{blocks, record::Record};
 use crate::memory::host::registration;
 use crate::observe::event::{Cause, What};
 use crate::observe::live;
