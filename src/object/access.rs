@@ -10,7 +10,7 @@ use super::eviction::reclaim;
 use super::{MARKED, Outcome, Owned, SyncedMemory, TABLE, refused, watch_forks};
 use crate::copy::{self, Ends};
 use crate::error::Error;
-use crate::memory::host;
+use crate::memory::{device, host};
 use crate::observe::event::{Cause, Origin, What};
 use crate::observe::switch;
 use crate::observe::{contents, live};
@@ -284,7 +284,7 @@ impl SyncedMemory {
             return Ok((outcome, Owned::default()));
         }
         host::check_size(bytes, Side::Device)?;
-        let block = copy::allocate(driver, bytes, contents, self.address())?;
+        let block = device::allocate(driver, bytes, contents, self.address())?;
         let word = outcome.word.with_device(true, Some(block.ordinal));
         let next = Outcome { device: Some(block.address), word, ..outcome };
         Ok((next, Owned { device: Some((block.address, self.address())), ..Owned::default() }))
@@ -350,6 +350,6 @@ impl SyncedMemory {
     #[cold]
     pub fn check_device(&self) -> Result<(), Error> {
         let now = self.now()?;
-        now.device.filter(|_| now.word.owns_device()).map_or(Ok(()), copy::check)
+        now.device.filter(|_| now.word.owns_device()).map_or(Ok(()), device::check)
     }
 }
