@@ -22,7 +22,7 @@ use crate::platform::sync::Lock;
 use crate::platform::text::{Text, to_stderr};
 use crate::settings;
 use crate::state::kind::Kind;
-pub use pin::{is_pinned_for_copy, pin, unpin};
+pub use pin::{hold, pin, unpin};
 
 /// What is known about a range of host memory.
 #[derive(Clone, Copy)]
