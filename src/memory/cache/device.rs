@@ -245,13 +245,3 @@ fn reduce_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) {
         reduce_device(driver, shelf, device, &wanted);
     }
 }
-
-/// Holds the idle blocks still, until `release`: for fork.
-pub fn acquire() {
-    Shelf::all().iter().for_each(|shelf| shelf.acquire());
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    Shelf::all().iter().for_each(|shelf| shelf.release());
-}

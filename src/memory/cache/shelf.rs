@@ -11,7 +11,7 @@ use crate::cuda::driver::Driver;
 use crate::cuda::streams::Behind;
 use crate::memory::driver::record::Record;
 use crate::platform::clock::coarse_milliseconds;
-use crate::platform::sync::Lock;
+use crate::platform::sync::{ForkLock, Lock, locked_static};
 use crate::settings;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
@@ -92,20 +92,24 @@ impl Figures {
     }
 }
 
-#[cfg(not(loom))]
-static SHELVES: [Shelf; 2] = [Shelf::new(Side::Host), Shelf::new(Side::Device)];
-#[cfg(loom)]
-loom::lazy_static! { static ref SHELVES: [Shelf; 2] = [Shelf::new(Side::Host), Shelf::new(Side::Device)]; }
+locked_static! {
+    static SHELVES: [Shelf; 2] =
+        [Shelf::new(Side::Host, Lock::new(Store::new())), Shelf::new(Side::Device, Lock::new(Store::new()))];
+}
 
-impl Shelf {
-    #[cfg(not(loom))]
-    const fn new(side: Side) -> Shelf {
-        Shelf { side, store: Lock::new(Store::new()), figures: [const { Figures::new() }; DEVICES] }
+impl ForkLock for Shelf {
+    fn lock_for_fork(&self) {
+        self.store.lock_for_fork();
     }
 
-    #[cfg(loom)]
-    fn new(side: Side) -> Shelf {
-        Shelf { side, store: Lock::new(Store::new()), figures: [const { Figures::new() }; DEVICES] }
+    fn unlock_after_fork(&self) {
+        self.store.unlock_after_fork();
+    }
+}
+
+impl Shelf {
+    const fn new(side: Side, store: Lock<Store<Kept>>) -> Shelf {
+        Shelf { side, store, figures: [const { Figures::new() }; DEVICES] }
     }
 
     /// Both.
@@ -233,15 +237,5 @@ impl Shelf {
             Side::Host => 0,
             Side::Device => usize::try_from(device).map_or(0, |device| device.min(DEVICES - 1)),
         }
-    }
-
-    /// Holds the blocks still, until `release`: for fork.
-    pub fn acquire(&self) {
-        self.store.acquire();
-    }
-
-    /// Ends `acquire`.
-    pub fn release(&self) {
-        self.store.release();
     }
 }

@@ -19,15 +19,12 @@ use crate::error::{Cause, DriverFailure, Error};
 use crate::memory::cache::budget;
 use crate::memory::cache::device;
 use crate::observe::event::Origin;
-use crate::platform::address_hash::AddressMap;
-use crate::platform::sync::Lock;
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{Lock, locked_static};
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
-#[cfg(not(loom))]
-static RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::with_hasher(crate::platform::address_hash::SPREADING));
-#[cfg(loom)]
-loom::lazy_static! { static ref RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::default()); }
+locked_static! { static RECORDS: Lock<AddressMap<Record>> = Lock::new(address_map()); }
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -198,16 +195,6 @@ pub fn note_unsettled(address: NonNull<c_void>, unsettled: bool) {
 /// Forgets a block that somebody else has given back.
 pub fn forget(address: NonNull<c_void>) {
     RECORDS.with(|records| records.remove(&address.addr().get()));
-}
-
-/// Holds the records still, until `release`: for fork.
-pub fn acquire() {
-    RECORDS.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    RECORDS.release();
 }
 
 /// What objects hold on one side in blocks of the driver's.

@@ -10,13 +10,10 @@ use crate::cuda::context::Context;
 use crate::cuda::driver::Driver;
 use crate::cuda::status;
 use crate::error::{DriverFailure, Error};
-use crate::platform::sync::Lock;
+use crate::platform::sync::{Lock, locked_static};
 use crate::platform::text::{Bytes, Text, to_stderr};
 
-#[cfg(not(loom))]
-static BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new());
-#[cfg(loom)]
-loom::lazy_static! { static ref BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new()); }
+locked_static! { static BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new()); }
 
 /// How many there are, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -102,14 +99,4 @@ fn say_once(record: &Record, failure: DriverFailure) {
         ));
         to_stderr(said.as_bytes());
     }
-}
-
-/// Holds them still, until `release`: for fork.
-pub fn acquire() {
-    BLOCKS.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    BLOCKS.release();
 }

@@ -53,15 +53,8 @@ impl Share {
 
 impl Holders {
     /// No holders.
-    #[cfg(not(loom))]
     pub const fn new() -> Holders {
         Holders { shares: HashMap::with_hasher(BuildHasherDefault::new()), peaks: [0; 3] }
-    }
-
-    /// No holders.
-    #[cfg(loom)]
-    pub fn new() -> Holders {
-        Holders { shares: HashMap::default(), peaks: [0; 3] }
     }
 
     /// Counts a block; `false` if there is no memory for that.

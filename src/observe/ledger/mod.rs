@@ -13,7 +13,7 @@ pub use names::Names;
 use super::account::Account;
 use super::advice::{Advice, Findings, History, Who};
 use super::event::{Event, Noticed, Origin, Site, What};
-use crate::platform::address_hash::AddressMap;
+use crate::platform::address_hash::{AddressMap, address_map};
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
@@ -70,26 +70,11 @@ pub struct Ledger {
 
 impl Ledger {
     /// No events.
-    #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Ledger {
         Ledger {
             account: Account::NEW,
-            objects: AddressMap::with_hasher(crate::platform::address_hash::SPREADING),
-            holders: Holders::new(),
-            names: Names::new(),
-            findings: Findings::new(),
-            every_access: false,
-            dropped: 0,
-        }
-    }
-
-    /// No events.
-    #[cfg(loom)]
-    pub fn new() -> Ledger {
-        Ledger {
-            account: Account::NEW,
-            objects: AddressMap::default(),
+            objects: address_map(),
             holders: Holders::new(),
             names: Names::new(),
             findings: Findings::new(),

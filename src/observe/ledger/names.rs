@@ -1,6 +1,6 @@
 //! Interned names.
 
-use crate::platform::address_hash::AddressMap;
+use crate::platform::address_hash::{AddressMap, address_map};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The names so far.
@@ -12,16 +12,9 @@ pub struct Names {
 
 impl Names {
     /// No names.
-    #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "it is part of statics")]
     pub const fn new() -> Names {
-        Names { texts: Vec::new(), numbers: AddressMap::with_hasher(crate::platform::address_hash::SPREADING) }
-    }
-
-    /// No names.
-    #[cfg(loom)]
-    pub fn new() -> Names {
-        Names { texts: Vec::new(), numbers: AddressMap::default() }
+        Names { texts: Vec::new(), numbers: address_map() }
     }
 
     /// The number of a name; adds the name if it is new. `None` if there is no memory for it.
