@@ -13,10 +13,12 @@ pub const fn spread(key: usize) -> u64 {
 /// A map by address.
 pub type AddressMap<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
 
-/// The hasher of an [`AddressMap`].
-pub const SPREADING: BuildHasherDefault<AddressHasher> = BuildHasherDefault::new();
+/// A map without entries.
+pub const fn address_map<V>() -> AddressMap<V> {
+    AddressMap::with_hasher(BuildHasherDefault::new())
+}
 
-/// Rotates the result: its upper bits are the best ones, and the map uses both ends.
+/// The hasher of an [`AddressMap`]. Rotates the result: its upper bits are the best ones, and the map uses both ends.
 #[derive(Default)]
 pub struct AddressHasher(u64);
 

@@ -1,6 +1,6 @@
 //! Interned names.
 
-use crate::address_hash::AddressMap;
+use crate::address_hash::{AddressMap, address_map};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The names so far.
@@ -12,8 +12,9 @@ pub struct Names {
 
 impl Names {
     /// No names.
+    #[expect(clippy::new_without_default, reason = "it is part of statics")]
     pub const fn new() -> Names {
-        Names { texts: Vec::new(), numbers: AddressMap::with_hasher(crate::address_hash::SPREADING) }
+        Names { texts: Vec::new(), numbers: address_map() }
     }
 
     /// The number of a name; adds the name if it is new. `None` if there is no memory for it.

@@ -10,7 +10,7 @@ pub use holders::{Holder, Share};
 
 use super::account::Account;
 use super::advice::{Advice, Findings, History, Who};
-use syncedmem_trace::address_hash::AddressMap;
+use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::event::{Event, Noticed, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
@@ -73,7 +73,7 @@ impl Ledger {
     pub const fn new() -> Ledger {
         Ledger {
             account: Account::NEW,
-            objects: AddressMap::with_hasher(syncedmem_trace::address_hash::SPREADING),
+            objects: address_map(),
             holders: Holders::new(),
             names: Names::new(),
             findings: Findings::new(),
