@@ -137,7 +137,7 @@ class Checks:
         rules = self.browser.value("[...document.querySelectorAll('[data-rule]')].map((e) => e.dataset.rule)")
         assert not self.rule or self.rule in rules, f"the rules that speak: {rules}"
         heads = self.browser.value("[...document.querySelectorAll('.process')].map((e) => e.querySelector('h3').innerText)")
-        assert set(heads) == {"What could be better"}, f"{heads}"
+        assert set(heads) == {"Advice"}, f"{heads}"
 
     def the_page_asks_for_nothing_and_the_browser_has_no_complaints(self) -> None:
         """One file: no network. The script runs, so its hash is the one that the page names."""
