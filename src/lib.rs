@@ -20,7 +20,7 @@
 //! error      errors and their sentences
 //! platform   locks, threads, files, limits, text, loaded objects
 //! ```
-//! A room uses those below it and none above it; `tests/arrows.rs` checks that.
+//! A room uses those below it and none above it; `tests/project/arrows.rs` checks that.
 #![deny(unsafe_code)]
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 

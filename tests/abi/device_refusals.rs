@@ -1,17 +1,9 @@
 //! Without a driver, an operation that needs one says so and changes nothing.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::driver::loaded;
-use support::object::{Object, Operation, With};
-use support::tensor::{Ask, DEVICE, FLOATS, export, exports};
-use support::*;
+use crate::support::driver::loaded;
+use crate::support::object::{Object, Operation, With};
+use crate::support::tensor::{Ask, DEVICE, FLOATS, export, exports};
+use crate::support::*;
 use syncedmem::abi::c::transfer::syncedmem_stream_wait;
 
 fn every_operation_that_needs_a_device_is_refused_without_a_driver_and_changes_nothing() {
@@ -44,4 +36,4 @@ fn every_operation_that_needs_a_device_is_refused_without_a_driver_and_changes_n
     });
 }
 
-support::harness::tests![every_operation_that_needs_a_device_is_refused_without_a_driver_and_changes_nothing];
+crate::support::harness::tests![every_operation_that_needs_a_device_is_refused_without_a_driver_and_changes_nothing];

@@ -1,22 +1,14 @@
 //! Why there is a GPU, or why not: one sentence for each reason, from `syncedmem_cuda_status` and in the error of every
 //! device call. What the library finds it finds once, so each case is a process of its own.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::ffi::{CStr, c_char};
 use std::path::Path;
 
-use support::driver::{loaded, simulated};
-use support::gpu::*;
-use support::harness::skip;
-use support::object::*;
-use support::*;
+use crate::support::driver::{loaded, simulated};
+use crate::support::gpu::*;
+use crate::support::harness::{running, skip};
+use crate::support::object::*;
+use crate::support::*;
 use syncedmem::abi::c::cuda::syncedmem_cuda_status;
 use syncedmem::abi::status::syncedmem_status_t;
 
@@ -50,11 +42,11 @@ fn there_is_none(words: &str) {
 }
 
 /// Runs `body` for the case that the environment names, each in a process of its own.
-fn each<'c, C>(test: &str, cases: &'c [C], environment: impl Fn(&'c C) -> Vec<(&'c str, &'c str)>, body: impl Fn(&C)) {
+fn each<'c, C>(cases: &'c [C], environment: impl Fn(&'c C) -> Vec<(&'c str, &'c str)>, body: impl Fn(&C)) {
     for (number, case) in cases.iter().enumerate() {
         let number = number.to_string();
         let environment: Vec<_> = [("CASE", number.as_str())].into_iter().chain(environment(case)).collect();
-        let errors = in_a_process_of_its_own(test, &environment, || {
+        let errors = alone(&environment, || {
             if std::env::var("CASE").as_deref() == Ok(&number) {
                 body(case);
             }
@@ -82,13 +74,12 @@ fn a_driver_that_runs_is_introduced_with_its_version_and_devices() {
 }
 
 fn drivers_are_introduced_whatever_their_version_and_number_of_devices() {
-    let name = "drivers_are_introduced_whatever_their_version_and_number_of_devices";
     static CASES: [(&str, &str, &str); 3] = [("12080", "1", "12.8"), ("13000", "3", "13.0"), ("11040", "2", "11.4")];
     let file = simulated_file();
     let environment = |case: &'static (&'static str, &'static str, &'static str)| {
         vec![("SIMCUDA_VERSION", case.0), ("SIMCUDA_DEVICES", case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)]
     };
-    each(name, &CASES, environment, |case| {
+    each(&CASES, environment, |case| {
         loaded();
         let (status, sentence) = cuda_status();
         assert_eq!(status, SYNCEDMEM_SUCCESS, "{sentence}");
@@ -98,7 +89,6 @@ fn drivers_are_introduced_whatever_their_version_and_number_of_devices() {
 }
 
 fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
-    let name = "every_reason_why_a_driver_does_not_serve_has_its_own_sentence";
     static CASES: [(&str, &str, &str); 14] = [
         ("SIMCUDA_VERSION", "6050", "CUDA 6.5"),
         ("SIMCUDA_DEVICES", "0", "finds no device"),
@@ -117,7 +107,6 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
     ];
     let file = simulated_file();
     each(
-        name,
         &CASES,
         |case| vec![(case.0, case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)],
         |case| {
@@ -129,8 +118,9 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
 
 /// Runs `body` where the loader finds the `libcuda.so.1` that `make` puts into a folder. Nothing is loaded before the
 /// library looks.
-fn with_library(test: &str, make: impl FnOnce(&Path), body: impl FnOnce()) {
-    let folder = std::env::temp_dir().join(format!("{test}-{}", std::process::id()));
+fn with_library(make: impl FnOnce(&Path), body: impl FnOnce()) {
+    let folder =
+        std::env::temp_dir().join(format!("syncedmem-status-{}-{}", running().replace("::", "-"), std::process::id()));
     let _made = (!inside()).then(|| {
         std::fs::create_dir_all(&folder).unwrap();
         let made = Folder(&folder);
@@ -138,7 +128,7 @@ fn with_library(test: &str, make: impl FnOnce(&Path), body: impl FnOnce()) {
         made
     });
     let environment = [("LD_LIBRARY_PATH", folder.to_str().unwrap())];
-    assert_eq!(in_a_process_of_its_own(test, &environment, body), "");
+    assert_eq!(alone(&environment, body), "");
 }
 
 /// A folder, removed at the end of its scope.
@@ -152,7 +142,7 @@ impl Drop for Folder<'_> {
 
 fn a_file_that_is_no_library_is_named_with_the_loaders_words() {
     let make = |library: &Path| std::fs::write(library, "not a library\n").unwrap();
-    with_library("a_file_that_is_no_library_is_named_with_the_loaders_words", make, || {
+    with_library(make, || {
         there_is_none("libcuda.so.1 cannot be loaded: ");
         assert!(cuda_status().1.contains("file too short") || cuda_status().1.contains("invalid ELF header"));
     });
@@ -169,14 +159,13 @@ fn a_library_that_lacks_the_drivers_functions_is_told_from_none() {
         )
         .unwrap();
     };
-    with_library("a_library_that_lacks_the_drivers_functions_is_told_from_none", make, || {
+    with_library(make, || {
         there_is_none("has no function cu");
     });
 }
 
 fn without_a_driver_the_sentence_says_what_to_install() {
     with_library(
-        "without_a_driver_the_sentence_says_what_to_install",
         |_| (),
         || {
             let (status, sentence) = cuda_status();
@@ -190,7 +179,7 @@ fn without_a_driver_the_sentence_says_what_to_install() {
 
 fn a_driver_is_found_by_its_name_where_the_loader_looks() {
     let make = |library: &Path| std::os::unix::fs::symlink(simulated_file(), library).unwrap();
-    with_library("a_driver_is_found_by_its_name_where_the_loader_looks", make, || {
+    with_library(make, || {
         assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
         let mut object = Object::new(100);
         object.fill_host(&pattern(1, 100));
@@ -200,9 +189,8 @@ fn a_driver_is_found_by_its_name_where_the_loader_looks() {
 }
 
 fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
-    let name = "a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again";
     let make = |library: &Path| std::os::unix::fs::symlink(simulated_file(), library).unwrap();
-    with_library(name, make, || {
+    with_library(make, || {
         let limit = |descriptors| {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
             assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
@@ -220,8 +208,7 @@ fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for
 }
 
 fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
-    let name = "a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time";
-    in_a_process_with_a_driver(name, &[], || {
+    in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
         let mut object = Object::new(100);
         object.fill_host(&pattern(1, 100));
@@ -238,7 +225,7 @@ fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_t
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_driver_that_runs_is_introduced_with_its_version_and_devices,
     drivers_are_introduced_whatever_their_version_and_number_of_devices,
     every_reason_why_a_driver_does_not_serve_has_its_own_sentence,

@@ -1,15 +1,7 @@
 //! The 32-byte discipline of docs/caffe-abi.md: one binary serves every layout in its table because only the first 32 bytes
 //! of an object are touched, and nothing in them is trusted before it was written.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::*;
+use crate::support::*;
 
 const BYTES: usize = 100;
 
@@ -53,7 +45,6 @@ fn with_every_constructor(mut check: impl FnMut(&str, &mut Storage)) {
     }
 }
 
-#[test]
 fn every_layouts_object_works_through_all_transitions_in_dirty_storage() {
     driver::hide_devices();
     with_every_constructor(|name, storage| {
@@ -77,7 +68,6 @@ fn every_layouts_object_works_through_all_transitions_in_dirty_storage() {
     });
 }
 
-#[test]
 fn rule_1_bytes_from_32_on_are_never_touched_even_where_bvlc_has_a_device_number() {
     with_every_constructor(|name, storage| {
         let mut own = [0u8; BYTES];
@@ -90,7 +80,6 @@ fn rule_1_bytes_from_32_on_are_never_touched_even_where_bvlc_has_a_device_number
     });
 }
 
-#[test]
 fn rule_2_a_flag_without_its_pointer_is_not_read() {
     with_every_constructor(|name, storage| {
         // Ownership claimed of blocks that are not there.
@@ -107,7 +96,6 @@ fn rule_2_a_flag_without_its_pointer_is_not_read() {
     });
 }
 
-#[test]
 fn rule_3_the_flags_hold_nothing_but_0_and_1_from_the_first_transition_on() {
     with_every_constructor(|name, storage| {
         let mut own = [0u8; BYTES];
@@ -118,7 +106,6 @@ fn rule_3_the_flags_hold_nothing_but_0_and_1_from_the_first_transition_on() {
     });
 }
 
-#[test]
 fn rule_4_garbage_in_byte_31_of_an_untouched_object_means_nothing() {
     for garbage in 0..=u8::MAX {
         let mut storage = Storage::new();
@@ -131,7 +118,6 @@ fn rule_4_garbage_in_byte_31_of_an_untouched_object_means_nothing() {
     }
 }
 
-#[test]
 fn rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access() {
     let mut storage = Storage::new();
     storage.construct(BYTES);
@@ -142,7 +128,6 @@ fn rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access() 
     storage.destruct();
 }
 
-#[test]
 fn rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so() {
     // What an inlined original left: its malloc'ed block, its flags. valgrind and AddressSanitizer watch the free.
     for bytes in [BYTES, 4 << 20] {
@@ -157,7 +142,6 @@ fn rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so() {
     }
 }
 
-#[test]
 fn an_address_is_reused_with_the_destructor_bypassed() {
     let mut storage = Storage::new();
     storage.construct(BYTES);
@@ -172,7 +156,6 @@ fn an_address_is_reused_with_the_destructor_bypassed() {
     unsafe { libc::free(old.cast()) };
 }
 
-#[test]
 fn use_after_the_end_is_told_while_the_bytes_are_still_there() {
     let mut storage = Storage::new();
     storage.construct(BYTES);
@@ -185,3 +168,15 @@ fn use_after_the_end_is_told_while_the_bytes_are_still_there() {
     assert_eq!(storage.set_cpu_data(std::ptr::dangling_mut()), SYNCEDMEM_ERROR_INVALID_HANDLE);
     assert_eq!(storage.destruct(), SYNCEDMEM_ERROR_INVALID_HANDLE);
 }
+
+crate::support::harness::tests![
+    every_layouts_object_works_through_all_transitions_in_dirty_storage,
+    rule_1_bytes_from_32_on_are_never_touched_even_where_bvlc_has_a_device_number,
+    rule_2_a_flag_without_its_pointer_is_not_read,
+    rule_3_the_flags_hold_nothing_but_0_and_1_from_the_first_transition_on,
+    rule_4_garbage_in_byte_31_of_an_untouched_object_means_nothing,
+    rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access,
+    rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so,
+    an_address_is_reused_with_the_destructor_bypassed,
+    use_after_the_end_is_told_while_the_bytes_are_still_there,
+];

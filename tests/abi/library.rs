@@ -3,17 +3,12 @@
 //! `cargo test` builds the library for tests only; `SYNCEDMEM_LIBRARY` names the one to look at, and by default it
 //! is built here, as users get it.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
-#[path = "support/as_shipped.rs"]
-mod as_shipped;
-
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use as_shipped::library;
+use crate::support::as_shipped::library;
 
 /// What a tool prints about the library.
 fn about(tool: &str, arguments: &[&str]) -> String {
@@ -30,11 +25,10 @@ fn dynamic(kind: &str) -> BTreeSet<String> {
     entries.filter_map(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_string())).collect()
 }
 
-#[test]
 fn the_exported_symbols_are_exactly_those_of_the_list() {
     let symbols = about("nm", &["--dynamic", "--defined-only", "--format=posix"]);
     let exported: BTreeSet<&str> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
-    let listed: BTreeSet<&str> = include_str!("../src/abi/symbols.txt").lines().collect();
+    let listed: BTreeSet<&str> = include_str!("../../src/abi/symbols.txt").lines().collect();
     let missing: Vec<_> = listed.difference(&exported).collect();
     let unlisted: Vec<_> = exported.difference(&listed).collect();
     assert!(
@@ -43,20 +37,17 @@ fn the_exported_symbols_are_exactly_those_of_the_list() {
     );
 }
 
-#[test]
 fn it_needs_the_c_library_the_loader_and_the_unwinder_and_nothing_else() {
     let needed = dynamic("NEEDED");
     let loader = needed.iter().find(|name| name.starts_with("ld-linux")).expect("the loader").clone();
     assert_eq!(needed, BTreeSet::from(["libc.so.6", "libgcc_s.so.1", &loader].map(String::from)));
 }
 
-#[test]
 fn it_has_a_soname_and_is_never_unloaded() {
     assert_eq!(dynamic("SONAME"), BTreeSet::from(["libsyncedmem.so.0".to_string()]));
     assert!(about("readelf", &["--dynamic", "--wide"]).contains("NODELETE"));
 }
 
-#[test]
 fn preloaded_into_a_program_that_never_calls_it_it_does_nothing() {
     let with = |preload: Option<&PathBuf>| {
         let mut command = Command::new("cat");
@@ -116,7 +107,6 @@ fn run(source: &str, way: &str, environment: &[(&str, &str)]) -> Output {
 }
 
 /// A release build may end an entry by a jump, and leave no frame of its own on the stack.
-#[test]
 fn the_report_of_the_library_as_users_get_it_names_who_made_an_object() {
     const PROGRAM: &str = r#"
         #include <stddef.h>
@@ -170,7 +160,6 @@ const USE: &str = r#"
         "#;
 
 /// At load the library registers its fork handlers, and so before the program does: otherwise the two wait for each other.
-#[test]
 fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library() {
     const PROGRAM: &str = r#"
         #include <pthread.h>
@@ -207,7 +196,6 @@ fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_
 }
 
 /// A constructor of the program, or of a library that does not depend on this one, may run before this library's own.
-#[test]
 fn objects_may_be_used_before_the_library_is_initialised() {
     const PROGRAM: &str = r#"
         static int early = -1;
@@ -227,7 +215,6 @@ fn objects_may_be_used_before_the_library_is_initialised() {
 }
 
 /// Each in a process and a thread of its own, with as much stack as is documented, which ends at a page without access.
-#[test]
 fn threads_with_the_smallest_documented_stacks_may_call_everything() {
     const PROGRAM: &str = r#"
         #include <dlfcn.h>
@@ -338,3 +325,14 @@ fn threads_with_the_smallest_documented_stacks_may_call_everything() {
     }
     std::fs::remove_file(trace).unwrap();
 }
+
+crate::support::harness::tests![
+    the_exported_symbols_are_exactly_those_of_the_list,
+    it_needs_the_c_library_the_loader_and_the_unwinder_and_nothing_else,
+    it_has_a_soname_and_is_never_unloaded,
+    preloaded_into_a_program_that_never_calls_it_it_does_nothing,
+    the_report_of_the_library_as_users_get_it_names_who_made_an_object,
+    a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library,
+    objects_may_be_used_before_the_library_is_initialised,
+    threads_with_the_smallest_documented_stacks_may_call_everything,
+];

@@ -1,9 +1,5 @@
 //! Files and libraries that a setting names: none in a program with more rights than its caller, and none that can hang or
 //! end a program, lead it to another file, or steer a terminal.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test cannot prepare, it cannot test")]
-
-#[path = "support/as_shipped.rs"]
-mod as_shipped;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -51,7 +47,7 @@ impl Place {
         fs::create_dir_all(&folder).unwrap();
         let place = Place(folder);
         // A privileged program heeds neither LD_LIBRARY_PATH nor $ORIGIN: the path is linked in.
-        fs::copy(as_shipped::library(), place.path("libsyncedmem.so.0")).unwrap();
+        fs::copy(crate::support::as_shipped::library(), place.path("libsyncedmem.so.0")).unwrap();
         place.compile("tool.so", TOOL, &["-shared", "-fPIC"]);
         let folder = format!("-Wl,-rpath,{}", place.0.display());
         let mut all = vec!["-rdynamic", "libsyncedmem.so.0", &folder];
@@ -120,7 +116,6 @@ fn run(command: &mut Command) -> Run {
     Run { output: text(&output.stdout), error: text(&output.stderr), status: output.status }
 }
 
-#[test]
 fn a_program_with_more_rights_than_its_caller_heeds_no_setting() {
     let place = Place::new(&[]);
     let ran = place.named();
@@ -155,7 +150,6 @@ fn set_group(program: &Path) -> bool {
     })
 }
 
-#[test]
 fn a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort() {
     let place = Place::new(&[]);
     let fifo = place.path("fifo");
@@ -172,7 +166,6 @@ fn a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort() {
     assert!(ran.error.contains("it is not a regular file"), "{}", ran.error);
 }
 
-#[test]
 fn the_standard_streams_may_be_named_as_files() {
     let place = Place::new(&[]);
     let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", "/dev/stdout"));
@@ -181,7 +174,6 @@ fn the_standard_streams_may_be_named_as_files() {
     assert!(ran.error.starts_with("syncedmem_calls pid=") && ran.output == "privileged 0\n", "{}", ran.error);
 }
 
-#[test]
 fn a_long_name_of_a_file_leaves_the_sentence_whole() {
     let place = Place::new(&[]);
     let name = format!("/no/such/{}/folder", "x".repeat(3000));
@@ -191,7 +183,6 @@ fn a_long_name_of_a_file_leaves_the_sentence_whole() {
     assert!(lines.next().is_some_and(|line| line.starts_with("syncedmem_calls pid=")), "{}", ran.error);
 }
 
-#[test]
 fn the_limit_of_a_files_length_ends_no_program() {
     let place = Place::new(&[]);
     for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
@@ -207,7 +198,6 @@ fn the_limit_of_a_files_length_ends_no_program() {
     }
 }
 
-#[test]
 fn a_link_is_not_followed_to_another_file() {
     let place = Place::new(&[]);
     let (link, other) = (place.path("link"), place.path("other"));
@@ -224,7 +214,6 @@ fn a_link_is_not_followed_to_another_file() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
 }
 
-#[test]
 fn a_file_with_something_else_in_it_is_not_traced_to() {
     let place = Place::new(&[]);
     let other = place.path("other");
@@ -234,7 +223,6 @@ fn a_file_with_something_else_in_it_is_not_traced_to() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
 }
 
-#[test]
 fn files_are_made_by_the_umask() {
     let place = Place::new(&[]);
     let script = "umask 027; SYNCEDMEM_TRACE=trace SYNCEDMEM_CALLS=calls SYNCEDMEM_REPORT=report exec ./program";
@@ -248,7 +236,6 @@ fn files_are_made_by_the_umask() {
 /// What another user's text may look like: it would clear the screen and begin a line of its own.
 const EVIL: &str = "x\u{1b}[2J\nlibsyncedmem: all is well\u{9b}31m";
 
-#[test]
 fn control_characters_of_a_setting_are_printed_escaped() {
     let place = Place::new(&[]);
     let words =
@@ -264,7 +251,6 @@ fn control_characters_of_a_setting_are_printed_escaped() {
     }
 }
 
-#[test]
 fn the_name_of_a_program_steers_no_terminal() {
     let place = Place::new(&[]);
     let program = place.path(EVIL);
@@ -276,3 +262,16 @@ fn the_name_of_a_program_steers_no_terminal() {
         assert!(ran.error.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", ran.error);
     }
 }
+
+crate::support::harness::tests![
+    a_program_with_more_rights_than_its_caller_heeds_no_setting,
+    a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort,
+    the_standard_streams_may_be_named_as_files,
+    a_long_name_of_a_file_leaves_the_sentence_whole,
+    the_limit_of_a_files_length_ends_no_program,
+    a_link_is_not_followed_to_another_file,
+    a_file_with_something_else_in_it_is_not_traced_to,
+    files_are_made_by_the_umask,
+    control_characters_of_a_setting_are_printed_escaped,
+    the_name_of_a_program_steers_no_terminal,
+];

@@ -1,17 +1,9 @@
 //! What happens around a call: cancellation, other libraries' fork handlers, blocks that somebody else made.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::*;
+use crate::support::*;
 
 /// Touches an object of its own; whether all went well.
 fn touch(bytes: usize) -> bool {
@@ -21,7 +13,6 @@ fn touch(bytes: usize) -> bool {
         && storage.destruct() == SYNCEDMEM_SUCCESS
 }
 
-#[test]
 fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
     unsafe extern "C" {
         fn pthread_cancel(thread: libc::pthread_t) -> i32;
@@ -39,8 +30,7 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
         unsafe { pthread_testcancel() };
         std::ptr::null_mut()
     }
-    let name = "a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it";
-    let errors = in_a_process_of_its_own(name, &[("SYNCEDMEM_PIN", "always")], || {
+    let errors = alone(&[("SYNCEDMEM_PIN", "always")], || {
         let mut thread = 0;
         let mut result = std::ptr::null_mut();
         // POSIX unwinds a cancelled thread through its start routine, for which libc's type has no room.
@@ -58,7 +48,6 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
     }
 }
 
-#[test]
 fn other_peoples_fork_handlers_may_use_objects() {
     static TOUCHED: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn handler() {
@@ -66,7 +55,7 @@ fn other_peoples_fork_handlers_may_use_objects() {
         let fine = (0..200).all(|_| touch(100) && touch(50_000)) && touch(4 << 20);
         TOUCHED.fetch_add(usize::from(fine), Ordering::Relaxed);
     }
-    in_a_process_of_its_own("other_peoples_fork_handlers_may_use_objects", &[], || {
+    alone(&[], || {
         // Registered before the library's own: run while it holds its locks.
         assert_eq!(unsafe { libc::pthread_atfork(Some(handler), Some(handler), Some(handler)) }, 0);
         assert!(touch(100));
@@ -81,7 +70,6 @@ fn other_peoples_fork_handlers_may_use_objects() {
     });
 }
 
-#[test]
 fn a_block_of_no_bytes_may_be_written_as_mallocs_may() {
     let mut storage = Storage::new();
     storage.construct(0);
@@ -89,11 +77,9 @@ fn a_block_of_no_bytes_may_be_written_as_mallocs_may() {
     storage.destruct();
 }
 
-#[test]
 fn another_implementations_block_makes_no_room_under_the_limit() {
     const BYTES: usize = 1 << 20;
-    let name = "another_implementations_block_makes_no_room_under_the_limit";
-    in_a_process_of_its_own(name, &[("SYNCEDMEM_HOST_LIMIT", "2M")], || {
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "2M")], || {
         for _ in 0..4 {
             let mut foreign = Storage::new();
             foreign.construct(BYTES);
@@ -112,10 +98,8 @@ fn another_implementations_block_makes_no_room_under_the_limit() {
     });
 }
 
-#[test]
 fn a_forked_child_counts_its_own_calls() {
-    let name = "a_forked_child_counts_its_own_calls";
-    let errors = in_a_process_of_its_own(name, &[("SYNCEDMEM_CALLS", "stderr")], || {
+    let errors = alone(&[("SYNCEDMEM_CALLS", "stderr")], || {
         let construct = || {
             let mut storage = Storage::new();
             let this = std::ptr::NonNull::from(&mut storage.0).cast();
@@ -135,6 +119,14 @@ fn a_forked_child_counts_its_own_calls() {
         let counts = |what: &str| errors.lines().filter(|line| line.contains(what)).count();
         assert_eq!(counts("syncedmem_calls"), 2, "{errors}");
         assert_eq!((counts(" construct=5 "), counts(" construct=1 ")), (1, 1), "{errors}");
-        assert_eq!(counts("program=surroundings"), 2, "{errors}");
+        assert_eq!(counts("program=abi"), 2, "{errors}");
     }
 }
+
+crate::support::harness::tests![
+    a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it,
+    other_peoples_fork_handlers_may_use_objects,
+    a_block_of_no_bytes_may_be_written_as_mallocs_may,
+    another_implementations_block_makes_no_room_under_the_limit,
+    a_forked_child_counts_its_own_calls,
+];

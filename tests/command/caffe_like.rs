@@ -1,8 +1,6 @@
 //! Programs and libraries with the functions of Caffe's memory by name, linked in every way that Caffe is, and the command.
 //!
 //! A mangled name is a C identifier, so a C compiler is all that this needs.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test cannot prepare, it cannot test")]
-#![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

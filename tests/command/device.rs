@@ -1,20 +1,9 @@
 //! The command where there is a driver: the simulated one.
-#![cfg(feature = "command")]
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "what it shares with the device's suites plays the foreign caller, and answers for what it passes"
-)]
-
-#[path = "support/caffe_like.rs"]
-mod caffe_like;
-mod support;
 
 use std::process::Command;
 
-use caffe_like::{Workshop, command, said};
-use support::driver::simulated;
+use crate::caffe_like::{Workshop, command, said};
+use crate::support::driver::simulated;
 
 /// The command, in a process that finds the simulated driver where the loader looks.
 fn with_driver(workshop: &Workshop) -> Command {

@@ -1,13 +1,9 @@
 //! `syncedmem doctor`: what it finds in an ELF file, for every way in which Caffe is linked.
-#![cfg(feature = "command")]
-
-#[path = "support/caffe_like.rs"]
-mod caffe_like;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use caffe_like::{LAYER, Said, Workshop, command, said};
+use crate::caffe_like::{LAYER, Said, Workshop, command, said};
 
 fn doctor(subject: &Path) -> Said {
     said(command().arg("doctor").arg(subject))

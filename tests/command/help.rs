@@ -1,12 +1,8 @@
 //! Help, completions, manual pages and the benchmark of the command: they are there, and say what they should.
-#![cfg(feature = "command")]
-
-#[path = "support/caffe_like.rs"]
-mod caffe_like;
 
 use std::process::Command;
 
-use caffe_like::{Workshop, command, said};
+use crate::caffe_like::{Workshop, command, said};
 
 #[test]
 fn every_command_has_help_with_examples() {

@@ -1,6 +1,4 @@
 //! `syncedmem report` as it is typed: where the report goes, and what is said when there is none.
-#![cfg(feature = "command")]
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
 use std::fs;
 use std::os::fd::OwnedFd;

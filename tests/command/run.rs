@@ -1,9 +1,4 @@
 //! `syncedmem run`: the program is as without it, its memory is told, and where the library was never called it says why.
-#![cfg(feature = "command")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test cannot prepare, it cannot test")]
-
-#[path = "support/caffe_like.rs"]
-mod caffe_like;
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use caffe_like::{Said, Workshop, command, said};
+use crate::caffe_like::{Said, Workshop, command, said};
 
 /// `syncedmem run OPTIONS -- PROGRAM ARGUMENTS`, with nobody else's files in its temporary folder.
 fn run(workshop: &Workshop, options: &[&str], program: &[&str]) -> Command {
@@ -142,7 +137,7 @@ fn arguments_and_input_are_the_programs() {
     let told = said(command.stdin(std::fs::File::open(input).unwrap()));
     assert_eq!(told.output, "--trace -x a b\nfrom the input");
     // Behind the program's name everything is the program's, even without the two dashes.
-    let told = said(caffe_like::command().args([
+    let told = said(crate::caffe_like::command().args([
         "run",
         "--pin",
         "never",

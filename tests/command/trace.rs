@@ -1,14 +1,9 @@
 //! `syncedmem run --trace` and `--report`: no file is lost that is something else, or whose successor never comes to be, and
 //! none hangs the command.
-#![cfg(feature = "command")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test cannot prepare, it cannot test")]
-
-#[path = "support/caffe_like.rs"]
-mod caffe_like;
 
 use std::os::unix::fs::PermissionsExt;
 
-use caffe_like::{Said, Workshop, command, said};
+use crate::caffe_like::{Said, Workshop, command, said};
 
 /// `syncedmem run --trace FILE -- PROGRAM`.
 fn traced(workshop: &Workshop, file: &str, program: &str) -> Said {

@@ -1,19 +1,11 @@
 //! Copies in flight: what returns at once, what waits, and that a caller's stream is used only during the call that
 //! passes it. The simulated driver aborts on any use of a destroyed stream, and counts memory that is freed while a
 //! copy still needs it.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 
 const BYTES: usize = 10_000;
 /// Long enough to tell whoever does not wait. It is waited for only where something is wrong, or must wait.
@@ -320,7 +312,7 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
     assert_bytes(&gpu.read(address, BYTES), &pattern(9, BYTES), &"pushed");
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done,
     during_a_push_readers_return_at_once,
     whatever_touches_a_side_that_is_being_copied_waits_for_the_copy,

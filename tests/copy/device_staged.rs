@@ -1,24 +1,16 @@
 //! Copies of pageable memory through page-locked slots: the right bytes, in the order of `cudaMemcpy`, and where they
 //! cannot go that way, the driver's own.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use support::gpu::*;
-use support::object::*;
-use support::staging::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::staging::*;
+use crate::support::*;
 
 fn every_byte_arrives_whatever_the_size_and_the_direction() {
-    in_a_process_with_a_driver("every_byte_arrives_whatever_the_size_and_the_direction", &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(gpu());
         for (seed, bytes) in (1..).zip(SIZES) {
             let (there, back) = (noise(seed, bytes), noise(seed + 100, bytes));
@@ -37,8 +29,7 @@ fn every_byte_arrives_whatever_the_size_and_the_direction() {
 }
 
 fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
-    let name = "a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched";
-    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(gpu());
         let bytes = 2 * SLOT + 4099;
         let mut buffer = vec![0xEE_u8; bytes + 200];
@@ -59,7 +50,7 @@ fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
 }
 
 fn bytes_arrive_where_one_processor_does_all() {
-    in_a_process_with_a_driver("bytes_arrive_where_one_processor_does_all", &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(gpu());
         unsafe {
             let mut one: libc::cpu_set_t = std::mem::zeroed();
@@ -77,11 +68,10 @@ fn bytes_arrive_where_one_processor_does_all() {
 }
 
 fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default() {
-    let name = "only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default";
     let cases = [("", usize::MAX), ("8M", 8 << 20), ("1M", 1 << 20), ("0", usize::MAX), ("8Q", usize::MAX)];
     for (setting, from) in cases {
         let environment = [("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_STAGE_FROM", setting), ("CASE", setting)];
-        let errors = in_a_process_with_a_driver(name, &environment, || {
+        let errors = in_a_process_with_a_driver(&environment, || {
             if std::env::var("CASE").as_deref() != Ok(setting) {
                 return;
             }
@@ -101,7 +91,7 @@ fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_def
 }
 
 fn what_the_caller_has_page_locked_is_copied_as_it_is() {
-    in_a_process_with_a_driver("what_the_caller_has_page_locked_is_copied_as_it_is", &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(gpu());
         let pinned = gpu.pinned(SLOT);
         let contents = noise(1, SLOT);
@@ -116,8 +106,7 @@ fn what_the_caller_has_page_locked_is_copied_as_it_is() {
 }
 
 fn bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once() {
-    let name = "bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once";
-    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(gpu());
         let contents = noise(1, 6 * SLOT + 5);
         let mut object = at_cpu(&contents);
@@ -183,8 +172,7 @@ fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
 }
 
 fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other() {
-    let name = "a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other";
-    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(simulated_gpu());
         const BLOCKING: u32 = 0;
         const NON_BLOCKING: u32 = 1;
@@ -194,7 +182,7 @@ fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other()
 }
 
 fn several_threads_copy_at_once_and_one_ring_serves() {
-    in_a_process_with_a_driver("several_threads_copy_at_once_and_one_ring_serves", &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(gpu());
         let before = rings(&gpu);
         std::thread::scope(|threads| {
@@ -219,7 +207,7 @@ fn several_threads_copy_at_once_and_one_ring_serves() {
 }
 
 fn each_context_has_a_ring_of_its_own() {
-    in_a_process_with_a_driver("each_context_has_a_ring_of_its_own", &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(gpu()).with_devices(2);
         let before = rings(&gpu);
         for _ in 0..2 {
@@ -238,7 +226,7 @@ fn each_context_has_a_ring_of_its_own() {
 }
 
 fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
-    in_a_process_with_a_driver("a_child_reads_what_its_parent_copied_and_uses_no_ring", &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(gpu());
         let contents = noise(1, SLOT + 9);
         let mut object = at_cpu(&contents);
@@ -257,7 +245,7 @@ fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     every_byte_arrives_whatever_the_size_and_the_direction,
     a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched,
     bytes_arrive_where_one_processor_does_all,

@@ -1,22 +1,13 @@
 //! Copies through page-locked slots where something fails: the object is as it was, and nothing stays in flight.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::staging::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::staging::*;
+use crate::support::*;
 use syncedmem::abi::status::syncedmem_status_t;
 
 fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
-    let name = "a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another";
-    let errors = in_a_process_with_a_driver(name, &[EVERYTHING], || {
+    let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(simulated_gpu());
         for round in 0..3 {
             assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
@@ -34,8 +25,7 @@ fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
 }
 
 fn where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it() {
-    let name = "where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it";
-    let errors = in_a_process_with_a_driver(name, &[EVERYTHING], || {
+    let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = simulated_gpu();
         gpu.fail_times("cuMemHostAlloc", 1, 2, 0);
         gpu.fail_times("cuMemHostRegister_v2", 1, 2, 0);
@@ -121,8 +111,7 @@ fn every_fault(
 }
 
 fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
-    let name = "every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was";
-    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(simulated_gpu());
         // It goes round the ring.
         const BYTES: usize = 5 * SLOT + 13;
@@ -150,7 +139,7 @@ fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
 }
 
 fn a_copy_that_fails_leaves_nothing_in_flight() {
-    in_a_process_with_a_driver("a_copy_that_fails_leaves_nothing_in_flight", &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(simulated_gpu());
         let contents = noise(1, 5 * SLOT);
         let mut object = Object::new(contents.len());
@@ -166,7 +155,7 @@ fn a_copy_that_fails_leaves_nothing_in_flight() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another,
     where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it,
     every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was,

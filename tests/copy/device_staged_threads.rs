@@ -1,24 +1,14 @@
 //! The threads that copy through page-locked slots: started once, parked between copies, and in nobody's way.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-#[path = "support/refusing.rs"]
-mod refusing;
-mod support;
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-use refusing::*;
-use support::gpu::*;
-use support::object::*;
-use support::staging::*;
-use support::*;
+use crate::refusing::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::staging::*;
+use crate::support::*;
 
 /// On how many processors a thread may run, as the library hears it.
 static PROCESSORS: AtomicUsize = AtomicUsize::new(16);
@@ -71,8 +61,7 @@ fn helpers_once_there_are(count: usize) -> Vec<(String, u64)> {
 }
 
 fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
-    let name = "a_thousand_copies_start_seven_threads_which_take_no_signals";
-    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(simulated_gpu());
         let first = helpers_once_there_are(MOST);
         assert_eq!(first.len(), MOST);
@@ -94,8 +83,7 @@ fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
 }
 
 fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
-    let name = "no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor";
-    in_a_process_with_a_driver(name, &[("SYNCEDMEM_STAGE_FROM", "1M")], || {
+    in_a_process_with_a_driver(&[("SYNCEDMEM_STAGE_FROM", "1M")], || {
         let gpu = simulated_gpu();
         at_cpu(&noise(1, 1 << 19)).gpu_data().unwrap();
         assert_eq!((helpers().len(), rings(&gpu)), (0, Some(0)));
@@ -109,8 +97,7 @@ fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
 }
 
 fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some() {
-    let name = "where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some";
-    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         PROCESSORS.store(1, Relaxed);
         // With the simulated driver's own thread for the ring's stream.
         let gpu = with_a_ring(simulated_gpu());
@@ -131,8 +118,7 @@ fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_som
 }
 
 fn a_fork_leaves_the_parked_threads_to_the_parent() {
-    let name = "a_fork_leaves_the_parked_threads_to_the_parent";
-    in_a_process_with_a_driver(name, &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(simulated_gpu());
         let before = helpers_once_there_are(MOST);
         let contents = noise(4, BYTES);
@@ -154,7 +140,7 @@ fn a_fork_leaves_the_parked_threads_to_the_parent() {
 }
 
 fn a_process_exits_while_threads_are_parked() {
-    in_a_process_with_a_driver("a_process_exits_while_threads_are_parked", &[EVERYTHING], || {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = with_a_ring(simulated_gpu());
         assert_eq!(helpers_once_there_are(MOST).len(), MOST);
         drop(gpu);
@@ -163,7 +149,7 @@ fn a_process_exits_while_threads_are_parked() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_thousand_copies_start_seven_threads_which_take_no_signals,
     no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor,
     where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some,

@@ -1,17 +1,9 @@
 //! What reaches the driver, call by call: as few copies as there can be, and nothing where nothing is to be done.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 
 const BYTES: usize = 4096;
 
@@ -234,8 +226,7 @@ fn a_block_is_kept_from_one_turn_to_the_next() {
 }
 
 fn an_object_that_never_touched_the_device_never_touches_the_driver() {
-    let name = "an_object_that_never_touched_the_device_never_touches_the_driver";
-    in_a_process_with_a_driver(name, &[], || {
+    in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
         let (_, calls) = gpu.watch(|| {
             let mut object = Object::new(BYTES);
@@ -247,7 +238,7 @@ fn an_object_that_never_touched_the_device_never_touches_the_driver() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     the_first_device_read_of_host_data_makes_exactly_one_host_to_device_copy_of_4096_bytes,
     the_first_host_read_of_device_data_makes_exactly_one_device_to_host_copy_of_4096_bytes,
     a_new_device_side_is_zeroed_without_a_copy,

@@ -1,20 +1,12 @@
 //! What a device is decides how host memory is treated: asked once, and nothing is done that is pointless or refused there.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::ffi::{CStr, c_char};
 
-use support::gpu::*;
-use support::object::assert_bytes;
-use support::pools::{MIB, alone_with_pools, filled};
-use support::staging::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::assert_bytes;
+use crate::support::pools::{MIB, alone_with_pools, filled};
+use crate::support::staging::*;
+use crate::support::*;
 use syncedmem::abi::c::cuda::syncedmem_cuda_status;
 
 const INTEGRATED: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "18=1");
@@ -155,7 +147,7 @@ fn what_refuses_one_buffer_of_a_callers_refuses_no_other() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     copies_to_an_integrated_device_are_not_staged_and_the_status_says_why,
     copies_to_a_device_that_reads_the_hosts_page_tables_are_not_staged_and_the_status_says_why,
     where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_why,

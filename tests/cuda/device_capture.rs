@@ -1,19 +1,11 @@
 //! A stream that is captured into a CUDA graph is refused, and a copy that a capture forbids says so.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::captures::*;
-use support::driver::{self, Handle};
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::captures::*;
+use crate::support::driver::{self, Handle};
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::transfer::*;
 use syncedmem::abi::status::syncedmem_status_t;
 
@@ -159,7 +151,7 @@ fn copies_say_so(gpu: &Gpu) {
     }
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_stream_that_is_captured_is_refused_and_nothing_is_changed,
     a_push_to_a_captured_stream_makes_no_device_block,
     the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured,

@@ -1,19 +1,11 @@
 //! What the library does by itself while a program captures a CUDA graph leaves the capture as it is.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::captures::*;
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::sides::SYNCHRONISED;
-use support::*;
+use crate::support::captures::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::sides::SYNCHRONISED;
+use crate::support::*;
 
 const BYTES: usize = 5000;
 const LARGE: usize = 3 * MIB;
@@ -234,7 +226,7 @@ fn a_graph_of_an_objects_block_runs_as_it_was_captured() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     without_pools_blocks_come_and_go_beside_a_capture,
     with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture,
     with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of,

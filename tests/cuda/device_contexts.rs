@@ -1,20 +1,12 @@
 //! Contexts and devices: the calling thread's context is left as it was found, and a block lives and dies in its own.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::ffi::c_void;
 
-use support::driver::{Address, Handle};
-use support::gpu::*;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::driver::{Address, Handle};
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 
 const BYTES: usize = 1000;
 
@@ -164,8 +156,7 @@ fn blocks_are_freed_from_any_thread_with_any_context_current() {
 }
 
 fn a_block_of_a_context_that_was_destroyed_is_dropped_silently() {
-    let name = "a_block_of_a_context_that_was_destroyed_is_dropped_silently";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         let created = Created::new(&gpu);
         let objects: Vec<Object> = gpu.within_context(created.1, || {
@@ -183,8 +174,7 @@ fn a_block_of_a_context_that_was_destroyed_is_dropped_silently() {
 }
 
 fn after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work() {
-    let name = "after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         for current in [false, true] {
             let (mut synced, mut stale, mut lost) = (Object::new(BYTES), Object::new(BYTES), Object::new(BYTES));
@@ -221,8 +211,7 @@ fn after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work
 }
 
 fn what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for() {
-    let name = "what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         for by_reset in [false, true] {
             let created = (!by_reset).then(|| Created::new(&gpu));
@@ -320,7 +309,7 @@ fn a_callers_stream_may_belong_to_another_context_than_the_current_one() {
     gpu.cuCtxSetCurrent(std::ptr::null_mut());
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     every_operation_from_every_state_leaves_the_current_context_as_it_found_it,
     an_operation_pushes_nothing_that_it_does_not_pop,
     a_new_block_belongs_to_the_current_context_or_else_to_device_0,

@@ -1,19 +1,11 @@
 //! A context that its program has destroyed is never made current: a real driver does not refuse such a handle, it follows it.
 //! The simulated driver counts it as a broken rule, which the end of each test looks for.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::driver::Handle;
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::driver::Handle;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::account::*;
 use syncedmem::abi::c::transfer::*;
 use syncedmem::abi::status::syncedmem_status_t;
@@ -216,7 +208,7 @@ fn a_stream_of_another_context_may_go_with_it_once_it_was_passed() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     an_object_whose_context_is_gone_ends,
     an_object_that_declared_a_stream_of_a_context_that_is_gone_ends,
     blocks_that_lie_idle_in_a_context_that_is_gone_are_dropped,

@@ -1,20 +1,12 @@
 //! With the library's defaults a Caffe makes the driver calls that it made with the original, and those that are listed here
 //! with their reasons. A new call fails this test.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::collections::BTreeMap;
 
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::policy::syncedmem_set_mode;
 
 /// What a net's blobs have: labels, biases, weights, feature maps.
@@ -129,4 +121,4 @@ fn by_default_a_caffe_makes_the_originals_driver_calls_and_those_that_are_listed
     });
 }
 
-support::harness::tests![by_default_a_caffe_makes_the_originals_driver_calls_and_those_that_are_listed,];
+crate::support::harness::tests![by_default_a_caffe_makes_the_originals_driver_calls_and_those_that_are_listed,];

@@ -1,17 +1,9 @@
 //! How blocks are known again: by the driver's number, and where it has none for host memory, by the life of their context.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::status::syncedmem_status_t;
 
 /// The driver has no numbers for page-locked and registered memory.
@@ -163,7 +155,7 @@ fn a_look_up_that_fails_for_the_threads_own_context_loses_no_block() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_look_up_that_fails_for_the_threads_own_context_loses_no_block,
     a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
     page_locked_blocks_without_a_number_are_kept_for_the_next_object,

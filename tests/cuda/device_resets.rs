@@ -1,20 +1,12 @@
 //! What a reset of the device takes away is never taken for what was put in its place, and one context that is broken
 //! does not cost the memory of another.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::ffi::{c_int, c_void};
 
-use support::gpu::*;
-use support::harness::skip;
-use support::object::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::harness::skip;
+use crate::support::object::*;
+use crate::support::*;
 use syncedmem::abi::c::policy::*;
 
 const BYTES: usize = 1000;
@@ -32,8 +24,7 @@ fn lost_and_new(gpu: &Gpu) -> (Object, Object) {
 }
 
 fn an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address() {
-    let name = "an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         let (lost, mut new) = lost_and_new(&gpu);
         gpu.observe(
@@ -49,8 +40,7 @@ fn an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_a
 }
 
 fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() {
-    let name = "data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address";
-    in_a_process_with_a_driver(name, &[], || {
+    in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         let (mut lost, _new) = lost_and_new(&gpu);
         assert_eq!(lost.cpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
@@ -62,8 +52,7 @@ fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() 
 }
 
 fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block() {
-    let name = "a_reset_context_that_is_still_current_is_brought_back_by_the_next_block";
-    in_a_process_with_a_driver(name, &[], || {
+    in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
@@ -78,8 +67,7 @@ fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block() {
 }
 
 fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts() {
-    let name = "blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts";
-    in_a_process_with_a_driver(name, &[], || {
+    in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu().with_devices(2);
         let make = |device| {
             gpu.within(device, || {
@@ -103,8 +91,7 @@ fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_ano
 }
 
 fn a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it() {
-    let name = "a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it";
-    in_a_process_with_a_driver(name, &[], || {
+    in_a_process_with_a_driver(&[], || {
         let gpu = gpu().with_devices(2);
         let mut address = 0;
         gpu.within(1, || assert_eq!(gpu.cuMemAlloc_v2(&mut address, BYTES), 0));
@@ -125,8 +112,7 @@ fn a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it() {
 }
 
 fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
-    let name = "in_a_forked_child_host_data_stays_readable_with_the_device_check_on";
-    let errors = in_a_process_with_a_driver(name, &[("SYNCEDMEM_CHECK_DEVICE", "1")], || {
+    let errors = in_a_process_with_a_driver(&[("SYNCEDMEM_CHECK_DEVICE", "1")], || {
         let gpu = gpu();
         let mut object = Object::new(BYTES);
         object.fill_host(&pattern(1, BYTES));
@@ -153,8 +139,7 @@ unsafe extern "C-unwind" fn touches_an_object(user: *mut c_void) -> c_int {
 }
 
 fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
-    let name = "a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that";
-    in_a_process_with_a_driver(name, &[], || {
+    in_a_process_with_a_driver(&[], || {
         let _gpu = gpu();
         let mut touched = false;
         let user = std::ptr::from_mut(&mut touched).cast();
@@ -166,8 +151,7 @@ fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
 }
 
 fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block() {
-    let name = "data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block";
-    in_a_process_with_a_driver(name, &[], || {
+    in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         let (mut before, mut lost) = (Object::new(BYTES), Object::new(BYTES));
         let first = before.mutable_gpu_data().unwrap().addr();
@@ -184,8 +168,7 @@ fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another
 }
 
 fn a_reset_context_that_is_still_current_is_brought_back_by_a_push() {
-    let name = "a_reset_context_that_is_still_current_is_brought_back_by_a_push";
-    in_a_process_with_a_driver(name, &[], || {
+    in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
@@ -218,7 +201,7 @@ fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_
     assert_bytes(&object.host_bytes(BYTES), &pattern(7, BYTES), &"");
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address,
     data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address,
     a_reset_context_that_is_still_current_is_brought_back_by_the_next_block,

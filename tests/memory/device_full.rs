@@ -1,18 +1,10 @@
 //! A device whose memory is taken but for a little, as other programs take it.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::driver::Address;
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::driver::Address;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
 
 /// All of device 0's memory but 32 to 96 MiB.
@@ -110,7 +102,7 @@ fn what_lies_idle_makes_room() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     evictions_make_room_and_lose_no_byte,
     out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room,
     what_lies_idle_makes_room,

@@ -1,16 +1,8 @@
 //! A device without room: one more try, then a status and a message that says who holds what.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::*;
 
 const BYTES: usize = 600;
 const OUT_OF_MEMORY: i32 = 2;
@@ -57,7 +49,7 @@ fn out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it() {
     gpu.control().simcuda_set_memory(0, 256 * MIB);
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     out_of_memory_is_tried_once_more_and_then_told,
     out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it,
 ];

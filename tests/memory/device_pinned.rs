@@ -1,18 +1,10 @@
 //! Page-locked host blocks: made in GPU mode, told by the flag, given back to the driver whatever the mode is by then.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::driver::loaded;
-use support::gpu::*;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::driver::loaded;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 use syncedmem::abi::c::caffe_host::*;
 use syncedmem::abi::c::policy::*;
 
@@ -73,7 +65,7 @@ fn a_callback_tells_the_mode_to_whoever_asks_for_a_block() {
         unsafe { user.cast::<i32>().read() }
     }
     // What was registered stays for ever: not in this process.
-    in_a_process_with_a_driver("a_callback_tells_the_mode_to_whoever_asks_for_a_block", &[], || {
+    in_a_process_with_a_driver(&[], || {
         let _gpu = gpu();
         let answer = &raw mut *Box::leak(Box::new(0));
         assert_eq!(unsafe { syncedmem_set_mode_callback(Some(mode), answer.cast()) }, SYNCEDMEM_SUCCESS);
@@ -96,12 +88,11 @@ fn pins() -> bool {
 }
 
 fn mode_and_pinning_may_be_told_by_the_environment() {
-    let name = "mode_and_pinning_may_be_told_by_the_environment";
     let cases = [("gpu", "", true), ("cpu", "", false), ("gpu", "never", false), ("", "always", true), ("", "", false)];
     for (mode, pin, pinned) in cases {
         let case = format!("{mode}/{pin}");
         let environment = [("SYNCEDMEM_MODE", mode), ("SYNCEDMEM_PIN", pin), ("CASE", &*case)];
-        in_a_process_with_a_driver(name, &environment, || {
+        in_a_process_with_a_driver(&environment, || {
             if std::env::var("CASE").as_deref() == Ok(&case) {
                 let _gpu = gpu();
                 assert_eq!(pins(), pinned, "{case}");
@@ -194,8 +185,7 @@ fn caffes_own_allocation_function_pins_in_gpu_mode_and_frees_what_it_pinned() {
 }
 
 fn where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once() {
-    let name = "where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once";
-    let errors = in_a_process_with_a_driver(name, &[("SYNCEDMEM_PIN", "always")], || {
+    let errors = in_a_process_with_a_driver(&[("SYNCEDMEM_PIN", "always")], || {
         let gpu = loaded().is_some().then(simulated_gpu);
         let before = last_error();
         for status in [2, 1, 801, 4242] {
@@ -235,8 +225,7 @@ fn pinned_memory_of_every_state_is_given_back_by_every_operation_that_ends_it() 
 }
 
 fn a_forked_child_frees_nothing_of_its_parents() {
-    let name = "a_forked_child_frees_nothing_of_its_parents";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         let _policy = policy(GPU, AUTO);
         let stream = gpu.stream();
@@ -290,7 +279,7 @@ fn in_child(objects: Vec<Object>) -> i32 {
     0
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise,
     a_callback_tells_the_mode_to_whoever_asks_for_a_block,
     mode_and_pinning_may_be_told_by_the_environment,

@@ -1,18 +1,10 @@
 //! Device and page-locked blocks that come back: what that costs, what is in them, and whose they are.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::sides::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::sides::*;
+use crate::support::*;
 use syncedmem::abi::c::pools::syncedmem_set_reuse;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
@@ -189,7 +181,7 @@ fn what_is_written_in_full_is_not_filled_before() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_block_that_comes_back_costs_no_allocation_no_event_and_at_most_one_synchronise,
     by_event_a_block_that_comes_back_costs_one_event_one_query_and_no_wait,
     one_synchronise_clears_everything_that_waits,

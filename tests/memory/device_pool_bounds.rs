@@ -1,17 +1,9 @@
 //! How much of a device's and of page-locked memory may lie idle, and who gets it before a request fails.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::pools::*;
 
 /// An object with a device block, of which nothing is written.
@@ -366,7 +358,7 @@ fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     what_lies_idle_is_known_to_the_byte,
     by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free,
     each_device_has_a_budget_of_its_own,

@@ -1,20 +1,12 @@
 //! Idle device and page-locked blocks at the edges: the process ends, devices share a block, threads declare at once, devices
 //! are reset, and what is counted stays right.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
@@ -252,7 +244,7 @@ fn page_locked_or_not(bytes: usize) -> Object {
     object
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_page_locked_block_that_another_device_still_uses_is_not_given_back,
     a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it_has,
     the_rings_and_blocks_that_resets_take_are_not_counted_for_ever,

@@ -1,18 +1,10 @@
 //! Every driver call of a block that comes back fails in turn: nobody gets a block that is another's or gone, nothing
 //! leaks, and what fails says so or is found a way around.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::pools::*;
 use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
@@ -213,7 +205,7 @@ fn a_synchronise_that_fails_clears_nothing() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     every_driver_call_around_a_block_that_comes_back_fails_in_turn,
     every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn,
     by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn,

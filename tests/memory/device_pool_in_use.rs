@@ -1,18 +1,10 @@
 //! A device or page-locked block that is in use still is handed to nobody, whoever uses it.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::sides::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::sides::*;
+use crate::support::*;
 use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
@@ -263,7 +255,7 @@ fn copies_in_flight_end_before_their_blocks_come_back() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody,
     a_page_locked_block_that_an_unknown_stream_still_reads_is_handed_to_nobody,
     a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either,

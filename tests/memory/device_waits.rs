@@ -1,21 +1,13 @@
 //! No thread of the program's is made to wait for a device whose memory it does not ask for: what runs there may be waiting for
 //! what this thread is about to start, as a collective operation does.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 
 const BYTES: usize = 5000;
 const LARGE: usize = 3 * MIB;
@@ -183,7 +175,7 @@ fn threads_that_end_pinned_objects_beside_trims_leave_nothing_behind() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     threads_that_end_pinned_objects_beside_trims_leave_nothing_behind,
     memory_that_was_pinned_is_let_go_without_a_wait_for_another_device,
     a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device,

@@ -1,14 +1,6 @@
 //! Host blocks: alignment, zeros, sizes at the edges, limits, and whose `free()` takes them.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::*;
+use crate::support::*;
 use syncedmem::abi::c::caffe_host::*;
 
 const HUGE_PAGE: usize = 2 << 20;
@@ -29,7 +21,6 @@ fn resident() -> usize {
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-#[test]
 fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before() {
     for _ in 0..3 {
         for bytes in SIZES {
@@ -44,15 +35,12 @@ fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_t
     }
 }
 
-#[test]
 fn large_blocks_start_on_a_huge_page() {
     touched(HUGE_PAGE, |data| assert_eq!(data.addr() % HUGE_PAGE, 0));
 }
 
-#[test]
 fn untouched_pages_of_a_large_block_are_not_paid_for() {
-    let name = "untouched_pages_of_a_large_block_are_not_paid_for";
-    in_a_process_of_its_own(name, &[], || {
+    alone(&[], || {
         let before = resident();
         touched(1 << 30, |data| {
             unsafe { data.write(1) };
@@ -62,9 +50,8 @@ fn untouched_pages_of_a_large_block_are_not_paid_for() {
     });
 }
 
-#[test]
 fn huge_pages_can_be_turned_off() {
-    in_a_process_of_its_own("huge_pages_can_be_turned_off", &[("SYNCEDMEM_HUGE_PAGES", "never")], || {
+    alone(&[("SYNCEDMEM_HUGE_PAGES", "never")], || {
         touched(64 * HUGE_PAGE, |data| {
             let before = resident();
             unsafe { data.add(32 * HUGE_PAGE).write(1) };
@@ -77,7 +64,6 @@ fn huge_pages_can_be_turned_off() {
     });
 }
 
-#[test]
 fn size_zero_gives_an_address_and_nothing_to_free() {
     touched(0, |data| {
         assert!(!data.is_null());
@@ -92,7 +78,6 @@ fn size_zero_gives_an_address_and_nothing_to_free() {
     assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
     for bytes in [(1 << 56) + 1, isize::MAX as usize, isize::MAX as usize + 1, usize::MAX - 4096, usize::MAX] {
         let mut storage = Storage::new();
@@ -106,7 +91,6 @@ fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
     }
 }
 
-#[test]
 fn a_size_that_the_system_refuses_is_told_with_what_is_known() {
     let mut storage = Storage::new();
     for bytes in [1 << 56, 1 << 50] {
@@ -119,9 +103,8 @@ fn a_size_that_the_system_refuses_is_told_with_what_is_known() {
     }
 }
 
-#[test]
 fn the_limit_on_the_address_space_is_told() {
-    in_a_process_of_its_own("the_limit_on_the_address_space_is_told", &[], || {
+    alone(&[], || {
         const LIMIT: u64 = 1 << 30;
         let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
@@ -133,11 +116,9 @@ fn the_limit_on_the_address_space_is_told() {
     });
 }
 
-#[test]
 fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there() {
     const LIMIT: &str = "vm.max_map_count";
-    let name = "the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there";
-    in_a_process_of_its_own(name, &[], || {
+    alone(&[], || {
         let mut storage = Storage::new();
         storage.construct(1 << 50);
         assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -161,10 +142,8 @@ fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_the
     });
 }
 
-#[test]
 fn the_host_limit_holds_and_what_is_freed_counts_again() {
-    let name = "the_host_limit_holds_and_what_is_freed_counts_again";
-    in_a_process_of_its_own(name, &[("SYNCEDMEM_HOST_LIMIT", "3M")], || {
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "3M")], || {
         let (mut first, mut second) = (Storage::new(), Storage::new());
         first.construct(HUGE_PAGE);
         second.construct(HUGE_PAGE);
@@ -179,9 +158,8 @@ fn the_host_limit_holds_and_what_is_freed_counts_again() {
     });
 }
 
-#[test]
 fn the_host_limit_holds_under_many_threads() {
-    in_a_process_of_its_own("the_host_limit_holds_under_many_threads", &[("SYNCEDMEM_HOST_LIMIT", "64K")], || {
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")], || {
         let given = std::sync::atomic::AtomicUsize::new(0);
         let all_done = std::sync::Barrier::new(8);
         std::thread::scope(|threads| {
@@ -202,28 +180,22 @@ fn the_host_limit_holds_under_many_threads() {
     });
 }
 
-#[test]
 fn a_limit_that_is_no_number_is_told_and_does_not_hold() {
-    let name = "a_limit_that_is_no_number_is_told_and_does_not_hold";
-    let errors = in_a_process_of_its_own(name, &[("SYNCEDMEM_HOST_LIMIT", "lots")], || touched(4096, |_| ()));
+    let errors = alone(&[("SYNCEDMEM_HOST_LIMIT", "lots")], || touched(4096, |_| ()));
     if !inside() {
         assert!(errors.contains("SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"), "{errors}");
     }
 }
 
-#[test]
 fn an_unknown_choice_is_told_with_the_known_ones() {
-    let name = "an_unknown_choice_is_told_with_the_known_ones";
-    let errors = in_a_process_of_its_own(name, &[("SYNCEDMEM_HUGE_PAGES", "sometimes")], || touched(HUGE_PAGE, |_| ()));
+    let errors = alone(&[("SYNCEDMEM_HUGE_PAGES", "sometimes")], || touched(HUGE_PAGE, |_| ()));
     if !inside() {
         assert!(errors.contains("SYNCEDMEM_HUGE_PAGES=sometimes is not one of auto never; using auto"), "{errors}");
     }
 }
 
-#[test]
 fn every_block_is_mallocs_where_that_is_asked_for() {
-    let name = "every_block_is_mallocs_where_that_is_asked_for";
-    in_a_process_of_its_own(name, &[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
+    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
         for bytes in SIZES {
             let mut storage = Storage::new();
             storage.construct(bytes);
@@ -236,7 +208,6 @@ fn every_block_is_mallocs_where_that_is_asked_for() {
     });
 }
 
-#[test]
 fn small_blocks_are_mallocs_by_default() {
     for bytes in SIZES.into_iter().filter(|&bytes| (1..HUGE_PAGE).contains(&bytes)) {
         let mut storage = Storage::new();
@@ -245,10 +216,8 @@ fn small_blocks_are_mallocs_by_default() {
     }
 }
 
-#[test]
 fn pinning_without_a_driver_gives_pageable_memory_and_says_so_once() {
-    let name = "pinning_without_a_driver_gives_pageable_memory_and_says_so_once";
-    let errors = in_a_process_of_its_own(name, &[("SYNCEDMEM_PIN", "always"), ("CUDA_VISIBLE_DEVICES", "")], || {
+    let errors = alone(&[("SYNCEDMEM_PIN", "always"), ("CUDA_VISIBLE_DEVICES", "")], || {
         for _ in 0..3 {
             let mut storage = Storage::new();
             storage.construct(100);
@@ -262,7 +231,6 @@ fn pinning_without_a_driver_gives_pageable_memory_and_says_so_once() {
     }
 }
 
-#[test]
 fn caffe_malloc_host_and_free_agree_with_malloc_and_free() {
     for bytes in SIZES.into_iter().chain([0]) {
         let (mut data, mut pinned) = (std::ptr::null_mut(), true);
@@ -278,7 +246,6 @@ fn caffe_malloc_host_and_free_agree_with_malloc_and_free() {
     assert_eq!(unsafe { CaffeFreeHost(std::ptr::null_mut(), false) }, SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn caffe_malloc_host_writes_nothing_when_it_fails() {
     let (mut data, mut pinned) = (std::ptr::dangling_mut(), true);
     let (before, null) = (data, std::ptr::null_mut::<*mut std::ffi::c_void>());
@@ -287,3 +254,24 @@ fn caffe_malloc_host_writes_nothing_when_it_fails() {
     assert_eq!(unsafe { CaffeMallocHost(null, 8, &mut pinned) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     assert_eq!((data, pinned), (before, true));
 }
+
+crate::support::harness::tests![
+    blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before,
+    large_blocks_start_on_a_huge_page,
+    untouched_pages_of_a_large_block_are_not_paid_for,
+    huge_pages_can_be_turned_off,
+    size_zero_gives_an_address_and_nothing_to_free,
+    sizes_that_cannot_exist_are_an_error_not_an_overflow,
+    a_size_that_the_system_refuses_is_told_with_what_is_known,
+    the_limit_on_the_address_space_is_told,
+    the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there,
+    the_host_limit_holds_and_what_is_freed_counts_again,
+    the_host_limit_holds_under_many_threads,
+    a_limit_that_is_no_number_is_told_and_does_not_hold,
+    an_unknown_choice_is_told_with_the_known_ones,
+    every_block_is_mallocs_where_that_is_asked_for,
+    small_blocks_are_mallocs_by_default,
+    pinning_without_a_driver_gives_pageable_memory_and_says_so_once,
+    caffe_malloc_host_and_free_agree_with_malloc_and_free,
+    caffe_malloc_host_writes_nothing_when_it_fails,
+];

@@ -1,22 +1,13 @@
 //! Pageable blocks that come back: which block serves which request, and what is in it.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 
 /// Sizes that are kept: of malloc's, at the edge, mapped, and not a whole number of pages.
 const SIZES: [usize; 8] = [33 * KIB, 64 * KIB, MIB, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 5 * MIB + 4097, 64 * MIB];
 const VERY_LARGE: usize = 256 * MIB;
 
-#[test]
 fn a_block_comes_back_for_the_next_object_of_its_size() {
     alone(&[], || {
         for bytes in SIZES {
@@ -31,7 +22,6 @@ fn a_block_comes_back_for_the_next_object_of_its_size() {
     });
 }
 
-#[test]
 fn no_two_objects_get_the_same_block() {
     alone(&[], || {
         for bytes in SIZES {
@@ -46,7 +36,6 @@ fn no_two_objects_get_the_same_block() {
     });
 }
 
-#[test]
 fn the_first_access_reads_zeros_whatever_was_in_the_block() {
     alone(&[], || {
         for access in [Storage::cpu_data, Storage::mutable_cpu_data] {
@@ -63,7 +52,6 @@ fn the_first_access_reads_zeros_whatever_was_in_the_block() {
     });
 }
 
-#[test]
 fn a_write_only_access_fills_nothing() {
     alone(&[], || {
         for bytes in SIZES {
@@ -78,7 +66,6 @@ fn a_write_only_access_fills_nothing() {
     });
 }
 
-#[test]
 fn a_very_large_block_is_not_paid_for_to_be_read_as_zeros() {
     alone(&[], || {
         let mut first = Object::new(VERY_LARGE);
@@ -99,7 +86,6 @@ fn a_very_large_block_is_not_paid_for_to_be_read_as_zeros() {
     });
 }
 
-#[test]
 fn a_very_large_block_comes_back_to_be_written() {
     alone(&[], || {
         let mut first = Object::new(VERY_LARGE);
@@ -113,7 +99,6 @@ fn a_very_large_block_comes_back_to_be_written() {
     });
 }
 
-#[test]
 fn a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request() {
     alone(&[], || {
         // Of malloc's and mapped; a page or malloc's own rounding more than that is neither here nor there.
@@ -136,7 +121,6 @@ fn a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request() {
     });
 }
 
-#[test]
 fn of_several_blocks_the_one_that_fits_best_is_taken() {
     alone(&[], || {
         for unit in [4 * KIB, MIB] {
@@ -152,7 +136,6 @@ fn of_several_blocks_the_one_that_fits_best_is_taken() {
     });
 }
 
-#[test]
 fn a_block_that_one_thread_gives_back_serves_another() {
     alone(&[], || {
         for bytes in SIZES {
@@ -163,7 +146,6 @@ fn a_block_that_one_thread_gives_back_serves_another() {
     });
 }
 
-#[test]
 fn releasing_a_side_and_lending_memory_give_back_too() {
     alone(&[], || {
         const BYTES: usize = 3 * MIB;
@@ -187,7 +169,6 @@ fn holding(block: *mut u8, bytes: usize) -> Object {
     object
 }
 
-#[test]
 fn a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours() {
     alone(&[], || {
         for bytes in [64 * KIB, MIB, 3 * MIB] {
@@ -209,7 +190,6 @@ fn a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours() {
     });
 }
 
-#[test]
 fn a_block_that_is_less_aligned_than_ours_is_never_handed_out() {
     alone(&[], || {
         const BYTES: usize = 300_000;
@@ -221,7 +201,6 @@ fn a_block_that_is_less_aligned_than_ours_is_never_handed_out() {
     });
 }
 
-#[test]
 fn a_block_is_not_larger_for_being_in_an_object_that_says_so() {
     alone(&[], || {
         const BYTES: usize = 100_000;
@@ -236,7 +215,6 @@ fn a_block_is_not_larger_for_being_in_an_object_that_says_so() {
     });
 }
 
-#[test]
 fn what_comes_back_may_be_freed_by_an_inlined_original() {
     alone(&[], || {
         for bytes in [64 * KIB, MIB, 2 * MIB - 1] {
@@ -252,7 +230,6 @@ fn what_comes_back_may_be_freed_by_an_inlined_original() {
     });
 }
 
-#[test]
 fn where_every_block_is_mallocs_none_is_kept() {
     alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
         for bytes in SIZES {
@@ -263,3 +240,21 @@ fn where_every_block_is_mallocs_none_is_kept() {
         }
     });
 }
+
+crate::support::harness::tests![
+    a_block_comes_back_for_the_next_object_of_its_size,
+    no_two_objects_get_the_same_block,
+    the_first_access_reads_zeros_whatever_was_in_the_block,
+    a_write_only_access_fills_nothing,
+    a_very_large_block_is_not_paid_for_to_be_read_as_zeros,
+    a_very_large_block_comes_back_to_be_written,
+    a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request,
+    of_several_blocks_the_one_that_fits_best_is_taken,
+    a_block_that_one_thread_gives_back_serves_another,
+    releasing_a_side_and_lending_memory_give_back_too,
+    a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours,
+    a_block_that_is_less_aligned_than_ours_is_never_handed_out,
+    a_block_is_not_larger_for_being_in_an_object_that_says_so,
+    what_comes_back_may_be_freed_by_an_inlined_original,
+    where_every_block_is_mallocs_none_is_kept,
+];

@@ -1,41 +1,10 @@
 //! How much may lie idle, for how long, and who gets it before a request fails.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::mappings::mappings;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::pools::*;
-
-/// Mappings that could hold a large block, made and ended, through the C library: the library's own.
-static MAPPED: AtomicUsize = AtomicUsize::new(0);
-static UNMAPPED: AtomicUsize = AtomicUsize::new(0);
-
-#[unsafe(no_mangle)]
-extern "C" fn mmap(at: *mut c_void, len: usize, access: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void {
-    MAPPED.fetch_add(usize::from(len >= 2 * MIB), Relaxed);
-    unsafe { libc::syscall(libc::SYS_mmap, at, len, access, flags, file, offset) as *mut c_void }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn munmap(at: *mut c_void, len: usize) -> c_int {
-    UNMAPPED.fetch_add(usize::from(len >= 2 * MIB), Relaxed);
-    unsafe { libc::syscall(libc::SYS_munmap, at, len) as c_int }
-}
-
-/// How many mappings were made and ended since the last time.
-fn mappings() -> (usize, usize) {
-    (MAPPED.swap(0, Relaxed), UNMAPPED.swap(0, Relaxed))
-}
 
 /// Numbers that follow from a seed.
 struct Numbers(u64);
@@ -52,7 +21,6 @@ fn most(peak: usize) -> usize {
     peak + peak / 16 + 2 * MIB
 }
 
-#[test]
 fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {
     alone(&[], || {
         let mut numbers = Numbers(1);
@@ -82,7 +50,6 @@ fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {
     });
 }
 
-#[test]
 fn a_block_that_never_fits_is_given_back_rather_than_added_to() {
     alone(&[], || {
         // Each larger than what the one before could serve: the worst that a pool can be offered.
@@ -93,7 +60,6 @@ fn a_block_that_never_fits_is_given_back_rather_than_added_to() {
     });
 }
 
-#[test]
 fn the_default_budget_is_a_share_of_the_processs_memory() {
     alone(&[], || {
         let bytes = budget(PAGEABLE);
@@ -104,7 +70,6 @@ fn the_default_budget_is_a_share_of_the_processs_memory() {
     });
 }
 
-#[test]
 fn a_budget_of_nothing_keeps_nothing() {
     alone(&[("SYNCEDMEM_PAGEABLE_POOL", "0")], || {
         assert_eq!(budget(PAGEABLE), 0);
@@ -115,7 +80,6 @@ fn a_budget_of_nothing_keeps_nothing() {
     });
 }
 
-#[test]
 fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
     alone(&[("SYNCEDMEM_PAGEABLE_POOL", "64K")], || {
         assert_eq!(budget(PAGEABLE), 64 * KIB);
@@ -127,7 +91,6 @@ fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
     });
 }
 
-#[test]
 fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
     alone(&[("SYNCEDMEM_PAGEABLE_POOL", "1G")], || {
         let objects = [3, 5, 7].map(|size| filled(size * MIB, 1));
@@ -157,7 +120,6 @@ fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
     });
 }
 
-#[test]
 fn blocks_that_grow_old_are_given_back_to_the_system() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
         drop([40, 24].map(|size| filled(size * MIB, 1)));
@@ -169,7 +131,6 @@ fn blocks_that_grow_old_are_given_back_to_the_system() {
     });
 }
 
-#[test]
 fn a_block_that_is_used_again_and_again_does_not_grow_old() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
         give_back(3 * MIB, 1);
@@ -183,7 +144,6 @@ fn a_block_that_is_used_again_and_again_does_not_grow_old() {
     });
 }
 
-#[test]
 fn trim_gives_everything_idle_back_to_the_system() {
     alone(&[], || {
         // Mapped, and of malloc's.
@@ -203,7 +163,6 @@ fn trim_gives_everything_idle_back_to_the_system() {
     });
 }
 
-#[test]
 fn trim_touches_no_data() {
     alone(&[], || {
         let objects = [40 * KIB, MIB, 3 * MIB].map(|bytes| filled(bytes, 7));
@@ -237,7 +196,6 @@ fn nothing_is_kept() {
     assert!(threads().len() <= threads_before);
 }
 
-#[test]
 fn without_pools_nothing_is_kept() {
     alone(&[("SYNCEDMEM_POOLS", "off")], || {
         nothing_is_kept();
@@ -247,7 +205,6 @@ fn without_pools_nothing_is_kept() {
     });
 }
 
-#[test]
 fn pools_that_are_turned_off_give_back_what_they_kept() {
     alone(&[], || {
         drop([filled(5 * MIB, 1), filled(100_000, 1)]);
@@ -257,7 +214,6 @@ fn pools_that_are_turned_off_give_back_what_they_kept() {
     });
 }
 
-#[test]
 fn idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails() {
     alone(&[("SYNCEDMEM_HOST_LIMIT", "8M")], || {
         // All of it was once in use: what is idle need not make room by itself.
@@ -275,7 +231,6 @@ fn idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails() {
     });
 }
 
-#[test]
 fn the_host_limit_holds_whatever_lies_idle() {
     alone(&[("SYNCEDMEM_HOST_LIMIT", "64M")], || {
         let mut numbers = Numbers(7);
@@ -311,7 +266,6 @@ fn touched(bytes: usize) {
     Object::new(bytes).overwrite_cpu_data().unwrap();
 }
 
-#[test]
 fn idle_blocks_go_before_the_address_space_is_exhausted() {
     alone(&[], || {
         // So much was once in use: what is idle need not make room by itself.
@@ -331,7 +285,6 @@ fn idle_blocks_go_before_the_address_space_is_exhausted() {
     });
 }
 
-#[test]
 fn what_makes_no_sense_in_the_environment_is_told_once_and_the_default_holds() {
     for (variable, value, told) in [
         ("SYNCEDMEM_POOLS", "maybe", "SYNCEDMEM_POOLS=maybe is not one of on off; using on"),
@@ -359,7 +312,6 @@ fn what_makes_no_sense_in_the_environment_is_told_once_and_the_default_holds() {
     }
 }
 
-#[test]
 fn what_the_calls_are_given_is_checked() {
     for memory in [-1, 4, i32::MIN, i32::MAX] {
         let mut bytes = 7usize;
@@ -384,3 +336,23 @@ fn what_the_calls_are_given_is_checked() {
     assert_eq!(unsafe { syncedmem_get_pinned_limit(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     assert_eq!(unsafe { syncedmem_get_reuse(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
 }
+
+crate::support::harness::tests![
+    what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use,
+    a_block_that_never_fits_is_given_back_rather_than_added_to,
+    the_default_budget_is_a_share_of_the_processs_memory,
+    a_budget_of_nothing_keeps_nothing,
+    a_budget_of_almost_nothing_keeps_what_it_has_room_for,
+    a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first,
+    blocks_that_grow_old_are_given_back_to_the_system,
+    a_block_that_is_used_again_and_again_does_not_grow_old,
+    trim_gives_everything_idle_back_to_the_system,
+    trim_touches_no_data,
+    without_pools_nothing_is_kept,
+    pools_that_are_turned_off_give_back_what_they_kept,
+    idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails,
+    the_host_limit_holds_whatever_lies_idle,
+    idle_blocks_go_before_the_address_space_is_exhausted,
+    what_makes_no_sense_in_the_environment_is_told_once_and_the_default_holds,
+    what_the_calls_are_given_is_checked,
+];

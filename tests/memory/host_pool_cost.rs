@@ -1,18 +1,10 @@
 //! What a block that comes back costs: no system call and no page fault; and the thread that looks after idle ones.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering::Relaxed};
 
-use support::pools::*;
-use support::*;
+use crate::support::pools::*;
+use crate::support::*;
 
 const SIZES: [usize; 5] = [64 * KIB, MIB, 2 * MIB, 7 * MIB + 4097, 64 * MIB];
 const PAIRS: usize = 200;
@@ -108,7 +100,6 @@ fn catch_system_calls() {
     assert_eq!(unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) }, 0);
 }
 
-#[test]
 fn a_block_that_comes_back_costs_no_system_call() {
     alone(&[], || {
         for access in [Storage::cpu_data as Access, Storage::overwrite_cpu_data] {
@@ -117,7 +108,6 @@ fn a_block_that_comes_back_costs_no_system_call() {
     });
 }
 
-#[test]
 fn a_block_that_is_made_anew_costs_some_as_this_would_notice() {
     alone(&[("SYNCEDMEM_POOLS", "off"), ("SYNCEDMEM_MODE", "cpu")], || {
         let memory = [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_brk, libc::SYS_madvise];
@@ -133,7 +123,6 @@ fn faults() -> i64 {
     usage.ru_minflt + usage.ru_majflt
 }
 
-#[test]
 fn a_block_that_comes_back_costs_no_page_fault() {
     alone(&[], || {
         warm();
@@ -144,7 +133,6 @@ fn a_block_that_comes_back_costs_no_page_fault() {
     });
 }
 
-#[test]
 fn a_block_that_is_made_anew_costs_page_faults() {
     alone(&[("SYNCEDMEM_POOLS", "off")], || {
         let before = faults();
@@ -153,7 +141,6 @@ fn a_block_that_is_made_anew_costs_page_faults() {
     });
 }
 
-#[test]
 fn nothing_is_started_before_something_is_kept() {
     alone(&[], || {
         let before = threads();
@@ -164,7 +151,6 @@ fn nothing_is_started_before_something_is_kept() {
     });
 }
 
-#[test]
 fn the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.1")], || {
         let before = threads();
@@ -184,7 +170,6 @@ fn the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_i
     });
 }
 
-#[test]
 fn a_long_age_that_is_made_short_holds_soon() {
     alone(&[("SYNCEDMEM_POOL_AGE", "3600")], || {
         give_back(5 * MIB, 1);
@@ -192,3 +177,13 @@ fn a_long_age_that_is_made_short_holds_soon() {
         assert!(until(|| idle(PAGEABLE) == 0).as_secs_f64() < 3.0);
     });
 }
+
+crate::support::harness::tests![
+    a_block_that_comes_back_costs_no_system_call,
+    a_block_that_is_made_anew_costs_some_as_this_would_notice,
+    a_block_that_comes_back_costs_no_page_fault,
+    a_block_that_is_made_anew_costs_page_faults,
+    nothing_is_started_before_something_is_kept,
+    the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none,
+    a_long_age_that_is_made_short_holds_soon,
+];

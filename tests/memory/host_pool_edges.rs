@@ -1,21 +1,12 @@
 //! Idle pageable blocks at the edges: many of them, limits that they share with small ones, and settings that change at once.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 
-#[test]
 fn to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_long() {
     alone(&[("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_PAGEABLE_POOL", "100G"), ("SYNCEDMEM_POOL_AGE", "1000")], || {
         let time = |count: usize| {
@@ -36,7 +27,6 @@ fn to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_l
     });
 }
 
-#[test]
 fn under_a_limit_idle_memory_makes_room_for_small_blocks_too() {
     alone(&[("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_HOST_LIMIT", "64M")], || {
         for bytes in [32 * KIB, 4 * KIB, 1000] {
@@ -48,7 +38,6 @@ fn under_a_limit_idle_memory_makes_room_for_small_blocks_too() {
     });
 }
 
-#[test]
 fn pools_that_are_off_keep_nothing_whatever_others_did_meanwhile() {
     alone(&[("SYNCEDMEM_MODE", "cpu")], || {
         for round in 0..2000 {
@@ -71,3 +60,9 @@ fn pools_that_are_off_keep_nothing_whatever_others_did_meanwhile() {
         }
     });
 }
+
+crate::support::harness::tests![
+    to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_long,
+    under_a_limit_idle_memory_makes_room_for_small_blocks_too,
+    pools_that_are_off_keep_nothing_whatever_others_did_meanwhile,
+];

@@ -1,30 +1,11 @@
 //! How much memory a program needs on the library, beside what it needs by itself.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
+use std::sync::atomic::Ordering::Relaxed;
 
-use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-use support::object::*;
-use support::pools::*;
-use support::*;
-
-/// Whether `main` is done, as far as this test goes.
-static EXITING: AtomicBool = AtomicBool::new(false);
-
-#[unsafe(no_mangle)]
-extern "C" fn munmap(at: *mut c_void, len: usize) -> c_int {
-    if EXITING.load(Relaxed) && len >= 2 * MIB {
-        eprintln!("unmapped {len} bytes at exit");
-    }
-    unsafe { libc::syscall(libc::SYS_munmap, at, len) as c_int }
-}
+use crate::mappings::EXITING;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 
 /// What the original's object is: malloc, zeros at the first touch, free.
 struct Plain(*mut u8);
@@ -68,7 +49,6 @@ fn growth<T>(make: impl Fn(usize) -> T) -> usize {
     most - before
 }
 
-#[test]
 fn objects_of_random_sizes_need_a_third_more_memory_than_plain_mallocs_at_most() {
     const SIDE: &str = "SYNCEDMEM_TEST_SIDE";
     let run = |side: &str| {
@@ -108,17 +88,14 @@ fn room_of_64_kib() -> usize {
 /// A chunk of glibc's that ends on a multiple of 64, behind its header of 8 bytes.
 const WHOLE: usize = 64 * KIB + 64 - 8;
 
-#[test]
 fn a_block_of_mallocs_ends_where_the_next_may_begin_aligned() {
     alone(&[], || assert!(room_of_64_kib() >= WHOLE));
 }
 
-#[test]
 fn where_every_block_is_mallocs_it_ends_with_its_object_so_that_valgrind_sees_what_is_written_behind() {
     alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || assert!(room_of_64_kib() < WHOLE));
 }
 
-#[test]
 fn a_block_that_no_idle_one_serves_takes_the_place_of_others_where_the_heap_would_outgrow_its_peak() {
     alone(&[], || {
         drop([(); 8].map(|()| filled(500 * KIB, 1)));
@@ -141,7 +118,6 @@ fn faults() -> i64 {
     usage.ru_minflt
 }
 
-#[test]
 fn blobs_whose_shapes_change_keep_their_pages() {
     alone(&[("MALLOC_ARENA_MAX", "1")], || {
         // A net of 24 blobs, of up to 700 KB, whose input has another size each time.
@@ -161,7 +137,6 @@ fn blobs_whose_shapes_change_keep_their_pages() {
     });
 }
 
-#[test]
 fn idle_mappings_are_given_back_before_the_process_ends() {
     let errors = alone(&[], || {
         drop([filled(30 * MIB, 1), filled(20 * MIB, 1)]);
@@ -174,3 +149,12 @@ fn idle_mappings_are_given_back_before_the_process_ends() {
         }
     }
 }
+
+crate::support::harness::tests![
+    objects_of_random_sizes_need_a_third_more_memory_than_plain_mallocs_at_most,
+    a_block_of_mallocs_ends_where_the_next_may_begin_aligned,
+    where_every_block_is_mallocs_it_ends_with_its_object_so_that_valgrind_sees_what_is_written_behind,
+    a_block_that_no_idle_one_serves_takes_the_place_of_others_where_the_heap_would_outgrow_its_peak,
+    blobs_whose_shapes_change_keep_their_pages,
+    idle_mappings_are_given_back_before_the_process_ends,
+];

@@ -1,18 +1,10 @@
 //! Programs whose malloc is not glibc's: another one is preloaded, as many programs' users do.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::Barrier;
 
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 
 /// What the loader knows them by, and the Debian package that has each.
 const MALLOCS: [(&str, &str); 3] = [
@@ -25,7 +17,7 @@ const MALLOCS: [(&str, &str); 3] = [
 const PROCESSES: usize = 12;
 
 /// Does `work` on eight threads at once, in processes of their own, with each malloc preloaded.
-fn at_once_with_each_malloc(test: &str, work: fn()) {
+fn at_once_with_each_malloc(work: fn()) {
     let race = |malloc: &str, package: &str| {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         assert!(maps.contains(malloc), "{malloc} is not preloaded: install the package {package}");
@@ -45,28 +37,25 @@ fn at_once_with_each_malloc(test: &str, work: fn()) {
             if inside() && std::env::var("LD_PRELOAD").as_deref() != Ok(malloc) {
                 continue;
             }
-            in_a_process_of_its_own(test, &[("LD_PRELOAD", malloc)], || race(malloc, package));
+            alone(&[("LD_PRELOAD", malloc)], || race(malloc, package));
         }
     }
 }
 
-#[test]
 fn eight_threads_trim_at_once_with_another_malloc() {
-    at_once_with_each_malloc("eight_threads_trim_at_once_with_another_malloc", || trim(ALL));
+    at_once_with_each_malloc(|| trim(ALL));
 }
 
-#[test]
 fn eight_threads_run_out_of_memory_at_once_with_another_malloc() {
-    at_once_with_each_malloc("eight_threads_run_out_of_memory_at_once_with_another_malloc", || {
+    at_once_with_each_malloc(|| {
         // More than any machine has, and less than what is refused without a try.
         let refused = Object::new(1 << 50).cpu_data();
         assert_eq!(refused, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     });
 }
 
-#[test]
 fn objects_work_with_another_malloc() {
-    at_once_with_each_malloc("objects_work_with_another_malloc", || {
+    at_once_with_each_malloc(|| {
         for bytes in [100, 3000, 30_000, 300_000, 3 << 20] {
             drop([filled(bytes, 1), filled(bytes, 2)]);
             let mut object = Object::new(bytes);
@@ -75,3 +64,9 @@ fn objects_work_with_another_malloc() {
         trim(ALL);
     });
 }
+
+crate::support::harness::tests![
+    eight_threads_trim_at_once_with_another_malloc,
+    eight_threads_run_out_of_memory_at_once_with_another_malloc,
+    objects_work_with_another_malloc,
+];

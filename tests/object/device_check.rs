@@ -1,17 +1,9 @@
 //! Data on one device while another is current: handed out and counted as in the original's release builds, refused
 //! where the check of its debug builds is asked for.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::*;
 use syncedmem::abi::c::cuda::*;
 
 const BYTES: usize = 1000;
@@ -65,9 +57,8 @@ fn with_the_device_check_on_every_call_looks_and_refuses_another_devices_block()
 }
 
 fn the_device_check_may_be_asked_for_by_the_environment() {
-    let name = "the_device_check_may_be_asked_for_by_the_environment";
     for (value, is_on) in [("1", true), ("0", false)] {
-        in_a_process_with_a_driver(name, &[("SYNCEDMEM_CHECK_DEVICE", value), ("CASE", value)], || {
+        in_a_process_with_a_driver(&[("SYNCEDMEM_CHECK_DEVICE", value), ("CASE", value)], || {
             if std::env::var("CASE").as_deref() != Ok(value) {
                 return;
             }
@@ -94,7 +85,7 @@ fn with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_
     assert_eq!(syncedmem_set_device_check(false), SYNCEDMEM_SUCCESS);
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_counted,
     a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_where_the_driver_is_called_anyway,
     with_the_device_check_on_every_call_looks_and_refuses_another_devices_block,

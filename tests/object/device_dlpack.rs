@@ -1,22 +1,14 @@
 //! Tensors of DLPack's on the device: where they are, how long they keep their object, and what streams wait for.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign library, and answers for what it passes"
-)]
-
-mod support;
 
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::rc::Rc;
 
-use support::driver;
-use support::gpu::*;
-use support::object::*;
-use support::tensor::*;
-use support::*;
+use crate::support::driver;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::tensor::*;
+use crate::support::*;
 use syncedmem::abi::c::access::*;
 use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
@@ -192,8 +184,7 @@ fn a_wait_that_the_driver_refuses_leaves_no_event() {
 }
 
 fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block() {
-    let name = "after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         let (mem, next) = (at_cpu(BYTES), at_cpu(BYTES));
         let tensor = export(mem, FLOATS_THERE).unwrap();
@@ -287,8 +278,7 @@ fn lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go() {
 }
 
 fn a_reset_of_the_device_takes_nothing_that_was_lent() {
-    let name = "a_reset_of_the_device_takes_nothing_that_was_lent";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         let (mut memory, mut object) = (vec![7u8; BYTES], Object::new(BYTES));
         let mut host = Theirs::of(memory.as_mut_ptr(), BYTES);
@@ -313,7 +303,7 @@ fn a_reset_of_the_device_takes_nothing_that_was_lent() {
     assert_eq!(errors, "");
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_tensor_on_the_device_names_it_and_holds_what_the_host_held,
     the_last_tensor_on_the_device_gives_its_memory_back,
     each_sides_tensors_guard_that_side_alone,

@@ -1,14 +1,6 @@
 //! Objects, their tensors and what is lent to them, at random, on a device that is too small for them, while several threads
 //! delete tensors: every object's newest data stays what it was, every tensor's memory its object's, and whoever lends gets
 //! its memory back, once, when nobody has it any more.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign library, and answers for what it passes"
-)]
-
-mod support;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -17,9 +9,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 
-use support::gpu::*;
-use support::tensor::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::tensor::*;
+use crate::support::*;
 use syncedmem::abi::c::access::*;
 use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
 use syncedmem::abi::c::eviction::*;
@@ -447,4 +439,4 @@ fn whatever_is_done_in_whatever_order_nothing_is_lost_and_nothing_is_left() {
     }
 }
 
-support::harness::tests![whatever_is_done_in_whatever_order_nothing_is_lost_and_nothing_is_left,];
+crate::support::harness::tests![whatever_is_done_in_whatever_order_nothing_is_lost_and_nothing_is_left,];

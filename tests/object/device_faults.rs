@@ -1,18 +1,10 @@
 //! Every driver call of every operation, from every state, fails in turn, with statuses known and unknown: the error
 //! names the call and the status, the object is as it was, the same operation succeeds afterwards, nothing leaks.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 use syncedmem::abi::c::caffe_host::CaffeFreeHost;
 use syncedmem::abi::status::syncedmem_status_t;
 
@@ -180,8 +172,7 @@ fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
 }
 
 fn a_copy_that_gets_no_event_does_not_start() {
-    let name = "a_copy_that_gets_no_event_does_not_start";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
         let stream = gpu.stream();
         let states = [State::AtCpu, State::AtCpuOverDevice, State::AtGpu, State::AtGpuOverHost];
@@ -211,8 +202,7 @@ fn a_copy_that_gets_no_event_does_not_start() {
 }
 
 fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once() {
-    let name = "every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
         // Each of them gives its blocks back to the driver.
         pools::set_pools(false);
@@ -273,8 +263,7 @@ fn every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other() {
 }
 
 fn what_a_kernel_broke_is_found_pending_and_the_host_goes_on() {
-    let name = "what_a_kernel_broke_is_found_pending_and_the_host_goes_on";
-    let errors = in_a_process_with_a_driver(name, &[], || {
+    let errors = in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
         let stream = gpu.stream();
         let mut objects: Vec<_> = STATES.iter().map(|state| state.object(&gpu, &stream, BYTES)).collect();
@@ -307,9 +296,8 @@ fn what_a_kernel_broke_is_found_pending_and_the_host_goes_on() {
 }
 
 fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
-    let name = "once_the_driver_says_that_it_has_ended_it_is_left_alone";
     for function in ["cuMemcpy", "cuMemFree_v2", "cuCtxGetCurrent", "cuEventSynchronize"] {
-        let errors = in_a_process_with_a_driver(name, &[("CASE", function)], || {
+        let errors = in_a_process_with_a_driver(&[("CASE", function)], || {
             if std::env::var("CASE").as_deref() != Ok(function) {
                 return;
             }
@@ -347,7 +335,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
     }
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     every_driver_call_of_every_operation_from_every_state_fails_in_turn,
     a_copy_that_gets_no_event_does_not_start,
     every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once,

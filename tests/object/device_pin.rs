@@ -1,17 +1,9 @@
 //! Host memory that the user has page-locked where it is, and for how long it stays so.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::crossing::*;
-use support::gpu::*;
-use support::object::*;
-use support::*;
+use crate::support::crossing::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::*;
 use syncedmem::abi::c::pools::*;
 
 /// A block of the library's own of that size is a mapping.
@@ -22,7 +14,7 @@ const OUT_OF_MEMORY: i32 = 2;
 const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 
 fn memory_that_is_lent_is_pinned_by_request_until_it_is_let_go() {
-    in_a_process_with_a_driver("memory_that_is_lent_is_pinned_by_request_until_it_is_let_go", &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
         for bytes in [1, BYTES, LARGE] {
             let (mut lent, mut other) = (pattern(1, bytes), pattern(2, bytes));
@@ -60,8 +52,7 @@ fn memory_that_is_lent_is_pinned_by_request_until_it_is_let_go() {
 }
 
 fn a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size() {
-    let name = "a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size";
-    in_a_process_with_a_driver(name, &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
         let [none, one] = [0, 1].map(|count| gpu.if_simulated(count));
         for bytes in [1, BYTES, 100_000, LARGE] {
@@ -83,8 +74,7 @@ fn a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size() {
 }
 
 fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone() {
-    let name = "what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone";
-    in_a_process_with_a_driver(name, &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = simulated_gpu();
         let mut object = Object::new(BYTES);
         assert_eq!(object.pin(), SYNCEDMEM_ERROR_INVALID_STATE);
@@ -129,7 +119,7 @@ fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alon
 }
 
 fn objects_that_share_a_buffer_do_not_unpin_it_under_each_other() {
-    in_a_process_with_a_driver("objects_that_share_a_buffer_do_not_unpin_it_under_each_other", &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
         let stream = gpu.stream();
         let mut lent = pattern(1, LARGE);
@@ -168,8 +158,7 @@ fn objects_that_share_a_buffer_do_not_unpin_it_under_each_other() {
 }
 
 fn every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registered() {
-    let name = "every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registered";
-    in_a_process_with_a_driver(name, &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = simulated_gpu();
         let mut lent = pattern(1, BYTES);
         let mut made = |owned: bool| {
@@ -237,7 +226,7 @@ fn every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registe
 }
 
 fn threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind() {
-    in_a_process_with_a_driver("threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind", &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
         let mut lent = pattern(1, BYTES);
         let address = lent.as_mut_ptr().expose_provenance();
@@ -264,7 +253,7 @@ fn threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     memory_that_is_lent_is_pinned_by_request_until_it_is_let_go,
     a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size,
     what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone,

@@ -1,18 +1,10 @@
 //! A device or a host without room: idle blocks are given back, and then what may be evicted and is not in use.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::driver::Address;
-use support::gpu::*;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::driver::Address;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
 use syncedmem::abi::c::pinning::syncedmem_pin;
 use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_DEVICE;
@@ -174,8 +166,7 @@ fn a_failure_tells_what_was_given_back_in_vain() {
 }
 
 fn idle_blocks_go_before_anything_is_evicted() {
-    let name = "idle_blocks_go_before_anything_is_evicted";
-    in_a_process_with_a_driver(name, &[("SYNCEDMEM_DEVICE_POOL", "8M")], || {
+    in_a_process_with_a_driver(&[("SYNCEDMEM_DEVICE_POOL", "8M")], || {
         let gpu = simulated_gpu();
         let _small = Small::device(&gpu);
         assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
@@ -359,7 +350,7 @@ fn borrowed_device_memory_is_never_given_back() {
     assert_eq!((object.head(), object.device_address()), (BOTH, lent.address));
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are_needed,
     what_is_not_marked_or_in_use_stays_and_the_failure_says_so,
     the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed,

@@ -1,20 +1,12 @@
 //! A host without room: sides of objects that the device holds, or can hold, are given back if their users allow it.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::Barrier;
 
-use support::gpu::*;
-use support::harness::skip;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::harness::skip;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
 use syncedmem::abi::c::pinning::syncedmem_pin;
 
@@ -45,8 +37,7 @@ fn heads(objects: &[Object]) -> Vec<u32> {
 }
 
 fn under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use() {
-    let name = "under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use";
-    let errors = in_a_process_with_a_driver(name, &[LIMIT], || {
+    let errors = in_a_process_with_a_driver(&[LIMIT], || {
         let gpu = gpu();
         for pins in [false, true] {
             let _pinning = pins.then(Pinning::always);
@@ -67,8 +58,7 @@ fn under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use() {
 }
 
 fn the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed() {
-    let name = "the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed";
-    in_a_process_with_a_driver(name, &[LIMIT, ONE_DEVICE], || {
+    in_a_process_with_a_driver(&[LIMIT, ONE_DEVICE], || {
         let gpu = one_gpu();
         let cases = [
             (State::AtCpu, SYNCEDMEM_EVICT_ALWAYS),
@@ -95,8 +85,7 @@ fn the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allo
 }
 
 fn the_newest_data_goes_to_no_device_that_its_user_has_not_chosen() {
-    let name = "the_newest_data_goes_to_no_device_that_its_user_has_not_chosen";
-    in_a_process_with_a_driver(name, &[LIMIT, ("SIMCUDA_DEVICES", "2")], || {
+    in_a_process_with_a_driver(&[LIMIT, ("SIMCUDA_DEVICES", "2")], || {
         let gpu = gpu().with_devices(2);
         assert!(Object::new(100).gpu_data().is_ok(), "{}", last_error());
         let objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::AtCpu, SYNCEDMEM_EVICT_ALWAYS)).collect();
@@ -107,8 +96,7 @@ fn the_newest_data_goes_to_no_device_that_its_user_has_not_chosen() {
 }
 
 fn a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too() {
-    let name = "a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too";
-    let errors = in_a_process_with_a_driver(name, &[LIMIT], || {
+    let errors = in_a_process_with_a_driver(&[LIMIT], || {
         let gpu = gpu();
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
         for object in &mut objects {
@@ -125,8 +113,7 @@ fn a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too() {
 }
 
 fn nothing_is_evicted_for_what_exceeds_the_limit_alone() {
-    let name = "nothing_is_evicted_for_what_exceeds_the_limit_alone";
-    in_a_process_with_a_driver(name, &[LIMIT], || {
+    in_a_process_with_a_driver(&[LIMIT], || {
         let gpu = gpu();
         let objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
         assert_eq!(Object::new(4 * MIB + 1).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -135,8 +122,7 @@ fn nothing_is_evicted_for_what_exceeds_the_limit_alone() {
 }
 
 fn an_eviction_that_finds_no_room_for_itself_evicts_no_further() {
-    let name = "an_eviction_that_finds_no_room_for_itself_evicts_no_further";
-    in_a_process_with_a_driver(name, &[LIMIT], || {
+    in_a_process_with_a_driver(&[LIMIT], || {
         let gpu = simulated_gpu();
         gpu.control().simcuda_set_memory(0, 8 * MIB);
         let mut full = Object::new(4 * MIB);
@@ -154,8 +140,7 @@ fn an_eviction_that_finds_no_room_for_itself_evicts_no_further() {
 
 fn two_threads_that_need_each_others_room_do_not_wait_for_each_other() {
     const TURNS: usize = 1000;
-    let name = "two_threads_that_need_each_others_room_do_not_wait_for_each_other";
-    in_a_process_with_a_driver(name, &[("SYNCEDMEM_HOST_LIMIT", "1M"), ONE_DEVICE], || {
+    in_a_process_with_a_driver(&[("SYNCEDMEM_HOST_LIMIT", "1M"), ONE_DEVICE], || {
         let gpu = simulated_gpu();
         gpu.control().simcuda_set_memory(0, MIB);
         // The one has all of the host and needs the device, the other has all of the device and needs the host.
@@ -180,8 +165,7 @@ fn two_threads_that_need_each_others_room_do_not_wait_for_each_other() {
 }
 
 fn what_a_reset_of_the_device_has_taken_cannot_replace_the_host() {
-    let name = "what_a_reset_of_the_device_has_taken_cannot_replace_the_host";
-    in_a_process_with_a_driver(name, &[LIMIT], || {
+    in_a_process_with_a_driver(&[LIMIT], || {
         let gpu = gpu();
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
@@ -195,8 +179,7 @@ fn what_a_reset_of_the_device_has_taken_cannot_replace_the_host() {
 }
 
 fn a_forked_child_evicts_nothing_since_it_could_not_bring_it_back() {
-    let name = "a_forked_child_evicts_nothing_since_it_could_not_bring_it_back";
-    in_a_process_with_a_driver(name, &[LIMIT], || {
+    in_a_process_with_a_driver(&[LIMIT], || {
         let gpu = gpu();
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
         let child = unsafe { libc::fork() };
@@ -214,8 +197,7 @@ fn a_forked_child_evicts_nothing_since_it_could_not_bring_it_back() {
 
 fn where_the_system_has_no_room_host_copies_make_some() {
     const LARGE: usize = 256 * MIB;
-    let name = "where_the_system_has_no_room_host_copies_make_some";
-    in_a_process_with_a_driver(name, &[("SIMCUDA_MEMORY", "1G")], || {
+    in_a_process_with_a_driver(&[("SIMCUDA_MEMORY", "1G")], || {
         let _gpu = simulated_gpu();
         let mut object = Object::new(LARGE);
         unsafe { object.mutable_cpu_data().unwrap().add(LARGE - 1).write(42) };
@@ -234,7 +216,7 @@ fn where_the_system_has_no_room_host_copies_make_some() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use,
     the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed,
     the_newest_data_goes_to_no_device_that_its_user_has_not_chosen,

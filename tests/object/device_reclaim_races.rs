@@ -1,21 +1,13 @@
 //! Evictions beside the users of what is evicted, and beside failures of the driver.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use support::driver::Address;
-use support::gpu::*;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::driver::Address;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 use syncedmem::abi::c::access::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
 use syncedmem::abi::c::eviction::*;
@@ -380,7 +372,7 @@ fn trim() {
     assert_eq!(syncedmem_trim(SYNCEDMEM_MEMORY_ALL as i32), SYNCEDMEM_SUCCESS);
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     an_eviction_beside_which_nothing_is_done_comes_to_pass,
     a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_object,
     an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on_the_device,

@@ -1,17 +1,9 @@
 //! Host memory that was pinned where it is: not freed while the driver has it, and let go by resets, forks and exits.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::crossing::*;
-use support::gpu::*;
-use support::object::*;
-use support::*;
+use crate::support::crossing::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::*;
 use syncedmem::abi::c::pools::*;
 
 /// A block of the library's own that is a mapping.
@@ -41,7 +33,7 @@ fn idle() -> usize {
 }
 
 fn no_number_of_copies_page_locks_a_block() {
-    in_a_process_with_a_driver("no_number_of_copies_page_locks_a_block", &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
         let mut object = filled(LARGE);
         for _ in 0..10 {
@@ -56,7 +48,7 @@ fn no_number_of_copies_page_locks_a_block() {
 }
 
 fn objects_that_pin_one_buffer_at_once_register_it_once() {
-    in_a_process_with_a_driver("objects_that_pin_one_buffer_at_once_register_it_once", &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = simulated_gpu();
         let control = gpu.control();
         let mut lent = pattern(1, LARGE);
@@ -78,8 +70,7 @@ fn objects_that_pin_one_buffer_at_once_register_it_once() {
 }
 
 fn a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it() {
-    let name = "a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it";
-    in_a_process_with_a_driver(name, &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
         let stream = gpu.stream();
         let (mut owner, mut other) = (pinned(), Object::new(LARGE));
@@ -103,8 +94,7 @@ fn a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it() {
 }
 
 fn a_block_whose_registration_does_not_end_is_not_handed_on() {
-    let name = "a_block_whose_registration_does_not_end_is_not_handed_on";
-    let errors = in_a_process_with_a_driver(name, &[POOLS], || {
+    let errors = in_a_process_with_a_driver(&[POOLS], || {
         let gpu = simulated_gpu();
         let (object, other) = (pinned(), pinned());
         drop((object, other));
@@ -122,7 +112,7 @@ fn a_block_whose_registration_does_not_end_is_not_handed_on() {
 }
 
 fn a_reset_of_the_device_ends_registrations() {
-    let errors = in_a_process_with_a_driver("a_reset_of_the_device_ends_registrations", &[POOLS], || {
+    let errors = in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
         let mut lent = pattern(1, LARGE);
         let (mut object, mut borrower) = (pinned(), borrower(&mut lent));
@@ -146,7 +136,7 @@ fn a_reset_of_the_device_ends_registrations() {
 }
 
 fn a_child_leaves_its_parents_registrations_alone() {
-    in_a_process_with_a_driver("a_child_leaves_its_parents_registrations_alone", &[POOLS], || {
+    in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
         let (mut object, mut lent) = (pinned(), pattern(1, BYTES));
         let mut borrower = borrower(&mut lent);
@@ -168,7 +158,7 @@ fn a_child_leaves_its_parents_registrations_alone() {
 
 fn the_exit_of_the_process_ends_no_registration() {
     // The simulated driver ends a process that calls it after its own exit handler.
-    let errors = in_a_process_with_a_driver("the_exit_of_the_process_ends_no_registration", &[POOLS], || {
+    let errors = in_a_process_with_a_driver(&[POOLS], || {
         static KEPT: std::sync::Mutex<Vec<Object>> = std::sync::Mutex::new(Vec::new());
         extern "C" fn end_them() {
             KEPT.lock().unwrap().clear();
@@ -183,7 +173,7 @@ fn the_exit_of_the_process_ends_no_registration() {
     assert_eq!(errors, "");
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     no_number_of_copies_page_locks_a_block,
     objects_that_pin_one_buffer_at_once_register_it_once,
     a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it,

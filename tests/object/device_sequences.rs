@@ -7,22 +7,14 @@
 //! not wait for them would wait for ever; what must wait is seen to have waited. Without a driver the model refuses
 //! what needs one. `SYNCEDMEM_TEST_DEPTH=5` runs every sequence of five from the other starts, too, which takes some
 //! minutes. On a real driver sequences are of three, nothing is held, and calls are not counted.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use support::driver::loaded;
-use support::gpu::*;
-use support::object::OPERATIONS;
-use support::world::*;
+use crate::support::driver::loaded;
+use crate::support::gpu::*;
+use crate::support::object::OPERATIONS;
+use crate::support::world::*;
 
 /// Does a sequence and looks at everything after its last step, those before having been looked at already.
 fn replay<'g>(ground: &'g Ground<'g>, start: Start, sequence: &[Move]) -> World<'g> {
@@ -104,8 +96,8 @@ fn with_ground(pins: bool, work: impl FnOnce(&Ground)) {
 }
 
 /// Runs sequences in a process of its own, so that several of these tests run side by side.
-fn sequences(test: &str, run: Run, depth: usize, starts: &[(Start, bool)], at_least: usize) {
-    in_a_process_with_a_driver(test, &[], || {
+fn sequences(run: Run, depth: usize, starts: &[(Start, bool)], at_least: usize) {
+    in_a_process_with_a_driver(&[], || {
         // A real device takes many times longer to make and free blocks.
         let is_real = loaded().is_some_and(|loaded| loaded.control.is_none());
         let (depth, at_least) = if is_real { (3, OPERATIONS.len()) } else { (depth, at_least) };
@@ -132,24 +124,21 @@ fn every_operation_from_every_state_agrees_with_the_model() {
 }
 
 fn every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model() {
-    let name = "every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model";
-    sequences(name, Run::All, 5, &[(Start::Untouched, true)], OPERATIONS.len().pow(5));
+    sequences(Run::All, 5, &[(Start::Untouched, true)], OPERATIONS.len().pow(5));
 }
 
 fn every_sequence_of_four_operations_from_the_other_starts_agrees_with_the_model() {
-    let name = "every_sequence_of_four_operations_from_the_other_starts_agrees_with_the_model";
     let starts = [(Start::Untouched, false), (Start::AtGpu, true), (Start::Synced, true)];
     let depth = std::env::var("SYNCEDMEM_TEST_DEPTH").map_or(4, |depth| depth.parse().unwrap());
-    sequences(name, Run::All, depth, &starts, OPERATIONS.len().pow(depth as u32));
+    sequences(Run::All, depth, &starts, OPERATIONS.len().pow(depth as u32));
 }
 
 fn every_sequence_of_five_effective_operations_from_the_other_starts_agrees_with_the_model() {
-    let name = "every_sequence_of_five_effective_operations_from_the_other_starts_agrees_with_the_model";
     let starts = [(Start::Untouched, false), (Start::AtGpu, true), (Start::Synced, true)];
-    sequences(name, Run::Effective, 5, &starts, 1000);
+    sequences(Run::Effective, 5, &starts, 1000);
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     every_operation_from_every_state_agrees_with_the_model,
     every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model,
     every_sequence_of_four_operations_from_the_other_starts_agrees_with_the_model,

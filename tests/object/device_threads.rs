@@ -1,19 +1,11 @@
 //! Many threads and both sides: one of many readers allocates and copies, and copies in flight end on any thread.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::{Barrier, Mutex, mpsc};
 
-use support::gpu::*;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_gpu_data};
 use syncedmem::abi::c::object::syncedmem_t;
 
@@ -243,7 +235,7 @@ fn a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_c
     assert_eq!(gpu.copies(), [1, 0], "{calls:?}");
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy,
     many_readers_of_the_other_side_make_exactly_one_copy,
     many_readers_that_complete_one_pull_all_see_its_data,

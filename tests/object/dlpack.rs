@@ -1,18 +1,10 @@
 //! Tensors of DLPack's on the host: what they say, how long they keep their object, and what is lent by them.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign library, and answers for what it passes"
-)]
-
-mod support;
 
 use std::ffi::c_void;
 
-use support::object::Object;
-use support::tensor::*;
-use support::*;
+use crate::support::object::Object;
+use crate::support::tensor::*;
+use crate::support::*;
 use syncedmem::abi::c::access::*;
 use syncedmem::abi::c::dlpack::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
@@ -34,7 +26,6 @@ fn cpu_data(mem: *mut syncedmem_t) -> *const c_void {
     data
 }
 
-#[test]
 fn a_tensor_describes_the_objects_own_memory_in_cs_order() {
     let mem = created(BYTES);
     let tensor = export(mem, FLOATS).unwrap();
@@ -48,7 +39,6 @@ fn a_tensor_describes_the_objects_own_memory_in_cs_order() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn a_tensor_for_reading_is_marked_read_only_and_one_for_writing_is_not() {
     let mem = created(BYTES);
     for (access, flags) in [(READ, 1), (WRITE, 0), (OVERWRITE, 0)] {
@@ -57,7 +47,6 @@ fn a_tensor_for_reading_is_marked_read_only_and_one_for_writing_is_not() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn a_tensor_without_a_version_is_writable_or_refused() {
     let mem = created(BYTES);
     let tensor = export(mem, Ask { access: WRITE, versioned: false, ..FLOATS }).unwrap();
@@ -71,7 +60,6 @@ fn a_tensor_without_a_version_is_writable_or_refused() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn an_export_for_writing_moves_the_head_and_one_that_is_refused_does_not() {
     let mem = created(BYTES);
     assert!(export(mem, Ask { access: WRITE, shape: &[25], ..FLOATS }).is_err());
@@ -81,7 +69,6 @@ fn an_export_for_writing_moves_the_head_and_one_that_is_refused_does_not() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn shapes_of_every_kind_fit_or_are_refused_with_what_to_do() {
     let mem = created(BYTES);
     let fits: [(&[i64], &[i64]); 6] = [
@@ -104,7 +91,6 @@ fn shapes_of_every_kind_fit_or_are_refused_with_what_to_do() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn types_are_those_of_dlpack_that_take_whole_bytes() {
     let mem = created(BYTES);
     let known: Vec<(u8, u8)> = (0..=255u8)
@@ -118,7 +104,6 @@ fn types_are_those_of_dlpack_that_take_whole_bytes() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn an_object_that_is_destroyed_ends_with_its_last_tensor() {
     let mem = created(BYTES);
     let (first, second) = (export(mem, Ask { access: WRITE, ..FLOATS }).unwrap(), export(mem, FLOATS).unwrap());
@@ -130,7 +115,6 @@ fn an_object_that_is_destroyed_ends_with_its_last_tensor() {
     drop(second);
 }
 
-#[test]
 fn a_second_destroy_while_tensors_are_in_use_is_refused() {
     let mem = created(BYTES);
     let tensor = export(mem, FLOATS).unwrap();
@@ -140,7 +124,6 @@ fn a_second_destroy_while_tensors_are_in_use_is_refused() {
     drop(tensor);
 }
 
-#[test]
 fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
     let mut object = Object::new(BYTES);
     let mut other = [0u8; BYTES];
@@ -165,7 +148,6 @@ fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
     assert_eq!(foreign.deleted(), 0, "it stayed its owner's");
 }
 
-#[test]
 fn to_an_evictable_object_a_tensor_is_an_open_access() {
     let mem = created(BYTES);
     assert_eq!(unsafe { syncedmem_set_evictable(mem, SYNCEDMEM_EVICT_ALWAYS as i32) }, SYNCEDMEM_SUCCESS);
@@ -175,7 +157,6 @@ fn to_an_evictable_object_a_tensor_is_an_open_access() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn tensors_are_deleted_on_other_threads_beside_everything_else() {
     let mem = created(BYTES);
     let handle = mem as usize;
@@ -190,7 +171,6 @@ fn tensors_are_deleted_on_other_threads_beside_everything_else() {
     assert_eq!(deleter.join().unwrap(), 2000);
 }
 
-#[test]
 fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
     for legacy in [false, true] {
         let mut memory = [7u8; BYTES];
@@ -205,7 +185,6 @@ fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
     }
 }
 
-#[test]
 fn a_lent_tensor_is_deleted_when_another_takes_its_place() {
     let (mut first, mut second, mut plain) = ([1u8; BYTES], [2u8; BYTES], [3u8; BYTES]);
     let mut one = Theirs::of(first.as_mut_ptr(), BYTES);
@@ -218,7 +197,6 @@ fn a_lent_tensor_is_deleted_when_another_takes_its_place() {
     assert_eq!((one.deleted(), two.deleted()), (1, 1));
 }
 
-#[test]
 fn a_lent_tensor_outlives_the_tensors_that_are_made_of_it() {
     let mut memory = [7u8; BYTES];
     let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES);
@@ -233,7 +211,6 @@ fn a_lent_tensor_outlives_the_tensors_that_are_made_of_it() {
     assert_eq!(foreign.deleted(), 1);
 }
 
-#[test]
 fn what_cannot_be_lent_stays_the_callers() {
     let mut memory = [7u8; BYTES];
     let data = memory.as_mut_ptr();
@@ -271,7 +248,6 @@ fn what_cannot_be_lent_stays_the_callers() {
     }
 }
 
-#[test]
 fn every_way_to_say_contiguous_is_understood() {
     let mut memory = [7u8; BYTES];
     let ways: [(&[i64], &[i64]); 4] =
@@ -284,7 +260,6 @@ fn every_way_to_say_contiguous_is_understood() {
     }
 }
 
-#[test]
 fn a_tensors_offset_and_wider_elements_are_honoured() {
     let mut memory = [7u8; BYTES + 8];
     let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES).shaped(&[12], &[1]);
@@ -295,7 +270,6 @@ fn a_tensors_offset_and_wider_elements_are_honoured() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn an_object_of_no_bytes_has_tensors_of_no_elements() {
     let mem = created(0);
     let tensor = export(mem, Ask { shape: &[0, 3], ..FLOATS }).unwrap();
@@ -304,7 +278,6 @@ fn an_object_of_no_bytes_has_tensors_of_no_elements() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn null_and_unknown_numbers_are_refused() {
     let mem = created(BYTES);
     let mut tensor = std::ptr::null_mut();
@@ -334,3 +307,25 @@ fn null_and_unknown_numbers_are_refused() {
     assert!(tensor.is_null());
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
+
+crate::support::harness::tests![
+    a_tensor_describes_the_objects_own_memory_in_cs_order,
+    a_tensor_for_reading_is_marked_read_only_and_one_for_writing_is_not,
+    a_tensor_without_a_version_is_writable_or_refused,
+    an_export_for_writing_moves_the_head_and_one_that_is_refused_does_not,
+    shapes_of_every_kind_fit_or_are_refused_with_what_to_do,
+    types_are_those_of_dlpack_that_take_whole_bytes,
+    an_object_that_is_destroyed_ends_with_its_last_tensor,
+    a_second_destroy_while_tensors_are_in_use_is_refused,
+    what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes,
+    to_an_evictable_object_a_tensor_is_an_open_access,
+    tensors_are_deleted_on_other_threads_beside_everything_else,
+    a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go,
+    a_lent_tensor_is_deleted_when_another_takes_its_place,
+    a_lent_tensor_outlives_the_tensors_that_are_made_of_it,
+    what_cannot_be_lent_stays_the_callers,
+    every_way_to_say_contiguous_is_understood,
+    a_tensors_offset_and_wider_elements_are_honoured,
+    an_object_of_no_bytes_has_tensors_of_no_elements,
+    null_and_unknown_numbers_are_refused,
+];

@@ -1,19 +1,11 @@
 //! What ends when: deleters that call back into the library, and objects that hold one another's memory.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign library, and answers for what it passes"
-)]
-
-mod support;
 
 use std::ffi::c_void;
 use std::sync::Barrier;
 
-use support::object::Object;
-use support::tensor::*;
-use support::*;
+use crate::support::object::Object;
+use crate::support::tensor::*;
+use crate::support::*;
 use syncedmem::abi::c::access::*;
 use syncedmem::abi::c::dlpack::*;
 use syncedmem::abi::c::object::*;
@@ -30,7 +22,6 @@ fn cpu_data(mem: *mut syncedmem_t) -> *const u8 {
     data.cast()
 }
 
-#[test]
 fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
     let mut bytes = [[1u8; BYTES], [2; BYTES], [3; BYTES]];
     let mem = created(BYTES);
@@ -46,7 +37,6 @@ fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
     assert_eq!((second.deleted(), third.deleted()), (1, 1));
 }
 
-#[test]
 fn a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it() {
     let mut bytes = [[1u8; BYTES], [2; BYTES]];
     let mem = created(BYTES);
@@ -59,7 +49,6 @@ fn a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it() {
     assert_eq!(second.deleted(), 1);
 }
 
-#[test]
 fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
     let mut bytes = [1u8; BYTES];
     let mut object = Object::new(BYTES);
@@ -73,7 +62,6 @@ fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
     assert_eq!(object.construct(BYTES), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {
     const LINKS: usize = 2_000;
     let mut bytes = [7u8; BYTES];
@@ -93,7 +81,6 @@ fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {
     assert_eq!(tensor.deleted(), 1);
 }
 
-#[test]
 fn a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free() {
     let (one, other) = (created(BYTES), created(BYTES));
     lend(other, export(one, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw());
@@ -107,7 +94,6 @@ fn a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free() {
     assert_eq!(destroy(third), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn an_empty_tensor_of_ours_may_be_lent_in_every_shape() {
     for shape in [[3i64, 0], [0, 3], [0, i64::MAX]] {
         let (from, to) = (created(0), created(0));
@@ -123,7 +109,6 @@ fn an_empty_tensor_of_ours_may_be_lent_in_every_shape() {
     assert_eq!(odd.deleted(), 1);
 }
 
-#[test]
 fn an_address_that_is_all_offset_is_no_memory() {
     let mut odd = Theirs::of(std::ptr::null_mut(), BYTES);
     odd.managed.tensor.byte_offset = 4096;
@@ -133,7 +118,6 @@ fn an_address_that_is_all_offset_is_no_memory() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-#[test]
 fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given() {
     const THREADS: usize = 6;
     for bytes in [BYTES, 50_000] {
@@ -158,3 +142,14 @@ fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given(
         assert_eq!((exports(mem), destroy(mem)), ((0, 0), SYNCEDMEM_SUCCESS));
     }
 }
+
+crate::support::harness::tests![
+    a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays,
+    a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it,
+    a_deleter_at_its_objects_end_may_make_use_and_end_others,
+    a_chain_of_objects_of_any_length_ends_on_a_small_stack,
+    a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free,
+    an_empty_tensor_of_ours_may_be_lent_in_every_shape,
+    an_address_that_is_all_offset_is_no_memory,
+    many_threads_export_one_object_for_reading_and_delete_what_others_were_given,
+];

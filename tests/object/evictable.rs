@@ -1,19 +1,11 @@
 //! Objects that may be evicted: the mark, the accesses that are open, and that both belong to this very object.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::Barrier;
 
-use support::gpu::*;
-use support::object::*;
-use support::states::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
 use syncedmem::abi::c::access::syncedmem_cpu_data;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::abi::c::eviction::*;
@@ -272,7 +264,7 @@ fn accesses_that_many_threads_open_and_end_are_all_counted() {
     }
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     an_object_is_not_evictable_until_it_is_marked_and_any_other_number_is_refused,
     what_is_no_handle_is_refused,
     to_end_an_access_does_nothing_to_an_object_without_a_mark,

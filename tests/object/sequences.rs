@@ -1,16 +1,8 @@
 //! Every sequence of operations on a real object, from every state, against a naive model: state, contents,
 //! ownership and pointers. There is no GPU here, so what needs one must be refused and change nothing; with one,
 //! `device_sequences.rs` does the same.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::*;
+use crate::support::*;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Operation {
@@ -209,17 +201,20 @@ fn every_sequence(depth: u32, from: Start) {
     }
 }
 
-#[test]
 fn every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model() {
     every_sequence(5, Start::Uninitialized);
 }
 
-#[test]
 fn every_sequence_of_five_operations_on_an_object_at_the_device_agrees_with_the_model() {
     every_sequence(5, Start::AtGpu);
 }
 
-#[test]
 fn every_sequence_of_five_operations_on_a_synced_object_agrees_with_the_model() {
     every_sequence(5, Start::Synced);
 }
+
+crate::support::harness::tests![
+    every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model,
+    every_sequence_of_five_operations_on_an_object_at_the_device_agrees_with_the_model,
+    every_sequence_of_five_operations_on_a_synced_object_agrees_with_the_model,
+];

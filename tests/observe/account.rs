@@ -1,18 +1,10 @@
 //! The account of host memory: every figure after a known sequence of calls, and what is counted when.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::figures::*;
-use support::object::Object;
-use support::plain::Plain;
-use support::pools::{MIB, PAGEABLE, budget, idle};
-use support::*;
+use crate::support::figures::*;
+use crate::support::object::Object;
+use crate::support::plain::Plain;
+use crate::support::pools::{MIB, PAGEABLE, budget, idle};
+use crate::support::*;
 use syncedmem::abi::c::access::syncedmem_set_cpu_data;
 use syncedmem::abi::c::account::syncedmem_accounting_t::*;
 use syncedmem::abi::c::account::*;
@@ -23,7 +15,6 @@ const SMALL: usize = 100;
 const MIDDLE: usize = 50_000;
 const LARGE: usize = 4 << 20;
 
-#[test]
 fn every_figure_of_a_known_sequence_is_exact() {
     alone(&[ON], || {
         let mut small = Object::new(SMALL);
@@ -75,7 +66,6 @@ fn every_figure_of_a_known_sequence_is_exact() {
     });
 }
 
-#[test]
 fn times_are_those_that_passed() {
     alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")], || {
         let start = std::time::Instant::now();
@@ -91,7 +81,6 @@ fn times_are_those_that_passed() {
     });
 }
 
-#[test]
 fn an_object_of_no_bytes_counts_as_one_and_has_no_memory() {
     alone(&[ON], || {
         let mut object = Object::new(0);
@@ -103,7 +92,6 @@ fn an_object_of_no_bytes_counts_as_one_and_has_no_memory() {
     });
 }
 
-#[test]
 fn without_accounting_there_is_what_lives_and_nothing_else() {
     alone(&[], || {
         let mut object = Object::new(LARGE);
@@ -117,7 +105,6 @@ fn without_accounting_there_is_what_lives_and_nothing_else() {
     });
 }
 
-#[test]
 fn as_much_is_written_as_the_caller_has_room_for() {
     alone(&[ON], || {
         let whole = size_of::<syncedmem_stats_t>();
@@ -144,7 +131,6 @@ fn as_much_is_written_as_the_caller_has_room_for() {
     });
 }
 
-#[test]
 fn accounting_that_begins_in_the_middle_counts_from_there() {
     alone(&[], || {
         let mut before = Object::new(LARGE);
@@ -181,7 +167,6 @@ fn accounting_that_begins_in_the_middle_counts_from_there() {
     });
 }
 
-#[test]
 fn what_is_accounted_for_is_asked_for_in_three_words() {
     alone(&[ON], || {
         let mut is = SYNCEDMEM_ACCOUNTING_OFF;
@@ -202,7 +187,6 @@ fn what_is_accounted_for_is_asked_for_in_three_words() {
     });
 }
 
-#[test]
 fn memory_that_runs_out_is_a_failure_of_so_many_bytes() {
     alone(&[ON, ("SYNCEDMEM_HOST_LIMIT", "1M")], || {
         assert_eq!(syncedmem_set_error_policy(1), SYNCEDMEM_SUCCESS);
@@ -224,7 +208,6 @@ fn memory_that_runs_out_is_a_failure_of_so_many_bytes() {
     });
 }
 
-#[test]
 fn blocks_that_the_budget_has_no_room_for_are_turned_away() {
     alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "1M")], || {
         let mut objects = [MIB, MIB / 2, 2 * MIB].map(Object::new);
@@ -239,7 +222,6 @@ fn blocks_that_the_budget_has_no_room_for_are_turned_away() {
     });
 }
 
-#[test]
 fn a_forked_child_counts_its_own() {
     alone(&[ACCESSES], || {
         let mut object = Object::new(LARGE);
@@ -265,7 +247,6 @@ fn a_forked_child_counts_its_own() {
     });
 }
 
-#[test]
 fn a_child_that_is_forked_before_the_first_access_counts_its_own() {
     alone(&[ON], || {
         let _object = Object::new(SMALL);
@@ -280,7 +261,6 @@ fn a_child_that_is_forked_before_the_first_access_counts_its_own() {
     });
 }
 
-#[test]
 fn memory_that_was_lent_while_nothing_was_compared_is_not_looked_at() {
     alone(&[ON, ("SYNCEDMEM_COMPARE", "on")], || {
         let mut object = Object::new(MIB);
@@ -299,7 +279,6 @@ fn memory_that_was_lent_while_nothing_was_compared_is_not_looked_at() {
     });
 }
 
-#[test]
 fn what_was_given_back_while_nothing_was_accounted_for_lives_no_more() {
     alone(&[ON], || {
         let mut object = Object::new(MIB);
@@ -310,3 +289,19 @@ fn what_was_given_back_while_nothing_was_accounted_for_lives_no_more() {
         assert_eq!(counts().pageable.live, 0);
     });
 }
+
+crate::support::harness::tests![
+    every_figure_of_a_known_sequence_is_exact,
+    times_are_those_that_passed,
+    an_object_of_no_bytes_counts_as_one_and_has_no_memory,
+    without_accounting_there_is_what_lives_and_nothing_else,
+    as_much_is_written_as_the_caller_has_room_for,
+    accounting_that_begins_in_the_middle_counts_from_there,
+    what_is_accounted_for_is_asked_for_in_three_words,
+    memory_that_runs_out_is_a_failure_of_so_many_bytes,
+    blocks_that_the_budget_has_no_room_for_are_turned_away,
+    a_forked_child_counts_its_own,
+    a_child_that_is_forked_before_the_first_access_counts_its_own,
+    memory_that_was_lent_while_nothing_was_compared_is_not_looked_at,
+    what_was_given_back_while_nothing_was_accounted_for_lives_no_more,
+];

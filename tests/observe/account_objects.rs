@@ -1,18 +1,10 @@
 //! Objects in the account: their accesses, however they are made, their names, and who held memory at its peak.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::figures::*;
-use support::object::Object;
-use support::plain::Plain;
-use support::pools::{KIB, MIB};
-use support::*;
+use crate::support::figures::*;
+use crate::support::object::Object;
+use crate::support::plain::Plain;
+use crate::support::pools::{KIB, MIB};
+use crate::support::*;
 use syncedmem::abi::c::account::syncedmem_accounting_t::*;
 use syncedmem::abi::c::account::*;
 use syncedmem::abi::caffe;
@@ -25,7 +17,6 @@ const SMALL: usize = 100;
 const MIDDLE: usize = 50_000;
 const LARGE: usize = 4 << 20;
 
-#[test]
 fn the_report_says_who_held_the_memory_at_its_peak() {
     alone(&[ON], || {
         let objects = [3 * MIB, 2 * MIB, MIB].map(Object::new);
@@ -51,7 +42,6 @@ fn the_report_says_who_held_the_memory_at_its_peak() {
     });
 }
 
-#[test]
 fn a_name_that_is_given_before_memory_counts_from_the_first_byte() {
     alone(&[ON], || {
         let mut object = Object::new(MIB);
@@ -64,7 +54,6 @@ fn a_name_that_is_given_before_memory_counts_from_the_first_byte() {
     });
 }
 
-#[test]
 fn peaks_begin_anew_where_they_are_reset() {
     alone(&[ON], || {
         let mut stays = Object::new(MIB);
@@ -87,7 +76,6 @@ fn peaks_begin_anew_where_they_are_reset() {
     });
 }
 
-#[test]
 fn names_are_kept_as_given_and_refused_where_they_cannot_be() {
     alone(&[ON], || {
         let mut object = Object::new(SMALL);
@@ -112,7 +100,6 @@ fn names_are_kept_as_given_and_refused_where_they_cannot_be() {
     });
 }
 
-#[test]
 fn without_accounting_no_name_is_kept() {
     alone(&[], || {
         let mut object = Object::new(SMALL);
@@ -121,7 +108,6 @@ fn without_accounting_no_name_is_kept() {
     });
 }
 
-#[test]
 fn every_access_through_either_abi_is_counted_by_every_thread() {
     const THREADS: u64 = 4;
     const TURNS: u64 = 500;
@@ -155,7 +141,6 @@ fn every_access_through_either_abi_is_counted_by_every_thread() {
     });
 }
 
-#[test]
 fn many_readers_of_one_object_are_counted_each() {
     const THREADS: u64 = 8;
     alone(&[ACCESSES], || {
@@ -184,7 +169,6 @@ fn are_served_at_once(access: Access) -> bool {
     fast_path::deciding(access, Side::Host) != 0
 }
 
-#[test]
 fn accesses_that_need_nothing_are_served_at_once_unless_they_are_counted() {
     alone(&[ON], || {
         let plain = Plain::new(SMALL);
@@ -204,7 +188,6 @@ fn accesses_that_need_nothing_are_served_at_once_unless_they_are_counted() {
     });
 }
 
-#[test]
 fn an_object_whose_constructor_was_inlined_is_noticed_at_its_first_access() {
     alone(&[ON], || {
         let plain = Plain::unseen(MIDDLE);
@@ -222,7 +205,6 @@ fn an_object_whose_constructor_was_inlined_is_noticed_at_its_first_access() {
     });
 }
 
-#[test]
 fn an_object_that_grows_gives_its_block_back() {
     alone(&[ON], || {
         let plain = Plain::new(SMALL);
@@ -235,3 +217,16 @@ fn an_object_that_grows_gives_its_block_back() {
         assert_eq!(stats.pageable.allocations, sum(2, SMALL + MIDDLE));
     });
 }
+
+crate::support::harness::tests![
+    the_report_says_who_held_the_memory_at_its_peak,
+    a_name_that_is_given_before_memory_counts_from_the_first_byte,
+    peaks_begin_anew_where_they_are_reset,
+    names_are_kept_as_given_and_refused_where_they_cannot_be,
+    without_accounting_no_name_is_kept,
+    every_access_through_either_abi_is_counted_by_every_thread,
+    many_readers_of_one_object_are_counted_each,
+    accesses_that_need_nothing_are_served_at_once_unless_they_are_counted,
+    an_object_whose_constructor_was_inlined_is_noticed_at_its_first_access,
+    an_object_that_grows_gives_its_block_back,
+];

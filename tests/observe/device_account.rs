@@ -1,20 +1,12 @@
 //! The account of page-locked and device memory, and of copies, against the simulated driver's log.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::figures::*;
-use support::gpu::*;
-use support::harness::skip;
-use support::object::*;
-use support::pools::*;
-use support::sides::SYNCHRONISED;
-use support::*;
+use crate::support::figures::*;
+use crate::support::gpu::*;
+use crate::support::harness::skip;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::sides::SYNCHRONISED;
+use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
 /// Where newest data of a host goes that no device has held yet.
@@ -24,7 +16,7 @@ const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
 
 /// In a process of its own, without pools: every block comes from the driver.
 fn alone_without_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
-    in_a_process_with_a_driver(&test_of::<F>(), environment, || body(&gpu()))
+    in_a_process_with_a_driver(environment, || body(&gpu()))
 }
 
 fn a_copy_in_many_pieces_is_one_copy_of_all_its_bytes() {
@@ -284,7 +276,7 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_copy_in_many_pieces_is_one_copy_of_all_its_bytes,
     memory_that_its_owner_has_page_locked_is_copied_as_pinned,
     under_a_limit_for_all_host_memory_each_kind_is_told_by_itself,

@@ -1,20 +1,12 @@
 //! The account of page-locked and device memory, after each of thousands of random steps, against an account that is made
 //! from the simulated driver's log alone; and what threads do to each other.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::bookkeeper::*;
-use support::figures::*;
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::bookkeeper::*;
+use crate::support::figures::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
 const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
@@ -176,7 +168,7 @@ fn what_threads_take_from_each_other_is_counted_once() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     every_figure_agrees_with_the_drivers_log_after_every_one_of_thousands_of_random_steps,
     every_figure_agrees_where_the_drivers_calls_fail_now_and_then,
     what_threads_take_from_each_other_is_counted_once,

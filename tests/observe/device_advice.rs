@@ -1,18 +1,10 @@
 //! The advice, from real calls: each rule is triggered and nearly triggered, and the copies that it speaks of are counted in
 //! the driver's own log.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
-
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
 use syncedmem::observe::advice::{Advice, Certainty, Rule, Subject};
 use syncedmem::observe::event::Site;
@@ -30,7 +22,7 @@ const COMPARED: (&str, &str) = ("SYNCEDMEM_COMPARE", "on");
 
 /// Runs `body` in a process where that is observed from the beginning.
 fn observed<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) {
-    in_a_process_with_a_driver(&test_of::<F>(), environment, || {
+    in_a_process_with_a_driver(environment, || {
         body(&simulated_gpu());
     });
 }
@@ -351,7 +343,7 @@ fn blocks_that_a_budget_turned_away_would_have_served() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_push_that_is_written_over_before_the_device_is_read_is_unread,
     of_a_push_nothing_is_said_where_the_device_may_have_been_read_unseen,
     a_pull_that_the_device_is_written_before_is_unread_however_few_accesses_are_told,

@@ -1,23 +1,15 @@
 //! The advice on random calls: what it counts is recomputed from the calls, and from the driver's own log of copies, by the
 //! naive rules.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
 #[allow(dead_code, reason = "contents are not compared here")]
-#[path = "advice/naive.rs"]
+#[path = "../advice/naive.rs"]
 mod naive;
-mod support;
 
 use std::collections::BTreeMap;
 
+use crate::support::gpu::*;
+use crate::support::object::*;
 use naive::{Act, Copy, Life};
-use support::gpu::*;
-use support::object::*;
-use support::*;
 use syncedmem::observe::event::{Cause, Path, Site};
 use syncedmem::observe::live;
 use syncedmem::state::head::Access::{self, Overwrite, Read, Write};
@@ -209,7 +201,7 @@ fn check(gpu: &Gpu, pinned: bool, every_access: bool) {
 }
 
 fn observed<F: FnOnce(&Gpu)>(account: &str, body: F) {
-    in_a_process_with_a_driver(&test_of::<F>(), &[("SYNCEDMEM_ACCOUNT", account)], || {
+    in_a_process_with_a_driver(&[("SYNCEDMEM_ACCOUNT", account)], || {
         body(&simulated_gpu());
     });
 }
@@ -230,7 +222,7 @@ fn so_it_is_where_every_access_is_told_and_host_memory_is_page_locked() {
     observed("accesses", |gpu| check(gpu, true, true));
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     the_advice_on_random_calls_is_that_of_the_naive_rules,
     so_it_is_where_host_memory_is_page_locked,
     so_it_is_where_every_access_is_told,

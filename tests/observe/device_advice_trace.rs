@@ -1,18 +1,10 @@
 //! The advice that the command gives from a trace is what the process itself gave.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::process::Command;
 
-use support::gpu::*;
-use support::object::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::*;
 
 const BYTES: usize = 64 << 10;
 
@@ -43,7 +35,6 @@ fn advice_in(report: &str) -> &str {
 }
 
 fn the_advice_from_a_trace_is_that_of_the_process() {
-    let name = "the_advice_from_a_trace_is_that_of_the_process";
     let certain = ["ping-pong", "unread-copy"];
     let ways = [("on", "off", ["overwritten-copy"; 2]), ("accesses", "on", ["unchanged-copy", "overwritten-fill"])];
     for (account, compare, rules) in ways {
@@ -60,7 +51,7 @@ fn the_advice_from_a_trace_is_that_of_the_process() {
             ("SYNCEDMEM_TRACE", trace.to_str().unwrap()),
             ("SYNCEDMEM_REPORT", report.to_str().unwrap()),
         ];
-        in_a_process_with_a_driver(name, &environment, || {
+        in_a_process_with_a_driver(&environment, || {
             work(&simulated_gpu());
         });
         if inside() {
@@ -80,4 +71,4 @@ fn the_advice_from_a_trace_is_that_of_the_process() {
     }
 }
 
-support::harness::tests![the_advice_from_a_trace_is_that_of_the_process,];
+crate::support::harness::tests![the_advice_from_a_trace_is_that_of_the_process,];

@@ -1,18 +1,10 @@
 //! Ranges reach a tool that is attached, as NVTX describes it, and nobody where there is none.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test answers for what it passes"
-)]
-
-mod support;
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{alone, inside};
+use crate::support::{alone, inside};
 use syncedmem::observe::nvtx;
 
 /// Builds the tool in a folder of the test's own, which is removed afterwards.
@@ -38,12 +30,12 @@ impl Tool {
     }
 
     /// Runs `body` in a process that has this tool in its environment, and returns what the tool saw.
-    fn sees(&self, environment: &[(&str, &str)], test: &str, body: impl FnOnce()) -> Vec<String> {
+    fn sees(&self, environment: &[(&str, &str)], body: impl FnOnce()) -> Vec<String> {
         let (library, log) = (self.library(), self.0.join("log"));
         let mut all =
             vec![("NVTX_INJECTION64_PATH", library.to_str().unwrap()), ("FAKE_PROFILER", log.to_str().unwrap())];
         all.extend(environment);
-        support::in_a_process_of_its_own(test, &all, body);
+        alone(&all, body);
         let text = std::fs::read_to_string(log).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
@@ -62,10 +54,9 @@ fn two_ranges() {
     drop(outer);
 }
 
-#[test]
 fn ranges_nest_in_a_domain_of_the_librarys_own() {
     let tool = Tool::new("ranges");
-    let seen = tool.sees(&[], "ranges_nest_in_a_domain_of_the_librarys_own", || {
+    let seen = tool.sees(&[], || {
         assert!(nvtx::attach());
         two_ranges();
     });
@@ -84,14 +75,12 @@ fn ranges_nest_in_a_domain_of_the_librarys_own() {
     }
 }
 
-#[test]
 fn what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named() {
     // As CUPTI is in a process with PyTorch: without a driver its entry calls itself until the stack ends.
     let tool = Tool::new("unnamed");
     let library = tool.library();
     let environment = [("NVTX_INJECTION64_PATH", ""), ("TOOL", library.to_str().unwrap())];
-    let name = "what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named";
-    let seen = tool.sees(&environment, name, || {
+    let seen = tool.sees(&environment, || {
         let library = CString::new(std::env::var("TOOL").unwrap()).unwrap();
         assert!(!unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) }.is_null());
         assert!(!nvtx::attach());
@@ -100,32 +89,29 @@ fn what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named()
     assert!(inside() || seen.is_empty(), "{seen:?}");
 }
 
-#[test]
 fn a_tool_that_wants_no_ranges_is_not_called_again() {
     let tool = Tool::new("nothing");
     let environment = [("FAKE_PROFILER_WANTS", "nothing")];
-    let seen = tool.sees(&environment, "a_tool_that_wants_no_ranges_is_not_called_again", || {
+    let seen = tool.sees(&environment, || {
         assert!(!nvtx::attach());
         two_ranges();
     });
     assert!(inside() || seen == ["initialize"], "{seen:?}");
 }
 
-#[test]
 fn a_tool_that_fails_is_not_called_again_whatever_it_left() {
     let tool = Tool::new("failure");
     let environment = [("FAKE_PROFILER_WANTS", "failure")];
-    let seen = tool.sees(&environment, "a_tool_that_fails_is_not_called_again_whatever_it_left", || {
+    let seen = tool.sees(&environment, || {
         assert!(!nvtx::attach());
         two_ranges();
     });
     assert!(inside() || seen == ["initialize"], "{seen:?}");
 }
 
-#[test]
 fn off_does_not_even_load_the_tool() {
     let tool = Tool::new("off");
-    let seen = tool.sees(&[("SYNCEDMEM_NVTX", "off")], "off_does_not_even_load_the_tool", || {
+    let seen = tool.sees(&[("SYNCEDMEM_NVTX", "off")], || {
         assert!(!nvtx::attach());
         two_ranges();
         assert!(!std::fs::read_to_string("/proc/self/maps").unwrap().contains("libfake.so"));
@@ -133,7 +119,6 @@ fn off_does_not_even_load_the_tool() {
     assert!(inside() || seen.is_empty(), "{seen:?}");
 }
 
-#[test]
 fn without_a_tool_there_are_no_ranges_and_no_failure() {
     for path in ["", "/no/such/tool.so"] {
         alone(&[("NVTX_INJECTION64_PATH", path)], || {
@@ -142,3 +127,12 @@ fn without_a_tool_there_are_no_ranges_and_no_failure() {
         });
     }
 }
+
+crate::support::harness::tests![
+    ranges_nest_in_a_domain_of_the_librarys_own,
+    what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named,
+    a_tool_that_wants_no_ranges_is_not_called_again,
+    a_tool_that_fails_is_not_called_again_whatever_it_left,
+    off_does_not_even_load_the_tool,
+    without_a_tool_there_are_no_ranges_and_no_failure,
+];

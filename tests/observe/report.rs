@@ -1,9 +1,5 @@
 //! The report that `SYNCEDMEM_REPORT` asks for, of C++ programs that are built here with the class as Caffe declares it:
 //! linked with the library and with it in the program, ending in every way that a program can.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[path = "support/as_shipped.rs"]
-mod as_shipped;
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -64,7 +60,7 @@ const INLINED: &str = "bvlc_rc2";
 
 /// The folder of the library as users get it.
 fn libraries() -> &'static Path {
-    as_shipped::library().parent().unwrap()
+    crate::support::as_shipped::library().parent().unwrap()
 }
 
 /// How a program has the library.
@@ -142,7 +138,6 @@ fn holder<'r>(report: &'r str, bytes: &str) -> &'r str {
     line.rsplit_once("block ").unwrap_or_else(|| panic!("nobody has {bytes}: {report}")).1.trim()
 }
 
-#[test]
 fn a_report_is_written_when_the_program_returns() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
     let run = zoo.run("return");
@@ -156,7 +151,6 @@ fn a_report_is_written_when_the_program_returns() {
     assert_eq!(zoo.reports().len(), 2);
 }
 
-#[test]
 fn makers_are_named_where_they_have_names_and_else_by_their_place() {
     for linked in [Linked::Shared, Linked::Static] {
         let zoo = Program::new(OUTLINED, linked, &["-rdynamic"]);
@@ -177,7 +171,6 @@ fn makers_are_named_where_they_have_names_and_else_by_their_place() {
     }
 }
 
-#[test]
 fn of_inlined_constructors_the_first_access_is_named_and_that_is_said() {
     let zoo = Program::new(INLINED, Linked::Shared, &["-rdynamic"]);
     zoo.run("return");
@@ -188,7 +181,6 @@ fn of_inlined_constructors_the_first_access_is_named_and_that_is_said() {
     assert!(line.contains("2 blocks") && line.ends_with("zoo::touch, from main (the program)"), "{line}");
 }
 
-#[test]
 fn a_report_comes_before_the_library_ends_the_process() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
     let report = zoo.report();
@@ -204,7 +196,6 @@ fn a_report_comes_before_the_library_ends_the_process() {
     assert_eq!(failed.split_whitespace().collect::<Vec<_>>()[6..9], ["1", "64.0", "MiB"], "{failed}");
 }
 
-#[test]
 fn a_process_that_ends_without_the_library_leaves_none_and_is_not_disturbed() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &[]);
     let never = zoo.run("never");
@@ -214,7 +205,6 @@ fn a_process_that_ends_without_the_library_leaves_none_and_is_not_disturbed() {
     assert!(!zoo.report().exists(), "{:?}", zoo.reports());
 }
 
-#[test]
 fn a_forked_child_reports_what_it_did_and_nothing_of_its_parents() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
     zoo.run("fork");
@@ -229,7 +219,6 @@ fn a_forked_child_reports_what_it_did_and_nothing_of_its_parents() {
     assert_eq!(zoo.reports().len(), 1, "a child that did nothing has nothing to report");
 }
 
-#[test]
 fn what_cannot_be_written_to_its_file_goes_to_standard_error() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &[]);
     let missing = zoo.0.join("no-such-folder/report");
@@ -247,3 +236,13 @@ fn what_cannot_be_written_to_its_file_goes_to_standard_error() {
     let run = zoo.run_with("return", &[("SYNCEDMEM_REPORT", "stderr")]);
     assert!(run.stderr.starts_with(b"libsyncedmem: memory of zoo (process "));
 }
+
+crate::support::harness::tests![
+    a_report_is_written_when_the_program_returns,
+    makers_are_named_where_they_have_names_and_else_by_their_place,
+    of_inlined_constructors_the_first_access_is_named_and_that_is_said,
+    a_report_comes_before_the_library_ends_the_process,
+    a_process_that_ends_without_the_library_leaves_none_and_is_not_disturbed,
+    a_forked_child_reports_what_it_did_and_nothing_of_its_parents,
+    what_cannot_be_written_to_its_file_goes_to_standard_error,
+];

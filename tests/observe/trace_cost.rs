@@ -1,13 +1,10 @@
 //! What a record of a trace costs: a measurement, not a test. docs/trace.md says what it came to.
-//! `cargo test --release --test trace_cost -- --ignored --nocapture`
-#![expect(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, reason = "a test answers for what it passes")]
-
-mod trace;
+//! `cargo test --release --test observe trace_cost -- --ignored`
 
 use std::path::Path;
 
+use crate::trace::{Folder, c_path, events};
 use syncedmem::observe::trace::{self as writer, Live};
-use trace::{Folder, c_path, events};
 
 const RECORDS: u64 = 200_000;
 
@@ -41,8 +38,6 @@ fn cost(path: &Path, threads: u32) -> f64 {
     took / (RECORDS * u64::from(threads)) as f64
 }
 
-#[test]
-#[ignore = "a measurement"]
 fn a_record_takes_so_long() {
     let folder = Folder::new();
     for (what, path, threads) in [
@@ -59,3 +54,7 @@ fn a_record_takes_so_long() {
     (0..RECORDS * 100).for_each(|_| writer::record(std::hint::black_box(event), &Live::default()));
     println!("without a trace: {:.2} ns", (used() - begun) / (RECORDS * 100) as f64);
 }
+
+crate::support::harness::tests![
+    ; ignored: a_record_takes_so_long
+];

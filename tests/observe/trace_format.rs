@@ -1,21 +1,12 @@
 //! What is traced can be read back to the last nanosecond, and satisfies the rules of the format.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test answers for what it passes"
-)]
-
-mod support;
-mod trace;
 
 use std::path::Path;
 
-use support::alone;
+use crate::support::alone;
+use crate::trace::reader::Item;
+use crate::trace::*;
 use syncedmem::observe::event::{Event, Site, What};
 use syncedmem::observe::trace::{self as writer, Live, Trouble};
-use trace::reader::Item;
-use trace::*;
 
 fn me() -> u32 {
     std::process::id()
@@ -25,7 +16,6 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-#[test]
 fn every_event_is_read_back_as_it_was() {
     alone(&[], || {
         let folder = Folder::new();
@@ -45,7 +35,6 @@ fn every_event_is_read_back_as_it_was() {
     });
 }
 
-#[test]
 fn a_run_satisfies_the_rules_of_the_format() {
     alone(&[], || {
         let folder = Folder::new();
@@ -76,7 +65,6 @@ fn a_run_satisfies_the_rules_of_the_format() {
     });
 }
 
-#[test]
 fn counters_show_what_is_live_when_it_changes() {
     alone(&[], || {
         let folder = Folder::new();
@@ -101,7 +89,6 @@ fn counters_show_what_is_live_when_it_changes() {
     });
 }
 
-#[test]
 fn names_places_and_threads_are_read_back_before_the_events_that_use_them() {
     alone(&[], || {
         let folder = Folder::new();
@@ -138,7 +125,6 @@ fn names_places_and_threads_are_read_back_before_the_events_that_use_them() {
     });
 }
 
-#[test]
 fn a_place_that_is_too_long_loses_its_middle_and_fits_into_a_block() {
     alone(&[], || {
         let folder = Folder::new();
@@ -157,7 +143,6 @@ fn a_place_that_is_too_long_loses_its_middle_and_fits_into_a_block() {
     });
 }
 
-#[test]
 fn rows_are_those_of_rmm() {
     alone(&[], || {
         let folder = Folder::new();
@@ -198,7 +183,6 @@ fn rows_are_those_of_rmm() {
     });
 }
 
-#[test]
 fn a_second_trace_of_a_process_begins_anew() {
     alone(&[], || {
         let folder = Folder::new();
@@ -221,7 +205,6 @@ fn a_second_trace_of_a_process_begins_anew() {
     });
 }
 
-#[test]
 fn what_cannot_be_a_trace_is_refused() {
     alone(&[], || {
         let folder = Folder::new();
@@ -245,3 +228,14 @@ fn what_cannot_be_a_trace_is_refused() {
         assert_eq!(folder.names(), ["link", "other", "pipe"]);
     });
 }
+
+crate::support::harness::tests![
+    every_event_is_read_back_as_it_was,
+    a_run_satisfies_the_rules_of_the_format,
+    counters_show_what_is_live_when_it_changes,
+    names_places_and_threads_are_read_back_before_the_events_that_use_them,
+    a_place_that_is_too_long_loses_its_middle_and_fits_into_a_block,
+    rows_are_those_of_rmm,
+    a_second_trace_of_a_process_begins_anew,
+    what_cannot_be_a_trace_is_refused,
+];

@@ -1,22 +1,14 @@
 //! What the library itself traces, on the simulated driver: the trace obeys the format, and tells of the copies and
 //! allocations that the driver's own log has.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
-mod trace;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::gpu::*;
-use support::object::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::*;
+use crate::trace::reader::Item;
+use crate::trace::*;
 use syncedmem::abi::c::account::syncedmem_set_name;
 use syncedmem::abi::c::trace::{syncedmem_trace_start, syncedmem_trace_stop};
 use syncedmem::observe::event::{Event, What};
@@ -24,8 +16,6 @@ use syncedmem::observe::ledger::Ledger;
 use syncedmem::state::flags;
 use syncedmem::state::head::Side;
 use syncedmem::state::kind::Kind;
-use trace::reader::Item;
-use trace::*;
 
 const BYTES: usize = 100_000;
 
@@ -198,7 +188,7 @@ fn a_profiler_sees_ranges_around_what_takes_time() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_trace_by_the_environment_tells_what_the_drivers_log_tells,
     a_trace_by_the_api_begins_with_the_places_that_are_known_already,
     threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest,

@@ -1,13 +1,4 @@
 //! However a process ends, forks or shares its file with others, the trace is whole.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test answers for what it passes"
-)]
-
-mod support;
-mod trace;
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
@@ -15,11 +6,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{alone, inside};
+use crate::support::{alone, inside};
+use crate::trace::reader::Item;
+use crate::trace::*;
 use syncedmem::observe::event::{Event, Site, What};
 use syncedmem::observe::trace::{self as writer, Live, Trouble};
-use trace::reader::Item;
-use trace::*;
 
 /// An event at so many nanoseconds.
 fn event(start: u64) -> Event {
@@ -63,7 +54,7 @@ fn wait(child: u32) -> i32 {
 /// A process of four threads that record until it is ended, once it has said on its standard output that they do.
 fn busy_process(path: &Path) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["four_threads_record_until_they_are_ended", "--exact", "--ignored", "--nocapture"])
+        .args(["trace_processes::four_threads_record_until_they_are_ended", "--exact", "--ignored", "--nocapture"])
         .env("TRACE_TO", path)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -74,8 +65,6 @@ fn busy_process(path: &Path) -> Child {
     child
 }
 
-#[test]
-#[ignore = "the other end of the tests that kill it"]
 fn four_threads_record_until_they_are_ended() {
     let Some(path) = std::env::var_os("TRACE_TO") else { return };
     writer::start(&c_path(Path::new(&path))).unwrap();
@@ -100,7 +89,6 @@ fn four_threads_record_until_they_are_ended() {
     });
 }
 
-#[test]
 fn a_kill_at_any_moment_leaves_every_line_whole() {
     let folder = Folder::new();
     let path = folder.path("t.json");
@@ -125,7 +113,6 @@ fn a_kill_at_any_moment_leaves_every_line_whole() {
     assert!(moments > 40 * 40);
 }
 
-#[test]
 fn an_abort_leaves_what_was_recorded() {
     let folder = Folder::new();
     let path = folder.path("t.json");
@@ -144,7 +131,6 @@ fn an_abort_leaves_what_was_recorded() {
     });
 }
 
-#[test]
 fn an_exit_leaves_what_was_recorded() {
     alone(&[], || {
         let folder = Folder::new();
@@ -161,7 +147,6 @@ fn an_exit_leaves_what_was_recorded() {
     });
 }
 
-#[test]
 fn a_forked_child_goes_on_in_the_same_file_under_its_own_number() {
     alone(&[], || {
         let folder = Folder::new();
@@ -207,7 +192,6 @@ fn a_forked_child_goes_on_in_the_same_file_under_its_own_number() {
     });
 }
 
-#[test]
 fn with_its_number_in_the_name_each_process_has_a_file_of_its_own() {
     alone(&[], || {
         let folder = Folder::new();
@@ -231,7 +215,6 @@ fn with_its_number_in_the_name_each_process_has_a_file_of_its_own() {
     });
 }
 
-#[test]
 fn forks_under_threads_that_record_leave_a_whole_file() {
     alone(&[], || {
         let folder = Folder::new();
@@ -264,7 +247,6 @@ fn forks_under_threads_that_record_leave_a_whole_file() {
     });
 }
 
-#[test]
 fn two_processes_share_a_file_that_the_next_one_begins_anew() {
     let folder = Folder::new();
     let path = folder.path("t.json");
@@ -294,7 +276,6 @@ fn two_processes_share_a_file_that_the_next_one_begins_anew() {
     assert_eq!(processes(&items), [three.id()]);
 }
 
-#[test]
 fn a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever() {
     alone(&[], || {
         let folder = Folder::new();
@@ -315,7 +296,6 @@ fn small_disk(on: &Path, bytes: usize) -> bool {
     }
 }
 
-#[test]
 fn a_full_disk_ends_the_trace_with_one_line_and_not_the_program() {
     let folder = Folder::new();
     let on = folder.path("");
@@ -355,7 +335,6 @@ fn a_full_disk_ends_the_trace_with_one_line_and_not_the_program() {
     }
 }
 
-#[test]
 fn a_write_that_fails_ends_the_trace_with_one_line_and_not_the_program() {
     let said = alone(&[], || {
         let folder = Folder::new();
@@ -378,7 +357,6 @@ fn a_write_that_fails_ends_the_trace_with_one_line_and_not_the_program() {
     assert!(inside() || said.matches("libsyncedmem: the trace ends here: ").count() == 1, "{said}");
 }
 
-#[test]
 fn the_limit_of_a_files_length_ends_the_trace_and_not_the_process() {
     let said = alone(&[], || {
         let folder = Folder::new();
@@ -398,13 +376,12 @@ fn the_limit_of_a_files_length_ends_the_trace_and_not_the_process() {
         let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &unlimited) }, 0);
         write(&path, &[event(1)]);
-        assert_eq!(starts(&trace::read(&path).0, std::process::id()), [1], "another one can be begun");
+        assert_eq!(starts(&crate::trace::read(&path).0, std::process::id()), [1], "another one can be begun");
     });
     assert!(inside() || said.matches("libsyncedmem: the trace ends here: ").count() == 1, "{said}");
     assert!(inside() || said.contains("t.json: the process may make no longer file (ulimit -f)\n"), "{said}");
 }
 
-#[test]
 fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
     let said = alone(&[], || {
         let folder = Folder::new();
@@ -434,7 +411,6 @@ fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
     assert!(inside() || said.contains("t.json: the program closed its descriptor\n"), "{said}");
 }
 
-#[test]
 fn what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace() {
     alone(&[], || {
         let folder = Folder::new();
@@ -452,7 +428,6 @@ fn what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace() 
     });
 }
 
-#[test]
 fn a_descriptor_of_the_trace_is_not_inherited_by_other_programs() {
     alone(&[], || {
         let folder = Folder::new();
@@ -465,3 +440,21 @@ fn a_descriptor_of_the_trace_is_not_inherited_by_other_programs() {
         writer::stop();
     });
 }
+
+crate::support::harness::tests![
+    a_kill_at_any_moment_leaves_every_line_whole,
+    an_abort_leaves_what_was_recorded,
+    an_exit_leaves_what_was_recorded,
+    a_forked_child_goes_on_in_the_same_file_under_its_own_number,
+    with_its_number_in_the_name_each_process_has_a_file_of_its_own,
+    forks_under_threads_that_record_leave_a_whole_file,
+    two_processes_share_a_file_that_the_next_one_begins_anew,
+    a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever,
+    a_full_disk_ends_the_trace_with_one_line_and_not_the_program,
+    a_write_that_fails_ends_the_trace_with_one_line_and_not_the_program,
+    the_limit_of_a_files_length_ends_the_trace_and_not_the_process,
+    a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files,
+    what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace,
+    a_descriptor_of_the_trace_is_not_inherited_by_other_programs
+    ; ignored: four_threads_record_until_they_are_ended
+];

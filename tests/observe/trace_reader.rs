@@ -1,12 +1,9 @@
 //! The reader of traces takes what is ours, passes over what is not, and says in which line a file is no trace.
-#![expect(clippy::unwrap_used, reason = "a test answers for what it passes")]
-
-mod trace;
 
 use std::io::Cursor;
 
+use crate::trace::reader::{Item, Notes, Reader};
 use syncedmem::observe::event::{Event, Site, What};
-use trace::reader::{Item, Notes, Reader};
 
 fn reader(text: &[u8]) -> Reader<Cursor<Vec<u8>>> {
     Reader::new(Cursor::new(text.to_vec()))
@@ -69,10 +66,9 @@ fn ended(process: u32, object: u64) -> String {
 }
 
 fn starts(items: &[Item], of: u32) -> Vec<u64> {
-    trace::events_of(items, of).iter().map(|event| event.start).collect()
+    crate::trace::events_of(items, of).iter().map(|event| event.start).collect()
 }
 
-#[test]
 fn the_bracket_may_be_missing_or_there() {
     let body = process(1, "") + &synchronised(1, "1.000") + &synchronised(1, "2.000");
     let open = read(&format!("[\n{body}"));
@@ -86,14 +82,12 @@ fn the_bracket_may_be_missing_or_there() {
     }
 }
 
-#[test]
 fn a_program_that_executes_another_one_has_no_end() {
     let text = "[\n".to_string() + &process(1, "") + &synchronised(1, "1") + &process(1, "");
     let ended = "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"syncedmem_end\",\"cat\":\"syncedmem\",\"args\":{}},\n";
     assert_eq!(read(&(text + ended)).1.unended, (1, 1));
 }
 
-#[test]
 fn events_come_in_the_order_of_their_ends_for_each_process() {
     let mut text = "[\n".to_string() + &process(1, "") + &process(2, "");
     for time in ["5", "3.000", "4.25", "1.001", "2"] {
@@ -106,24 +100,21 @@ fn events_come_in_the_order_of_their_ends_for_each_process() {
     assert_eq!(notes.late, 0);
 }
 
-#[test]
 fn an_event_that_comes_too_late_for_its_place_is_not_lost() {
     let mut text = "[\n".to_string() + &process(1, "");
     (2..40_000).for_each(|time| text += &synchronised(1, &time.to_string()));
     text += &synchronised(1, "1");
     let (items, notes) = read(&text);
-    assert_eq!(trace::events_of(&items, 1).len(), 39_999);
+    assert_eq!(crate::trace::events_of(&items, 1).len(), 39_999);
     assert_eq!(notes.late, 1);
 }
 
-#[test]
 fn nanoseconds_are_exact_however_long_the_machine_has_been_up() {
     let text = "[\n".to_string() + &process(1, "") + &synchronised(1, "9007199254740.993");
     let (items, _) = read(&text);
     assert_eq!(starts(&items, 1), [9_007_199_254_740_993], "no floating-point number is that");
 }
 
-#[test]
 fn records_of_other_tools_are_passed_over_whatever_they_hold() {
     let foreign = "{\"ph\":\"X\",\"pid\":\"text\",\"tid\":[],\"ts\":-1.5e3,\"name\":7,\"args\":[1]},\n\
                    {\"ph\":5,\"cat\":\"gpu\"},\n{},\n\
@@ -133,7 +124,6 @@ fn records_of_other_tools_are_passed_over_whatever_they_hold() {
     assert_eq!((notes.foreign, notes.damaged), (4, 0));
 }
 
-#[test]
 fn a_last_line_without_an_end_is_told_and_no_error() {
     let whole = "[\n".to_string() + &process(1, "") + &synchronised(1, "1") + &synchronised(1, "2");
     let last = whole.trim_end().rfind('\n').unwrap() + 1;
@@ -147,7 +137,6 @@ fn a_last_line_without_an_end_is_told_and_no_error() {
     }
 }
 
-#[test]
 fn damaged_lines_are_counted_and_the_first_is_told() {
     let unknown = synchronised(1, "5").replace("\"what\":\"synchronised\"", "\"what\":\"something new\"");
     let missing = synchronised(1, "5").replace("\"what\":\"synchronised\"", "\"what\":\"filled\",\"side\":\"host\"");
@@ -157,7 +146,6 @@ fn damaged_lines_are_counted_and_the_first_is_told() {
     assert_eq!((notes.damaged, notes.first_damaged), (4, 3));
 }
 
-#[test]
 fn a_forked_child_begins_with_what_its_parent_knew() {
     let text = "[\n".to_string()
         + &process(1, "")
@@ -193,7 +181,6 @@ fn a_forked_child_begins_with_what_its_parent_knew() {
     );
 }
 
-#[test]
 fn a_process_that_begins_again_has_all_its_earlier_events_before_that() {
     let text = "[\n".to_string() + &process(1, "") + &synchronised(1, "9") + &process(1, "") + &synchronised(1, "1");
     let (items, _) = read(&text);
@@ -203,7 +190,6 @@ fn a_process_that_begins_again_has_all_its_earlier_events_before_that() {
     assert_eq!(starts(&items, 1), [9000, 1000]);
 }
 
-#[test]
 fn what_is_no_trace_is_an_error_that_says_where_and_why() {
     let says = |text: &[u8], words: &str| {
         let trouble = trouble(text);
@@ -224,7 +210,6 @@ fn process_of_form(form: u32) -> String {
     format!("[\n{}", process(1, "").replace("\"format\":1", &format!("\"format\":{form}")))
 }
 
-#[test]
 fn what_lies_in_the_file_does_not_decide_how_much_memory_is_used() {
     // A million events: what is held back is bounded.
     let line = synchronised(1, "1");
@@ -239,3 +224,18 @@ fn what_lies_in_the_file_does_not_decide_how_much_memory_is_used() {
     assert_eq!(events, 200_000);
     assert!(read_ahead < 20_000, "{read_ahead} lines were held back");
 }
+
+crate::support::harness::tests![
+    the_bracket_may_be_missing_or_there,
+    a_program_that_executes_another_one_has_no_end,
+    events_come_in_the_order_of_their_ends_for_each_process,
+    an_event_that_comes_too_late_for_its_place_is_not_lost,
+    nanoseconds_are_exact_however_long_the_machine_has_been_up,
+    records_of_other_tools_are_passed_over_whatever_they_hold,
+    a_last_line_without_an_end_is_told_and_no_error,
+    damaged_lines_are_counted_and_the_first_is_told,
+    a_forked_child_begins_with_what_its_parent_knew,
+    a_process_that_begins_again_has_all_its_earlier_events_before_that,
+    what_is_no_trace_is_an_error_that_says_where_and_why,
+    what_lies_in_the_file_does_not_decide_how_much_memory_is_used,
+];

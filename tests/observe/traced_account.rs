@@ -1,22 +1,14 @@
 //! The account that a process gives of itself against the sums of its trace: they tell of the same, to the nanosecond.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::path::PathBuf;
 
-use support::bookkeeper::assert_same;
-use support::figures::*;
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::traced::figures_of;
-use support::*;
+use crate::support::bookkeeper::assert_same;
+use crate::support::figures::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::traced::figures_of;
+use crate::support::*;
 
 /// The trace of a test, which is gone when the test is over.
 struct Trace(PathBuf);
@@ -155,7 +147,7 @@ fn a_forked_childs_events_are_its_own_in_the_trace_too() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     the_sums_of_a_trace_are_the_account,
     what_many_threads_do_is_in_the_trace_as_it_is_in_the_account,
     a_forked_childs_events_are_its_own_in_the_trace_too,

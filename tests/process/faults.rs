@@ -1,18 +1,11 @@
 //! Every allocation of every operation fails in turn, alone and with all that follow: each time there is a status,
 //! the object is as it was, and the same call succeeds afterwards. Nothing aborts.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
 
-mod support;
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
 
-use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
-
-use support::*;
+use crate::allocator::*;
+use crate::support::*;
 use syncedmem::abi::c::access::*;
 use syncedmem::abi::c::caffe_host::*;
 use syncedmem::abi::c::object::*;
@@ -20,77 +13,6 @@ use syncedmem::abi::c::policy::*;
 use syncedmem::abi::status::syncedmem_status_t;
 
 const LARGE: usize = 4 << 20;
-
-/// How many allocations succeed before one fails; below zero, none does.
-static LEFT: AtomicIsize = AtomicIsize::new(-1);
-/// Whether one has failed.
-static FIRED: AtomicBool = AtomicBool::new(false);
-/// Whether those after it fail too.
-static FOR_GOOD: AtomicBool = AtomicBool::new(false);
-/// The thread that is meant, as `pthread_self` names it.
-static THREAD: AtomicIsize = AtomicIsize::new(0);
-
-fn fails_now() -> bool {
-    if LEFT.load(Ordering::Relaxed) < 0 || THREAD.load(Ordering::Relaxed) != this_thread() {
-        return false;
-    }
-    let left = LEFT.load(Ordering::Relaxed);
-    if left > 0 || !FOR_GOOD.load(Ordering::Relaxed) {
-        LEFT.store(left - 1, Ordering::Relaxed);
-    }
-    FIRED.fetch_or(left == 0, Ordering::Relaxed);
-    left == 0
-}
-
-fn this_thread() -> isize {
-    unsafe { libc::pthread_self() as isize }
-}
-
-unsafe extern "C" {
-    fn __libc_malloc(bytes: usize) -> *mut c_void;
-    fn __libc_calloc(count: usize, bytes: usize) -> *mut c_void;
-    fn __libc_realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
-    fn __libc_memalign(alignment: usize, bytes: usize) -> *mut c_void;
-}
-
-fn refuse() -> *mut c_void {
-    unsafe { *libc::__errno_location() = libc::ENOMEM };
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn malloc(bytes: usize) -> *mut c_void {
-    if fails_now() { refuse() } else { unsafe { __libc_malloc(bytes) } }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
-    if fails_now() { refuse() } else { unsafe { __libc_calloc(count, bytes) } }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
-    if fails_now() { refuse() } else { unsafe { __libc_realloc(block, bytes) } }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn posix_memalign(block: *mut *mut c_void, alignment: usize, bytes: usize) -> c_int {
-    let new = if fails_now() { refuse() } else { unsafe { __libc_memalign(alignment, bytes) } };
-    if new.is_null() {
-        return libc::ENOMEM;
-    }
-    unsafe { block.write(new) };
-    0
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn mmap(at: *mut c_void, len: usize, access: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void {
-    if fails_now() {
-        refuse();
-        return libc::MAP_FAILED;
-    }
-    unsafe { libc::syscall(libc::SYS_mmap, at, len, access, flags, file, offset) as *mut c_void }
-}
 
 /// Runs `operation` in a forked child, where the library is used for the first time, with its `nth` allocation failing.
 /// Whether that many were made at all.
@@ -177,7 +99,6 @@ fn synced(storage: &mut Storage) {
     storage.put(24, &3u32.to_le_bytes());
 }
 
-#[test]
 fn create_and_destroy() {
     every_allocation(
         1,
@@ -192,52 +113,44 @@ fn create_and_destroy() {
     );
 }
 
-#[test]
 fn construct() {
     every_allocation(0, |_| (), |storage| storage.construct(8));
 }
 
-#[test]
 fn first_touch_of_a_small_object() {
     every_allocation(1, small, |storage| status(storage.cpu_data()));
     every_allocation(1, small, |storage| status(storage.mutable_cpu_data()));
     every_allocation(1, small, |storage| status(storage.overwrite_cpu_data()));
 }
 
-#[test]
 fn first_touch_of_a_middling_object() {
     every_allocation(2, middling, |storage| status(storage.cpu_data()));
     every_allocation(2, middling, |storage| status(storage.mutable_cpu_data()));
     every_allocation(2, middling, |storage| status(storage.overwrite_cpu_data()));
 }
 
-#[test]
 fn first_touch_of_a_large_object() {
     every_allocation(3, large, |storage| status(storage.cpu_data()));
     every_allocation(3, large, |storage| status(storage.mutable_cpu_data()));
     every_allocation(3, large, |storage| status(storage.overwrite_cpu_data()));
 }
 
-#[test]
 fn later_touches() {
     every_allocation(0, touched, |storage| status(storage.cpu_data()));
     every_allocation(0, touched, |storage| status(storage.mutable_cpu_data()));
     every_allocation(0, synced, |storage| status(storage.mutable_cpu_data()));
 }
 
-#[test]
 fn set_cpu_data() {
     static BUFFER: [u8; LARGE] = [0; LARGE];
     every_allocation(1, large, |storage| storage.set_cpu_data(BUFFER.as_ptr().cast_mut()));
     every_allocation(0, touched, |storage| storage.set_cpu_data(BUFFER.as_ptr().cast_mut()));
 }
 
-#[test]
 fn release_cpu() {
     every_allocation(0, synced, |storage| storage.release_cpu());
 }
 
-#[test]
 fn resize() {
     every_allocation(1, large, |storage| {
         let object: *const syncedmem::object::SyncedMemory = storage.mem().cast();
@@ -248,7 +161,6 @@ fn resize() {
     });
 }
 
-#[test]
 fn destruct() {
     every_allocation(0, touched, |storage| {
         let status = storage.destruct();
@@ -257,7 +169,6 @@ fn destruct() {
     });
 }
 
-#[test]
 fn caffe_malloc_host() {
     every_allocation(
         1,
@@ -271,12 +182,10 @@ fn caffe_malloc_host() {
     );
 }
 
-#[test]
 fn set_error_callback() {
     every_allocation(1, |_| (), |_| unsafe { syncedmem_set_error_callback(None, std::ptr::null_mut()) });
 }
 
-#[test]
 fn a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence() {
     driver::hide_devices();
     every_allocation(1, small, |storage| {
@@ -286,3 +195,19 @@ fn a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence() 
         SYNCEDMEM_SUCCESS
     });
 }
+
+crate::support::harness::tests![
+    create_and_destroy,
+    construct,
+    first_touch_of_a_small_object,
+    first_touch_of_a_middling_object,
+    first_touch_of_a_large_object,
+    later_touches,
+    set_cpu_data,
+    release_cpu,
+    resize,
+    destruct,
+    caffe_malloc_host,
+    set_error_callback,
+    a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence,
+];

@@ -1,19 +1,11 @@
 //! Forks under eight allocating threads: the child finds every lock free, its objects whole, and goes on.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use support::object::Object;
-use support::tensor::*;
-use support::*;
+use crate::support::object::Object;
+use crate::support::tensor::*;
+use crate::support::*;
 use syncedmem::abi::c::access::syncedmem_cpu_data;
 use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
@@ -76,7 +68,6 @@ fn wait_for(child: libc::pid_t) -> Result<i32, &'static str> {
     if libc::WIFEXITED(status) { Ok(libc::WEXITSTATUS(status)) } else { Err("a signal ended it") }
 }
 
-#[test]
 fn a_thousand_forks_under_eight_allocating_threads_leave_every_object_usable() {
     let stop = AtomicBool::new(false);
     let touches = AtomicUsize::new(0);
@@ -141,7 +132,6 @@ fn fork_once(old: &mut Storage) -> Result<(), String> {
     }
 }
 
-#[test]
 fn a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses() {
     let mut objects = [100, 50_000].map(Object::new);
     for object in &mut objects {
@@ -165,7 +155,6 @@ fn a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses() {
     }
 }
 
-#[test]
 fn a_forked_child_deletes_its_own_copies_of_tensors() {
     let mem = created(96);
     let tensor = export(mem, Ask { access: WRITE, ..FLOATS }).unwrap();
@@ -193,7 +182,6 @@ fn exchange() -> bool {
     is_lent && counted && ended
 }
 
-#[test]
 fn forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable() {
     let stop = AtomicBool::new(false);
     let old = created(96);
@@ -223,3 +211,10 @@ fn forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable() {
     });
     assert_eq!(destroy(old), SYNCEDMEM_SUCCESS);
 }
+
+crate::support::harness::tests![
+    a_thousand_forks_under_eight_allocating_threads_leave_every_object_usable,
+    a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses,
+    a_forked_child_deletes_its_own_copies_of_tensors,
+    forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable,
+];

@@ -1,18 +1,10 @@
 //! Forks beside the fork handlers of other libraries, which take locks and may even fork themselves.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use support::object::Object;
-use support::*;
+use crate::support::object::Object;
+use crate::support::*;
 
 /// Seconds after which a process that hangs ends by a signal, which its parent reports.
 const LIMIT: u32 = 60;
@@ -67,7 +59,6 @@ fn fork_beside(work: impl Fn() + Sync) {
 }
 
 /// The handlers of the library are registered at load, so they run behind those that the program registers in `main`.
-#[test]
 fn a_thread_that_holds_a_lock_of_the_programs_own_fork_handlers_may_call_the_library_during_a_fork() {
     alone(&[], || {
         assert_eq!(unsafe { libc::pthread_atfork(Some(lock_foreign), Some(unlock_foreign), Some(unlock_foreign)) }, 0);
@@ -109,7 +100,6 @@ extern "C" fn register_before_the_library() {
     unsafe { libc::pthread_atfork(Some(prepare_before), None, None) };
 }
 
-#[test]
 fn a_fork_in_a_prepare_handler_that_was_registered_before_the_library_leaves_the_outer_fork_whole() {
     alone(&[], || {
         BEFORE.store(true, Relaxed);
@@ -118,7 +108,6 @@ fn a_fork_in_a_prepare_handler_that_was_registered_before_the_library_leaves_the
     });
 }
 
-#[test]
 fn a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_outer_fork_whole() {
     alone(&[], || {
         assert_eq!(unsafe { libc::pthread_atfork(Some(prepare_after), None, None) }, 0);
@@ -127,3 +116,9 @@ fn a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_
         assert_eq!(NESTED.load(Relaxed), FORKS);
     });
 }
+
+crate::support::harness::tests![
+    a_thread_that_holds_a_lock_of_the_programs_own_fork_handlers_may_call_the_library_during_a_fork,
+    a_fork_in_a_prepare_handler_that_was_registered_before_the_library_leaves_the_outer_fork_whole,
+    a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_outer_fork_whole,
+];

@@ -1,20 +1,12 @@
 //! Forks of a process whose pools are full: the child goes on with what is pageable and leaves the rest alone, the parent
 //! does not notice.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 
 /// Does `work` in a forked child, which must end by itself; an assertion that fails there is told by its message.
 /// The simulated driver aborts a child that calls it.
@@ -155,7 +147,7 @@ fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
     });
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     a_child_goes_on_with_what_is_idle_and_pageable,
     a_childs_idle_blocks_grow_old_as_its_parents_do,
     a_child_calls_no_driver_whatever_lies_idle,

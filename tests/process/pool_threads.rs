@@ -1,21 +1,13 @@
 //! Many threads at the pools at once, while others empty them and change what they may keep: nobody gets what is somebody
 //! else's, and the account is right at the end.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use support::gpu::*;
-use support::object::*;
-use support::pools::*;
-use support::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
 use syncedmem::abi::c::pools::syncedmem_set_reuse;
 
 const THREADS: usize = 4;
@@ -141,7 +133,7 @@ fn by_event_device_and_page_locked_blocks_under_load_while_streams_lag() {
     alone_with_pools(&[], |gpu| on_both_sides(gpu, 1, 50));
 }
 
-support::harness::tests![
+crate::support::harness::tests![
     pageable_blocks_under_load,
     first_accesses_read_zeros_under_load,
     device_and_page_locked_blocks_under_load,

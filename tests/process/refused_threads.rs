@@ -1,21 +1,11 @@
 //! Where the system gives no threads, as under RLIMIT_NPROC: they are not asked for again and again.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-#[path = "support/refusing.rs"]
-mod refusing;
-mod support;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use refusing::*;
-use support::pools::*;
-use support::*;
+use crate::refusing::*;
+use crate::support::pools::*;
+use crate::support::*;
 
 /// Gives back blocks of the pool's, each of which wants the thread that gives idle memory back.
 fn give_back_many() {
@@ -24,7 +14,6 @@ fn give_back_many() {
     }
 }
 
-#[test]
 fn a_refused_thread_is_asked_for_once_in_a_second() {
     alone(&[], || {
         let start = Instant::now();
@@ -38,7 +27,6 @@ fn a_refused_thread_is_asked_for_once_in_a_second() {
     });
 }
 
-#[test]
 fn once_there_are_threads_again_idle_memory_is_given_back() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.1")], || {
         refuse(1, libc::EAGAIN);
@@ -51,7 +39,6 @@ fn once_there_are_threads_again_idle_memory_is_given_back() {
     });
 }
 
-#[test]
 fn a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one() {
     alone(&[], || {
         refuse(1, libc::EINVAL);
@@ -59,3 +46,9 @@ fn a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one() {
         assert_eq!(ASKED.load(Relaxed), 2);
     });
 }
+
+crate::support::harness::tests![
+    a_refused_thread_is_asked_for_once_in_a_second,
+    once_there_are_threads_again_idle_memory_is_given_back,
+    a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one,
+];

@@ -1,17 +1,9 @@
 //! A storm of signals to a thread that uses objects, with a handler that reads data that is current already.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
-use support::object::Object;
-use support::*;
+use crate::support::object::Object;
+use crate::support::*;
 use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_mutable_cpu_data};
 use syncedmem::abi::c::eviction::syncedmem_end_access;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
@@ -96,7 +88,6 @@ fn stats() -> syncedmem_stats_t {
     stats
 }
 
-#[test]
 fn a_signal_handler_may_read_current_data_while_every_access_is_counted() {
     alone(&[("SYNCEDMEM_ACCOUNT", "accesses")], || {
         let mut objects = objects();
@@ -115,7 +106,6 @@ fn a_signal_handler_may_read_current_data_while_every_access_is_counted() {
     });
 }
 
-#[test]
 fn a_signal_handler_may_read_current_data_while_every_access_is_traced() {
     let file = trace_file("accesses");
     alone(&[("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", &file)], || {
@@ -160,7 +150,6 @@ fn start_timer() {
     assert_eq!(unsafe { libc::timer_settime(timer, 0, &times, std::ptr::null_mut()) }, 0);
 }
 
-#[test]
 fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
     let file = trace_file("forks");
     alone(&[("TRACE_TO", &file)], || {
@@ -184,7 +173,6 @@ fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
     let _ = std::fs::remove_file(file);
 }
 
-#[test]
 fn a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between() {
     alone(&[], || {
         let mut objects = objects();
@@ -207,3 +195,10 @@ fn a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_
         });
     });
 }
+
+crate::support::harness::tests![
+    a_signal_handler_may_read_current_data_while_every_access_is_counted,
+    a_signal_handler_may_read_current_data_while_every_access_is_traced,
+    a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over,
+    a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between,
+];

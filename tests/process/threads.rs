@@ -1,17 +1,10 @@
 //! Many readers of one object: one of them allocates and fills, all get the same address.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
-    reason = "a test plays the foreign caller, and answers for what it passes"
-)]
-
-mod support;
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use support::*;
+use crate::allocator::{ALLOCATED, WATCHED};
+use crate::support::*;
 use syncedmem::abi::c::access::syncedmem_cpu_data;
 use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
 use syncedmem::abi::c::pools::syncedmem_set_pools;
@@ -42,27 +35,6 @@ impl Shared {
     }
 }
 
-/// Counts what is allocated, by this test's size alone.
-static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
-const WATCHED: usize = 54_321;
-
-unsafe extern "C" {
-    fn __libc_memalign(alignment: usize, bytes: usize) -> *mut std::ffi::c_void;
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn posix_memalign(block: *mut *mut std::ffi::c_void, alignment: usize, bytes: usize) -> i32 {
-    if bytes == WATCHED {
-        ALLOCATED.fetch_add(1, Ordering::Relaxed);
-        // Long enough for everybody else to arrive.
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    let new = unsafe { __libc_memalign(alignment, bytes) };
-    unsafe { block.write(new) };
-    if new.is_null() { libc::ENOMEM } else { 0 }
-}
-
-#[test]
 fn exactly_one_of_many_readers_allocates_and_all_get_the_same_address() {
     const ROUNDS: usize = 200;
     // Every round allocates: nothing comes from the round before.
@@ -90,7 +62,6 @@ fn exactly_one_of_many_readers_allocates_and_all_get_the_same_address() {
     }
 }
 
-#[test]
 fn readers_of_a_large_object_get_the_same_zeros() {
     for _ in 0..20 {
         let shared = Shared::create(8 << 20);
@@ -108,7 +79,6 @@ fn readers_of_a_large_object_get_the_same_zeros() {
     }
 }
 
-#[test]
 fn objects_of_their_own_do_not_disturb_each_other() {
     std::thread::scope(|threads| {
         for thread in 0..THREADS {
@@ -128,7 +98,6 @@ fn objects_of_their_own_do_not_disturb_each_other() {
     });
 }
 
-#[test]
 fn the_last_error_is_each_threads_own() {
     driver::hide_devices();
     let shared = Shared::create(8);
@@ -152,3 +121,10 @@ fn the_last_error_is_each_threads_own() {
     assert!(last_error().contains("mem is NULL"));
     shared.destroy();
 }
+
+crate::support::harness::tests![
+    exactly_one_of_many_readers_allocates_and_all_get_the_same_address,
+    readers_of_a_large_object_get_the_same_zeros,
+    objects_of_their_own_do_not_disturb_each_other,
+    the_last_error_is_each_threads_own,
+];

@@ -1,5 +1,4 @@
 //! The documents: every file that a link names is there.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::path::{Path, PathBuf};
 

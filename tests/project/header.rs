@@ -1,9 +1,6 @@
-//! The checked-in header is the one that the source gives. `UPDATE=1 cargo test --test header` writes it.
+//! The checked-in header is the one that the source gives. `UPDATE=1 cargo test --test project` writes it.
 
-#[path = "support/checked_in.rs"]
-mod checked_in;
-#[path = "support/sources.rs"]
-mod sources;
+use crate::{checked_in, sources};
 
 #[test]
 fn the_header_is_the_one_that_the_source_gives() {
@@ -13,5 +10,5 @@ fn the_header_is_the_one_that_the_source_gives() {
     let builder = cbindgen::Builder::new().with_config(config);
     let sources = sources::sources().fold(builder, |builder, file| builder.with_src(file));
     sources.generate().expect("the source gives a header").write(&mut generated);
-    checked_in::is_same("include/syncedmem.h", &String::from_utf8(generated).unwrap(), "header");
+    checked_in::is_same("include/syncedmem.h", &String::from_utf8(generated).unwrap());
 }

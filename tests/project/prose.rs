@@ -1,5 +1,4 @@
 //! Comments and documents in plain English, as CONTRIBUTING.md asks: phrases that hide the subject do not occur in them.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::path::{Path, PathBuf};
 

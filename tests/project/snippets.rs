@@ -1,12 +1,11 @@
-//! What pages show of the examples is what the examples' files say. `UPDATE=1 cargo test --test snippets` writes it.
+//! What pages show of the examples is what the examples' files say. `UPDATE=1 cargo test --test project` writes it.
 //!
 //! In a file the lines between one with `snippet:begin` and one with `snippet:end` are shown; in a page the block of code
 //! behind `<!-- from FILE -->` shows them.
 
-#[path = "support/checked_in.rs"]
-mod checked_in;
-
 use std::path::Path;
+
+use crate::checked_in;
 
 fn read(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
@@ -54,7 +53,7 @@ fn the_page_on_other_languages_shows_what_the_examples_say() {
     for language in ["c/walk.c", "cpp/walk.cpp", "rust/walk.rs", "java/Walk.java", "node/walk.js", "python/walk.py"] {
         assert!(page.contains(&format!("<!-- from examples/{language} -->")), "it shows {language}");
     }
-    checked_in::is_same("docs/ffi.md", &filled(&page, read), "snippets");
+    checked_in::is_same("docs/ffi.md", &filled(&page, read));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 )]
 
 pub mod events;
-#[path = "../../src/bin/syncedmem/trace/mod.rs"]
+#[path = "../../../src/bin/syncedmem/trace/mod.rs"]
 pub mod reader;
 pub mod rules;
 

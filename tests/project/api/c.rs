@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::description::{Description, Function};
+use super::description::{Description, Function};
 
 pub fn include() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("include")

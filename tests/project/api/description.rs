@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use syn::{Expr, Fields, Item, Lit, Meta, Type, Visibility};
 
-use crate::spelling;
+use super::spelling;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Description {

@@ -1,7 +1,7 @@
 //! Every kind of difference between the description and the header is found.
 
-use crate::description::{Description, Field, Function, Number, Parameter};
-use crate::{c, described, programs};
+use super::description::{Description, Field, Function, Number, Parameter};
+use super::{c, described, programs};
 
 /// Fails where compilers find nothing wrong with a description that was changed so, or not with what was changed.
 fn is_found(change: impl FnOnce(&mut Description), named: &str) {

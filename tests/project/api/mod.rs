@@ -1,21 +1,18 @@
 //! The checked-in description of the C API is the one that the source gives, and says what the header, the exported
-//! symbols and the bindings say. `UPDATE=1 cargo test --test api` writes it, and the program that checks bindgen.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test answers for what it passes")]
+//! symbols and the bindings say. `UPDATE=1 cargo test --test project` writes it, and the program that checks bindgen.
 
 mod c;
-#[path = "../support/checked_in.rs"]
-mod checked_in;
 mod description;
 mod differences;
 mod programs;
-#[path = "../support/sources.rs"]
-mod sources;
 mod spelling;
 mod wrapper;
 
 use std::collections::BTreeSet;
 
 use description::Description;
+
+use crate::{checked_in, sources};
 
 /// The description in use; where it is being written, what it will be.
 fn described() -> Description {
@@ -28,7 +25,7 @@ fn described() -> Description {
 #[test]
 fn the_description_is_the_one_that_the_source_gives() {
     let description = Description::of_sources(sources::sources());
-    checked_in::is_same("include/syncedmem.json", &description.to_json(), "api");
+    checked_in::is_same("include/syncedmem.json", &description.to_json());
 }
 
 #[test]
@@ -45,18 +42,18 @@ fn the_header_names_nothing_that_the_description_does_not() {
 #[test]
 fn the_functions_are_the_exported_symbols_that_cpp_does_not_mangle() {
     let described: BTreeSet<_> = described().functions.into_iter().map(|function| function.name).collect();
-    let exported = include_str!("../../src/abi/symbols.txt").lines().filter(|symbol| !symbol.starts_with("_Z"));
+    let exported = include_str!("../../../src/abi/symbols.txt").lines().filter(|symbol| !symbol.starts_with("_Z"));
     assert_eq!(described, exported.map(str::to_string).collect());
 }
 
 #[test]
 fn the_program_that_checks_bindgen_is_the_one_that_the_description_gives() {
-    checked_in::is_same("examples/rust/tests/signatures.rs", &programs::in_rust(&described()), "api");
+    checked_in::is_same("examples/rust/tests/signatures.rs", &programs::in_rust(&described()));
 }
 
 #[test]
 fn the_page_on_other_languages_names_every_type_of_c_that_the_description_uses() {
-    let page = include_str!("../../docs/ffi.md");
+    let page = include_str!("../../../docs/ffi.md");
     let description = described();
     let functions = description.functions.iter().chain(&description.callbacks);
     let types = functions.flat_map(|function| &function.parameters).map(|parameter| &parameter.of);

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use crate::description::{Description, Function};
-use crate::spelling;
+use super::description::{Description, Function};
+use super::spelling;
 
 /// Asserts in C and in C++, which tells an enumeration from a number and finds in a `switch` the values that are missing.
 const C_WORDS: &str = r#"#include "syncedmem.h"

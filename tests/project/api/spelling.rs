@@ -2,7 +2,7 @@
 
 use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeBareFn};
 
-use crate::description::Parameter;
+use super::description::Parameter;
 
 /// The names of the same types in Rust and in C.
 const NAMES: [(&str, &str); 11] = [

@@ -1,6 +1,6 @@
 //! The C++ class of syncedmem.hpp against the description.
 
-use crate::{c, described};
+use super::{c, described};
 
 /// The functions that the class does without, each with the reason.
 const NOT_WRAPPED: [(&str, &str); 7] = [
