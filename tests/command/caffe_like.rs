@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::support::command_file::command_file;
+
 /// `SyncedMemory` as BVLC's master has it, for the CPU.
 const MEMORY: &str = r#"
     #include <stdlib.h>
@@ -133,7 +135,7 @@ impl Drop for Workshop {
 
 /// The command, in an environment without settings of the library's.
 pub fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_syncedmem"));
+    let mut command = Command::new(command_file());
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SYNCEDMEM_")) {
         command.env_remove(name);
     }

@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::support::command_file::command_file;
+
 const TRACE: &str = r#"[
 {"ph":"M","pid":7,"tid":7,"name":"process_name","cat":"syncedmem","args":{"name":"caffe","syncedmem":"0.1.0","format":1}},
 {"ph":"i","pid":7,"tid":7,"ts":1.000,"s":"t","name":"object made","cat":"syncedmem","args":{"what":"made","object":"0x10","site":1,"bytes":4096,"noticed":"construction"}},
@@ -25,7 +27,7 @@ impl Folder {
     }
 
     fn report(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_syncedmem"));
+        let mut command = Command::new(command_file());
         command.arg("report").args(arguments).current_dir(&self.0).output().expect("the command starts")
     }
 
@@ -87,7 +89,7 @@ fn a_reader_that_has_read_enough_is_no_error() {
     // A pipe whose other end is closed, in the only form that std has.
     let (ours, gone) = UnixStream::pair().expect("a pair of sockets");
     drop(gone);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_syncedmem"));
+    let mut command = Command::new(command_file());
     command.args(["report", "train.json", "-o", "-"]).current_dir(&folder.0).stdout(OwnedFd::from(ours));
     let output = command.output().expect("the command starts");
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

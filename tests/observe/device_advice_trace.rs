@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::support::command_file::command_file;
 use crate::support::gpu::*;
 use crate::support::object::*;
 use crate::support::*;
@@ -59,7 +60,7 @@ fn the_advice_from_a_trace_is_that_of_the_process() {
             return;
         }
         let of_process = std::fs::read_to_string(&report).unwrap();
-        let command = Command::new(env!("CARGO_BIN_EXE_syncedmem"));
+        let command = Command::new(command_file());
         let output = { command }.args(["report", "--text", "-o", "-"]).arg(&trace).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let of_trace = String::from_utf8(output.stdout).unwrap();

@@ -10,6 +10,7 @@
 pub mod as_shipped;
 pub mod bookkeeper;
 pub mod captures;
+pub mod command_file;
 pub mod crossing;
 pub mod driver;
 pub mod figures;
