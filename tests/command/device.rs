@@ -22,28 +22,11 @@ fn the_doctor_names_the_driver_and_its_devices() {
 }
 
 #[test]
-fn without_a_driver_the_doctor_says_why_and_the_benchmark_that_it_measures_no_copies() {
+fn without_a_driver_the_doctor_says_why() {
     let workshop = Workshop::new("no-driver");
     // What is there by that name is no driver.
     workshop.source("libcuda.so.1", "nothing");
     let told = said(command().arg("doctor").env("LD_LIBRARY_PATH", &workshop.folder));
     let line = told.output.lines().find(|line| line.starts_with("GPU")).expect(&told.output);
     assert!(line.contains("no GPU: "), "{line}");
-    let told = said(command().args(["bench", "--quick"]).env("LD_LIBRARY_PATH", &workshop.folder));
-    assert!(told.output.contains("Copies were not measured: no GPU: "), "{}", told.output);
-    assert!(!told.output.contains("GB/s"), "{}", told.output);
-}
-
-#[test]
-fn the_benchmark_measures_copies_by_every_way() {
-    let workshop = Workshop::new("copies");
-    let told = said(with_driver(&workshop).args(["bench", "--quick"]));
-    assert_eq!(told.status, Some(0), "{}", told.error);
-    for way in ["pageable, as the driver does it", "pageable, through locked slots", "page-locked"] {
-        for direction in ["to", "from"] {
-            let name = format!("64 MiB {direction} the device: {way} ");
-            let line = told.output.lines().find(|line| line.contains(&name)).expect(&told.output);
-            assert!(line.ends_with("GB/s"), "{line}");
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Help, completions, manual pages and the benchmark of the command: they are there, and say what they should.
+//! Help, completions and manual pages of the command: they are there, and say what they should.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use crate::caffe_like::{Workshop, command, said};
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for name in ["run", "doctor", "report", "bench", "completions", "man"] {
+    for name in ["run", "doctor", "report", "completions", "man"] {
         let told = said(command().args(["help", name]));
         assert_eq!(told.status, Some(0), "{name}");
         assert!(told.output.contains(&format!("Usage: syncedmem {name}")), "{}", told.output);
@@ -54,7 +54,7 @@ fn manual_pages_are_written_for_every_command() {
     let workshop = Workshop::new("pages");
     let folder = workshop.path("share");
     assert_eq!(said(command().arg("share").arg(&folder)).status, Some(0));
-    for page in ["", "-run", "-doctor", "-report", "-bench", "-completions", "-man"] {
+    for page in ["", "-run", "-doctor", "-report", "-completions", "-man"] {
         let page = folder.join(format!("man/man1/syncedmem{page}.1"));
         let text = std::fs::read_to_string(&page).unwrap();
         assert!(text.contains(".SH NAME") && text.contains(".SH SYNOPSIS"), "{}", page.display());
@@ -66,18 +66,4 @@ fn manual_pages_are_written_for_every_command() {
     let told = said(command().args(["man", "--directory", "/proc/nowhere"]));
     assert_eq!(told.status, Some(1));
     assert!(told.error.contains("name a folder that you may write to"), "{}", told.error);
-}
-
-#[test]
-fn the_benchmark_gives_figures_for_both_sides() {
-    let told = said(command().args(["bench", "--quick"]));
-    assert_eq!(told.status, Some(0), "{}", told.error);
-    let rows: Vec<_> = told.output.lines().filter(|line| line.starts_with("  ")).collect();
-    assert!(rows.len() >= 9, "{}", told.output);
-    for row in rows.iter().filter(|row| !row.contains("original") && !row.contains("device")) {
-        let units = ["ns", "us", "ms", "s"];
-        let figures = row.split_whitespace().filter(|word| units.contains(word)).count();
-        assert!(figures == 2 || row.contains("not enough memory"), "{row}");
-    }
-    assert!(told.output.contains("calloc and free"), "it says what is compared: {}", told.output);
 }

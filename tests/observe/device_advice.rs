@@ -8,7 +8,7 @@ use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
 use syncedmem::observe::advice::{Advice, Certainty, Rule, Subject};
 use syncedmem::observe::event::Site;
-use syncedmem::observe::live;
+use syncedmem::observe::recorder;
 use syncedmem::state::head::Side::{self, Device, Host};
 use syncedmem::state::kind::Kind;
 
@@ -29,7 +29,7 @@ fn observed<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) {
 
 /// The advice of one rule by now.
 fn advice(rule: Rule) -> Vec<Advice> {
-    live::with_ledger(|ledger| ledger.advice()).into_iter().filter(|advice| advice.rule == rule).collect()
+    recorder::with_ledger(|ledger| ledger.advice()).into_iter().filter(|advice| advice.rule == rule).collect()
 }
 
 /// The one piece of advice that there is by that rule.

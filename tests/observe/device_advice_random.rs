@@ -11,7 +11,7 @@ use crate::support::gpu::*;
 use crate::support::object::*;
 use naive::{Act, Copy, Life};
 use syncedmem::observe::event::{Cause, Path, Site};
-use syncedmem::observe::live;
+use syncedmem::observe::recorder;
 use syncedmem::state::head::Access::{self, Overwrite, Read, Write};
 use syncedmem::state::head::Side::{self, Device, Host};
 
@@ -180,7 +180,7 @@ fn check(gpu: &Gpu, pinned: bool, every_access: bool) {
     for seed in 0..300 {
         lives.push(life(gpu, seed, pinned, every_access));
         let mut found = Counts::new();
-        for advice in live::with_ledger(|ledger| ledger.advice()) {
+        for advice in recorder::with_ledger(|ledger| ledger.advice()) {
             let key = (advice.rule.name(), advice.certainty.name(), format!("{:?}", advice.subject));
             let sum = found.entry(key).or_default();
             *sum = (sum.0 + advice.count, sum.1 + advice.bytes);

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::event::{Changed, Since, What};
-use super::live::{self, Span, Subject};
+use super::recorder::{self, Span, Subject};
 use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
 use crate::state::flags::{self, COMPARE};
@@ -19,7 +19,7 @@ const SAMPLES: usize = 64;
 
 /// A record of an object's contents.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Print {
+struct Checksum {
     since: Since,
     /// Address and size in bytes of the host side.
     host: usize,
@@ -28,7 +28,7 @@ struct Print {
     samples: [u64; SAMPLES],
 }
 
-locked_static! { static PRINTS: Lock<AddressMap<Print>> = Lock::new(address_map()); }
+locked_static! { static CHECKSUMS: Lock<AddressMap<Checksum>> = Lock::new(address_map()); }
 
 /// Whether contents are compared: `SYNCEDMEM_COMPARE` or the C API has turned it on.
 #[inline]
@@ -39,20 +39,20 @@ pub fn are_compared() -> bool {
 /// Records that the host side of an object was filled with zeros.
 pub fn filled(subject: Subject, host: NonNull<c_void>) {
     let (host, bytes) = (host.addr().get(), subject.bytes);
-    keep(subject, Print { since: Since::Fill, host, bytes, hash: 0, samples: [0; SAMPLES] });
+    keep(subject, Checksum { since: Since::Fill, host, bytes, hash: 0, samples: [0; SAMPLES] });
 }
 
 /// Drops an object's record, because its two sides no longer hold the same data.
 #[cold]
 pub fn forget(object: usize) {
     if flags::has(COMPARE) {
-        PRINTS.with(|prints| prints.remove(&object));
+        CHECKSUMS.with(|checksums| checksums.remove(&object));
     }
 }
 
 /// Drops all records: they may belong to objects that ended while nothing was compared.
 pub fn forget_all() {
-    PRINTS.with(|prints| prints.clear());
+    CHECKSUMS.with(|checksums| checksums.clear());
 }
 
 /// Records, before a copy to the device, what has changed on the host.
@@ -62,7 +62,7 @@ pub fn forget_all() {
 /// same.
 pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
     // SAFETY: the caller guarantees that `host` is readable and not written.
-    let now = unsafe { Print::of(subject, host) };
+    let now = unsafe { Checksum::of(subject, host) };
     tell(subject, judged(subject, Side::Host, now));
     keep(subject, now);
 }
@@ -73,7 +73,7 @@ pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
 /// As for `before_copy_to_device`.
 pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: &Span) {
     // SAFETY: the caller guarantees that `host` is readable and not written.
-    let now = unsafe { Print::of(subject, host) };
+    let now = unsafe { Checksum::of(subject, host) };
     if let Some(what) = judged(subject, Side::Device, now) {
         copy.found(subject, what);
     }
@@ -85,50 +85,50 @@ pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: 
 /// # Safety
 /// As for `before_copy_to_device`.
 pub unsafe fn at_end(subject: Subject, host: NonNull<c_void>) {
-    let before = PRINTS.with(|prints| prints.remove(&subject.object));
+    let before = CHECKSUMS.with(|checksums| checksums.remove(&subject.object));
     // Only the block that was filled is read: other memory, such as the caller's own, may be gone already.
-    let was_filled = |before: Print| before.since == Since::Fill && before.host == host.addr().get();
+    let was_filled = |before: Checksum| before.since == Since::Fill && before.host == host.addr().get();
     if before.is_some_and(was_filled) {
         // SAFETY: the caller guarantees that `host` is readable and not written.
-        let now = unsafe { Print::of(subject, host) };
+        let now = unsafe { Checksum::of(subject, host) };
         tell(subject, compared(Side::Host, before, now));
     }
 }
 
-fn judged(subject: Subject, side: Side, now: Print) -> Option<What> {
-    let before = PRINTS.with(|prints| prints.get(&subject.object).copied());
+fn judged(subject: Subject, side: Side, now: Checksum) -> Option<What> {
+    let before = CHECKSUMS.with(|checksums| checksums.get(&subject.object).copied());
     compared(side, before, now)
 }
 
-fn compared(side: Side, before: Option<Print>, now: Print) -> Option<What> {
+fn compared(side: Side, before: Option<Checksum>, now: Checksum) -> Option<What> {
     let before = before.filter(|before| before.host == now.host && before.bytes == now.bytes)?;
     Some(What::Compared { side, since: before.since, changed: now.changed_since(&before) })
 }
 
 fn tell(subject: Subject, what: Option<What>) {
     if let Some(what) = what {
-        live::tell(subject, || what);
+        recorder::record(subject, || what);
     }
 }
 
 /// Drops the record if there is no memory for it: the next comparison then has nothing to compare with.
-fn keep(subject: Subject, print: Print) {
-    PRINTS.with(|prints| {
-        if prints.try_reserve(1).is_ok() {
-            prints.insert(subject.object, print);
+fn keep(subject: Subject, checksum: Checksum) {
+    CHECKSUMS.with(|checksums| {
+        if checksums.try_reserve(1).is_ok() {
+            checksums.insert(subject.object, checksum);
         }
     });
 }
 
-impl Print {
+impl Checksum {
     /// # Safety
     /// As for `before_copy_to_device`.
-    unsafe fn of(subject: Subject, host: NonNull<c_void>) -> Print {
+    unsafe fn of(subject: Subject, host: NonNull<c_void>) -> Checksum {
         // SAFETY: the caller guarantees that `contents` is readable and not written.
         let contents = unsafe { std::slice::from_raw_parts(host.cast::<u8>().as_ptr(), subject.bytes) };
         let words = contents.len() / WORD;
         let sample = |index: usize| word(contents, index * words / SAMPLES);
-        Print {
+        Checksum {
             since: Since::Copy,
             host: host.addr().get(),
             bytes: subject.bytes,
@@ -137,7 +137,7 @@ impl Print {
         }
     }
 
-    fn changed_since(&self, before: &Print) -> Changed {
+    fn changed_since(&self, before: &Checksum) -> Changed {
         if self.hash == before.hash {
             return Changed::Nothing;
         }
@@ -172,21 +172,21 @@ fn hash(contents: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn print(contents: &[u8]) -> Print {
+    fn checksum(contents: &[u8]) -> Checksum {
         let host = NonNull::from(contents).cast();
         // SAFETY: `contents` is a live slice of that size.
-        unsafe { Print::of(Subject { object: 1, bytes: contents.len() }, host) }
+        unsafe { Checksum::of(Subject { object: 1, bytes: contents.len() }, host) }
     }
 
     #[test]
     fn one_byte_that_changed_is_seen_wherever_it_is() {
         for size in [1, 7, 8, 31, 32, 33, 100, 4096, 5001] {
             let mut contents: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
-            let before = print(&contents);
-            assert_eq!(print(&contents).changed_since(&before), Changed::Nothing);
+            let before = checksum(&contents);
+            assert_eq!(checksum(&contents).changed_since(&before), Changed::Nothing);
             for place in [0, size / 2, size - 1] {
                 contents[place] ^= 1;
-                assert_ne!(print(&contents).changed_since(&before), Changed::Nothing, "byte {place} of {size}");
+                assert_ne!(checksum(&contents).changed_since(&before), Changed::Nothing, "byte {place} of {size}");
                 contents[place] ^= 1;
             }
         }
@@ -202,19 +202,19 @@ mod tests {
 
     #[test]
     fn everything_has_changed_where_each_sample_has() {
-        let before = print(&[0; 4096]);
-        assert_eq!(print(&[1; 4096]).changed_since(&before), Changed::Everything);
+        let before = checksum(&[0; 4096]);
+        assert_eq!(checksum(&[1; 4096]).changed_since(&before), Changed::Everything);
         let mut half = [1; 4096];
         half[2048..].fill(0);
-        assert_eq!(print(&half).changed_since(&before), Changed::Part);
+        assert_eq!(checksum(&half).changed_since(&before), Changed::Part);
     }
 
     #[test]
     fn words_that_change_places_are_seen() {
         let mut contents = [0_u8; 64];
         contents[0] = 1;
-        let before = print(&contents);
+        let before = checksum(&contents);
         contents.swap(0, 32);
-        assert_ne!(print(&contents).changed_since(&before), Changed::Nothing);
+        assert_ne!(checksum(&contents).changed_since(&before), Changed::Nothing);
     }
 }

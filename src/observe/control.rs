@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::trace::{self, Trouble};
-use super::{contents, live, nvtx};
+use super::{checksums, nvtx, recorder};
 use crate::platform::sync::{nap, this_thread};
 use crate::platform::text::{Escaped, Text, to_stderr};
 use crate::settings;
@@ -46,10 +46,10 @@ fn read() {
         .and(COMPARE, settings::COMPARE.get() == 1)
         .and(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some())
         .and(RANGES, nvtx::attach());
-    live::watch_accesses(flags.has(ACCESSES));
+    recorder::watch_accesses(flags.has(ACCESSES));
     // The trace opens before the flag is set: from then on events are written to it.
     let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
-        .is_some_and(|file| live::open_trace(file, flags).inspect_err(|trouble| complain(file, *trouble)).is_ok());
+        .is_some_and(|file| recorder::open_trace(file, flags).inspect_err(|trouble| complain(file, *trouble)).is_ok());
     flags::begin(flags.and(TRACE, is_traced));
 }
 
@@ -69,14 +69,14 @@ pub fn set(flag: Flags, wanted: bool) {
     read_settings();
     if wanted && !flags::on() {
         // Ends of objects were not recorded meanwhile.
-        contents::forget_all();
-        live::forget_objects();
+        checksums::forget_all();
+        recorder::forget_objects();
     }
     if wanted && flag == COMPARE && !flags::has(COMPARE) {
-        contents::forget_all();
+        checksums::forget_all();
     }
     flags::set(flag, wanted);
-    live::watch_accesses(flags::has(ACCESSES));
+    recorder::watch_accesses(flags::has(ACCESSES));
     if flags::has(TRACE) && (flag == ACCESSES || flag == COMPARE) {
         trace::mode(flags::has(ACCESSES), flags::has(COMPARE));
     }
@@ -87,7 +87,7 @@ pub fn set(flag: Flags, wanted: bool) {
 /// Begins to write a trace to `file`.
 pub fn begin_trace(file: &CStr) -> Result<(), Trouble> {
     read_settings();
-    let begun = live::open_trace(file, flags::all());
+    let begun = recorder::open_trace(file, flags::all());
     // An earlier trace has ended in any case. A trace that another thread begins is left to that thread.
     if begun != Err(Trouble::Busy) {
         set(TRACE, begun.is_ok());

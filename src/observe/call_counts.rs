@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::observe::switch;
+use crate::observe::control;
 use crate::platform::text::{Text, append_to, to_stderr};
 use crate::settings;
 use crate::state::flags::{self, CALLS};
@@ -69,7 +69,7 @@ pub fn count(call: Call) {
 #[cold]
 #[inline(never)]
 fn count_if_on(call: Call) {
-    switch::read_settings();
+    control::read_settings();
     if flags::has(CALLS) {
         COUNTS[call as usize].fetch_add(1, Ordering::Relaxed);
     }

@@ -8,10 +8,10 @@ use std::ptr::NonNull;
 // Not loom's: a model has no signals.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::call_site::{self, Place};
 use super::event::{Event, Noticed, Site, What};
 use super::ledger::Ledger;
 use super::nvtx::{self, Range};
-use super::site::{self, Place};
 use super::trace::{self, Live, Trouble};
 use crate::platform::clock::nanoseconds;
 use crate::platform::sync::{FOR_EVER, Lock, locked_static};
@@ -85,7 +85,7 @@ impl Span {
     #[inline]
     pub fn found(&self, subject: Subject, what: What) {
         if self.start != 0 {
-            tell_at(self.start, 0, subject, what);
+            record_at(self.start, 0, subject, what);
         }
     }
 
@@ -94,17 +94,17 @@ impl Span {
     pub fn end(mut self, subject: Subject, what: impl FnOnce() -> What) {
         self.range = None;
         if self.start != 0 {
-            tell_from(self, subject, what());
+            record_span(self, subject, what());
         }
     }
 }
 
 /// Records an event whose duration is not measured.
 #[inline]
-pub fn tell(subject: Subject, what: impl FnOnce() -> What) {
+pub fn record(subject: Subject, what: impl FnOnce() -> What) {
     if !flags::off() && flags::on() {
         let what = what();
-        tell_at(moment(), 0, subject, what);
+        record_at(moment(), 0, subject, what);
     }
 }
 
@@ -113,16 +113,16 @@ pub fn tell(subject: Subject, what: impl FnOnce() -> What) {
 #[inline]
 pub fn freed(object: usize, side: Side, address: NonNull<c_void>) {
     if !flags::off() && flags::on() {
-        tell_freed(object, side, address);
+        record_freed(object, side, address);
     }
 }
 
 #[cold]
-fn tell_freed(object: usize, side: Side, address: NonNull<c_void>) {
+fn record_freed(object: usize, side: Side, address: NonNull<c_void>) {
     let block = LEDGER.with(|ledger| ledger.object(object as u64).and_then(|object| object.block(side)));
     if let Some(block) = block.filter(|block| block.address == address.addr().get() as u64) {
         let what = What::Freed { kind: block.kind, bytes: block.bytes, block: block.address };
-        tell_at(moment(), 0, Subject { object, bytes: 0 }, what);
+        record_at(moment(), 0, Subject { object, bytes: 0 }, what);
     }
 }
 
@@ -130,7 +130,7 @@ fn tell_freed(object: usize, side: Side, address: NonNull<c_void>) {
 #[inline]
 pub fn made(subject: Subject) {
     if flags::on() {
-        tell_at(moment(), 0, subject, What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
+        record_at(moment(), 0, subject, What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
     }
 }
 
@@ -138,18 +138,18 @@ pub fn made(subject: Subject) {
 #[inline]
 pub fn ended(object: usize) {
     if !flags::off() && flags::on() && LEDGER.with(|ledger| ledger.knows(object as u64)) {
-        tell_at(moment(), 0, Subject { object, bytes: 0 }, What::Ended);
+        record_at(moment(), 0, Subject { object, bytes: 0 }, What::Ended);
     }
 }
 
 #[cold]
-fn tell_from(span: Span, subject: Subject, what: What) {
+fn record_span(span: Span, subject: Subject, what: What) {
     let end = if span.end == 0 { nanoseconds() } else { span.end };
-    tell_at(span.start, end.saturating_sub(span.start), subject, what);
+    record_at(span.start, end.saturating_sub(span.start), subject, what);
 }
 
 #[cold]
-fn tell_at(start: u64, duration: u64, subject: Subject, what: What) {
+fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
     let object = subject.object as u64;
     let is_traced = flags::has(TRACE);
     let thread = if is_traced { thread::number() } else { 0 };
@@ -212,7 +212,7 @@ fn wants_site(what: What) -> bool {
 
 #[inline(always)]
 fn here() -> Site {
-    let (site, is_new) = site::here();
+    let (site, is_new) = call_site::here();
     if is_new && flags::has(TRACE) {
         trace_site(site);
     }
@@ -220,7 +220,7 @@ fn here() -> Site {
 }
 
 fn trace_site(site: Site) {
-    let text = site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())));
+    let text = call_site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())));
     trace::site(site, text.as_ref());
 }
 
@@ -228,7 +228,7 @@ fn trace_site(site: Site) {
 pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), Trouble> {
     trace::start(file)?;
     trace::mode(observed.has(ACCESSES), observed.has(COMPARE));
-    site::all().for_each(trace_site);
+    call_site::all().for_each(trace_site);
     Ok(())
 }
 
