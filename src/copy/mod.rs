@@ -12,7 +12,7 @@ pub mod workers;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use crate::cuda::context::{self, Within};
+use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::error::{DriverFailure, Error};
 use crate::memory::device;
@@ -27,32 +27,32 @@ use staged::Staged;
 ///
 /// # Safety
 /// Both addresses are good for that many bytes.
-pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<Path, Error> {
-    let (within, record) = device::enter(driver, ends.device, ends.owner)?;
-    let unsettled = record.is_some_and(|record| record.unsettled);
+pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Result<Path, Error> {
+    let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
+    let pending_on_legacy = record.is_some_and(|record| record.pending_on_legacy);
     // SAFETY: the caller guarantees it.
-    let staged = unsafe { staged::copy(driver, &within, ends, bytes) }?;
+    let staged = unsafe { staged::copy(driver, &guard, endpoints, bytes) }?;
     if staged == Staged::No {
-        let (to, from) = ends.addresses();
+        let (to, from) = endpoints.addresses();
         // SAFETY: the caller guarantees it.
         unsafe { driver.copy(to, from, bytes) }?;
     }
     // Any other copy is done when it returns, and came after what the stream had.
-    let goes_on = ends.to == Side::Device && !ends.pinned && staged == Staged::No;
-    if unsettled != goes_on {
-        blocks::note_unsettled(ends.device, goes_on);
+    let goes_on = endpoints.to == Side::Device && !endpoints.pinned && staged == Staged::No;
+    if pending_on_legacy != goes_on {
+        blocks::set_pending_on_legacy(endpoints.device, goes_on);
     }
-    let path = if staged == Staged::Done { Path::Staged } else { ends.path(driver) };
-    if ends.to == Side::Device && within.before.is_some_and(|before| before != within.context) {
+    let path = if staged == Staged::Done { Path::Staged } else { endpoints.path(driver) };
+    if endpoints.to == Side::Device && guard.before.is_some_and(|before| before != guard.context) {
         // What cannot be found out is not counted.
-        let _ = note_mismatch(driver, within);
+        let _ = note_mismatch(driver, guard);
     }
     Ok(path)
 }
 
 /// The two ends of a copy.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends {
+pub struct Endpoints {
     /// The device's address.
     pub device: NonNull<c_void>,
     /// The host's address.
@@ -65,7 +65,7 @@ pub struct Ends {
     pub pinned: bool,
 }
 
-impl Ends {
+impl Endpoints {
     /// The path of a copy that the driver makes. While nothing is observed the driver is not asked whether the caller has
     /// page-locked the memory.
     fn path(self, driver: &Driver) -> Path {
@@ -88,9 +88,9 @@ impl Ends {
 ///
 /// Compat: that is no error. The original returns the pointer, and unified addressing makes it valid.
 #[cold]
-fn note_mismatch(driver: &Driver, within: Within<'_>) -> Result<(), DriverFailure> {
-    let holder = within.device()?;
-    drop(within);
+fn note_mismatch(driver: &Driver, guard: ContextGuard<'_>) -> Result<(), DriverFailure> {
+    let holder = guard.device()?;
+    drop(guard);
     let current = context::current_device(driver)?;
     if current != holder && context::note_mismatch() {
         let said = Text::<300>::of(format_args!(

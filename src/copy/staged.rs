@@ -14,11 +14,11 @@
 
 use std::ptr::NonNull;
 
-use super::Ends;
-use super::staging_buffers::{self, Ring, SLOT, SLOTS};
-use super::workers::{self, Crew, Job};
-use crate::cuda::capture::{self, Unhindered};
-use crate::cuda::context::Within;
+use super::Endpoints;
+use super::staging_buffers::{self, SLOT, SLOTS, StagingBuffers};
+use super::workers::{self, Job, Workers};
+use crate::cuda::capture::{self, RelaxedCapture};
+use crate::cuda::context::ContextGuard;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, ends_all_work, pointer};
 use crate::error::{DriverFailure, Error};
@@ -34,35 +34,45 @@ pub enum Staged {
     No,
 }
 
-/// Copies `bytes` in the context that `within` made current, which is the device block's, if they are to go this way.
+/// Copies `bytes` in the context that `guard` made current, which is the device block's, if they are to go this way.
 ///
 /// # Safety
 /// Both ends are good for that many bytes.
-pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usize) -> Result<Staged, Error> {
+pub unsafe fn copy(
+    driver: &Driver,
+    guard: &ContextGuard<'_>,
+    endpoints: Endpoints,
+    bytes: usize,
+) -> Result<Staged, Error> {
     let is_staged = settings::stage_from().is_some_and(|least| bytes >= least);
-    if !is_staged || ends.pinned {
+    if !is_staged || endpoints.pinned {
         return Ok(Staged::No);
     }
-    let device = within.device()?;
-    if attributes::why_not_staged(driver, device).is_some() || !is_pageable(driver, ends) {
+    let device = guard.device()?;
+    if attributes::why_not_registered(driver, device).is_some() || !is_pageable(driver, endpoints) {
         return Ok(Staged::No);
     }
     capture::spare_legacy_stream(driver)?;
     // One copy at a time goes this way.
     let Some(claim) = workers::claim() else { return Ok(Staged::No) };
-    let unhindered = Unhindered::begin(driver);
-    let Some(ring) = Ring::take(driver, within, device) else { return Ok(Staged::No) };
-    drop(unhindered);
+    let relaxed = RelaxedCapture::begin(driver);
+    let Some(buffers) = StagingBuffers::take(driver, guard, device) else { return Ok(Staged::No) };
+    drop(relaxed);
     // A thread that captures is refused here, before anything is queued that could not be waited for.
-    if let Err(failure) = settle(driver, &ring) {
-        ring.keep(driver);
+    if let Err(failure) = wait_for_legacy_stream(driver, &buffers) {
+        buffers.keep(driver);
         return Err(failure.into());
     }
-    let _unhindered = Unhindered::begin(driver);
-    let job = Job { host: ends.host.cast().as_ptr(), ring: ring.slots(), bytes, to_ring: ends.to == Side::Device };
-    let copy = |crew: &Crew| {
-        let copy = Copy { driver, crew, ring: &ring, device: ends.device, bytes };
-        match ends.to {
+    let _relaxed = RelaxedCapture::begin(driver);
+    let job = Job {
+        host: endpoints.host.cast().as_ptr(),
+        buffers: buffers.slots(),
+        bytes,
+        to_buffers: endpoints.to == Side::Device,
+    };
+    let copy = |workers: &Workers| {
+        let copy = Copy { driver, workers, buffers: &buffers, device: endpoints.device, bytes };
+        match endpoints.to {
             Side::Device => copy.to_device(),
             Side::Host => copy.to_host(),
         }
@@ -71,8 +81,8 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
     // between a piece's start and its event.
     let result = unsafe { claim.lead(job, copy) };
     // Where that cannot be known something may be in flight still: then the ring is left alone for ever.
-    if matches!(result, None | Some(Ok(()))) || drain(driver, &ring) {
-        ring.keep(driver);
+    if matches!(result, None | Some(Ok(()))) || drain(driver, &buffers) {
+        buffers.keep(driver);
     }
     match result {
         Some(result) => Ok(result.map(|()| Staged::Done)?),
@@ -81,24 +91,24 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
 }
 
 /// Waits for everything that a `cudaMemcpy` would come after: see the module's description.
-fn settle(driver: &Driver, ring: &Ring) -> Result<(), DriverFailure> {
+fn wait_for_legacy_stream(driver: &Driver, buffers: &StagingBuffers) -> Result<(), DriverFailure> {
     // SAFETY: null is the legacy default stream.
-    unsafe { ring.events[0].record(driver, std::ptr::null_mut()) }?;
+    unsafe { buffers.events[0].record(driver, std::ptr::null_mut()) }?;
     // Not by `synchronize::legacy_stream`, which a capture does not hinder: this one is refused as `cudaMemcpy` is.
     // SAFETY: as above.
     unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
 
 /// Whether the host's memory is unknown to the driver. What its owner has page-locked is copied best as it is.
-pub fn is_pageable(driver: &Driver, ends: Ends) -> bool {
-    pointer::is_known(driver, driver::address(ends.host.as_ptr())) == Ok(false)
+pub fn is_pageable(driver: &Driver, endpoints: Endpoints) -> bool {
+    pointer::is_known(driver, driver::address(endpoints.host.as_ptr())) == Ok(false)
 }
 
 /// Waits until nothing of a copy that failed is in flight; `false` if that cannot be known.
 #[cold]
-fn drain(driver: &Driver, ring: &Ring) -> bool {
+fn drain(driver: &Driver, buffers: &StagingBuffers) -> bool {
     // SAFETY: the ring's stream is there as long as its context.
-    let stream = unsafe { driver.stream_synchronize(ring.stream()) };
+    let stream = unsafe { driver.stream_synchronize(buffers.stream()) };
     // SAFETY: it asks for nothing.
     let settled = stream.or_else(|_| unsafe { driver.context_synchronize() });
     settled.map_or_else(ends_all_work, |()| true)
@@ -107,8 +117,8 @@ fn drain(driver: &Driver, ring: &Ring) -> bool {
 /// One copy.
 struct Copy<'c> {
     driver: &'c Driver,
-    crew: &'c Crew,
-    ring: &'c Ring,
+    workers: &'c Workers,
+    buffers: &'c StagingBuffers,
     device: NonNull<std::ffi::c_void>,
     bytes: usize,
 }
@@ -120,7 +130,7 @@ impl Copy<'_> {
             if part >= SLOTS {
                 self.wait(part - SLOTS)?;
             }
-            self.crew.copy(self.end(part));
+            self.workers.copy(self.end(part));
             self.queue(part, Side::Device)?;
         }
         self.wait(parts - 1)
@@ -133,7 +143,7 @@ impl Copy<'_> {
         }
         for part in 0..parts {
             self.wait(part)?;
-            self.crew.copy(self.end(part));
+            self.workers.copy(self.end(part));
             if part + SLOTS < parts {
                 self.queue(part + SLOTS, Side::Host)?;
             }
@@ -150,18 +160,18 @@ impl Copy<'_> {
     fn queue(&self, part: usize, to: Side) -> Result<(), DriverFailure> {
         let at = part * SLOT;
         let bytes = self.end(part) - at;
-        let slot = driver::address(self.ring.slots().wrapping_add(at % staging_buffers::BYTES));
+        let slot = driver::address(self.buffers.slots().wrapping_add(at % staging_buffers::BYTES));
         let device = driver::address(self.device.as_ptr()) + at as u64;
         let (to, from) = if to == Side::Device { (device, slot) } else { (slot, device) };
-        let stream = self.ring.stream();
+        let stream = self.buffers.stream();
         // SAFETY: a slot that is not used until its event has completed, and a part of the device's block.
         unsafe { self.driver.copy_async(to, from, bytes, stream) }?;
         // SAFETY: the ring's own stream.
-        unsafe { self.ring.events[part % SLOTS].record(self.driver, stream) }
+        unsafe { self.buffers.events[part % SLOTS].record(self.driver, stream) }
     }
 
     /// Waits until the device has copied a part.
     fn wait(&self, part: usize) -> Result<(), DriverFailure> {
-        self.ring.events[part % SLOTS].wait(self.driver)
+        self.buffers.events[part % SLOTS].wait(self.driver)
     }
 }

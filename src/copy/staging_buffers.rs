@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use cudarc::driver::sys::{CUstream, CUstream_flags};
 
 use super::numa;
-use crate::cuda::capture::Unhindered;
-use crate::cuda::context::{Context, Within};
+use crate::cuda::capture::RelaxedCapture;
+use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::driver_in_use;
 use crate::cuda::events::Event;
@@ -30,7 +30,7 @@ pub const BYTES: usize = SLOT * SLOTS;
 
 /// A context's ring. While a copy has it, it is in no list.
 #[derive(Clone, Copy)]
-pub struct Ring {
+pub struct StagingBuffers {
     context: Context,
     mapping: Mapping,
     identity: Identity,
@@ -41,23 +41,25 @@ pub struct Ring {
 
 /// More contexts than a process has.
 const PLACES: usize = 16;
-type Rings = [Option<Ring>; PLACES];
+type IdleBuffers = [Option<StagingBuffers>; PLACES];
 
-locked_static! { static RINGS: Lock<Rings> = Lock::new([None; PLACES]); }
+locked_static! { static IDLE: Lock<IdleBuffers> = Lock::new([None; PLACES]); }
 
-impl Ring {
-    /// The ring of the context that `within` made current, which is of `device`; `None` if there can be none. Only one thread
-    /// at a time has one: see `crew`.
-    pub fn take(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
-        let Some(ring) = take_where(|ring| ring.context == within.context) else { return make(driver, within, device) };
-        match ring.is_there(driver) {
-            Some(true) => Some(ring),
+impl StagingBuffers {
+    /// The ring of the context that `guard` made current, which is of `device`; `None` if there can be none. Only one thread
+    /// at a time has one: see `workers`.
+    pub fn take(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
+        let Some(buffers) = take_where(|buffers| buffers.context == guard.context) else {
+            return make(driver, guard, device);
+        };
+        match buffers.is_there(driver) {
+            Some(true) => Some(buffers),
             Some(false) => {
-                ring.end(driver);
-                make(driver, within, device)
+                buffers.end(driver);
+                make(driver, guard, device)
             }
             None => {
-                ring.keep(driver);
+                buffers.keep(driver);
                 None
             }
         }
@@ -65,8 +67,9 @@ impl Ring {
 
     /// Keeps it for the next copy, after nothing is in flight there any more.
     pub fn keep(self, driver: &Driver) {
-        let place = |rings: &mut Rings| rings.iter_mut().find(|place| place.is_none()).map(|place| *place = Some(self));
-        if RINGS.with(place).is_none() {
+        let place =
+            |idle: &mut IdleBuffers| idle.iter_mut().find(|place| place.is_none()).map(|place| *place = Some(self));
+        if IDLE.with(place).is_none() {
             self.end(driver);
         }
     }
@@ -89,8 +92,8 @@ impl Ring {
     /// Gives it back, with nothing in flight there. What the driver does not unregister stays mapped.
     fn end(self, driver: &Driver) {
         let is_free = match self.is_there(driver) {
-            Some(true) => Within::enter(driver, self.context).is_ok_and(|_within| {
-                self.events.into_iter().for_each(|event| event.keep(driver));
+            Some(true) => ContextGuard::enter(driver, self.context).is_ok_and(|_guard| {
+                self.events.into_iter().for_each(|event| event.recycle(driver));
                 // SAFETY: it is the ring's own, and not used again.
                 let _ = unsafe { driver.stream_destroy(self.stream()) };
                 // SAFETY: it was registered here, and is there still.
@@ -107,11 +110,11 @@ impl Ring {
     }
 }
 
-fn take_where(wanted: impl Fn(&Ring) -> bool) -> Option<Ring> {
-    RINGS.with(|rings| rings.iter_mut().find_map(|place| place.take_if(|ring| wanted(ring))))
+fn take_where(wanted: impl Fn(&StagingBuffers) -> bool) -> Option<StagingBuffers> {
+    IDLE.with(|idle| idle.iter_mut().find_map(|place| place.take_if(|buffers| wanted(buffers))))
 }
 
-fn make(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
+fn make(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
     /// To be refused takes long: so many copies after it do not ask.
     const PAUSE: u32 = 64;
     static PAUSED: AtomicU32 = AtomicU32::new(0);
@@ -119,7 +122,7 @@ fn make(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
         return None;
     }
     let made = budget::admit_pinned(BYTES).then(|| {
-        let made = with_stream(driver, within, device);
+        let made = with_stream(driver, guard, device);
         if made.is_none() {
             budget::withdraw_pinned(BYTES);
         }
@@ -132,11 +135,11 @@ fn make(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
     made
 }
 
-fn with_stream(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
+fn with_stream(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
     let mut stream: CUstream = std::ptr::null_mut();
     // SAFETY: `stream` is writable.
     unsafe { driver.stream_create(&mut stream, CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint) }.ok()?;
-    let made = with_events(driver, within, device, stream);
+    let made = with_events(driver, guard, device, stream);
     if made.is_none() {
         // SAFETY: it was made above, and is not used again.
         let _ = unsafe { driver.stream_destroy(stream) };
@@ -144,17 +147,17 @@ fn with_stream(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ri
     made
 }
 
-fn with_events(driver: &Driver, within: &Within<'_>, device: c_int, stream: CUstream) -> Option<Ring> {
-    let life = within.life().ok()?;
-    let made = std::array::from_fn(|_| Event::of_life(driver, within, Some(life)).ok());
-    let ring = all(made).and_then(|events| {
-        let (mapping, identity) = memory(driver, within, device)?;
-        Some(Ring { context: within.context, mapping, identity, stream: stream.expose_provenance(), events })
+fn with_events(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, stream: CUstream) -> Option<StagingBuffers> {
+    let context_id = guard.context_id().ok()?;
+    let made = std::array::from_fn(|_| Event::with_context_id(driver, guard, Some(context_id)).ok());
+    let buffers = all(made).and_then(|events| {
+        let (mapping, identity) = memory(driver, guard, device)?;
+        Some(StagingBuffers { context: guard.context, mapping, identity, stream: stream.expose_provenance(), events })
     });
-    if ring.is_none() {
-        made.into_iter().flatten().for_each(|event| event.keep(driver));
+    if buffers.is_none() {
+        made.into_iter().flatten().for_each(|event| event.recycle(driver));
     }
-    ring
+    buffers
 }
 
 fn all(made: [Option<Event>; SLOTS]) -> Option<[Event; SLOTS]> {
@@ -163,7 +166,7 @@ fn all(made: [Option<Event>; SLOTS]) -> Option<[Event; SLOTS]> {
 }
 
 /// The slots themselves, and what the driver knows them by.
-fn memory(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<(Mapping, Identity)> {
+fn memory(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<(Mapping, Identity)> {
     let mapping = Mapping::of(BYTES)?;
     if let Some(node) = numa::node_of(driver, device) {
         numa::prefer(&mapping, node);
@@ -174,7 +177,7 @@ fn memory(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<(Mappin
         mapping.unmap();
         return None;
     }
-    let identity = Identity::of(driver, within, driver::address(mapping.block().as_ptr()));
+    let identity = Identity::of(driver, guard, driver::address(mapping.block().as_ptr()));
     if !identity.is_certain() {
         // Nothing would tell it from what comes to its address after a reset.
         // SAFETY: it was registered above.
@@ -189,8 +192,8 @@ fn memory(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<(Mappin
 /// Gives back every ring that no thread copies through.
 pub fn give_back() {
     let Some(driver) = driver_in_use() else { return };
-    let _unhindered = Unhindered::begin(driver);
-    while let Some(ring) = take_where(|_| true) {
-        ring.end(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
+    while let Some(buffers) = take_where(|_| true) {
+        buffers.end(driver);
     }
 }

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::sys::CUstream;
 
-use super::Ends;
-use crate::cuda::capture::{self, Unhindered};
-use crate::cuda::context::{self, Within};
+use super::Endpoints;
+use crate::cuda::capture::{self, RelaxedCapture};
+use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
 use crate::cuda::{driver_in_use, ends_all_work, is_reset, synchronize};
@@ -49,43 +49,48 @@ pub enum Started {
 ///
 /// # Safety
 /// Both ends are good for that many bytes until the copy is done; `stream` is NULL or a stream.
-pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_void) -> Result<Started, Error> {
+pub unsafe fn start(
+    driver: &Driver,
+    endpoints: Endpoints,
+    bytes: usize,
+    stream: *mut c_void,
+) -> Result<Started, Error> {
     let stream: CUstream = stream.cast();
-    let block = driver::address(ends.device.as_ptr());
+    let block = driver::address(endpoints.device.as_ptr());
     let (otherwise, identity) = {
-        let (within, record) = device::enter(driver, ends.device, ends.owner)?;
+        let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
         // SAFETY: the caller guarantees it.
-        unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
-        if record.is_some_and(|record| record.unsettled) {
+        unsafe { capture::refuse_captured_within(driver, &guard, stream) }?;
+        if record.is_some_and(|record| record.pending_on_legacy) {
             // A caller's stream need not wait for the legacy one, where this library's own fills and copies are.
             synchronize::legacy_stream(driver)?;
-            blocks::note_unsettled(ends.device, false);
+            blocks::set_pending_on_legacy(endpoints.device, false);
         }
-        let identity = record.map_or_else(|| Identity::of(driver, &within, block), |record| record.identity);
-        (within.context, identity)
+        let identity = record.map_or_else(|| Identity::of(driver, &guard, block), |record| record.identity);
+        (guard.context, identity)
     };
     // SAFETY: the caller guarantees it.
-    let within = unsafe { Within::of_stream(driver, stream, otherwise) }?;
-    let event = Event::of_life(driver, &within, identity.life_of(within.context))?;
-    let (to, from) = ends.addresses();
+    let guard = unsafe { ContextGuard::of_stream(driver, stream, otherwise) }?;
+    let event = Event::with_context_id(driver, &guard, identity.context_id_in(guard.context))?;
+    let (to, from) = endpoints.addresses();
     // SAFETY: the caller guarantees it.
     if let Err(failure) = unsafe { driver.copy_async(to, from, bytes, stream) } {
-        event.keep(driver);
+        event.recycle(driver);
         return Err(failure.into());
     }
     // SAFETY: the caller guarantees it.
     let recorded = unsafe { event.record(driver, stream) }.inspect_err(|_| event.end(driver));
-    let Ok(event) = recorded.and_then(|()| event.carry(driver, otherwise)) else {
+    let Ok(event) = recorded.and_then(|()| event.into_context(driver, otherwise)) else {
         // SAFETY: the caller guarantees it.
         if unsafe { driver.stream_synchronize(stream) }.is_err() {
             // SAFETY: it asks for nothing.
             unsafe { driver.context_synchronize() }?;
         }
-        return Ok(Started::Done(ends.path(driver)));
+        return Ok(Started::Done(endpoints.path(driver)));
     };
     // Relaxed: it is a number and nothing else.
     let number = COPIES.fetch_add(1, Relaxed) + 1;
-    Ok(Started::InFlight(InFlight { to: ends.to, event, block, identity, path: ends.path(driver), number }))
+    Ok(Started::InFlight(InFlight { to: endpoints.to, event, block, identity, path: endpoints.path(driver), number }))
 }
 
 /// Makes what `stream` is given from now on wait for what the legacy default stream has where the block at `address` is, which
@@ -103,15 +108,15 @@ pub unsafe fn follow_default_stream(
     if stream.addr() <= 1 {
         return Ok(());
     }
-    let (within, _) = device::enter(driver, address, owner)?;
+    let (guard, _) = device::enter(driver, address, owner)?;
     // SAFETY: the caller guarantees it.
-    unsafe { capture::refuse_captured_within(driver, &within, stream.cast()) }?;
+    unsafe { capture::refuse_captured_within(driver, &guard, stream.cast()) }?;
     capture::spare_legacy_stream(driver)?;
-    let event = Event::new(driver, &within)?;
+    let event = Event::new(driver, &guard)?;
     // SAFETY: NULL is the legacy default stream.
     let recorded = unsafe { event.record(driver, std::ptr::null_mut()) };
     // SAFETY: the caller guarantees it.
-    let ordered = recorded.and_then(|()| unsafe { event.precede(driver, stream.cast()) });
+    let ordered = recorded.and_then(|()| unsafe { event.make_wait(driver, stream.cast()) });
     // The driver keeps what it needs of it.
     event.end(driver);
     Ok(ordered?)
@@ -122,7 +127,7 @@ static COPIES: AtomicU64 = AtomicU64::new(0);
 
 /// How a wait ended that did not end well.
 #[derive(Clone, Copy, Debug)]
-pub enum Trouble {
+pub enum CopyError {
     /// The copy never came to its end, and nothing of it runs any more.
     Failed(Error),
     /// It may still be on its way.
@@ -131,28 +136,28 @@ pub enum Trouble {
 
 impl InFlight {
     /// Whether it is done, without waiting.
-    pub fn is_done(&self, driver: &Driver) -> Result<bool, Trouble> {
+    pub fn is_done(&self, driver: &Driver) -> Result<bool, CopyError> {
         self.look(driver)?;
-        let _unhindered = Unhindered::begin(driver);
-        let done = self.event.has_come(driver).map_err(|failure| self.trouble(driver, failure))?;
+        let _relaxed = RelaxedCapture::begin(driver);
+        let done = self.event.is_complete(driver).map_err(|failure| self.error_of(driver, failure))?;
         if done {
-            self.event.keep(driver);
+            self.event.recycle(driver);
         }
         Ok(done)
     }
 
     /// Waits until it is done.
-    pub fn finish(&self, driver: &Driver) -> Result<(), Trouble> {
+    pub fn finish(&self, driver: &Driver) -> Result<(), CopyError> {
         self.look(driver)?;
-        let _unhindered = Unhindered::begin(driver);
-        self.event.wait(driver).map_err(|failure| self.trouble(driver, failure))?;
-        self.event.keep(driver);
+        let _relaxed = RelaxedCapture::begin(driver);
+        self.event.wait(driver).map_err(|failure| self.error_of(driver, failure))?;
+        self.event.recycle(driver);
         Ok(())
     }
 
     /// Waits for it by every means: for destructors, which cannot keep an object because of a failure.
-    pub fn finish_at_last(&self, driver: &Driver) {
-        if let Err(Trouble::Unknown(_)) = self.finish(driver) {
+    pub fn finish_or_abandon(&self, driver: &Driver) {
+        if let Err(CopyError::Unknown(_)) = self.finish(driver) {
             // If that fails too, there is nothing left that could run.
             let _ = self.event.wait_for_context(driver);
             self.event.end(driver);
@@ -170,28 +175,28 @@ impl InFlight {
 
     /// Looks whether there still is what the copy is about. A reset of the device takes the event with it, and an event whose
     /// context is current finds that out by itself.
-    fn look(&self, driver: &Driver) -> Result<(), Trouble> {
-        if self.event.knows_its_life() && context::current(driver) == Ok(Some(self.event.context())) {
+    fn look(&self, driver: &Driver) -> Result<(), CopyError> {
+        if self.event.knows_context_id() && context::current(driver) == Ok(Some(self.event.context())) {
             return Ok(());
         }
         match self.identity.is_there(driver, self.block) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Trouble::Failed(Error::DeviceReset)),
-            Err(failure) => Err(self.trouble(driver, failure)),
+            Ok(false) => Err(CopyError::Failed(Error::DeviceReset)),
+            Err(failure) => Err(self.error_of(driver, failure)),
         }
     }
 
-    fn trouble(&self, driver: &Driver, failure: DriverFailure) -> Trouble {
+    fn error_of(&self, driver: &Driver, failure: DriverFailure) -> CopyError {
         if !ends_all_work(failure) {
-            return Trouble::Unknown(failure.into());
+            return CopyError::Unknown(failure.into());
         }
         if is_reset(failure) {
-            return Trouble::Failed(Error::DeviceReset);
+            return CopyError::Failed(Error::DeviceReset);
         }
         // What a kernel broke still knows its handles; a context that is gone has taken the event along.
         if let Error::Pending(_) = Error::from(failure) {
             self.event.end(driver);
         }
-        Trouble::Failed(failure.into())
+        CopyError::Failed(failure.into())
     }
 }

@@ -22,13 +22,13 @@ const _: () = assert!(staging_buffers::SLOT % PIECE == 0);
 /// What is copied: byte `n` of the host's memory from or to byte `n` of the ring, which begins anew after its end.
 pub struct Job {
     pub host: *mut u8,
-    pub ring: *mut u8,
+    pub buffers: *mut u8,
     pub bytes: usize,
-    pub to_ring: bool,
+    pub to_buffers: bool,
 }
 
 /// The threads that are at it. Pieces are numbered from 0, and go from waiting to open to taken to done.
-pub struct Crew {
+pub struct Workers {
     job: Job,
     /// How many were opened; `STOPPED` once there will be no more.
     open: AtomicU32,
@@ -39,7 +39,7 @@ pub struct Crew {
 const STOPPED: u32 = u32::MAX;
 
 // SAFETY: the job's memory may be used from any thread: see `Claim::lead`.
-unsafe impl Sync for Crew {}
+unsafe impl Sync for Workers {}
 
 /// How many threads help at most.
 const MOST: u32 = 7;
@@ -49,7 +49,7 @@ static CLAIMED: AtomicBool = AtomicBool::new(false);
 /// How many threads there are. The claim's.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 /// What they help with; NULL between copies.
-static AT: AtomicPtr<Crew> = AtomicPtr::new(null_mut());
+static AT: AtomicPtr<Workers> = AtomicPtr::new(null_mut());
 /// How many of them may be looking at that.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
 /// Another number for each copy: what they sleep on.
@@ -87,8 +87,8 @@ extern "C" fn help_for_ever(_: *mut c_void) -> *mut c_void {
         // SeqCst, here and where the leader leaves: either this thread sees that there is nothing, or the leader sees it.
         INSIDE.fetch_add(1, Ordering::SeqCst);
         // SAFETY: the leader keeps the crew until `INSIDE` is 0.
-        if let Some(crew) = unsafe { AT.load(Ordering::SeqCst).as_ref() } {
-            crew.help();
+        if let Some(workers) = unsafe { AT.load(Ordering::SeqCst).as_ref() } {
+            workers.help();
         }
         if INSIDE.fetch_sub(1, Ordering::SeqCst) == 1 {
             futex::wake_all(&INSIDE);
@@ -98,18 +98,18 @@ extern "C" fn help_for_ever(_: *mut c_void) -> *mut c_void {
 }
 
 /// Ends a copy, however its leader ends: no thread looks at the crew any more after this.
-struct Leaving<'c>(&'c Crew);
+struct EndOfCopy<'c>(&'c Workers);
 
-impl Drop for Leaving<'_> {
+impl Drop for EndOfCopy<'_> {
     fn drop(&mut self) {
         AT.store(null_mut(), Ordering::SeqCst);
         self.0.open.store(STOPPED, Ordering::Relaxed);
         futex::wake_all(&self.0.open);
-        let mut patience = Patience::new();
+        let mut spinning = Spinning::new();
         loop {
             match INSIDE.load(Ordering::SeqCst) {
                 0 => return,
-                inside => patience.wait(&INSIDE, inside),
+                inside => spinning.wait(&INSIDE, inside),
             }
         }
     }
@@ -120,24 +120,24 @@ impl Claim {
     ///
     /// # Safety
     /// The host's memory is valid for `job.bytes`, the ring for `staging_buffers::BYTES`. No other thread uses the parts that
-    /// `Crew::copy` copies while it runs.
-    pub unsafe fn lead<R>(&self, job: Job, work: impl FnOnce(&Crew) -> R) -> Option<R> {
+    /// `Workers::copy` copies while it runs.
+    pub unsafe fn lead<R>(&self, job: Job, work: impl FnOnce(&Workers) -> R) -> Option<R> {
         let pieces = u32::try_from(job.bytes.div_ceil(PIECE)).ok().filter(|&pieces| pieces < STOPPED)?;
         let others = processors().saturating_sub(1).min(MOST).min(pieces - 1);
-        let crew = Crew { job, open: AtomicU32::new(0), taken: AtomicU32::new(0), done: AtomicU32::new(0) };
-        let _leaving = Leaving(&crew);
+        let workers = Workers { job, open: AtomicU32::new(0), taken: AtomicU32::new(0), done: AtomicU32::new(0) };
+        let _end = EndOfCopy(&workers);
         if others > 0 {
             // Where the system has no more threads to give, there are fewer, or none.
             // SAFETY: they take no argument.
             while STARTED.load(Ordering::Relaxed) < others && unsafe { thread::start(help_for_ever, null_mut()) } {
                 STARTED.fetch_add(1, Ordering::Relaxed);
             }
-            AT.store((&raw const crew).cast_mut(), Ordering::SeqCst);
+            AT.store((&raw const workers).cast_mut(), Ordering::SeqCst);
             // Release: see `help_for_ever`.
             TURN.fetch_add(1, Ordering::Release);
             futex::wake_all(&TURN);
         }
-        Some(work(&crew))
+        Some(work(&workers))
     }
 }
 
@@ -156,7 +156,7 @@ fn processors() -> u32 {
     unsafe { libc::CPU_COUNT(&set) }.unsigned_abs()
 }
 
-impl Crew {
+impl Workers {
     /// Copies everything up to byte `end` that is not copied yet. Parts end where slots end, or the whole does.
     pub fn copy(&self, end: usize) {
         let open = end.div_ceil(PIECE) as u32;
@@ -164,19 +164,19 @@ impl Crew {
         self.open.store(open, Ordering::Release);
         futex::wake_all(&self.open);
         while self.take_one(open) {}
-        let mut patience = Patience::new();
+        let mut spinning = Spinning::new();
         loop {
             // Acquire: with the number comes what was copied.
             let done = self.done.load(Ordering::Acquire);
             if done == open {
                 return;
             }
-            patience.wait(&self.done, done);
+            spinning.wait(&self.done, done);
         }
     }
 
     fn help(&self) {
-        let mut patience = Patience::new();
+        let mut spinning = Spinning::new();
         loop {
             // Acquire: with the number comes the leave to copy.
             let open = self.open.load(Ordering::Acquire);
@@ -184,9 +184,9 @@ impl Crew {
                 return;
             }
             if self.take_one(open) {
-                patience = Patience::new();
+                spinning = Spinning::new();
             } else {
-                patience.wait(&self.open, open);
+                spinning.wait(&self.open, open);
             }
         }
     }
@@ -210,19 +210,19 @@ impl Crew {
         // SAFETY: within the host's memory, as `Claim::lead`'s caller says.
         let host = unsafe { self.job.host.add(at) };
         // SAFETY: within the ring.
-        let slot = unsafe { self.job.ring.add(at % staging_buffers::BYTES) };
-        let (to, from) = if self.job.to_ring { (slot, host) } else { (host, slot) };
+        let slot = unsafe { self.job.buffers.add(at % staging_buffers::BYTES) };
+        let (to, from) = if self.job.to_buffers { (slot, host) } else { (host, slot) };
         // SAFETY: as `Claim::lead`'s caller says; the ring is no part of anybody's memory.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
 }
 
 /// How long a thread looks before it sleeps: what it waits for takes some microseconds as a rule.
-struct Patience(u32);
+struct Spinning(u32);
 
-impl Patience {
+impl Spinning {
     fn new() -> Self {
-        Patience(1000)
+        Spinning(1000)
     }
 
     /// Spins a little while `word` is `seen`, then sleeps until another thread wakes it.
@@ -249,32 +249,33 @@ mod tests {
     }
 
     /// Has a crew copy to the ring, as `work` says.
-    fn led<R>(host: &mut [u8], ring: &mut [u8], work: impl FnOnce(&Crew) -> R) -> Option<R> {
+    fn led<R>(host: &mut [u8], buffers: &mut [u8], work: impl FnOnce(&Workers) -> R) -> Option<R> {
         // The tests share it.
         let claim = std::iter::repeat_with(claim).inspect(|_| nap()).find_map(|claim| claim)?;
-        let job = Job { bytes: host.len(), host: host.as_mut_ptr(), ring: ring.as_mut_ptr(), to_ring: true };
+        let job = Job { bytes: host.len(), host: host.as_mut_ptr(), buffers: buffers.as_mut_ptr(), to_buffers: true };
         // SAFETY: both outlive the crew, and the ring is as large as one.
         unsafe { claim.lead(job, work) }
     }
 
     #[test]
     fn what_was_asked_for_is_copied_when_the_leader_goes_on_and_nothing_else() {
-        let (mut host, mut ring) = memory(BYTES);
+        let (mut host, mut buffers) = memory(BYTES);
         let expected = host.clone();
-        let looked = led(&mut host, &mut ring, |crew| {
+        let looked = led(&mut host, &mut buffers, |workers| {
             for end in [staging_buffers::SLOT, 2 * staging_buffers::SLOT, staging_buffers::BYTES] {
-                crew.copy(end);
+                workers.copy(end);
                 // SAFETY: the ring, which is not written until the next call.
-                let slots = unsafe { std::slice::from_raw_parts(crew.job.ring, staging_buffers::BYTES) };
+                let slots = unsafe { std::slice::from_raw_parts(workers.job.buffers, staging_buffers::BYTES) };
                 assert!(slots[..end] == expected[..end] && slots[end..].iter().all(|&byte| byte == 0), "{end}");
             }
             // It begins anew.
-            crew.copy(BYTES);
+            workers.copy(BYTES);
         });
         assert!(looked.is_some());
-        assert!(ring[..BYTES - staging_buffers::BYTES] == expected[staging_buffers::BYTES..]);
+        assert!(buffers[..BYTES - staging_buffers::BYTES] == expected[staging_buffers::BYTES..]);
         assert!(
-            ring[BYTES - staging_buffers::BYTES..] == expected[BYTES - staging_buffers::BYTES..staging_buffers::BYTES]
+            buffers[BYTES - staging_buffers::BYTES..]
+                == expected[BYTES - staging_buffers::BYTES..staging_buffers::BYTES]
         );
     }
 
@@ -284,32 +285,33 @@ mod tests {
             println!("skipped: there is one processor");
             return;
         }
-        let (mut host, mut ring) = memory(staging_buffers::SLOT);
-        let done = led(&mut host, &mut ring, |crew| {
+        let (mut host, mut buffers) = memory(staging_buffers::SLOT);
+        let done = led(&mut host, &mut buffers, |workers| {
             let pieces = (staging_buffers::SLOT / PIECE) as u32;
-            crew.open.store(pieces, Ordering::Release);
-            futex::wake_all(&crew.open);
-            while crew.done.load(Ordering::Acquire) < pieces {
+            workers.open.store(pieces, Ordering::Release);
+            futex::wake_all(&workers.open);
+            while workers.done.load(Ordering::Acquire) < pieces {
                 nap();
             }
         });
-        assert!(done.is_some() && host[..] == ring[..staging_buffers::SLOT]);
+        assert!(done.is_some() && host[..] == buffers[..staging_buffers::SLOT]);
     }
 
     #[test]
     fn a_crew_that_is_asked_for_nothing_goes_home() {
-        let (mut host, mut ring) = memory(2 * PIECE);
-        assert_eq!(led(&mut host, &mut ring, |_| 7), Some(7));
-        assert!(ring.iter().all(|&byte| byte == 0));
+        let (mut host, mut buffers) = memory(2 * PIECE);
+        assert_eq!(led(&mut host, &mut buffers, |_| 7), Some(7));
+        assert!(buffers.iter().all(|&byte| byte == 0));
     }
 
     #[test]
     fn a_forked_child_copies_with_threads_of_its_own() {
-        let (mut host, mut ring) = memory(2 * PIECE);
+        let (mut host, mut buffers) = memory(2 * PIECE);
         let expected = host.clone();
         let mut copied = || {
-            ring.fill(0);
-            led(&mut host, &mut ring, |crew| crew.copy(2 * PIECE)).is_some() && ring[..2 * PIECE] == expected
+            buffers.fill(0);
+            led(&mut host, &mut buffers, |workers| workers.copy(2 * PIECE)).is_some()
+                && buffers[..2 * PIECE] == expected
         };
         assert!(copied());
         // SAFETY: the child only copies, and ends without the harness.

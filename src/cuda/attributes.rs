@@ -58,7 +58,7 @@ pub fn ask(driver: &Driver, device: c_int, attribute: CUdevice_attribute) -> Opt
 
 /// Why pageable memory is not copied through page-locked slots to and from a device, nor page-locked for it unless its user
 /// asks: the rest of a sentence about it. `None`: it may be.
-pub fn why_not_staged(driver: &Driver, device: c_int) -> Option<&'static str> {
+pub fn why_not_registered(driver: &Driver, device: c_int) -> Option<&'static str> {
     let known = known(driver, device);
     if known & INTEGRATED != 0 {
         Some("it is integrated, and has the host's own memory")

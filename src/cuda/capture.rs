@@ -12,26 +12,26 @@ use std::ffi::c_int;
 
 use cudarc::driver::sys::{CUstream, CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus_enum as Status};
 
-use super::context::{self, Within};
+use super::context::{self, ContextGuard};
 use super::driver::Driver;
 use super::{process, status};
 use crate::error::{DriverFailure, Error};
 
 /// The calling thread may do what is potentially unsafe beside a capture, until this is dropped.
-pub struct Unhindered<'d> {
+pub struct RelaxedCapture<'d> {
     driver: &'d Driver,
     /// The mode that it had; `None` if it could not be changed.
     before: Option<c_int>,
 }
 
-impl<'d> Unhindered<'d> {
+impl<'d> RelaxedCapture<'d> {
     /// Begins that. A driver that knows no captures, or that fails here, leaves the thread as it is.
     pub fn begin(driver: &'d Driver) -> Self {
-        Unhindered { driver, before: driver.exchange_capture_mode(Mode::CU_STREAM_CAPTURE_MODE_RELAXED as c_int) }
+        RelaxedCapture { driver, before: driver.exchange_capture_mode(Mode::CU_STREAM_CAPTURE_MODE_RELAXED as c_int) }
     }
 }
 
-impl Drop for Unhindered<'_> {
+impl Drop for RelaxedCapture<'_> {
     fn drop(&mut self) {
         if let Some(before) = self.before {
             self.driver.exchange_capture_mode(before);
@@ -52,12 +52,12 @@ pub unsafe fn refuse_captured(driver: &Driver, stream: CUstream) -> Result<(), E
     }
 }
 
-/// As [`refuse_captured`], where that could not tell: in the context that `within` made current.
+/// As [`refuse_captured`], where that could not tell: in the context that `guard` made current.
 ///
 /// # Safety
 /// `stream` is NULL, one of CUDA's two special handles, or a stream.
-pub unsafe fn refuse_captured_within(driver: &Driver, within: &Within<'_>, stream: CUstream) -> Result<(), Error> {
-    match within.before {
+pub unsafe fn refuse_captured_within(driver: &Driver, guard: &ContextGuard<'_>, stream: CUstream) -> Result<(), Error> {
+    match guard.before {
         // SAFETY: the caller guarantees it.
         None => unsafe { refuse_captured_now(driver, stream) },
         Some(_) => Ok(()),

@@ -29,7 +29,7 @@ impl Context {
 }
 
 /// A context that is current on this thread until this is dropped.
-pub struct Within<'d> {
+pub struct ContextGuard<'d> {
     driver: &'d Driver,
     /// It.
     pub context: Context,
@@ -37,7 +37,7 @@ pub struct Within<'d> {
     pub before: Option<Context>,
 }
 
-impl<'d> Within<'d> {
+impl<'d> ContextGuard<'d> {
     /// Makes `context` current, unless it is.
     pub fn enter(driver: &'d Driver, context: Context) -> Result<Self, DriverFailure> {
         Self::enter_from(driver, current(driver)?, context)
@@ -48,7 +48,7 @@ impl<'d> Within<'d> {
             // SAFETY: contexts come from the driver; one that is gone is refused.
             unsafe { driver.context_push(context.handle()) }?;
         }
-        Ok(Within { driver, context, before })
+        Ok(ContextGuard { driver, context, before })
     }
 
     /// The context for a new block: the current one, or else the primary one of the device that the process's CUDA
@@ -66,15 +66,15 @@ impl<'d> Within<'d> {
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
     pub unsafe fn of_stream(driver: &'d Driver, stream: CUstream, otherwise: Context) -> Result<Self, DriverFailure> {
         let own = current(driver)?.unwrap_or(otherwise);
-        let within = Self::enter(driver, own)?;
+        let guard = Self::enter(driver, own)?;
         // CU_STREAM_LEGACY is 1 and CU_STREAM_PER_THREAD is 2: they belong to whatever is current.
         if stream.addr() <= 2 {
-            return Ok(within);
+            return Ok(guard);
         }
         // The driver answers only while some context is current.
         // SAFETY: the caller guarantees it.
         let context = unsafe { driver.stream_context(stream) }?.and_then(Context::of);
-        drop(within);
+        drop(guard);
         Self::enter(driver, context.unwrap_or(own))
     }
 
@@ -88,12 +88,12 @@ impl<'d> Within<'d> {
     }
 
     /// Which life of the context this is: another one after a reset. 0 if the driver cannot say.
-    pub fn life(&self) -> Result<u64, DriverFailure> {
-        self.driver.context_life()
+    pub fn context_id(&self) -> Result<u64, DriverFailure> {
+        self.driver.context_id()
     }
 }
 
-impl Drop for Within<'_> {
+impl Drop for ContextGuard<'_> {
     fn drop(&mut self) {
         if self.before != Some(self.context) {
             let mut popped = std::ptr::null_mut();
@@ -115,21 +115,21 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
 /// The ordinal of the device that a new block of this thread would be on.
 pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     match current(driver)? {
-        Some(context) => Within { driver, context, before: Some(context) }.device(),
+        Some(context) => ContextGuard { driver, context, before: Some(context) }.device(),
         None => Ok(runtime::chosen_device().unwrap_or(0)),
     }
 }
 
 /// Does `work` in the context for a new block. If that turns out to be gone because its device was reset, the primary
 /// context is retained anew, which brings it back, as the CUDA runtime does, and the work is done there.
-pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&Within<'_>) -> Result<T, Error>) -> Result<T, Error> {
-    let attempt = || work(&Within::for_new_block(driver)?);
+pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
+    let attempt = || work(&ContextGuard::for_new_block(driver)?);
     match attempt() {
-        Err(Error::Driver(failure)) if status::may_be_brought_back(failure.status) => {
+        Err(Error::Driver(failure)) if status::can_be_recreated(failure.status) => {
             forget_primaries();
             let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device().unwrap_or(0));
             let context = primary(driver, ordinal)?;
-            work(&Within::enter_from(driver, None, context)?)
+            work(&ContextGuard::enter_from(driver, None, context)?)
         }
         answer => answer,
     }

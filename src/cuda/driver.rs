@@ -14,7 +14,7 @@ use cudarc::driver::sys::{
 
 use super::{process, status};
 use crate::error::{self, DriverFailure, Error};
-use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::cancel_guard::CancelGuard;
 
 type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
 type StreamIsCapturing = unsafe extern "C" fn(CUstream, *mut c_int) -> c_int;
@@ -69,7 +69,7 @@ macro_rules! entry_points {
             /// # Safety
             /// The arguments are what the CUDA Driver API asks for.
             pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverFailure> {
-                let _uncancelled = Uncancelled::begin();
+                let _cancel_guard = CancelGuard::begin();
                 // SAFETY: the caller guarantees the arguments.
                 let status = unsafe { (self.$name)($($argument),*) };
                 self.check(stringify!($symbol), status)
@@ -160,7 +160,7 @@ impl Driver {
     /// `stream` is a stream.
     pub unsafe fn stream_context(&self, stream: CUstream) -> Result<Option<CUcontext>, DriverFailure> {
         let Some(function) = self.stream_get_context else { return Ok(None) };
-        let _uncancelled = Uncancelled::begin();
+        let _cancel_guard = CancelGuard::begin();
         let mut context = std::ptr::null_mut();
         // SAFETY: the caller guarantees the stream, and `context` is writable.
         let status = unsafe { function(stream, &mut context) };
@@ -169,9 +169,9 @@ impl Driver {
 
     /// A number for the current context that no other has, nor the same one after a reset; 0 if the driver is too old
     /// to give one.
-    pub fn context_life(&self) -> Result<u64, DriverFailure> {
+    pub fn context_id(&self) -> Result<u64, DriverFailure> {
         let Some(function) = self.context_get_id else { return Ok(0) };
-        let _uncancelled = Uncancelled::begin();
+        let _cancel_guard = CancelGuard::begin();
         let mut id = 0;
         // SAFETY: null stands for the current context, and `id` is writable.
         let status = unsafe { function(std::ptr::null_mut(), &mut id) };
@@ -185,7 +185,7 @@ impl Driver {
     pub unsafe fn stream_capture_status(&self, stream: CUstream) -> Result<c_int, DriverFailure> {
         let mut captured = 0;
         let Some(function) = self.stream_is_capturing else { return Ok(captured) };
-        let _uncancelled = Uncancelled::begin();
+        let _cancel_guard = CancelGuard::begin();
         // SAFETY: the caller guarantees the stream, and `captured` is writable.
         let status = unsafe { function(stream, &mut captured) };
         self.check("cuStreamIsCapturing", status).map(|()| captured)
@@ -194,7 +194,7 @@ impl Driver {
     /// Gives the calling thread another capture mode, and returns the one that it had; `None` if that cannot be.
     pub fn exchange_capture_mode(&self, mode: c_int) -> Option<c_int> {
         let mut mode = mode;
-        let _uncancelled = Uncancelled::begin();
+        let _cancel_guard = CancelGuard::begin();
         // SAFETY: `mode` is readable and writable.
         let status = unsafe { self.exchange_capture_mode?(&mut mode) };
         (status == status::SUCCESS).then_some(mode)
@@ -254,8 +254,8 @@ fn text(status: c_int, ask: Ask) -> &'static str {
 impl From<DriverFailure> for Error {
     fn from(failure: DriverFailure) -> Self {
         match failure.status {
-            status if status::is_left_behind(status) => Error::Pending(failure),
-            status if status::is_of_capture(status) => Error::Captured(failure),
+            status if status::is_sticky(status) => Error::Pending(failure),
+            status if status::is_capture_error(status) => Error::Captured(failure),
             _ => Error::Driver(failure),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use super::driver::Driver;
 use super::{process, status};
 use crate::error::{LoaderWords, WhyNot};
-use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::text::{Escaped, Text};
 use crate::settings;
 
@@ -33,7 +33,7 @@ pub fn version() -> c_int {
 
 /// Loads and starts the driver.
 pub fn load() -> Result<Driver, WhyNot> {
-    let _uncancelled = Uncancelled::begin();
+    let _cancel_guard = CancelGuard::begin();
     let library = open()?;
     let find = |name: &CStr| {
         // SAFETY: the handle is open for ever, and the name NUL-terminated.
@@ -50,7 +50,7 @@ pub fn load() -> Result<Driver, WhyNot> {
 }
 
 /// Whether it is worth another look later.
-pub fn is_passing(why: WhyNot) -> bool {
+pub fn is_temporary(why: WhyNot) -> bool {
     match why {
         WhyNot::NotNow(_) => true,
         WhyNot::Init(failure) => failure.status == status::OUT_OF_MEMORY,

@@ -54,7 +54,7 @@ fn find() -> Result<&'static Driver, WhyNot> {
             // No lock is held: threads that look at once both load and start it, which is harmless.
             let found = load::load();
             if let Err(why) = found {
-                if load::is_passing(why) {
+                if load::is_temporary(why) {
                     return Err(why);
                 }
             }
@@ -68,7 +68,7 @@ fn find() -> Result<&'static Driver, WhyNot> {
 
 /// Whether a failure says that nothing runs any more in the context of the call that failed.
 pub fn ends_all_work(failure: DriverFailure) -> bool {
-    status::is_context_gone(failure.status) || status::is_left_behind(failure.status)
+    status::is_context_gone(failure.status) || status::is_sticky(failure.status)
 }
 
 /// Whether a failure says that the context of the call was destroyed, as by a reset of its device.
@@ -98,7 +98,7 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
         Err(WhyNot::Forked) => &FORKED,
         Err(WhyNot::Exiting) => &EXITING,
         Err(WhyNot::NotNow(want)) => &NOT_NOW[usize::from(want == load::NO_DESCRIPTOR)],
-        Err(why) if load::is_passing(why) => &PASSING,
+        Err(why) if load::is_temporary(why) => &PASSING,
         _ => &FOUND,
     };
     // Made first: a fork in the middle of it leaves nothing half done behind.
@@ -125,7 +125,7 @@ fn introduce(driver: &Driver) -> Text<700> {
         let name = name.filter(|_| named.is_ok()).unwrap_or("(without a name)");
         let _ = write!(text, "{}{ordinal} is {name}", if ordinal == 0 { ": " } else { ", " });
         let wanted = settings::stage_from().is_some();
-        if let Some(why) = wanted.then(|| attributes::why_not_staged(driver, ordinal)).flatten() {
+        if let Some(why) = wanted.then(|| attributes::why_not_registered(driver, ordinal)).flatten() {
             let _ = write!(text, " (copies are not staged: {why})");
         }
     }

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
 
-use super::context::{self, Context, Within};
+use super::context::{self, Context, ContextGuard};
 use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
@@ -20,7 +20,7 @@ use CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR as RANGE_START;
 
 /// Who an allocation is, as far as the driver says it.
 #[derive(Clone, Copy, Debug)]
-pub struct Who {
+pub struct Buffer {
     /// A number that no other allocation of the process has or had; 0 where the driver has none for such memory.
     pub id: u64,
     /// The context it was made in. Pools and virtual memory management have none.
@@ -28,14 +28,14 @@ pub struct Who {
 }
 
 /// The allocation that `address` lies in; `None` if the driver knows none.
-pub fn who(driver: &Driver, address: u64) -> Result<Option<Who>, DriverFailure> {
+pub fn buffer(driver: &Driver, address: u64) -> Result<Option<Buffer>, DriverFailure> {
     let known = ask_with_context(driver, BUFFER_ID, 0, address)?;
-    Ok(known.map(|(context, id)| Who { id, context }))
+    Ok(known.map(|(context, id)| Buffer { id, context }))
 }
 
 /// The context, if there is one, and the ordinal of the device of the allocation that `address` lies in; the ordinal is
 /// negative where the driver does not say it.
-pub fn place(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
+pub fn location(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
     let known = ask_with_context(driver, DEVICE_ORDINAL, u64::from(u32::MAX), address)?;
     // An ordinal is an int: the other half of its place stays 0.
     Ok(known.map(|(context, ordinal)| (context, ordinal as c_uint as c_int)))
@@ -94,12 +94,12 @@ fn ask_somewhere<const N: usize>(
     address: u64,
 ) -> Result<Option<[u64; N]>, DriverFailure> {
     match ask_once(driver, wanted, address) {
-        Err(failure) if status::may_be_brought_back(failure.status) => {
+        Err(failure) if status::can_be_recreated(failure.status) => {
             // A driver may want a context to be current, and the thread's own may be gone. Any other serves, but the
             // allocation's may be gone as well.
-            let _within = match context::current(driver)? {
-                Some(_) => Within::enter(driver, context::primary(driver, 0)?)?,
-                None => Within::for_new_block(driver)?,
+            let _guard = match context::current(driver)? {
+                Some(_) => ContextGuard::enter(driver, context::primary(driver, 0)?)?,
+                None => ContextGuard::for_new_block(driver)?,
             };
             ask_once(driver, wanted, address)
         }
@@ -117,8 +117,8 @@ fn ask_once<const N: usize>(
     const { assert!(N < MOST) };
     let (mut attributes, mut values, mut places) = ([MEMORY_TYPE; MOST], [0u64; MOST], [null_mut::<c_void>(); MOST]);
     attributes[1..=N].copy_from_slice(&wanted);
-    for (place, value) in places.iter_mut().zip(&mut values) {
-        *place = (&raw mut *value).cast();
+    for (location, value) in places.iter_mut().zip(&mut values) {
+        *location = (&raw mut *value).cast();
     }
     let count = 1 + N as c_uint;
     // SAFETY: there are so many attributes, and a place of 8 bytes for each, which suffices for these.

@@ -67,7 +67,7 @@ pub fn note_capture() -> bool {
 /// Records a failure that is due to a capture, and reports the first one that has invalidated a capture.
 #[cold]
 pub fn note_failure(failure: DriverFailure) {
-    if !status::is_of_capture(failure.status) || note_capture() || failure.call != "cuCtxSynchronize" {
+    if !status::is_capture_error(failure.status) || note_capture() || failure.call != "cuCtxSynchronize" {
         return;
     }
     let said = Text::<600>::of(format_args!(

@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
-use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::loaded;
 
 /// The ordinal of the device that the runtime would use on this thread, if a loaded object exports it.
@@ -16,7 +16,7 @@ pub fn chosen_device() -> Option<c_int> {
     // SAFETY: the CUDA runtime's headers give this name this signature; the object stays mapped.
     let get_device = unsafe { transmute::<*mut c_void, GetDevice>(function) };
     // The runtime may start itself here, which reads files.
-    let _uncancelled = Uncancelled::begin();
+    let _cancel_guard = CancelGuard::begin();
     let mut ordinal = -1;
     // SAFETY: `ordinal` is writable.
     let failed = unsafe { get_device(&mut ordinal) } != 0;

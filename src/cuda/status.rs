@@ -26,18 +26,18 @@ pub fn is_context_gone(status: c_int) -> bool {
 }
 
 /// Whether a context is gone that the driver would make again: not while it is ending itself.
-pub fn may_be_brought_back(status: c_int) -> bool {
+pub fn can_be_recreated(status: c_int) -> bool {
     is_context_gone(status) && status != DEINITIALIZED
 }
 
 /// Whether a call was refused because a CUDA graph is being captured.
-pub fn is_of_capture(status: c_int) -> bool {
+pub fn is_capture_error(status: c_int) -> bool {
     (STREAM_CAPTURE_UNSUPPORTED..=Known::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD as c_int).contains(&status)
 }
 
 /// Whether the status is one that a kernel leaves behind for later calls to find. The CUDA Driver API says of each
 /// of these that it leaves the process in an inconsistent state, in which all further work returns the same error.
-pub fn is_left_behind(status: c_int) -> bool {
+pub fn is_sticky(status: c_int) -> bool {
     const FAMILY: [Known; 12] = [
         Known::CUDA_ERROR_ECC_UNCORRECTABLE,
         Known::CUDA_ERROR_NVLINK_UNCORRECTABLE,

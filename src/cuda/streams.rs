@@ -4,8 +4,8 @@
 
 use cudarc::driver::sys::CUstream;
 
-use super::capture::{self, Unhindered};
-use super::context::{Context, Within};
+use super::capture::{self, RelaxedCapture};
+use super::context::{Context, ContextGuard};
 use super::driver::Driver;
 use super::events::Event;
 use crate::error::{DriverFailure, Error};
@@ -17,11 +17,11 @@ const MOST: usize = 4;
 
 /// Events behind work that may be using a block.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Behind {
+pub struct StreamEvents {
     events: [Option<Event>; MOST],
 }
 
-impl Behind {
+impl StreamEvents {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.events.iter().all(Option::is_none)
@@ -43,17 +43,17 @@ impl Behind {
     }
 
     /// Whether every one has come to pass; what has is kept for another use.
-    pub fn has_come(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
+    pub fn is_complete(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
         if self.is_empty() {
             return Ok(true);
         }
-        let _unhindered = Unhindered::begin(driver);
+        let _relaxed = RelaxedCapture::begin(driver);
         for place in &mut self.events {
             let Some(event) = *place else { continue };
-            if !event.has_come(driver)? {
+            if !event.is_complete(driver)? {
                 return Ok(false);
             }
-            event.keep(driver);
+            event.recycle(driver);
             *place = None;
         }
         Ok(true)
@@ -67,14 +67,14 @@ impl Behind {
 
 /// Waits for an event, as far as it can be waited for.
 pub fn wait(driver: &Driver, event: Event) {
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     match event.wait(driver) {
-        Ok(()) => event.keep(driver),
+        Ok(()) => event.recycle(driver),
         Err(_) => event.end(driver),
     }
 }
 
-locked_static! { static DECLARED: Lock<AddressMap<Behind>> = Lock::new(address_map()); }
+locked_static! { static DECLARED: Lock<AddressMap<StreamEvents>> = Lock::new(address_map()); }
 
 /// Declares that the work that `stream` has now may be using the block at `address` of `context`.
 ///
@@ -83,21 +83,21 @@ locked_static! { static DECLARED: Lock<AddressMap<Behind>> = Lock::new(address_m
 #[expect(unsafe_code, reason = "an event is recorded on a caller's stream")]
 pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream: CUstream) -> Result<(), Error> {
     // SAFETY: the caller guarantees it.
-    let within = unsafe { Within::of_stream(driver, stream, context) }?;
+    let guard = unsafe { ContextGuard::of_stream(driver, stream, context) }?;
     // SAFETY: the caller guarantees it.
-    unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
-    let event = Event::new(driver, &within)?;
+    unsafe { capture::refuse_captured_within(driver, &guard, stream) }?;
+    let event = Event::new(driver, &guard)?;
     // SAFETY: the caller guarantees it.
     if let Err(failure) = unsafe { event.record(driver, stream) } {
-        event.keep(driver);
+        event.recycle(driver);
         return Err(failure.into());
     }
-    let event = event.carry(driver, context)?;
+    let event = event.into_context(driver, context)?;
     // What was declared before may have come to pass: then nobody need wait for a place.
-    if DECLARED.with(|declared| declared.get(&address).is_some_and(Behind::is_full)) {
-        for event in take(address).into_iter().flat_map(|behind| behind.events).flatten() {
-            match event.has_come(driver) {
-                Ok(true) => event.keep(driver),
+    if DECLARED.with(|declared| declared.get(&address).is_some_and(StreamEvents::is_full)) {
+        for event in take(address).into_iter().flat_map(|events| events.events).flatten() {
+            match event.is_complete(driver) {
+                Ok(true) => event.recycle(driver),
                 _ => add(driver, address, event),
             }
         }
@@ -118,6 +118,6 @@ fn add(driver: &Driver, address: usize, event: Event) {
 }
 
 /// Takes out what was declared of the block at `address`.
-pub fn take(address: usize) -> Option<Behind> {
+pub fn take(address: usize) -> Option<StreamEvents> {
     DECLARED.with(|declared| if declared.is_empty() { None } else { declared.remove(&address) })
 }

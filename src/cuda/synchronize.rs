@@ -1,7 +1,7 @@
 //! Waits for the current context or its legacy default stream, beside captures.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use super::capture::{self, Unhindered};
+use super::capture::{self, RelaxedCapture};
 use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
@@ -12,7 +12,7 @@ use crate::observe::live::{self, NOTHING};
 /// thread is about to start, as a collective operation does.
 pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_context(driver)?;
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     let span = live::begin(c"synchronise context", 0);
     // SAFETY: it asks for nothing.
     unsafe { driver.context_synchronize() }?;
@@ -24,8 +24,8 @@ pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
 /// every blocking stream, unless one of these is captured itself.
 pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
     match context(driver) {
-        Err(failure) if status::is_of_capture(failure.status) => match legacy_stream(driver) {
-            Err(failure) if status::is_of_capture(failure.status) => Ok(()),
+        Err(failure) if status::is_capture_error(failure.status) => match legacy_stream(driver) {
+            Err(failure) if status::is_capture_error(failure.status) => Ok(()),
             answer => answer,
         },
         answer => answer,
@@ -35,7 +35,7 @@ pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
 /// Waits until the legacy default stream of the current context has come past everything it was given.
 pub fn legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_legacy_stream(driver)?;
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     // SAFETY: null is the legacy default stream.
     unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
