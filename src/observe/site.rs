@@ -7,15 +7,15 @@
 
 mod symbol;
 
-pub use symbol::Place;
+pub use super::event::Place;
 
 use std::ffi::{c_int, c_void};
 
 use super::event::Site;
-use super::ledger::Names;
 use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::loaded;
 use crate::platform::sync::{Lock, locked_static};
+use syncedmem_trace::names::Names;
 
 /// Number of the program's frames that identify a site.
 const FRAMES: usize = 4;
