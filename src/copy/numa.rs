@@ -23,7 +23,7 @@ pub fn node_of(driver: &Driver, device: c_int) -> Option<usize> {
         return None;
     }
     // From CUDA 12.2 on; -1 says that the driver does not know.
-    let told = attributes::ask(driver, device, HOST_NUMA_ID).and_then(|node| usize::try_from(node).ok());
+    let told = attributes::attribute(driver, device, HOST_NUMA_ID).and_then(|node| usize::try_from(node).ok());
     told.or_else(|| node_on_bus(driver, device)).filter(|&node| node < NODES)
 }
 

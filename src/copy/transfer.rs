@@ -79,7 +79,7 @@ pub unsafe fn start(
         return Err(failure.into());
     }
     // SAFETY: the caller guarantees it.
-    let recorded = unsafe { event.record(driver, stream) }.inspect_err(|_| event.end(driver));
+    let recorded = unsafe { event.record(driver, stream) }.inspect_err(|_| event.destroy(driver));
     let Ok(event) = recorded.and_then(|()| event.into_context(driver, otherwise)) else {
         // SAFETY: the caller guarantees it.
         if unsafe { driver.stream_synchronize(stream) }.is_err() {
@@ -118,7 +118,7 @@ pub unsafe fn follow_default_stream(
     // SAFETY: the caller guarantees it.
     let ordered = recorded.and_then(|()| unsafe { event.make_wait(driver, stream.cast()) });
     // The driver keeps what it needs of it.
-    event.end(driver);
+    event.destroy(driver);
     Ok(ordered?)
 }
 
@@ -160,7 +160,7 @@ impl InFlight {
         if let Err(CopyError::Unknown(_)) = self.finish(driver) {
             // If that fails too, there is nothing left that could run.
             let _ = self.event.wait_for_context(driver);
-            self.event.end(driver);
+            self.event.destroy(driver);
         }
     }
 
@@ -168,7 +168,7 @@ impl InFlight {
     pub fn abandon(&self) {
         if let Some(driver) = driver_in_use() {
             if self.look(driver).is_ok() {
-                self.event.end(driver);
+                self.event.destroy(driver);
             }
         }
     }
@@ -195,7 +195,7 @@ impl InFlight {
         }
         // What a kernel broke still knows its handles; a context that is gone has taken the event along.
         if let Error::Pending(_) = Error::from(failure) {
-            self.event.end(driver);
+            self.event.destroy(driver);
         }
         CopyError::Failed(failure.into())
     }

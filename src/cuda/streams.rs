@@ -1,6 +1,6 @@
-//! What a block's user has declared of streams: an event behind the work that may be using the block, for each.
+//! Streams that may be using a block, as its user has declared: for each, an event behind the stream's work.
 //!
-//! A caller's stream is valid during the call that passes it and no longer, so it is the event that is kept.
+//! A caller's stream is valid only during the call that passes it, so the event is kept instead.
 
 use cudarc::driver::sys::CUstream;
 
@@ -12,7 +12,7 @@ use crate::error::{DriverFailure, Error};
 use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
 
-/// No more declarations are kept for one block.
+/// The most events that are kept for one block.
 const MOST: usize = 4;
 
 /// Events behind work that may be using a block.
@@ -22,7 +22,6 @@ pub struct StreamEvents {
 }
 
 impl StreamEvents {
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.events.iter().all(Option::is_none)
     }
@@ -31,7 +30,7 @@ impl StreamEvents {
         self.events.iter().all(Option::is_some)
     }
 
-    /// One more event. Without a place for it, the first of the others comes back: it is to be waited for.
+    /// Adds an event. If there is no place left, returns the oldest, for which the caller waits.
     pub fn and(&mut self, event: Event) -> Option<Event> {
         if let Some(place) = self.events.iter_mut().find(|place| place.is_none()) {
             *place = Some(event);
@@ -42,7 +41,7 @@ impl StreamEvents {
         first
     }
 
-    /// Whether every one has come to pass; what has is kept for another use.
+    /// Whether all are complete. Recycles those that are.
     pub fn is_complete(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
         if self.is_empty() {
             return Ok(true);
@@ -59,27 +58,27 @@ impl StreamEvents {
         Ok(true)
     }
 
-    /// Waits until every one has come to pass, as far as they can be waited for, and keeps them for another use.
+    /// Waits for all, as far as the driver permits, and recycles them.
     pub fn wait(&mut self, driver: &Driver) {
         self.events.iter_mut().filter_map(Option::take).for_each(|event| wait(driver, event));
     }
 }
 
-/// Waits for an event, as far as it can be waited for.
+/// Waits for an event, and recycles it; destroys it if the wait fails.
 pub fn wait(driver: &Driver, event: Event) {
     let _relaxed = RelaxedCapture::begin(driver);
     match event.wait(driver) {
         Ok(()) => event.recycle(driver),
-        Err(_) => event.end(driver),
+        Err(_) => event.destroy(driver),
     }
 }
 
 locked_static! { static DECLARED: Lock<AddressMap<StreamEvents>> = Lock::new(address_map()); }
 
-/// Declares that the work that `stream` has now may be using the block at `address` of `context`.
+/// Declares that the present work of `stream` may be using the block at `address` of `context`.
 ///
 /// # Safety
-/// `stream` is NULL or a stream. The block is there, and so is its context.
+/// `stream` is NULL or a stream. The block and its context exist.
 #[expect(unsafe_code, reason = "an event is recorded on a caller's stream")]
 pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream: CUstream) -> Result<(), Error> {
     // SAFETY: the caller guarantees it.
@@ -93,7 +92,7 @@ pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream:
         return Err(failure.into());
     }
     let event = event.into_context(driver, context)?;
-    // What was declared before may have come to pass: then nobody need wait for a place.
+    // Earlier events may be complete: then there is a place without a wait.
     if DECLARED.with(|declared| declared.get(&address).is_some_and(StreamEvents::is_full)) {
         for event in take(address).into_iter().flat_map(|events| events.events).flatten() {
             match event.is_complete(driver) {
@@ -106,7 +105,7 @@ pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream:
     Ok(())
 }
 
-/// Adds an event to those of the block at `address`. What cannot be remembered is waited for now.
+/// Adds an event to those of the block at `address`. Waits for the one that has no place.
 fn add(driver: &Driver, address: usize, event: Event) {
     let left_over = DECLARED.with(|declared| {
         if declared.try_reserve(1).is_err() {
@@ -117,7 +116,7 @@ fn add(driver: &Driver, address: usize, event: Event) {
     left_over.into_iter().for_each(|event| wait(driver, event));
 }
 
-/// Takes out what was declared of the block at `address`.
+/// Takes out the events of the block at `address`.
 pub fn take(address: usize) -> Option<StreamEvents> {
     DECLARED.with(|declared| if declared.is_empty() { None } else { declared.remove(&address) })
 }

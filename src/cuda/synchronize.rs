@@ -8,20 +8,20 @@ use crate::error::DriverFailure;
 use crate::observe::event::What;
 use crate::observe::live::{self, NOTHING};
 
-/// Waits for everything in the current context, and for no other: what runs on another device may be waiting for what this
-/// thread is about to start, as a collective operation does.
+/// Waits for all work of the current context. Not of another: a collective operation that runs there may be waiting for work
+/// that this thread is about to start.
 pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_context(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);
     let span = live::begin(c"synchronise context", 0);
-    // SAFETY: it asks for nothing.
+    // SAFETY: no arguments.
     unsafe { driver.context_synchronize() }?;
     span.end(NOTHING, || What::Synchronised);
     Ok(())
 }
 
-/// Waits for everything in the current context. Where that might disturb a capture, it waits for the legacy default stream, and so for
-/// every blocking stream, unless one of these is captured itself.
+/// Waits for all work of the current context. If that might invalidate a capture, waits for the legacy default stream, and so for
+/// every blocking stream, unless one of these is captured.
 pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
     match context(driver) {
         Err(failure) if status::is_capture_error(failure.status) => match legacy_stream(driver) {
@@ -32,7 +32,7 @@ pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
     }
 }
 
-/// Waits until the legacy default stream of the current context has come past everything it was given.
+/// Waits for the legacy default stream of the current context.
 pub fn legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_legacy_stream(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);
