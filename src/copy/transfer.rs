@@ -1,4 +1,4 @@
-//! Copies on a caller's stream, known to be in flight until an event right behind them has come to pass.
+//! Copies on a caller's stream, in flight until an event right behind them is complete.
 //!
 //! The caller's handle is used in [`start`] and never again: the stream may be gone afterwards.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
@@ -22,33 +22,32 @@ use crate::memory::driver::source::Identity;
 use crate::observe::event::Path;
 use crate::state::head::Side;
 
-/// A copy that may not be done yet.
+/// A copy that may not be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
     /// The side that is written: the device by a push, the host by a pull.
     pub to: Side,
     event: Event,
-    /// The device block, and what the driver knows it by: while it is there, so are its context and the event.
+    /// The device block's address and identity: while the block exists, its context and the event do.
     block: u64,
     identity: Identity,
-    /// The way that it takes, and a number of its own.
+    /// For the recorder: the way that the copy takes, and its number.
     pub path: Path,
     pub number: u64,
 }
 
-/// What became of a copy.
+/// The result of [`start`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Started {
-    /// It is on its way.
     InFlight(InFlight),
-    /// It is done: the driver gave no event, so it was waited for. It took that way.
+    /// The driver gave no event, so the thread waited for the copy.
     Done(Path),
 }
 
-/// Starts to copy `bytes`, which are not 0, on `stream`.
+/// Starts a copy of `bytes` (not 0) on `stream`.
 ///
 /// # Safety
-/// Both ends are good for that many bytes until the copy is done; `stream` is NULL or a stream.
+/// Both blocks have that many bytes until the copy is complete; `stream` is NULL or a stream.
 pub unsafe fn start(
     driver: &Driver,
     endpoints: Endpoints,
@@ -62,7 +61,7 @@ pub unsafe fn start(
         // SAFETY: the caller guarantees it.
         unsafe { capture::refuse_captured_within(driver, &guard, stream) }?;
         if record.is_some_and(|record| record.pending_on_legacy) {
-            // A caller's stream need not wait for the legacy one, where this library's own fills and copies are.
+            // A caller's stream may not wait for the legacy one, on which the library's fills and copies are.
             synchronize::legacy_stream(driver)?;
             blocks::set_pending_on_legacy(endpoints.device, false);
         }
@@ -83,18 +82,18 @@ pub unsafe fn start(
     let Ok(event) = recorded.and_then(|()| event.into_context(driver, otherwise)) else {
         // SAFETY: the caller guarantees it.
         if unsafe { driver.stream_synchronize(stream) }.is_err() {
-            // SAFETY: it asks for nothing.
+            // SAFETY: no arguments.
             unsafe { driver.context_synchronize() }?;
         }
         return Ok(Started::Done(endpoints.path(driver)));
     };
-    // Relaxed: it is a number and nothing else.
+    // Relaxed: orders nothing.
     let number = COPIES.fetch_add(1, Relaxed) + 1;
     Ok(Started::InFlight(InFlight { to: endpoints.to, event, block, identity, path: endpoints.path(driver), number }))
 }
 
-/// Makes what `stream` is given from now on wait for what the legacy default stream has where the block at `address` is, which
-/// is `owner`'s if it has one.
+/// Makes later work of `stream` wait for the present work of the legacy default stream in the context of the block at `address`,
+/// which `owner` owns, if given.
 ///
 /// # Safety
 /// `stream` is NULL, one of CUDA's two special handles, or a stream.
@@ -104,7 +103,7 @@ pub unsafe fn follow_default_stream(
     owner: Option<usize>,
     stream: *mut c_void,
 ) -> Result<(), Error> {
-    // NULL and CU_STREAM_LEGACY are that stream.
+    // NULL and CU_STREAM_LEGACY are the legacy default stream.
     if stream.addr() <= 1 {
         return Ok(());
     }
@@ -117,27 +116,27 @@ pub unsafe fn follow_default_stream(
     let recorded = unsafe { event.record(driver, std::ptr::null_mut()) };
     // SAFETY: the caller guarantees it.
     let ordered = recorded.and_then(|()| unsafe { event.make_wait(driver, stream.cast()) });
-    // The driver keeps what it needs of it.
+    // A wait that was queued stays valid.
     event.destroy(driver);
     Ok(ordered?)
 }
 
-/// How many copies were started.
+/// Number of copies started.
 static COPIES: AtomicU64 = AtomicU64::new(0);
 
-/// How a wait ended that did not end well.
+/// Why a copy is not known to be complete.
 #[derive(Clone, Copy, Debug)]
 pub enum CopyError {
-    /// The copy never came to its end, and nothing of it runs any more.
+    /// The copy failed, and nothing of it runs any more.
     Failed(Error),
-    /// It may still be on its way.
+    /// It may still be in flight.
     Unknown(Error),
 }
 
 impl InFlight {
-    /// Whether it is done, without waiting.
+    /// Whether it is complete, without a wait.
     pub fn is_done(&self, driver: &Driver) -> Result<bool, CopyError> {
-        self.look(driver)?;
+        self.check_exists(driver)?;
         let _relaxed = RelaxedCapture::begin(driver);
         let done = self.event.is_complete(driver).map_err(|failure| self.error_of(driver, failure))?;
         if done {
@@ -146,36 +145,35 @@ impl InFlight {
         Ok(done)
     }
 
-    /// Waits until it is done.
+    /// Waits until it is complete.
     pub fn finish(&self, driver: &Driver) -> Result<(), CopyError> {
-        self.look(driver)?;
+        self.check_exists(driver)?;
         let _relaxed = RelaxedCapture::begin(driver);
         self.event.wait(driver).map_err(|failure| self.error_of(driver, failure))?;
         self.event.recycle(driver);
         Ok(())
     }
 
-    /// Waits for it by every means: for destructors, which cannot keep an object because of a failure.
+    /// Waits for the copy by every means: for destructors, which cannot keep an object because of a failure.
     pub fn finish_or_abandon(&self, driver: &Driver) {
         if let Err(CopyError::Unknown(_)) = self.finish(driver) {
-            // If that fails too, there is nothing left that could run.
+            // If this fails too, nothing of the context runs any more.
             let _ = self.event.wait_for_context(driver);
             self.event.destroy(driver);
         }
     }
 
-    /// Forgets it: its object is no more.
+    /// Drops the copy of an object that no longer exists.
     pub fn abandon(&self) {
         if let Some(driver) = driver_in_use() {
-            if self.look(driver).is_ok() {
+            if self.check_exists(driver).is_ok() {
                 self.event.destroy(driver);
             }
         }
     }
 
-    /// Looks whether there still is what the copy is about. A reset of the device takes the event with it, and an event whose
-    /// context is current finds that out by itself.
-    fn look(&self, driver: &Driver) -> Result<(), CopyError> {
+    /// Fails if a reset has ended the block, and with it the event. An event whose context is current detects that by itself.
+    fn check_exists(&self, driver: &Driver) -> Result<(), CopyError> {
         if self.event.knows_context_id() && context::current(driver) == Ok(Some(self.event.context())) {
             return Ok(());
         }
@@ -193,7 +191,7 @@ impl InFlight {
         if is_reset(failure) {
             return CopyError::Failed(Error::DeviceReset);
         }
-        // What a kernel broke still knows its handles; a context that is gone has taken the event along.
+        // After a sticky error the event still exists; with a destroyed context it is gone.
         if let Error::Pending(_) = Error::from(failure) {
             self.event.destroy(driver);
         }
