@@ -6,14 +6,14 @@ use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::recorder::{self, NOTHING};
 
 /// Waits for all work of the current context. Not of another: a collective operation that runs there may be waiting for work
 /// that this thread is about to start.
 pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_context(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);
-    let span = live::begin(c"synchronise context", 0);
+    let span = recorder::begin(c"synchronise context", 0);
     // SAFETY: no arguments.
     unsafe { driver.context_synchronize() }?;
     span.end(NOTHING, || What::Synchronised);
