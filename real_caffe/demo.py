@@ -52,7 +52,7 @@ def training(caffe: Caffe, library: Path, folder: Path) -> tuple[bool, int]:
         row(f"loss at iteration {iteration}", loss, other)
     row("right on unseen images", original.accuracy, ours.accuracy)
     row("sha256 of the model", original.model[:12], ours.model[:12])
-    times("time", *([run.run.seconds for run in runs[which]] for which in ("original", "ours")))
+    times("processor time", *([run.run.seconds for run in runs[which]] for which in ("original", "ours")))
     peaks = [max(run.run.peak_bytes for run in runs[which]) for which in ("original", "ours")]
     row("peak memory of the process", *(f"{peak / 2**20:.1f} MiB" for peak in peaks))
     same = all(run.files == original.files for side in runs.values() for run in side)
