@@ -209,7 +209,8 @@ fn files_of_other_formats_are_named() {
         (b"\x89HDF\r\n\x1a\n", "is an HDF5 file; read it with h5py"),
         (b"version https://git-lfs.github.com/spec/v1\n", "run git lfs pull"),
         (b"<!DOCTYPE html>", "the download gave a page"),
-        (b"name: \"LeNet\"\nlayer {", "is text"),
+        (b"name: \"LeNet\"\nlayer {", "is text; name the .caffemodel"),
+        (b"\n  # A net.\n  name: \"LeNet\"\n  layer {", "is text; name the .caffemodel"),
         (b"\x1f\x8b\x08", "gunzip"),
         (b"PK\x03\x04", "zip archive"),
     ] {

@@ -6,6 +6,7 @@ mod bench;
 mod doctor;
 mod generate;
 mod library;
+mod model;
 mod options;
 mod report;
 mod run;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Model(options) => model::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Completions(options) => generate::completions(&options),
         Command::Man(options) => generate::man(&options),
