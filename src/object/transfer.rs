@@ -38,9 +38,11 @@ impl SyncedMemory {
         let next = now.with_head(may_push(now.head())?);
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
         if let (Some(device), Some(host), 1..) = (next.device, next.host, self.size.load(Ordering::Relaxed)) {
+            let pinned = self.hold_pinned(next, host);
+            let ends = self.ends(next, (device, host), Side::Device, pinned);
             // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while
             // the claim, and then its parked entry, says that it is in flight. The stream is the caller's.
-            match unsafe { self.start(driver, self.ends(next, device, host, Side::Device), stream) } {
+            match unsafe { self.start(driver, ends, stream) } {
                 Ok(started) => claim.in_flight = started,
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
@@ -77,8 +79,10 @@ impl SyncedMemory {
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
         let mut head = Head::Synced;
         if let (Some(device), Some(host), 1..) = (next.device, next.host, bytes) {
+            let pinned = self.hold_pinned(next, host);
+            let ends = self.ends(next, (device, host), Side::Host, pinned);
             // SAFETY: as for a push.
-            match unsafe { self.start(driver, self.ends(next, device, host, Side::Host), stream) } {
+            match unsafe { self.start(driver, ends, stream) } {
                 Ok(started) => claim.in_flight = started,
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
