@@ -79,8 +79,8 @@ fn inspect_lists_layers_types_shapes_bytes_and_ranges() {
         fc     InnerProduct  0     1x1x2x2  float32     16\n";
     assert_eq!(folder.model(&["inspect", &file]), (0, expected.into(), String::new()));
     let (_, ranges, _) = folder.model(&["inspect", &file, "--ranges"]);
-    assert!(ranges.contains("0     2x1      float32      8     0.500000     8.000000\n"), "{ranges}");
-    assert!(ranges.contains("2     ()       float64      8   1.00000e-9   1.00000e-9\n"), "{ranges}");
+    assert!(ranges.contains("0     2x1      float32      8    0.500000    8.000000\n"), "{ranges}");
+    assert!(ranges.contains("2     ()       float64      8  1.00000e-9  1.00000e-9\n"), "{ranges}");
 }
 
 #[test]
