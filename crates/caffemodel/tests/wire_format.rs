@@ -197,6 +197,8 @@ fn a_file_that_describes_more_than_it_can_hold_is_refused_before_memory_is_taken
     // Two bytes each.
     let sentence = refused(bytes(2, "").repeat(100_000));
     assert!(sentence.contains("describes more layers, blobs and names than it can hold"), "{sentence}");
+    let structure = layer("a layer's name", "Convolution", &[]).repeat(8_000);
+    assert_eq!(net(structure).layers().len(), 8_000, "a large net without values is none");
     // Every other value of an array in a run of its own.
     let apart = [fixed32(5, 1.0), number(99, 0)].concat().repeat(50_000);
     assert!(refused(layer("a", "", &[apart])).contains("than it can hold"));

@@ -124,7 +124,7 @@ fn check_is_content_with_whole_files_and_says_what_is_wrong_with_others() {
     let values = [1.0, f32::NAN, f32::INFINITY, f32::NAN];
     let bad = [layer("a", "Scale", &[blob(&[4], &values), blob(&[2], &[1.0])]), layer_v1("b", 14, &[])].concat();
     let bad = folder.file("bad.caffemodel", &bad);
-    let cut = folder.file("cut.caffemodel", &small()[..100]);
+    let cut = folder.file("cut.caffemodel", &small()[..120]);
     let (status, text, _) = folder.model(&["check", &good, &bad, &cut, "missing"]);
     assert_eq!(status, 1);
     for expected in [
@@ -132,7 +132,7 @@ fn check_is_content_with_whole_files_and_says_what_is_wrong_with_others() {
         "layer 0 \"a\", blob 0: its data has 2 NaN and 1 infinite among 4 values, the first is number 1;",
         "layer 0 \"a\", blob 1: its data has 1 values, and its shape 2 needs 2",
         "bad.caffemodel: has layers both as `layer` and as `layers`, which Caffe refuses",
-        "cut.caffemodel: layer 2: the file ends ",
+        "cut.caffemodel: layer 2 \"fc\": the file ends ",
         "missing: cannot be opened",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
@@ -248,7 +248,7 @@ fn diff_says_which_layers_shapes_and_values_differ_and_how_far() {
         moved: type Scale -> Bias\n\
         shaped: shape of blob 0 2x3 -> 3x2\n\
         moved: blob 0: 3 of 4 values differ, largest 1.000000e0, mean 5.000000e-1, 1 not comparable\n\
-        1 blobs are the same, 1 differ\n";
+        the same: 1 blob, different: 1\n";
     assert_eq!(folder.model(&["diff", &a, &b]), (1, expected.into(), String::new()));
     let (status, text, _) = folder.model(&["diff", "--json", &a, &b]);
     let all: Value = serde_json::from_str(&text).unwrap();
@@ -263,7 +263,7 @@ fn diff_takes_legacy_dimensions_as_caffe_does_and_compares_solver_states() {
     let fc = [legacy(&[1, 1, 2, 1]), bytes(5, f32_bytes(&[1.0, 2.0]))].concat();
     let old = folder.file("old.caffemodel", &layer_v1("fc", 14, &[fc]));
     let new = folder.file("new.caffemodel", &layer("fc", "InnerProduct", &[blob(&[2, 1], &[1.0, 2.0])]));
-    assert_eq!(folder.model(&["diff", &old, &new]), (0, "1 blobs are the same, 0 differ\n".into(), String::new()));
+    assert_eq!(folder.model(&["diff", &old, &new]), (0, "the same: 1 blob, different: 0\n".into(), String::new()));
     let state = |iter| [number(1, iter), bytes(2, "net"), bytes(3, blob(&[1], &[1.0]))].concat();
     let (one, two) = (folder.file("1.solverstate", &state(1)), folder.file("2.solverstate", &state(2)));
     let (status, text, _) = folder.model(&["diff", &one, &two]);
@@ -289,7 +289,7 @@ fn long_work_shows_a_bar_on_a_terminal_and_nothing_elsewhere() {
     large(&folder.0.join("large.caffemodel"));
     assert_eq!(
         folder.model(&["check", "large.caffemodel"]),
-        (0, "large.caffemodel: ok, 1 blobs\n".into(), String::new())
+        (0, "large.caffemodel: ok, 1 blob\n".into(), String::new())
     );
     let program = format!("{} model check large.caffemodel", env!("CARGO_BIN_EXE_syncedmem"));
     let terminal = ["-qec", &program, "/dev/null"];

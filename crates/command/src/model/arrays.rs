@@ -23,6 +23,11 @@ pub fn bytes(model: &Model, places: &[At]) -> u64 {
     places.iter().filter_map(|at| model.array(*at).ok()).map(Array::bytes).sum()
 }
 
+/// A number of blobs with its noun.
+pub fn counted(blobs: usize) -> String {
+    if blobs == 1 { "1 blob".into() } else { format!("{blobs} blobs") }
+}
+
 pub fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Net => "net",

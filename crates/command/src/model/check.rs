@@ -44,7 +44,7 @@ pub fn run(options: &Options) -> ExitCode {
     } else {
         for Checked { file, blobs, problems, .. } in &checked {
             if problems.is_empty() {
-                say::line(format_args!("{file}: ok, {blobs} blobs"));
+                say::line(format_args!("{file}: ok, {}", arrays::counted(*blobs)));
             }
             problems.iter().for_each(say::line);
         }

@@ -213,5 +213,5 @@ fn print(found: &Differences, options: &Options) {
             "{layer}: blob {blob}: {different} of {count} values differ, largest {largest:.6e}, mean {mean:.6e}{beside}"
         ));
     }
-    say::line(format_args!("{} blobs are the same, {} differ", found.same, found.values.len()));
+    say::line(format_args!("the same: {}, different: {}", arrays::counted(found.same), found.values.len()));
 }

@@ -162,12 +162,8 @@ fn print(shown: &Shown, options: &Options) {
     let name = if shown.name.is_empty() { String::new() } else { format!(" \"{}\"", shown.name) };
     let layers = if shown.kind == "net" { format!("{} layers, ", shown.layers.len()) } else { String::new() };
     let bytes = HumanBytes(shown.bytes);
-    say::line(format_args!(
-        "{}: {}{name}, {layers}{} blobs, {values} values, {bytes}",
-        shown.file,
-        shown.kind,
-        blobs().count()
-    ));
+    let counted = arrays::counted(blobs().count());
+    say::line(format_args!("{}: {}{name}, {layers}{counted}, {values} values, {bytes}", shown.file, shown.kind));
     if let Some(state) = &shown.state {
         let ShownState { iter, learned_net, current_step } = state;
         say::line(format_args!("iteration {iter}, step {current_step}, net {learned_net}"));
