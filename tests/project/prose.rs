@@ -64,7 +64,7 @@ fn syntax(path: &Path) -> Option<Syntax> {
     let is_script = path.parent().is_some_and(holds_scripts);
     Some(match path.extension().and_then(|extension| extension.to_str()) {
         Some("rs") => Syntax { comment: "//", block: None, is_markdown: false },
-        Some("h" | "hpp" | "c" | "cpp" | "java") => Syntax { comment: "//", block: Some(("/*", "*/")), is_markdown: false },
+        Some("h" | "hpp" | "c" | "cpp") => Syntax { comment: "//", block: Some(("/*", "*/")), is_markdown: false },
         Some("py") => Syntax { comment: "#", block: Some(("\"\"\"", "\"\"\"")), is_markdown: false },
         Some("md") => Syntax { comment: "", block: Some(("```", "```")), is_markdown: true },
         Some("sh" | "cmake") => Syntax { comment: "#", block: None, is_markdown: false },
