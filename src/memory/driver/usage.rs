@@ -1,4 +1,4 @@
-//! What of the devices' memory is in use beyond this library: by other libraries of the process, and by other processes.
+//! Device memory that others use: other libraries of the process, and other processes.
 #![expect(unsafe_code, reason = "the driver is asked what is free")]
 
 use super::blocks::{self, Used};
@@ -7,8 +7,8 @@ use crate::cuda::context::ContextGuard;
 use crate::cuda::driver_in_use;
 use crate::memory::cache::device;
 
-/// Writes the ordinal of each device that has blocks of this library's, and how many bytes are in use there that are not
-/// ours. Returns how many devices that are; where the driver does not answer, a device is left out.
+/// Writes the ordinal of each device with blocks of this library, and the bytes there that others use. Returns the number of
+/// devices. A device for which the driver does not answer is left out.
 pub fn not_ours(places: &mut [(i32, u64)]) -> usize {
     let Some(driver) = driver_in_use() else { return 0 };
     let mut used = [Used { ordinal: 0, bytes: 0, block: None }; DEVICES];
