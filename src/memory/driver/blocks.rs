@@ -263,12 +263,6 @@ fn keep(address: NonNull<c_void>, record: Record) -> bool {
 
 #[cold]
 fn out_of_memory(driver: &Driver, ordinal: c_int, asked: usize) -> Error {
-    let (mut free, mut total) = (0, 0);
-    // SAFETY: both are writable.
-    let unknown = unsafe { driver.mem_info(&mut free, &mut total) }.is_err();
-    if unknown {
-        (free, total) = (0, 0);
-    }
-    let side = Side::Device;
-    Error::OutOfMemory { side, asked, cause: Cause::Device { ordinal, free: free as u64, total: total as u64 } }
+    let (free, total) = driver.memory().unwrap_or_default();
+    Error::OutOfMemory { side: Side::Device, asked, cause: Cause::Device { ordinal, free, total } }
 }

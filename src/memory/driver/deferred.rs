@@ -11,7 +11,7 @@ use crate::cuda::driver::Driver;
 use crate::cuda::status;
 use crate::error::{DriverFailure, Error};
 use crate::platform::sync::{Lock, locked_static};
-use crate::platform::text::{Bytes, Text, to_stderr};
+use crate::platform::text::{Bytes, warn_once};
 
 locked_static! { static BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new()); }
 
@@ -30,7 +30,7 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, reco
             keep(address.addr().get(), *record);
             // A capture ends, and a later free gives the block back.
             if !status::is_capture_error(failure.status) {
-                say_once(record, failure);
+                report_once(record, failure);
             }
         }
     }
@@ -86,16 +86,9 @@ fn offer(driver: &Driver, (key, record): (usize, Record)) {
 }
 
 /// Reports the first failed free on standard error.
-#[cold]
-fn say_once(record: &Record, failure: DriverFailure) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Relaxed) {
-        let said = Text::<600>::of(format_args!(
-            "libsyncedmem: a {} block of {} could not be given back, and will be offered again: {}\n",
-            record.side.name(),
-            Bytes(record.bytes as u64),
-            Error::from(failure)
-        ));
-        to_stderr(said.as_bytes());
-    }
+fn report_once(record: &Record, failure: DriverFailure) {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    let (side, bytes, why) = (record.side.name(), Bytes(record.bytes as u64), Error::from(failure));
+    let message = format_args!("a {side} block of {bytes} could not be given back, and will be offered again: {why}");
+    warn_once(&REPORTED, message);
 }

@@ -1,10 +1,11 @@
 //! The idle blocks of the driver, by side, and the figures that bound them.
-#![expect(unsafe_code, reason = "the driver is asked what is free")]
+#![expect(unsafe_code, reason = "addresses are sent between threads")]
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::cuda::MOST_DEVICES;
 use crate::cuda::driver::Driver;
 use crate::cuda::streams::StreamEvents;
 use crate::memory::cache::bins::{Idle, Store, Turn};
@@ -15,9 +16,6 @@ use crate::platform::sync::{ForkLock, Lock, locked_static};
 use crate::settings;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
-
-/// More devices than any machine has. Those beyond are counted with the last.
-const DEVICES: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 pub struct IdleBlock {
@@ -66,8 +64,8 @@ impl IdleBlock {
 pub struct IdleBlocks {
     side: Side,
     bins: Lock<Store<IdleBlock>>,
-    /// By device. Page-locked memory belongs to no device, and is counted with device 0.
-    figures: [Figures; DEVICES],
+    /// By device; those beyond the last place are counted there. Page-locked memory belongs to no device, and is counted with device 0.
+    figures: [Figures; MOST_DEVICES],
 }
 
 /// Bytes of one device.
@@ -107,7 +105,7 @@ impl ForkLock for IdleBlocks {
 
 impl IdleBlocks {
     const fn new(side: Side, bins: Lock<Store<IdleBlock>>) -> IdleBlocks {
-        IdleBlocks { side, bins, figures: [const { Figures::new() }; DEVICES] }
+        IdleBlocks { side, bins, figures: [const { Figures::new() }; MOST_DEVICES] }
     }
 
     pub fn all() -> &'static [IdleBlocks; 2] {
@@ -200,7 +198,7 @@ impl IdleBlocks {
 
     /// The largest budget of any device.
     pub fn largest_budget(&self) -> u64 {
-        (0..DEVICES).map(|place| self.budget(place as c_int)).max().unwrap_or(0)
+        (0..MOST_DEVICES).map(|place| self.budget(place as c_int)).max().unwrap_or(0)
     }
 
     /// Queries how much memory the device of the current context has left, unless it was queried just before, or the budget does
@@ -213,11 +211,9 @@ impl IdleBlocks {
         if settings::DEVICE_POOL.get().is_some() || (before != 0 && now.saturating_sub(before) < MILLISECONDS) {
             return;
         }
-        let (mut free, mut total) = (0, 0);
-        // SAFETY: both are writable.
-        if unsafe { driver.mem_info(&mut free, &mut total) }.is_ok() {
-            figures.available.store(free as u64 + figures.idle.load(Relaxed), Relaxed);
-            figures.total.store(total as u64, Relaxed);
+        if let Ok((free, total)) = driver.memory() {
+            figures.available.store(free + figures.idle.load(Relaxed), Relaxed);
+            figures.total.store(total, Relaxed);
             figures.queried.store(now.max(1), Relaxed);
         }
     }
@@ -229,7 +225,7 @@ impl IdleBlocks {
     fn place(&self, device: c_int) -> usize {
         match self.side {
             Side::Host => 0,
-            Side::Device => usize::try_from(device).map_or(0, |device| device.min(DEVICES - 1)),
+            Side::Device => usize::try_from(device).map_or(0, |device| device.min(MOST_DEVICES - 1)),
         }
     }
 }
