@@ -52,7 +52,8 @@ const DONE: [&str; 27] = [
 ];
 
 /// Folders whose files without a suffix are scripts.
-const SCRIPTS: [&str; 6] = ["scripts", "gpu_check", "gpu_check/interplay", "integration_tests", "real_caffe/gpu", "rivals"];
+const SCRIPTS: [&str; 6] =
+    ["scripts", "gpu_check", "gpu_check/interplay", "integration_tests", "real_caffe/gpu", "rivals"];
 
 /// What begins a comment to the end of the line, and what a block of prose is between; in Markdown, of code.
 struct Syntax {
