@@ -3,51 +3,10 @@
 
 use std::ffi::c_void;
 
-use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object};
+use super::object::{ask, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::error::Error;
 use crate::object::SyncedMemory;
 use crate::state::head::{Access, Side};
-
-/// Writes the address of `side`'s data to `*data`, ready for `access`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `data` is NULL or writable.
-#[inline(always)]
-unsafe fn data(
-    name: &str,
-    mem: *mut syncedmem_t,
-    access: Access,
-    side: Side,
-    data: *mut *mut c_void,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(data) }?;
-        out.set(object.data(access, side)?);
-        Ok(())
-    })
-}
-
-/// Does `work` on the object behind `mem`.
-///
-/// # Safety
-/// `mem` is NULL or a handle.
-#[inline(always)]
-pub unsafe fn with(
-    name: &str,
-    mem: *mut syncedmem_t,
-    work: impl FnOnce(&SyncedMemory) -> Result<(), Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        work(unsafe { object(mem) }?)
-    })
-}
 
 /// Writes the address of the host data to `*data`, for reading: allocates and zeroes it at the first touch, copies it
 /// from the device if that is newer.
@@ -63,7 +22,7 @@ pub unsafe fn with(
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_cpu_data", mem, Access::Read, Side::Host, data.cast()) }
+    unsafe { ask("syncedmem_cpu_data", mem, data.cast(), |object| object.data(Access::Read, Side::Host)) }
 }
 
 /// Writes the address of the host data to `*data`, for reading and writing: as `syncedmem_cpu_data`, and the host is
@@ -80,7 +39,7 @@ pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_mutable_cpu_data", mem, Access::Write, Side::Host, data) }
+    unsafe { ask("syncedmem_mutable_cpu_data", mem, data, |object| object.data(Access::Write, Side::Host)) }
 }
 
 /// Writes the address of the host data to `*data`, for writing alone: neither zeroed nor copied. The host is the
@@ -98,7 +57,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_overwrite_cpu_data", mem, Access::Overwrite, Side::Host, data) }
+    unsafe { ask("syncedmem_overwrite_cpu_data", mem, data, |object| object.data(Access::Overwrite, Side::Host)) }
 }
 
 /// Writes the address of the device data to `*data`, for reading: the mirror image of `syncedmem_cpu_data`. It is NULL
@@ -113,7 +72,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_gpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_gpu_data", mem, Access::Read, Side::Device, data.cast()) }
+    unsafe { ask("syncedmem_gpu_data", mem, data.cast(), |object| object.data(Access::Read, Side::Device)) }
 }
 
 /// Writes the address of the device data to `*data`, for reading and writing: the mirror image of
@@ -130,7 +89,7 @@ pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_mutable_gpu_data", mem, Access::Write, Side::Device, data) }
+    unsafe { ask("syncedmem_mutable_gpu_data", mem, data, |object| object.data(Access::Write, Side::Device)) }
 }
 
 /// Writes the address of the device data to `*data`, for writing alone: the mirror image of
@@ -147,7 +106,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_overwrite_gpu_data", mem, Access::Overwrite, Side::Device, data) }
+    unsafe { ask("syncedmem_overwrite_gpu_data", mem, data, |object| object.data(Access::Overwrite, Side::Device)) }
 }
 
 /// Makes the caller's memory the host side, which is the newest afterwards. It is borrowed, never freed; a host

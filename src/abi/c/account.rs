@@ -4,8 +4,8 @@
 use std::ffi::{CStr, c_char};
 
 use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object, write_text};
+use super::object::{object, syncedmem_t};
+use super::pointers::{Out, write_text};
 use super::policy;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::{Cause, Error};

@@ -4,10 +4,9 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::access::with;
 use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object};
+use super::object::{object, syncedmem_t, with};
+use super::pointers::Out;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;

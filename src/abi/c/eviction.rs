@@ -1,10 +1,7 @@
 //! Objects that may be evicted when memory runs out.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::access::with;
-use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object};
+use super::object::{ask, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;
@@ -87,14 +84,8 @@ pub unsafe extern "C" fn syncedmem_get_evictable(
     mem: *const syncedmem_t,
     how: *mut syncedmem_eviction_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_get_evictable", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(how) }?;
-        out.set(object.evictable()?.into());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_get_evictable", mem, how, |object| object.evictable().map(Into::into)) }
 }
 
 /// Ends an access: one address that was handed out is not used any more. On an object that is not evictable it does

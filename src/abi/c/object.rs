@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::call;
-use super::pointers::{Out, object};
+use super::pointers::Out;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host;
@@ -49,6 +49,65 @@ impl From<crate::state::head::Head> for syncedmem_head_t {
             Head::Synced => Self::SYNCEDMEM_SYNCED,
         }
     }
+}
+
+/// The object behind a handle.
+///
+/// # Safety
+/// A handle that is neither NULL nor misaligned leads to 32 readable and writable bytes.
+pub(super) unsafe fn object<'a>(handle: *const syncedmem_t) -> Result<&'a SyncedMemory, Error> {
+    let object = handle.cast::<SyncedMemory>();
+    if object.is_null() {
+        return Err(Error::InvalidArgument {
+            what: "mem is NULL; pass a handle from syncedmem_create or syncedmem_construct, or the address of a \
+                   caffe::SyncedMemory",
+        });
+    }
+    if !object.is_aligned() {
+        return Err(Error::InvalidArgument {
+            what: "mem is not aligned to 8 bytes, so it is not a handle; pass the one that \
+                   syncedmem_create or syncedmem_construct returned",
+        });
+    }
+    // SAFETY: the caller guarantees it; all fields are atomics, so shared references may alias.
+    Ok(unsafe { &*object })
+}
+
+/// Does `work` on the object behind `mem`.
+///
+/// # Safety
+/// `mem` is NULL or a handle.
+#[inline(always)]
+pub(super) unsafe fn with(
+    name: &str,
+    mem: *mut syncedmem_t,
+    work: impl FnOnce(&SyncedMemory) -> Result<(), Error>,
+) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        work(unsafe { object(mem) }?)
+    })
+}
+
+/// Writes an answer about the object behind `mem` to `*out`.
+///
+/// # Safety
+/// `mem` is NULL or a handle; `out` is NULL or writable.
+#[inline(always)]
+pub(super) unsafe fn ask<T>(
+    name: &str,
+    mem: *const syncedmem_t,
+    out: *mut T,
+    question: impl FnOnce(&SyncedMemory) -> Result<T, Error>,
+) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { object(mem) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(out) }?;
+        out.set(question(object)?);
+        Ok(())
+    })
 }
 
 /// Makes an object of `bytes` bytes on each side and writes its handle to `*mem`. Neither side is allocated yet.
@@ -162,14 +221,8 @@ pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut syncedmem_head_t) -> syncedmem_status_t {
-    call("syncedmem_head", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(head) }?;
-        out.set(object.head()?.into());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_head", mem, head, |object| object.head().map(Into::into)) }
 }
 
 /// Writes the size of each side, in bytes, to `*bytes`.
@@ -181,12 +234,6 @@ pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut sync
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_size(mem: *const syncedmem_t, bytes: *mut usize) -> syncedmem_status_t {
-    call("syncedmem_size", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(bytes) }?;
-        out.set(object.size()?);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_size", mem, bytes, SyncedMemory::size) }
 }

@@ -1,8 +1,7 @@
 //! Host memory that is page-locked where it is.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::access::with;
-use super::object::syncedmem_t;
+use super::object::{syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 

@@ -1,33 +1,9 @@
-//! What callers pass, checked: NULL and alignment here, the rest is theirs to keep.
-#![expect(unsafe_code, reason = "callers' pointers become references")]
+//! Where results go: a pointer that is NULL or misaligned is an error, the rest is the caller's promise.
+#![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
 use std::ffi::c_char;
 
-use super::object::syncedmem_t;
 use crate::error::Error;
-use crate::object::SyncedMemory;
-
-/// The object behind a handle.
-///
-/// # Safety
-/// A handle that is neither NULL nor misaligned leads to 32 readable and writable bytes.
-pub unsafe fn object<'a>(handle: *const syncedmem_t) -> Result<&'a SyncedMemory, Error> {
-    let object = handle.cast::<SyncedMemory>();
-    if object.is_null() {
-        return Err(Error::InvalidArgument {
-            what: "mem is NULL; pass a handle from syncedmem_create or syncedmem_construct, or the address of a \
-                   caffe::SyncedMemory",
-        });
-    }
-    if !object.is_aligned() {
-        return Err(Error::InvalidArgument {
-            what: "mem is not aligned to 8 bytes, so it is not a handle; pass the one that \
-                   syncedmem_create or syncedmem_construct returned",
-        });
-    }
-    // SAFETY: the caller guarantees it; all fields are atomics, so shared references may alias.
-    Ok(unsafe { &*object })
-}
 
 /// Where a result goes.
 pub struct Out<T>(std::ptr::NonNull<T>);

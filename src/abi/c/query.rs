@@ -3,33 +3,10 @@
 
 use std::ffi::c_int;
 
-use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object};
+use super::object::{ask, syncedmem_t};
 use crate::abi::status::syncedmem_status_t;
-use crate::error::Error;
 use crate::object::SyncedMemory;
 use crate::state::head::Side;
-
-/// Writes an answer about the object behind `mem` to `*out`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `out` is NULL or writable.
-unsafe fn ask<T>(
-    name: &str,
-    mem: *const syncedmem_t,
-    out: *mut T,
-    question: impl FnOnce(&SyncedMemory) -> Result<T, Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(out) }?;
-        out.set(question(object)?);
-        Ok(())
-    })
-}
 
 /// Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 if it has none, or the
 /// driver does not know the memory that was given with `syncedmem_set_gpu_data`.

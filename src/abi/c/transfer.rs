@@ -1,10 +1,7 @@
 //! Copies that go on in the background.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::access::with;
-use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object};
+use super::object::{ask, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 
@@ -126,12 +123,6 @@ pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_stat
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_is_ready(mem: *mut syncedmem_t, ready: *mut bool) -> syncedmem_status_t {
-    call("syncedmem_is_ready", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(ready) }?;
-        out.set(object.is_ready()?);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_is_ready", mem, ready, SyncedMemory::is_ready) }
 }
