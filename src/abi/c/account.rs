@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 
 use super::call;
 use super::object::{object, syncedmem_t};
-use super::pointers::{Out, write_text};
+use super::pointers::{Out, answer};
 use super::policy;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::{Cause, Error};
@@ -59,16 +59,16 @@ pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_
 /// `accounting` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_accounting_t) -> syncedmem_status_t {
-    call("syncedmem_get_accounting", || {
+    let in_force = || {
         switch::read_settings();
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(accounting) }?.set(match (flags::has(ACCOUNT), flags::has(ACCESSES)) {
+        Ok(match (flags::has(ACCOUNT), flags::has(ACCESSES)) {
             (false, _) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_OFF,
             (true, false) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ON,
             (true, true) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ACCESSES,
-        });
-        Ok(())
-    })
+        })
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_accounting", accounting, in_force) }
 }
 
 /// Says whether the host's contents are compared when they are copied, which shows copies and fills that changed nothing.
@@ -91,12 +91,12 @@ pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
 /// `on` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_status_t {
-    call("syncedmem_get_compare", || {
+    let in_force = || {
         switch::read_settings();
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(on) }?.set(flags::has(COMPARE));
-        Ok(())
-    })
+        Ok(flags::has(COMPARE))
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_compare", on, in_force) }
 }
 
 /// Makes what objects hold now the most that they held: the peaks of every kind of memory begin anew.
@@ -127,7 +127,8 @@ pub unsafe extern "C" fn syncedmem_report(
     call("syncedmem_report", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(length) }?;
-        let report = whole::text().ok_or(no_memory(1 << 12))?;
+        let report =
+            whole::text().ok_or(Error::OutOfMemory { side: Side::Host, asked: 1 << 12, cause: Cause::Bookkeeping })?;
         // SAFETY: the caller guarantees it.
         unsafe { write_text(text, capacity, &report) }?;
         out.set(report.len());
@@ -191,6 +192,26 @@ pub unsafe extern "C" fn syncedmem_get_name(
     })
 }
 
-fn no_memory(asked: usize) -> Error {
-    Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping }
+/// Writes as much of `text` as fits into `capacity` bytes, with a NUL at the end; nothing if there are none.
+///
+/// # Safety
+/// `to` is NULL or writable for `capacity` bytes.
+unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result<(), Error> {
+    let Some(room) = capacity.checked_sub(1) else { return Ok(()) };
+    if to.is_null() {
+        return Err(Error::InvalidArgument {
+            what: "text is NULL; pass a buffer, or a capacity of 0 to learn the length alone",
+        });
+    }
+    let mut bytes = text.len().min(room);
+    while !text.is_char_boundary(bytes) {
+        bytes -= 1;
+    }
+    // SAFETY: the caller guarantees room for one byte more than that.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), bytes) };
+    // SAFETY: as above.
+    let end = unsafe { to.add(bytes) };
+    // SAFETY: as above.
+    unsafe { end.write(0) };
+    Ok(())
 }

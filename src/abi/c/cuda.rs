@@ -4,7 +4,7 @@
 use std::ffi::c_char;
 
 use super::call;
-use super::pointers::Out;
+use super::pointers::{Out, answer};
 use crate::abi::status::syncedmem_status_t;
 use crate::cuda;
 use crate::settings;
@@ -55,11 +55,8 @@ pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
 /// `on` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_device_check(on: *mut bool) -> syncedmem_status_t {
-    call("syncedmem_get_device_check", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(on) }?.set(settings::checks_device());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_device_check", on, || Ok(settings::checks_device())) }
 }
 
 /// Writes to `*count` how often data on one device was asked for while another was current, as far as the driver was
@@ -71,9 +68,6 @@ pub unsafe extern "C" fn syncedmem_get_device_check(on: *mut bool) -> syncedmem_
 /// `count` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_device_mismatches(count: *mut u64) -> syncedmem_status_t {
-    call("syncedmem_device_mismatches", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(count) }?.set(cuda::context::mismatches());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_device_mismatches", count, || Ok(cuda::context::mismatches())) }
 }

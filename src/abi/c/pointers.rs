@@ -1,8 +1,8 @@
 //! Where results go: a pointer that is NULL or misaligned is an error, the rest is the caller's promise.
 #![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
-use std::ffi::c_char;
-
+use super::call;
+use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 
 /// Where a result goes.
@@ -24,26 +24,15 @@ impl<T> Out<T> {
     }
 }
 
-/// Writes as much of `text` as fits into `capacity` bytes, with a NUL at the end; nothing if there are none.
+/// Writes an answer to `*out`, for a C function of that name. Nothing is asked if `out` cannot be written.
 ///
 /// # Safety
-/// `to` is NULL or writable for `capacity` bytes.
-pub unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result<(), Error> {
-    let Some(room) = capacity.checked_sub(1) else { return Ok(()) };
-    if to.is_null() {
-        return Err(Error::InvalidArgument {
-            what: "text is NULL; pass a buffer, or a capacity of 0 to learn the length alone",
-        });
-    }
-    let mut bytes = text.len().min(room);
-    while !text.is_char_boundary(bytes) {
-        bytes -= 1;
-    }
-    // SAFETY: the caller guarantees room for one byte more than that.
-    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), bytes) };
-    // SAFETY: as above.
-    let end = unsafe { to.add(bytes) };
-    // SAFETY: as above.
-    unsafe { end.write(0) };
-    Ok(())
+/// `out` is NULL or writable.
+pub unsafe fn answer<T>(name: &str, out: *mut T, question: impl FnOnce() -> Result<T, Error>) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(out) }?;
+        out.set(question()?);
+        Ok(())
+    })
 }

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::call;
-use super::pointers::Out;
+use super::pointers::answer;
 use crate::abi::caffe::callback;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe;
@@ -65,12 +65,8 @@ pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) 
 /// # Safety
 /// `number` is NULL or writable.
 pub(super) unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(number) }?;
-        out.set(choice.get() as i32);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer(name, number, || Ok(choice.get() as i32)) }
 }
 
 /// Says what `Caffe::mode()` is taken to be: a `syncedmem_mode_t`. Wins over `SYNCEDMEM_MODE`.

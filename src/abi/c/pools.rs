@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::call;
-use super::pointers::Out;
+use super::pointers::answer;
 use super::policy;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
@@ -85,12 +85,8 @@ pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
 /// `bytes` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) -> syncedmem_status_t {
-    call("syncedmem_idle_bytes", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(bytes) }?;
-        out.set(kinds(memory)?.map(trim::idle).sum::<u64>() as usize);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_idle_bytes", bytes, || Ok(kinds(memory)?.map(trim::idle).sum::<u64>() as usize)) }
 }
 
 /// Says whether blocks that objects give back are kept for the next object from now on. Without that every block is
@@ -116,11 +112,8 @@ pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
 /// `on` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_t {
-    call("syncedmem_get_pools", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(on) }?.set(settings::pools());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_pools", on, || Ok(settings::pools())) }
 }
 
 /// Says how many bytes of one kind of memory, a `syncedmem_memory_t`, may lie idle at most; 0 keeps none. For device memory
@@ -151,12 +144,8 @@ pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> synced
 /// `bytes` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_budget(memory: i32, bytes: *mut usize) -> syncedmem_status_t {
-    call("syncedmem_get_pool_budget", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(bytes) }?;
-        out.set(trim::budget(one_kind(memory)?) as usize);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_pool_budget", bytes, || Ok(trim::budget(one_kind(memory)?) as usize)) }
 }
 
 /// Says for how many seconds a pageable block may lie idle before it is given back. Device and page-locked blocks are not
@@ -180,11 +169,8 @@ pub extern "C" fn syncedmem_set_pool_age(seconds: f64) -> syncedmem_status_t {
 /// `seconds` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_status_t {
-    call("syncedmem_get_pool_age", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(seconds) }?.set(settings::POOL_AGE.get() as f64 / 1000.0);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_pool_age", seconds, || Ok(settings::POOL_AGE.get() as f64 / 1000.0)) }
 }
 
 /// Says how many bytes this library may page-lock in all: for objects, idle, and registered in place. Beyond that a host
@@ -206,11 +192,8 @@ pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t
 /// `bytes` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pinned_limit(bytes: *mut usize) -> syncedmem_status_t {
-    call("syncedmem_get_pinned_limit", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(bytes) }?.set(budget::pinned_limit() as usize);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_pinned_limit", bytes, || Ok(budget::pinned_limit() as usize)) }
 }
 
 /// Says when device and page-locked blocks that are given back from now on are handed out again: a `syncedmem_reuse_t`.
