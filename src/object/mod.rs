@@ -36,8 +36,8 @@ use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 use claims::{Identity, NoClaim, Patience};
-pub use eviction::evictable;
-use eviction::evictable::{Registry, Use};
+pub use eviction::policy;
+use eviction::policy::{Registry, Use};
 use outcome::{Outcome, Owned};
 
 /// The right to work on one object.
@@ -70,9 +70,9 @@ loom::lazy_static! { static ref TABLE: claims::Table<InFlight> = claims::Table::
 
 /// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
 #[cfg(not(loom))]
-static MARKED: Registry = Registry::new();
+static POLICIES: Registry = Registry::new();
 #[cfg(loom)]
-loom::lazy_static! { static ref MARKED: Registry = Registry::new(); }
+loom::lazy_static! { static ref POLICIES: Registry = Registry::new(); }
 
 /// Tensors of objects, and tensors that were lent to objects. Its lock is taken with no other held.
 #[cfg(not(loom))]
@@ -89,7 +89,7 @@ impl SyncedMemory {
         if let Some((stale, _)) = TABLE.purge(storage.addr().get()) {
             stale.abandon();
         }
-        MARKED.purge(storage.addr().get());
+        POLICIES.purge(storage.addr().get());
         Self::forget_exchange(storage.addr().get());
         // SAFETY: the caller guarantees it.
         unsafe { Self::construct_fresh(storage, bytes) };
@@ -101,7 +101,7 @@ impl SyncedMemory {
     /// Whether nothing can be left of an earlier object at this address.
     #[inline]
     pub fn is_fresh(storage: NonNull<SyncedMemory>) -> bool {
-        TABLE.is_quiet(storage.addr().get()) && !MARKED.knows(storage.addr().get())
+        TABLE.is_quiet(storage.addr().get()) && !POLICIES.knows(storage.addr().get())
     }
 
     /// `construct`, where `is_fresh`.
@@ -126,7 +126,7 @@ impl SyncedMemory {
         // Relaxed: whoever destroys an object has seen all that others did with it.
         let word = Word(self.word.load(Ordering::Relaxed));
         let address = self.address();
-        let untouched = TABLE.is_quiet(address) && word.is_untouched() && !MARKED.knows(address);
+        let untouched = TABLE.is_quiet(address) && word.is_untouched() && !POLICIES.knows(address);
         if untouched {
             self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         }
@@ -151,7 +151,7 @@ impl SyncedMemory {
     #[inline]
     unsafe fn destruct_alone(&self) -> Result<(), Error> {
         // From here on nobody comes to evict it, and it stays as it is.
-        MARKED.purge(self.address());
+        POLICIES.purge(self.address());
         let word = self.load();
         if !TABLE.is_quiet(self.address()) {
             self.see_off(word);
@@ -278,7 +278,7 @@ impl SyncedMemory {
     /// Ends a claim with an outcome: everybody sees both at once.
     fn publish(&self, claim: Claim<'_>, outcome: Outcome, means: Use) {
         let slow = claim.in_flight.is_some();
-        claim.publish(|| self.store(outcome, self.mark_follows(outcome, means) || slow), || self.identity());
+        claim.publish(|| self.store(outcome, self.policy_follows(outcome, means) || slow), || self.identity());
     }
 
     /// Makes an outcome visible. Done under the table's lock for this object.
@@ -321,19 +321,19 @@ fn refused<T>(why: NoClaim<T>) -> Error {
 /// Takes the locks of this room, for a fork.
 pub fn lock_for_fork() {
     TABLE.acquire();
-    MARKED.acquire();
+    POLICIES.acquire();
     EXPORTS.acquire();
 }
 
 /// Gives back what [`lock_for_fork`] took.
 pub fn unlock_after_fork() {
     EXPORTS.release();
-    MARKED.release();
+    POLICIES.release();
     TABLE.release();
 }
 
 /// In a forked child: what other threads of the parent were doing with objects is not going on here.
 pub fn begin_child() {
     TABLE.forget();
-    MARKED.forget_evictions();
+    POLICIES.forget_evictions();
 }

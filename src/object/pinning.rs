@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::eviction::evictable::Use;
+use super::eviction::policy::Use;
 use super::{Outcome, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::dlpack::Lent;
 use super::dlpack::exchange;
-use super::eviction::evictable::Use;
+use super::eviction::policy::Use;
 use super::{Claim, EXPORTS, Outcome, Owned, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;
@@ -124,7 +124,7 @@ impl SyncedMemory {
         let old = self.owned(now.word);
         let larger = || {
             let word = Word::NEW;
-            self.mark_follows_to(Outcome { host: None, device: None, word }, bytes, Use::Renews);
+            self.policy_follows_to(Outcome { host: None, device: None, word }, bytes, Use::Renews);
             self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.size.store(bytes, Ordering::Relaxed);

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use super::claims::{NoClaim, Patience};
-use super::eviction::evictable::Use;
+use super::eviction::policy::Use;
 use super::{Claim, SyncedMemory, refused};
 use crate::copy::Ends;
 use crate::copy::transfer::{self, InFlight, Started, Trouble};
@@ -262,7 +262,7 @@ impl SyncedMemory {
     }
 
     fn nothing_in_flight(&self, is_known: bool) -> Option<()> {
-        (!is_known && (!self.load().is_slow() || self.is_marked())).then_some(())
+        (!is_known && (!self.load().is_slow() || self.is_evictable())).then_some(())
     }
 }
 

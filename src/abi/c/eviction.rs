@@ -5,7 +5,7 @@ use super::object::{ask, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;
-use crate::object::eviction::evictable::Eviction;
+use crate::object::eviction::policy::Policy;
 
 /// What the library may give back of an object on its own when memory runs out.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
@@ -20,12 +20,12 @@ pub enum syncedmem_eviction_t {
     SYNCEDMEM_EVICT_ALWAYS = 2,
 }
 
-impl From<Eviction> for syncedmem_eviction_t {
-    fn from(how: Eviction) -> Self {
+impl From<Policy> for syncedmem_eviction_t {
+    fn from(how: Policy) -> Self {
         match how {
-            Eviction::Never => Self::SYNCEDMEM_EVICT_NEVER,
-            Eviction::Redundant => Self::SYNCEDMEM_EVICT_REDUNDANT,
-            Eviction::Always => Self::SYNCEDMEM_EVICT_ALWAYS,
+            Policy::Never => Self::SYNCEDMEM_EVICT_NEVER,
+            Policy::Redundant => Self::SYNCEDMEM_EVICT_REDUNDANT,
+            Policy::Always => Self::SYNCEDMEM_EVICT_ALWAYS,
         }
     }
 }
@@ -66,9 +66,8 @@ impl From<Eviction> for syncedmem_eviction_t {
 pub unsafe extern "C" fn syncedmem_set_evictable(mem: *mut syncedmem_t, how: i32) -> syncedmem_status_t {
     let what = "how is not a syncedmem_eviction_t; pass SYNCEDMEM_EVICT_NEVER (0), SYNCEDMEM_EVICT_REDUNDANT (1) or \
                 SYNCEDMEM_EVICT_ALWAYS (2)";
-    let set = |object: &SyncedMemory| {
-        object.set_evictable(Eviction::from_number(how).ok_or(Error::InvalidArgument { what })?)
-    };
+    let set =
+        |object: &SyncedMemory| object.set_evictable(Policy::from_number(how).ok_or(Error::InvalidArgument { what })?);
     // SAFETY: the caller guarantees it.
     unsafe { with("syncedmem_set_evictable", mem, set) }
 }

@@ -5,8 +5,8 @@
 //! access was opened since is decided under the lock that opens them.
 #![expect(unsafe_code, reason = "blocks are copied and freed, and an object is reached by its address")]
 
-pub mod evictable;
-pub(crate) mod policy;
+mod evictable;
+pub mod policy;
 pub(crate) mod reclaim;
 
 use std::ffi::c_void;
@@ -24,7 +24,7 @@ use crate::observe::live;
 use crate::platform::sync::Ordering;
 use crate::settings;
 use crate::state::head::{Contents, Head, Side};
-use evictable::{Eviction, Taken, Use};
+use policy::{Policy, Taken, Use};
 
 /// Some evictions, one after the other, of objects that were all used last before the first of them began.
 pub struct Round<'d> {
@@ -66,23 +66,23 @@ impl<'d> Round<'d> {
 
 impl SyncedMemory {
     /// Evicts an object's side if it may be evicted in that way, and says how many bytes that gave back.
-    pub(super) fn evict(taken: &Taken<'_>, how: Eviction, round: &mut Round<'_>) -> Option<usize> {
+    pub(super) fn evict(taken: &Taken<'_>, how: Policy, round: &mut Round<'_>) -> Option<usize> {
         // SAFETY: it was marked, so it lives until its end or another object at its address drops the mark, which they
         // only do when it is put back; whoever marks an object guarantees that one of them comes before its storage goes.
         let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(taken.object) };
         // Who waited here might wait for a thread that waits for this one.
         let mut claim = object.claim(Patience::Refuse, |_| None::<std::convert::Infallible>).ok()?;
         object.settle(&mut claim, round)?;
-        if !taken.is_unused(object.marked_identity()) {
+        if !taken.is_unused(object.identity_for_policy()) {
             return None;
         }
         let now = object.now().ok()?;
         let (next, new) = object.without_side(now, how, round)?;
         let owned = object.owned(now.word);
         let is_unused = || {
-            let is_unused = taken.is_unused(object.marked_identity());
+            let is_unused = taken.is_unused(object.identity_for_policy());
             if is_unused {
-                object.store(next, object.mark_follows(next, Use::None));
+                object.store(next, object.policy_follows(next, Use::None));
             }
             is_unused
         };
@@ -94,7 +94,7 @@ impl SyncedMemory {
         let bytes = object.size.load(Ordering::Relaxed);
         let is_evicted = claim.publish(is_unused, || object.identity());
         if is_evicted {
-            let (side, newest) = (round.side, how == Eviction::Always);
+            let (side, newest) = (round.side, how == Policy::Always);
             live::tell(object.subject(), || What::Evicted { side, bytes: bytes as u64, newest });
         }
         let unwanted = if is_evicted { old } else { new };
@@ -126,7 +126,7 @@ impl SyncedMemory {
 
     /// What the object would be without the side, and the block that was made for its data on the other one. `None`: it
     /// cannot do without, or not in this way, or the driver would not have it.
-    fn without_side(&self, now: Outcome, how: Eviction, round: &mut Round<'_>) -> Option<(Outcome, Owned)> {
+    fn without_side(&self, now: Outcome, how: Policy, round: &mut Round<'_>) -> Option<(Outcome, Owned)> {
         let (side, other) = (round.side, round.side.other());
         let owned = self.owned(now.word);
         match side {
@@ -134,7 +134,7 @@ impl SyncedMemory {
             Side::Device => owned.device.map(drop),
         }?;
         let is_redundant = now.head().is_current(other);
-        if is_redundant != (how == Eviction::Redundant) || (is_redundant && now.block(other).is_none()) {
+        if is_redundant != (how == Policy::Redundant) || (is_redundant && now.block(other).is_none()) {
             return None;
         }
         self.quiesce_blocks(now, round)?;

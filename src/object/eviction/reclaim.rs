@@ -11,11 +11,11 @@
 //! a context and to copy a side anew.
 
 use super::Round;
-use super::evictable::Eviction;
+use super::policy::Policy;
 use crate::cuda;
 use crate::error::{Cause, Error};
 use crate::memory::reclaimed::{self, GivenBack};
-use crate::object::MARKED;
+use crate::object::POLICIES;
 use crate::object::SyncedMemory;
 use crate::object::trim;
 use crate::observe::event::What;
@@ -29,7 +29,8 @@ use crate::state::kind::Kind;
 #[inline(never)]
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let Some(want) = Want::of(error) else { return refused(error, subject) };
-    let mut given = GivenBack { idle: want.give_back_idle(), is_any_marked: !MARKED.is_empty(), ..Default::default() };
+    let mut given =
+        GivenBack { idle: want.give_back_idle(), is_any_marked: !POLICIES.is_empty(), ..Default::default() };
     if given.idle > Some(0) {
         if let Ok(block) = allocate() {
             return Ok(block);
@@ -89,19 +90,19 @@ impl Want {
 
 /// Evicts one object after the other until `allocate` succeeds.
 fn evict<T>(want: Want, given: &mut GivenBack, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
-    let driver = cuda::driver_in_use().filter(|_| !MARKED.is_empty())?;
+    let driver = cuda::driver_in_use().filter(|_| !POLICIES.is_empty())?;
     let mut round = Round::new(driver, want.side, want.ordinal);
     let missing = want.missing.saturating_sub(given.idle.unwrap_or(0) as usize);
     // Whatever is used from now on is in use.
-    let until = MARKED.now();
+    let until = POLICIES.now();
     let mut evicted = 0;
-    for how in [Eviction::Redundant, Eviction::Always] {
+    for how in [Policy::Redundant, Policy::Always] {
         let mut after = 0;
-        while let Some(taken) = MARKED.take(want.side, how, after, until) {
+        while let Some(taken) = POLICIES.take(want.side, how, after, until) {
             after = taken.last_use;
             let Some(bytes) = SyncedMemory::evict(&taken, how, &mut round) else { continue };
             drop(taken);
-            let count = if how == Eviction::Always { &mut given.newest } else { &mut given.redundant };
+            let count = if how == Policy::Always { &mut given.newest } else { &mut given.redundant };
             count.add(bytes);
             evicted += bytes;
             if evicted >= missing {
