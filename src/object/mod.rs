@@ -15,7 +15,7 @@ mod created;
 pub(crate) mod dlpack;
 pub(crate) mod eviction;
 mod outcome;
-mod pinning;
+mod pin_in_place;
 mod query;
 pub(crate) mod report;
 pub(crate) mod set_data;

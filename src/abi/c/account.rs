@@ -9,7 +9,7 @@ use super::pointers::{Out, answer};
 use super::policy;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::{Cause, Error};
-use crate::object::report::whole;
+use crate::object::report;
 use crate::observe::live;
 use crate::observe::switch;
 use crate::platform::clock;
@@ -127,8 +127,11 @@ pub unsafe extern "C" fn syncedmem_report(
     call("syncedmem_report", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(length) }?;
-        let report =
-            whole::text().ok_or(Error::OutOfMemory { side: Side::Host, asked: 1 << 12, cause: Cause::Bookkeeping })?;
+        let report = report::process::text().ok_or(Error::OutOfMemory {
+            side: Side::Host,
+            asked: 1 << 12,
+            cause: Cause::Bookkeeping,
+        })?;
         // SAFETY: the caller guarantees it.
         unsafe { write_text(text, capacity, &report) }?;
         out.set(report.len());

@@ -71,7 +71,7 @@ fn kinds(memory: i32) -> Result<impl Iterator<Item = Kind>, Error> {
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
     call("syncedmem_trim", || {
-        kinds(memory)?.map(trim::give_back_idle).sum::<u64>();
+        kinds(memory)?.map(trim::trim).sum::<u64>();
         Ok(())
     })
 }
@@ -98,7 +98,7 @@ pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
         settings::POOLS.set(usize::from(!on));
         settings::changed();
         if !on {
-            Kind::ALL.into_iter().map(trim::give_back_idle).sum::<u64>();
+            Kind::ALL.into_iter().map(trim::trim).sum::<u64>();
         }
         Ok(())
     })
