@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::dlpack::Lent;
+use super::dlpack::Imported;
 use super::dlpack::exchange;
 use super::eviction::policy::Use;
 use super::{Claim, EXPORTS, Outcome, Owned, SyncedMemory};
@@ -39,11 +39,11 @@ impl SyncedMemory {
         unsafe { self.borrow(data, Side::Device, None) }
     }
 
-    /// Both of them; the memory may be that of a tensor that is `lent`, for which there is room in the registry.
+    /// Both of them; the memory may be that of a tensor that is `imported`, for which there is room in the registry.
     ///
     /// # Safety
     /// As for `set_cpu_data` and `set_gpu_data`.
-    pub(super) unsafe fn borrow(&self, data: *mut c_void, side: Side, lent: Option<Lent>) -> Result<(), Error> {
+    pub(super) unsafe fn borrow(&self, data: *mut c_void, side: Side, imported: Option<Imported>) -> Result<(), Error> {
         self.head()?;
         let data = NonNull::new(data).ok_or(Error::NullData { side })?;
         if side == Side::Device {
@@ -58,7 +58,7 @@ impl SyncedMemory {
         live::tell(self.subject(), || What::Lent { side });
         contents::forget(self.address());
         // SAFETY: the caller guarantees it.
-        unsafe { self.replace(claim, now, next, side, lent) };
+        unsafe { self.replace(claim, now, next, side, imported) };
         Ok(())
     }
 
@@ -88,15 +88,15 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Publishes `next`, which no longer refers to `side`'s block, and gives that back. What was lent to it is ended last: a
+    /// Publishes `next`, which no longer refers to `side`'s block, and gives that back. What was imported to it is ended last: a
     /// deleter may do anything, even end the object.
     ///
     /// # Safety
     /// Nobody refers to that block any more, and nothing is in flight.
-    unsafe fn replace(&self, claim: Claim<'_>, now: Outcome, next: Outcome, side: Side, lent: Option<Lent>) {
+    unsafe fn replace(&self, claim: Claim<'_>, now: Outcome, next: Outcome, side: Side, imported: Option<Imported>) {
         let owned = self.owned(now.word);
         let old = match side {
-            // What is lent anew stays registered.
+            // What is imported anew stays registered.
             Side::Host => {
                 Owned { device: None, borrowed: owned.borrowed.filter(|&(at, _)| next.host != Some(at)), ..owned }
             }
@@ -105,7 +105,7 @@ impl SyncedMemory {
         self.publish(claim, next, Use::None);
         // SAFETY: the object no longer refers to it, nor does the caller.
         unsafe { old.free() };
-        exchange::end_lent(EXPORTS.exchange(self.address(), side, lent));
+        exchange::end_imports(EXPORTS.exchange(self.address(), side, imported));
     }
 
     /// Compat: yjxiong's `Resize`. To grow discards both sides; to shrink, or to stay, does nothing.
@@ -136,8 +136,8 @@ impl SyncedMemory {
         contents::forget(self.address());
         // SAFETY: the object no longer refers to them, nor does the caller.
         unsafe { old.free() };
-        let lent = [Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None));
-        exchange::end_lent(lent.into_iter().flatten());
+        let imported = [Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None));
+        exchange::end_imports(imported.into_iter().flatten());
         Ok(())
     }
 }
