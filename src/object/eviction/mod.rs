@@ -108,8 +108,7 @@ impl SyncedMemory {
         let span = live::begin_wait();
         match copy.is_done(round.driver) {
             Ok(true) => {
-                self.tell_completed(span, copy);
-                let head = self.completed(claim, copy).ok()?;
+                let head = self.completed(claim, span, copy).ok()?;
                 self.set_head(claim, head);
                 Some(())
             }
