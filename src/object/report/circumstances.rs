@@ -1,4 +1,4 @@
-//! The circumstances of a lack of memory: holders, and limits.
+//! The second half of an out-of-memory error: holders, limits, and what to do.
 
 use std::fmt;
 
