@@ -12,24 +12,24 @@ use crate::memory::host;
 use crate::object::SyncedMemory;
 use crate::state::head::Side;
 
-/// A `caffe::SyncedMemory`, seen from C. A handle is the address of the object itself.
+/// A `caffe::SyncedMemory` as seen from C. A handle is the address of the object.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub struct syncedmem_t(#[expect(dead_code, reason = "never looked at through this type")] SyncedMemory);
 
-/// Bytes of storage that `syncedmem_construct` needs at least.
+/// Minimum size of the storage for `syncedmem_construct`, in bytes.
 pub const SYNCEDMEM_STORAGE_BYTES: usize = 32;
-/// The alignment in bytes that `syncedmem_construct` needs at least.
+/// Minimum alignment of the storage for `syncedmem_construct`, in bytes.
 pub const SYNCEDMEM_STORAGE_ALIGNMENT: usize = 8;
 
 const _: () = assert!(size_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_BYTES || cfg!(loom));
 const _: () = assert!(align_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_ALIGNMENT || cfg!(loom));
 
-/// Where the newest data is; the numbers are those of `caffe::SyncedMemory::SyncedHead`.
+/// Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_head_t {
-    /// Neither side has been touched.
+    /// Neither side was accessed yet.
     SYNCEDMEM_UNINITIALIZED = 0,
     /// The host is newer.
     SYNCEDMEM_HEAD_AT_CPU = 1,
@@ -51,10 +51,10 @@ impl From<crate::state::head::Head> for syncedmem_head_t {
     }
 }
 
-/// The object behind a handle.
+/// The object of a handle.
 ///
 /// # Safety
-/// A handle that is neither NULL nor misaligned leads to 32 readable and writable bytes.
+/// A handle that is neither NULL nor misaligned points to 32 readable and writable bytes.
 pub(super) unsafe fn object<'a>(handle: *const syncedmem_t) -> Result<&'a SyncedMemory, Error> {
     let object = handle.cast::<SyncedMemory>();
     if object.is_null() {
@@ -73,7 +73,7 @@ pub(super) unsafe fn object<'a>(handle: *const syncedmem_t) -> Result<&'a Synced
     Ok(unsafe { &*object })
 }
 
-/// Does `work` on the object behind `mem`.
+/// Runs `work` on the object of `mem`, for the C function `name`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle.
@@ -89,7 +89,7 @@ pub(super) unsafe fn with(
     })
 }
 
-/// Writes an answer about the object behind `mem` to `*out`.
+/// Writes what `question` returns for the object of `mem` to `*out`, for the C function `name`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `out` is NULL or writable.
@@ -110,12 +110,11 @@ pub(super) unsafe fn ask<T>(
     })
 }
 
-/// Makes an object of `bytes` bytes on each side and writes its handle to `*mem`. Neither side is allocated yet.
+/// Creates an object of `bytes` bytes on each side and writes its handle to `*mem`. Allocates neither side. Size 0 is
+/// allowed. Destroy it with `syncedmem_destroy`.
 ///
-/// Pairs only with `syncedmem_destroy`. Size 0 is allowed.
-///
-/// Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (no room for the object, or no address space
-/// holds `bytes`).
+/// Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (for the object itself, or no address space holds
+/// `bytes`).
 ///
 /// # Safety
 /// `mem` is NULL or writable.
@@ -131,13 +130,14 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
     })
 }
 
-/// Ends an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. While tensors of
-/// it (`syncedmem_to_dlpack`) are in use, its memory stays, and the last of them ends it.
+/// Destroys an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. If tensors
+/// of the object (`syncedmem_to_dlpack`) are in use, its memory is freed with the last of them.
 ///
 /// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
 ///
 /// # Safety
-/// `mem` is NULL or came from `syncedmem_create`; nobody uses it any more, nor its pointers but through its tensors.
+/// `mem` is NULL or came from `syncedmem_create`. The handle is not used any more, nor are its pointers except through
+/// tensors.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
@@ -152,13 +152,12 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
     })
 }
 
-/// Makes an object of `bytes` bytes on each side in the caller's storage and writes its handle, which is the
-/// storage's address, to `*mem`. Neither side is allocated yet.
+/// Makes an object of `bytes` bytes on each side in the caller's storage, and writes its handle, the address of the
+/// storage, to `*mem`. Allocates neither side. Uses the first 32 bytes of the storage. End it with
+/// `syncedmem_destruct`.
 ///
-/// Pairs only with `syncedmem_destruct`. Only the first 32 bytes of the storage are ever touched.
-///
-/// Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`,
-/// `storage_bytes` is below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
+/// Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, `storage_bytes` is
+/// below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
 ///
 /// # Safety
 /// `storage` is NULL or writable for `storage_bytes`, and stays where it is; `mem` is NULL or writable.
@@ -196,11 +195,11 @@ pub unsafe extern "C" fn syncedmem_construct(
 
 /// Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object: nothing is done), `EXPORTED`
-/// (tensors of it are in use: nothing is done).
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object), `EXPORTED` (tensors of it are
+/// in use). On an error nothing is done.
 ///
 /// # Safety
-/// `mem` is NULL or a handle whose storage is still there; nobody uses it or its pointers any more.
+/// `mem` is NULL or a handle whose storage still exists. The handle and its pointers are not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_status_t {
@@ -212,7 +211,7 @@ pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_
     })
 }
 
-/// Writes where the newest data is to `*head`.
+/// Writes to `*head` where the newest data is.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
 ///
