@@ -1,4 +1,4 @@
-//! The numbers that callers of either ABI see.
+//! Status numbers, and their errors.
 
 use crate::error::Error;
 

@@ -1,4 +1,4 @@
-//! What memory does, accounted for: figures, a report to read, and names by which objects are told apart in it.
+//! Accounting: what is counted, the report, and the names of objects in it.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::{CStr, c_char};

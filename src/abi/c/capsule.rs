@@ -1,7 +1,7 @@
-//! Tensors in Python's hands before anybody took them: the destructor of their capsules.
+//! The destructor of Python capsules that hold a tensor.
 //!
-//! The names are those of DLPack's Python specification: a consumer renames the capsule whose tensor it took. CPython's
-//! own functions are found in the process that calls; the library needs none.
+//! DLPack's Python specification gives the names: a consumer renames the capsule whose tensor it took. CPython's functions
+//! are looked up in the process; the library does not link them.
 #![expect(unsafe_code, reason = "CPython's functions are called")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -72,6 +72,6 @@ pub unsafe extern "C" fn syncedmem_end_capsule(capsule: *mut c_void) {
         }
         Ok(())
     };
-    // There is nobody to tell.
+    // A destructor returns nothing, and keeps the exception that is set.
     let _ = guard(end);
 }

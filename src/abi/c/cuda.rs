@@ -1,4 +1,4 @@
-//! The GPU: whether there is one, and whether objects are used where their data is.
+//! The GPU: whether it can be used, and the device check.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_char;

@@ -1,4 +1,4 @@
-//! Exchange with other libraries by DLPack.
+//! Tensors: exchange of memory with other libraries by DLPack.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! What went wrong, in words, and which version says so.
+//! Error sentences, status names, and the version.
 
 use std::ffi::c_char;
 

@@ -1,4 +1,4 @@
-//! Objects that may be evicted when memory runs out.
+//! Eviction of objects when memory runs out.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::object::{ask, syncedmem_t, with};

@@ -1,4 +1,4 @@
-//! Objects: made, ended, asked.
+//! Objects: handles, construction, destruction, head and size.
 #![expect(unsafe_code, reason = "C functions and objects in callers' storage")]
 
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! Host memory that is page-locked where it is.
+//! Page-locking host memory in place.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::object::{syncedmem_t, with};

@@ -5,7 +5,7 @@ use super::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 
-/// Where a result goes.
+/// A pointer for a result.
 pub struct Out<T>(std::ptr::NonNull<T>);
 
 impl<T> Out<T> {
@@ -19,12 +19,12 @@ impl<T> Out<T> {
 
     /// Writes the result.
     pub fn set(self, value: T) {
-        // SAFETY: whoever called `new` guaranteed it.
+        // SAFETY: the caller of `new` guaranteed it.
         unsafe { self.0.write(value) }
     }
 }
 
-/// Writes an answer to `*out`, for a C function of that name. Nothing is asked if `out` cannot be written.
+/// Writes what `question` returns to `*out`, for the C function `name`.
 ///
 /// # Safety
 /// `out` is NULL or writable.

@@ -1,4 +1,4 @@
-//! Choices that hold for the whole process. Each wins over its environment variable.
+//! Settings of the whole process. Each overrides its environment variable.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::call;

@@ -1,4 +1,4 @@
-//! Pools: blocks that were given back, kept for the next object that one of them fits.
+//! Pools: blocks that objects gave back, kept for the next object.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::call;

@@ -1,4 +1,4 @@
-//! What an object's blocks are.
+//! Properties of an object's blocks.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_int;

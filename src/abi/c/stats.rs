@@ -1,4 +1,4 @@
-//! The account in figures.
+//! The account in numbers.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::mem::offset_of;
@@ -188,19 +188,19 @@ fn now() -> syncedmem_stats_t {
 
 fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
     let memory = account.memory(kind);
-    // What was there before accounting began is known to those who gave it out.
+    // Blocks from before accounting are in the counts of their allocators.
     let pinned = || crate::memory::driver::blocks::held(Side::Host).bytes;
     let held = match kind {
-        // A limit is one for both kinds of host memory, and so is what is counted under it.
+        // With a host limit, `host_usage` counts both kinds of host memory.
         Kind::Pageable if settings::host_limit().is_some() => host_usage::held().saturating_sub(pinned()),
         Kind::Pageable => host_usage::held(),
         Kind::Pinned => pinned(),
         Kind::Device => crate::memory::driver::blocks::held(Side::Device).bytes,
     };
-    // Of what was given back since nothing is observed, nobody told.
-    let told = if flags::on() { memory.live } else { 0 };
+    // While accounting is off, the account misses what is freed.
+    let recorded = if flags::on() { memory.live } else { 0 };
     syncedmem_memory_stats_t {
-        live: told.max(held),
+        live: recorded.max(held),
         peak: memory.peak.max(memory.live),
         idle: trim::idle(kind),
         budget: trim::budget(kind),

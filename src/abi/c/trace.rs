@@ -1,4 +1,4 @@
-//! The trace: every event as a record in a file.
+//! The trace: a file with every memory event.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::{CStr, c_char};

@@ -1,4 +1,4 @@
-//! Copies that go on in the background.
+//! Asynchronous copies, and streams.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::object::{ask, syncedmem_t, with};

@@ -1,4 +1,4 @@
-//! The user's own function for failures of C++ entry points.
+//! The program's callback for failed C++ entry points.
 #![expect(unsafe_code, reason = "a foreign function is called")]
 
 use std::ffi::{c_char, c_void};
@@ -28,7 +28,7 @@ pub fn call(status: syncedmem_status_t, sentence: &Sentence) {
     let Some((callback, user)) = REGISTERED.get() else { return };
     let message = sentence.as_c_str().as_ptr();
     per_thread::unless_inside_callback(|| {
-        // SAFETY: whoever registered it guaranteed that it stays usable.
+        // SAFETY: the caller of `set` guarantees that it stays usable.
         unsafe { callback(status, message, user) }
     });
 }
