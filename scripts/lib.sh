@@ -63,7 +63,7 @@ need_rust() {
 build_library() {
   need_rust
   need gcc libc6-dev
-  (cd "$root" && cargo rustc --lib --no-default-features --profile release --target-dir "$target" -- \
+  (cd "$root" && cargo rustc --package syncedmem --lib --profile release --target-dir "$target" -- \
     --print "native-static-libs=$target/release/native-static-libs" >&2) || die "the library does not build"
   printf '%s\n' "$target/release/libsyncedmem.so"
 }

@@ -1,5 +1,4 @@
 //! The command where there is a driver: the simulated one.
-#![cfg(feature = "command")]
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,

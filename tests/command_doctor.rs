@@ -1,5 +1,4 @@
 //! `syncedmem doctor`: what it finds in an ELF file, for every way in which Caffe is linked.
-#![cfg(feature = "command")]
 
 #[path = "support/caffe_like.rs"]
 mod caffe_like;

@@ -1,5 +1,4 @@
 //! Help, completions, manual pages and the benchmark of the command: they are there, and say what they should.
-#![cfg(feature = "command")]
 
 #[path = "support/caffe_like.rs"]
 mod caffe_like;

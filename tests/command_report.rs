@@ -1,6 +1,8 @@
 //! `syncedmem report` as it is typed: where the report goes, and what is said when there is none.
-#![cfg(feature = "command")]
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+
+#[path = "support/command_file.rs"]
+mod command_file;
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -27,7 +29,7 @@ impl Folder {
     }
 
     fn report(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_syncedmem"));
+        let mut command = Command::new(command_file::command_file());
         command.arg("report").args(arguments).current_dir(&self.0).output().expect("the command starts")
     }
 
@@ -89,7 +91,7 @@ fn a_reader_that_has_read_enough_is_no_error() {
     // A pipe whose other end is closed, in the only form that std has.
     let (ours, gone) = UnixStream::pair().expect("a pair of sockets");
     drop(gone);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_syncedmem"));
+    let mut command = Command::new(command_file::command_file());
     command.args(["report", "train.json", "-o", "-"]).current_dir(&folder.0).stdout(OwnedFd::from(ours));
     let output = command.output().expect("the command starts");
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

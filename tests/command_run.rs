@@ -1,5 +1,4 @@
 //! `syncedmem run`: the program is as without it, its memory is told, and where the library was never called it says why.
-#![cfg(feature = "command")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test cannot prepare, it cannot test")]
 
 #[path = "support/caffe_like.rs"]

@@ -1,6 +1,5 @@
 //! `syncedmem run --trace` and `--report`: no file is lost that is something else, or whose successor never comes to be, and
 //! none hangs the command.
-#![cfg(feature = "command")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test cannot prepare, it cannot test")]
 
 #[path = "support/caffe_like.rs"]

@@ -6,6 +6,8 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[path = "support/command_file.rs"]
+mod command_file;
 mod support;
 
 use std::process::Command;
@@ -68,7 +70,7 @@ fn the_advice_from_a_trace_is_that_of_the_process() {
             return;
         }
         let of_process = std::fs::read_to_string(&report).unwrap();
-        let command = Command::new(env!("CARGO_BIN_EXE_syncedmem"));
+        let command = Command::new(command_file::command_file());
         let output = { command }.args(["report", "--text", "-o", "-"]).arg(&trace).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let of_trace = String::from_utf8(output.stdout).unwrap();

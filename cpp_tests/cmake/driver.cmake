@@ -15,7 +15,7 @@ add_custom_target(simulated_driver ALL
     "${simulated_driver_dir}/libcuda.so.1"
   COMMENT "Building the simulated driver with cargo"
   USES_TERMINAL VERBATIM)
-include_directories("${CMAKE_CURRENT_SOURCE_DIR}/../simulated_cuda/include")
+include_directories("${CMAKE_CURRENT_SOURCE_DIR}/../crates/simulated-cuda/include")
 
 # on_the_simulated_driver(TEST…): from now on these tests find it.
 function(on_the_simulated_driver)

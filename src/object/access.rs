@@ -10,7 +10,7 @@ use super::eviction::reclaim;
 use super::{Outcome, Owned, POLICIES, SyncedMemory, TABLE, refused, watch_forks};
 use crate::copy::{self, Ends};
 use crate::error::Error;
-use crate::memory::host;
+use crate::memory::{device, host};
 use crate::observe::event::{Cause, Origin, What};
 use crate::observe::switch;
 use crate::observe::{contents, live};
@@ -284,7 +284,7 @@ impl SyncedMemory {
             return Ok((outcome, Owned::default()));
         }
         host::check_size(bytes, Side::Device)?;
-        let block = copy::allocate(driver, bytes, contents, self.address())?;
+        let block = device::allocate(driver, bytes, contents, self.address())?;
         let word = outcome.word.with_device(true, Some(block.ordinal));
         let next = Outcome { device: Some(block.address), word, ..outcome };
         Ok((next, Owned { device: Some((block.address, self.address())), ..Owned::default() }))
@@ -312,9 +312,10 @@ impl SyncedMemory {
             Side::Host => c"copy to host",
             Side::Device => c"copy to device",
         };
+        let pinned = self.hold_pinned(outcome, host);
         let mut span = live::begin(title, subject.bytes);
         // SAFETY: the caller guarantees it.
-        let path = unsafe { copy::copy(driver, self.ends(outcome, device, host, to), subject.bytes) }?;
+        let path = unsafe { copy::copy(driver, self.ends(outcome, (device, host), to, pinned), subject.bytes) }?;
         span.stop();
         if compares && to == Side::Host {
             // SAFETY: it was just copied to.
@@ -329,10 +330,15 @@ impl SyncedMemory {
         self.block(self.load(), Side::Host).is_none()
     }
 
-    /// The ends of a copy to the side `to`, for an object as `outcome` says.
-    pub(super) fn ends(&self, outcome: Outcome, device: NonNull<c_void>, host: NonNull<c_void>, to: Side) -> Ends {
+    /// The ends of a copy to the side `to`, for an object as `outcome` says, whose host memory is page-locked if `pinned`.
+    pub(super) fn ends(
+        &self,
+        outcome: Outcome,
+        (device, host): (NonNull<c_void>, NonNull<c_void>),
+        to: Side,
+        pinned: bool,
+    ) -> Ends {
         let owner = outcome.word.owns_device().then_some(self.address());
-        let pinned = self.is_pinned_for_copy(outcome, host);
         Ends { device, host, to, owner, pinned }
     }
 
@@ -350,6 +356,6 @@ impl SyncedMemory {
     #[cold]
     pub fn check_device(&self) -> Result<(), Error> {
         let now = self.now()?;
-        now.device.filter(|_| now.word.owns_device()).map_or(Ok(()), copy::check)
+        now.device.filter(|_| now.word.owns_device()).map_or(Ok(()), device::check)
     }
 }

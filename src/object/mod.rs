@@ -31,7 +31,7 @@ use crate::memory::host;
 use crate::observe::live::{self, Subject};
 use crate::observe::{contents, switch};
 use crate::platform::fork;
-use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
+use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use crate::{cuda, settings};
@@ -63,22 +63,19 @@ const _: () = {
     assert!(offset_of!(SyncedMemory, size) == 16 && offset_of!(SyncedMemory, word) == 24);
 };
 
-#[cfg(not(loom))]
-static TABLE: claims::Table<InFlight> = claims::Table::new();
-#[cfg(loom)]
-loom::lazy_static! { static ref TABLE: claims::Table<InFlight> = claims::Table::new(); }
+locked_static! { static TABLE: claims::Table<InFlight> = claims::Table::new(); fn claims_lock }
 
-/// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
-#[cfg(not(loom))]
-static POLICIES: Registry = Registry::new();
-#[cfg(loom)]
-loom::lazy_static! { static ref POLICIES: Registry = Registry::new(); }
+locked_static! {
+    /// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
+    static POLICIES: Registry = Registry::new();
+    fn policies_lock
+}
 
-/// Tensors of objects, and tensors that were lent to objects. Its lock is taken with no other held.
-#[cfg(not(loom))]
-static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
-#[cfg(loom)]
-loom::lazy_static! { static ref EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new(); }
+locked_static! {
+    /// Tensors of objects, and tensors that were lent to objects. Its lock is taken with no other held.
+    static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
+    fn exports_lock
+}
 
 impl SyncedMemory {
     /// Makes an object of `bytes` in `storage`, as an out-of-line constructor does: nothing is allocated.
@@ -316,20 +313,6 @@ fn refused<T>(why: NoClaim<T>) -> Error {
         // Only an `unless` that answers, and impatience, lead here, and who asks for them takes the answer.
         NoClaim::Unneeded(_) | NoClaim::Busy => Error::Internal,
     }
-}
-
-/// Takes the locks of this room, for a fork.
-pub fn lock_for_fork() {
-    TABLE.acquire();
-    POLICIES.acquire();
-    EXPORTS.acquire();
-}
-
-/// Gives back what [`lock_for_fork`] took.
-pub fn unlock_after_fork() {
-    EXPORTS.release();
-    POLICIES.release();
-    TABLE.release();
 }
 
 /// In a forked child: what other threads of the parent were doing with objects is not going on here.

@@ -4,8 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use crate::copy;
-use crate::memory::host;
+use crate::memory::{device, host};
 use crate::observe::live;
 use crate::state::flags;
 use crate::state::head::{Head, Side};
@@ -90,7 +89,7 @@ impl Owned {
         }
         if let Some((address, holder)) = self.device {
             // SAFETY: the caller guarantees it.
-            unsafe { copy::free(address, holder) };
+            unsafe { device::free(address, holder) };
         }
     }
 

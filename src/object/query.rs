@@ -1,8 +1,8 @@
 //! Queries: they change no object.
 
 use super::SyncedMemory;
-use crate::copy;
 use crate::error::Error;
+use crate::memory::device;
 use crate::memory::host::registration;
 use crate::observe::live;
 use crate::platform::text::Text;
@@ -14,7 +14,7 @@ impl SyncedMemory {
     pub fn device_ordinal(&self) -> Result<Option<i32>, Error> {
         let now = self.now()?;
         let Some(block) = now.device else { return Ok(None) };
-        Ok(now.word.ordinal().or_else(|| copy::ordinal(block)))
+        Ok(now.word.ordinal().or_else(|| device::ordinal(block)))
     }
 
     /// Whether this library page-locked the host memory, at its allocation or in place.

@@ -86,6 +86,8 @@ impl SyncedMemory {
     ) -> Result<(), Error> {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
+        let pinned = self.hold_pinned(next, host);
+        let ends = self.ends(next, (device, host), to, pinned);
         if contents::are_compared() {
             match to {
                 // SAFETY: it is about to be copied.
@@ -101,7 +103,7 @@ impl SyncedMemory {
         let (span, bytes) = (live::begin(title, subject.bytes), subject.bytes as u64);
         // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while the
         // claim, and then its parked entry, has it in flight. The caller guarantees the stream.
-        match unsafe { transfer::start(driver, self.ends(next, device, host, to), subject.bytes, stream) } {
+        match unsafe { transfer::start(driver, ends, subject.bytes, stream) } {
             Ok(Started::InFlight(copy)) => {
                 claim.in_flight = Some(copy);
                 span.end(subject, || What::Started { to, bytes, path: copy.path, copy: copy.number });

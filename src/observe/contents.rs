@@ -9,8 +9,8 @@ use std::ptr::NonNull;
 
 use super::event::{Changed, Since, What};
 use super::live::{self, Span, Subject};
-use crate::platform::address_hash::AddressMap;
-use crate::platform::sync::Lock;
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{Lock, locked_static};
 use crate::state::flags::{self, COMPARE};
 use crate::state::head::Side;
 
@@ -28,10 +28,7 @@ struct Print {
     samples: [u64; SAMPLES],
 }
 
-#[cfg(not(loom))]
-static PRINTS: Lock<AddressMap<Print>> = Lock::new(AddressMap::with_hasher(crate::platform::address_hash::SPREADING));
-#[cfg(loom)]
-loom::lazy_static! { static ref PRINTS: Lock<AddressMap<Print>> = Lock::new(AddressMap::default()); }
+locked_static! { static PRINTS: Lock<AddressMap<Print>> = Lock::new(address_map()); }
 
 /// Whether contents are compared: `SYNCEDMEM_COMPARE` or the C API has turned it on.
 #[inline]
@@ -121,16 +118,6 @@ fn keep(subject: Subject, print: Print) {
             prints.insert(subject.object, print);
         }
     });
-}
-
-/// Locks the records for a fork, until `release`.
-pub fn acquire() {
-    PRINTS.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    PRINTS.release();
 }
 
 impl Print {

@@ -14,17 +14,14 @@ use super::nvtx::{self, Range};
 use super::site::{self, Place};
 use super::trace::{self, Live, Trouble};
 use crate::platform::clock::nanoseconds;
-use crate::platform::sync::{FOR_EVER, Lock};
+use crate::platform::sync::{FOR_EVER, Lock, locked_static};
 use crate::platform::text::Text;
 use crate::platform::thread;
 use crate::state::flags::{self, ACCESSES, COMPARE, Flags, RANGES, TRACE};
 use crate::state::head::{Access, Side};
 use crate::state::kind::Kind;
 
-#[cfg(not(loom))]
-static LEDGER: Lock<Ledger> = Lock::new(Ledger::new());
-#[cfg(loom)]
-loom::lazy_static! { static ref LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
+locked_static! { static LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
 
 /// Events from signal handlers that interrupted an entry. The ledger has not counted them as dropped yet.
 static MISSED: AtomicU64 = AtomicU64::new(0);
@@ -279,18 +276,6 @@ pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
         ledger.drop_events(MISSED.swap(0, Relaxed));
         work(ledger)
     })
-}
-
-/// Locks the ledger and the call sites for a fork, until `release`.
-pub fn acquire() {
-    LEDGER.acquire();
-    site::acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    site::release();
-    LEDGER.release();
 }
 
 /// In a forked child: forgets the parent's events. Objects of the parent are noticed at their next use.

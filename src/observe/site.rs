@@ -7,15 +7,15 @@
 
 mod symbol;
 
-pub use symbol::Place;
+pub use super::event::Place;
 
 use std::ffi::{c_int, c_void};
 
 use super::event::Site;
-use super::ledger::Names;
-use crate::platform::address_hash::AddressMap;
+use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::loaded;
-use crate::platform::sync::Lock;
+use crate::platform::sync::{Lock, locked_static};
+use syncedmem_trace::names::Names;
 
 /// Number of the program's frames that identify a site.
 const FRAMES: usize = 4;
@@ -29,14 +29,8 @@ struct Sites {
     texts: Names,
 }
 
-#[cfg(not(loom))]
-static SITES: Lock<Sites> = Lock::new(Sites {
-    by_frames: AddressMap::with_hasher(crate::platform::address_hash::SPREADING),
-    texts: Names::new(),
-});
-#[cfg(loom)]
-loom::lazy_static! {
-    static ref SITES: Lock<Sites> = Lock::new(Sites { by_frames: AddressMap::default(), texts: Names::new() });
+locked_static! {
+    static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), texts: Names::new() });
 }
 
 /// The caller of the library's entry point that this thread is in, and whether the site is new.
@@ -126,16 +120,6 @@ pub fn with_text<R>(site: Site, then: impl FnOnce(Option<&str>) -> R) -> R {
 pub fn all() -> impl Iterator<Item = Site> {
     let count = SITES.with(|sites| sites.texts.count());
     (1..=count as u32).map(Site)
-}
-
-/// Locks the sites for a fork, until `release`.
-pub fn acquire() {
-    SITES.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    SITES.release();
 }
 
 /// Return addresses of the program's innermost frames.

@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test cannot prepare, it cannot test")]
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+#[path = "command_file.rs"]
+mod command_file;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -135,7 +138,7 @@ impl Drop for Workshop {
 
 /// The command, in an environment without settings of the library's.
 pub fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_syncedmem"));
+    let mut command = Command::new(command_file::command_file());
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SYNCEDMEM_")) {
         command.env_remove(name);
     }

@@ -8,16 +8,16 @@
 )]
 
 pub mod events;
-#[path = "../../src/bin/syncedmem/trace/mod.rs"]
-pub mod reader;
 pub mod rules;
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-use reader::{Item, Notes, Reader};
 use syncedmem::observe::event::Event;
 use syncedmem::observe::trace::{self, Live};
+#[allow(unused_imports, reason = "each test takes what it needs")]
+pub use syncedmem_trace_reader as reader;
+use syncedmem_trace_reader::{Item, Notes, Reader};
 
 /// A folder of the test's own, removed with what is in it.
 pub struct Folder(PathBuf);

@@ -82,7 +82,7 @@ fn is_a_record(record: &Value, line: &str) {
             match record["name"].as_str() {
                 Some("process_name" | "thread_name") => assert!(record["args"]["name"].is_string(), "{line}"),
                 // Viewers pass over what they do not know there.
-                Some(syncedmem::observe::trace::END) => assert!(record["args"].is_object(), "{line}"),
+                Some(syncedmem_trace::format::chrome::END) => assert!(record["args"].is_object(), "{line}"),
                 _ => panic!("{line}"),
             }
         }

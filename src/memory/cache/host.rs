@@ -20,7 +20,7 @@ use crate::observe::event::What;
 use crate::observe::live::{self, NOTHING};
 use crate::platform::address_hash::spread;
 use crate::platform::clock::coarse_milliseconds;
-use crate::platform::sync::{Lock, this_thread};
+use crate::platform::sync::{ForkLock, Lock, this_thread};
 use crate::settings;
 use crate::state::kind::Kind;
 
@@ -45,6 +45,16 @@ struct Shard {
     store: Lock<Store<Source>>,
     /// `store.bytes()`, readable without the lock.
     bytes: AtomicU64,
+}
+
+impl ForkLock for Shard {
+    fn lock_for_fork(&self) {
+        self.store.lock_for_fork();
+    }
+
+    fn unlock_after_fork(&self) {
+        self.store.unlock_after_fork();
+    }
 }
 
 impl Shard {
@@ -253,14 +263,8 @@ fn give_back(source: Source) {
     }
 }
 
-/// Holds the idle blocks still, until `release`: for fork.
-pub fn acquire() {
-    POOL.iter().for_each(|shard| {
-        shard.store.acquire();
-    });
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    POOL.iter().for_each(|shard| shard.store.release());
+/// For the table of `process`.
+pub(crate) fn fork_lock() -> &'static dyn ForkLock {
+    let pool: &'static [Shard; SHARDS] = &POOL;
+    pool
 }

@@ -8,7 +8,7 @@
 mod copies;
 pub mod malloc;
 mod pinned;
-mod records;
+pub(crate) mod records;
 pub mod registration;
 
 use std::cell::UnsafeCell;
@@ -261,20 +261,6 @@ unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
         // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
         None => unsafe { cache::small::keep_or_free(address, bytes) },
     }
-}
-
-/// Holds what is known of host blocks still, until `release`: for fork.
-pub fn acquire() {
-    registration::acquire();
-    records::acquire();
-    cache::host::acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    cache::host::release();
-    records::release();
-    registration::release();
 }
 
 /// What Caffe's `CaffeMallocHost` hands out, with any contents: page-locked memory in GPU mode, which `cudaFreeHost`

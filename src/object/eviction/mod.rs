@@ -17,7 +17,8 @@ use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::copy::transfer::Trouble;
 use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::Driver;
-use crate::memory::driver::blocks::{self, Record};
+use crate::cuda::synchronize;
+use crate::memory::driver::{blocks, record::Record};
 use crate::memory::host::registration;
 use crate::observe::event::{Cause, What};
 use crate::observe::live;
@@ -56,7 +57,7 @@ impl<'d> Round<'d> {
         }
         if self.quiet != Some(record.context) {
             let _within = Within::enter(self.driver, record.context).ok()?;
-            context::synchronise(self.driver).ok()?;
+            synchronize::context(self.driver).ok()?;
             self.quiet = Some(record.context);
         }
         Some(())

@@ -9,8 +9,8 @@
 //! up by the object's whole identity.
 
 use crate::object::claims::Identity;
-use crate::platform::address_hash::AddressMap;
-use crate::platform::sync::{FOR_EVER, Gate, Interrupted, Lock};
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{FOR_EVER, ForkLock, Gate, Interrupted, Lock};
 use crate::state::head::Side;
 // Not loom's: the count is a hint. The thread that sets an object's policy has the object to itself.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -114,20 +114,29 @@ impl Entries {
     }
 }
 
+impl ForkLock for Registry {
+    fn lock_for_fork(&self) {
+        self.entries.lock_for_fork();
+    }
+
+    fn unlock_after_fork(&self) {
+        self.entries.unlock_after_fork();
+    }
+}
+
 impl Registry {
     /// An empty registry.
     #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Self {
-        let entries =
-            Entries { by_object: AddressMap::with_hasher(crate::platform::address_hash::SPREADING), clock: 0 };
+        let entries = Entries { by_object: address_map(), clock: 0 };
         Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
     }
 
     /// An empty registry.
     #[cfg(loom)]
     pub fn new() -> Self {
-        let entries = Entries { by_object: AddressMap::default(), clock: 0 };
+        let entries = Entries { by_object: address_map(), clock: 0 };
         Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
     }
 
@@ -240,16 +249,6 @@ impl Registry {
             oldest.is_taken = true;
             Some(Taken { registry: self, object: oldest.identity.object, last_use: oldest.last_use })
         })
-    }
-
-    /// Locks the entries for a fork, until `release`.
-    pub fn acquire(&self) {
-        self.entries.acquire();
-    }
-
-    /// Ends `acquire`.
-    pub fn release(&self) {
-        self.entries.release();
     }
 
     /// Puts all taken entries back: in a forked child, where the threads of the evictions do not exist.

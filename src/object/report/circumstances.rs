@@ -48,7 +48,7 @@ impl Circumstances {
     /// Writes how the program can let the library make more room.
     fn hint(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
         let Some(given) = reclaimed::before(self.0).filter(|_| cuda::driver_in_use().is_some()) else { return Ok(()) };
-        if cuda::capture::was_seen() {
+        if cuda::captures_graphs() {
             let release = match side {
                 Side::Host => "syncedmem_release_cpu",
                 Side::Device => "syncedmem_release_gpu",

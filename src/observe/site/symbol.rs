@@ -10,8 +10,7 @@ use std::ptr::{null, null_mut};
 use crate::platform::text::Text;
 use crate::platform::{loaded, thread};
 
-/// The text of a site.
-pub type Place = Text<400>;
+use super::Place;
 type Name = Text<200>;
 
 /// The target of a return address.

@@ -141,9 +141,9 @@ pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>) -> Result
     Ok(())
 }
 
-/// Whether a copy of the `bytes` at `address`, host memory of the object at `holder`, is one of page-locked memory. Another
-/// object may have pinned what this one borrows: it then keeps that registered, too, since its copies may be in flight.
-pub fn is_pinned_for_copy(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize, owned: bool) -> bool {
+/// Whether the `bytes` at `address`, host memory of the object at `holder`, are page-locked. If another object has pinned what
+/// this one borrows, this one keeps it registered too, because its copies may be in flight. Called before a copy.
+pub fn hold(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize, owned: bool) -> bool {
     if !is_used() {
         return false;
     }
