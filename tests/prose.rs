@@ -22,7 +22,7 @@ const PHRASES: [&str; 14] = [
 ];
 
 /// Files and folders that are free of them. The rest of the project follows.
-const DONE: [&str; 17] = [
+const DONE: [&str; 26] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
@@ -32,10 +32,19 @@ const DONE: [&str; 17] = [
     "crates/trace",
     "crates/trace-reader",
     "examples/README.md",
+    "include",
+    "python",
+    "src/abi",
     "src/caffe",
     "src/error",
     "src/object/dlpack",
+    "src/object/eviction",
+    "src/object/pin_in_place.rs",
+    "src/object/query.rs",
     "src/object/report",
+    "src/object/set_data.rs",
+    "src/object/transfer.rs",
+    "src/object/trim.rs",
     "src/observe",
     "src/platform",
     "src/settings",
