@@ -3,9 +3,9 @@
 
 use std::ffi::{CStr, c_char};
 
+use super::arguments::{Out, answer};
 use super::call;
 use super::object::{object, syncedmem_t};
-use super::pointers::{Out, answer};
 use super::policy;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::{Cause, Error};

@@ -4,9 +4,9 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use super::arguments::{Out, one_of};
 use super::call;
 use super::object::{object, syncedmem_t, with};
-use super::pointers::Out;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;
@@ -35,28 +35,6 @@ pub enum syncedmem_access_t {
     SYNCEDMEM_WRITE = 1,
     /// Writes all of it and reads nothing: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
     SYNCEDMEM_OVERWRITE = 2,
-}
-
-fn side_of(number: i32) -> Result<Side, Error> {
-    match number {
-        0 => Ok(Side::Host),
-        1 => Ok(Side::Device),
-        _ => Err(Error::InvalidArgument {
-            what: "side is not a syncedmem_side_t; pass SYNCEDMEM_HOST (0) or SYNCEDMEM_DEVICE (1)",
-        }),
-    }
-}
-
-fn access_of(number: i32) -> Result<Access, Error> {
-    match number {
-        0 => Ok(Access::Read),
-        1 => Ok(Access::Write),
-        2 => Ok(Access::Overwrite),
-        _ => Err(Error::InvalidArgument {
-            what: "access is not a syncedmem_access_t; pass SYNCEDMEM_READ (0), SYNCEDMEM_WRITE (1) or \
-                   SYNCEDMEM_OVERWRITE (2)",
-        }),
-    }
 }
 
 /// Prepares a side of the object for an access, and writes a DLPack tensor of its memory to `*tensor`: a new
@@ -102,7 +80,11 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
         let object = unsafe { object(mem) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(tensor) }?;
-        let (side, access) = (side_of(side)?, access_of(access)?);
+        let what = "side is not a syncedmem_side_t; pass SYNCEDMEM_HOST (0) or SYNCEDMEM_DEVICE (1)";
+        let side = one_of(side, [Side::Host, Side::Device], what)?;
+        let what = "access is not a syncedmem_access_t; pass SYNCEDMEM_READ (0), SYNCEDMEM_WRITE (1) or \
+                    SYNCEDMEM_OVERWRITE (2)";
+        let access = one_of(access, [Access::Read, Access::Write, Access::Overwrite], what)?;
         let data_type = DataType::new(type_code, type_bits)?;
         // SAFETY: the caller guarantees it.
         let shape = unsafe { numbers(shape, ndim) }?;

@@ -1,9 +1,9 @@
 //! Eviction of objects when memory runs out.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::arguments::one_of;
 use super::object::{ask, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::error::Error;
 use crate::object::SyncedMemory;
 use crate::object::eviction::policy::Policy;
 
@@ -66,8 +66,9 @@ impl From<Policy> for syncedmem_eviction_t {
 pub unsafe extern "C" fn syncedmem_set_evictable(mem: *mut syncedmem_t, how: i32) -> syncedmem_status_t {
     let what = "how is not a syncedmem_eviction_t; pass SYNCEDMEM_EVICT_NEVER (0), SYNCEDMEM_EVICT_REDUNDANT (1) or \
                 SYNCEDMEM_EVICT_ALWAYS (2)";
-    let set =
-        |object: &SyncedMemory| object.set_evictable(Policy::from_number(how).ok_or(Error::InvalidArgument { what })?);
+    let set = |object: &SyncedMemory| {
+        object.set_evictable(one_of(how, [Policy::Never, Policy::Redundant, Policy::Always], what)?)
+    };
     // SAFETY: the caller guarantees it.
     unsafe { with("syncedmem_set_evictable", mem, set) }
 }

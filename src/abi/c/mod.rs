@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod account;
+mod arguments;
 pub mod caffe_host;
 pub mod capsule;
 pub mod cuda;
@@ -12,7 +13,6 @@ pub mod errors;
 pub mod eviction;
 pub mod object;
 pub mod pinning;
-mod pointers;
 pub mod policy;
 pub mod pools;
 pub mod query;

@@ -4,8 +4,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use super::arguments::Out;
 use super::call;
-use super::pointers::Out;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host;

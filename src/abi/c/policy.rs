@@ -1,8 +1,8 @@
 //! Settings of the whole process. Each overrides its environment variable.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::arguments::answer;
 use super::call;
-use super::pointers::answer;
 use crate::abi::caffe::callback;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe;

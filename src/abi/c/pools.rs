@@ -1,8 +1,8 @@
 //! Pools: blocks that objects gave back, kept for the next object.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::arguments::{answer, one_of};
 use super::call;
-use super::pointers::answer;
 use super::policy;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
@@ -41,16 +41,9 @@ pub enum syncedmem_reuse_t {
 
 /// The kind of a `syncedmem_memory_t`; `None` for all of them.
 fn kind(memory: i32) -> Result<Option<Kind>, Error> {
-    match memory {
-        0 => Ok(Some(Kind::Pageable)),
-        1 => Ok(Some(Kind::Pinned)),
-        2 => Ok(Some(Kind::Device)),
-        3 => Ok(None),
-        _ => Err(Error::InvalidArgument {
-            what: "memory is not a syncedmem_memory_t; pass SYNCEDMEM_MEMORY_PAGEABLE (0), SYNCEDMEM_MEMORY_PINNED (1), \
-                   SYNCEDMEM_MEMORY_DEVICE (2) or SYNCEDMEM_MEMORY_ALL (3)",
-        }),
-    }
+    let what = "memory is not a syncedmem_memory_t; pass SYNCEDMEM_MEMORY_PAGEABLE (0), SYNCEDMEM_MEMORY_PINNED (1), \
+                SYNCEDMEM_MEMORY_DEVICE (2) or SYNCEDMEM_MEMORY_ALL (3)";
+    one_of(memory, [Some(Kind::Pageable), Some(Kind::Pinned), Some(Kind::Device), None], what)
 }
 
 fn one_kind(memory: i32) -> Result<Kind, Error> {

@@ -17,26 +17,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What may be evicted of an object without open accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(i32)]
 pub enum Policy {
     /// Nothing.
-    Never = 0,
+    Never,
     /// A side that the other can replace.
-    Redundant = 1,
+    Redundant,
     /// Any side. The newest data is copied to the other side first.
-    Always = 2,
-}
-
-impl Policy {
-    /// The policy of a number of the C API.
-    pub const fn from_number(number: i32) -> Option<Policy> {
-        match number {
-            0 => Some(Policy::Never),
-            1 => Some(Policy::Redundant),
-            2 => Some(Policy::Always),
-            _ => None,
-        }
-    }
+    Always,
 }
 
 /// The policy and the accesses of one object.

@@ -1,9 +1,15 @@
-//! Where results go: a pointer that is NULL or misaligned is an error, the rest is the caller's promise.
+//! Arguments: numbers of enumerations, and pointers for results. A NULL or misaligned pointer is an error; that any other
+//! is writable is the caller's promise.
 #![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
 use super::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
+
+/// The value of an enumeration's number, which is its place in `all`.
+pub fn one_of<T: Copy, const N: usize>(number: i32, all: [T; N], what: &'static str) -> Result<T, Error> {
+    usize::try_from(number).ok().and_then(|number| all.get(number).copied()).ok_or(Error::InvalidArgument { what })
+}
 
 /// A pointer for a result.
 pub struct Out<T>(std::ptr::NonNull<T>);
