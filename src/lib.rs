@@ -20,7 +20,7 @@
 //! error      errors and their sentences
 //! platform   locks, threads, files, limits, text, loaded objects
 //! ```
-//! A room uses those below it and none above it; `tests/arrows.rs` checks that. The head, the kinds of memory and the events
+//! A room uses those below it and none above it; `tests/project/arrows.rs` checks that. The head, the kinds of memory and the events
 //! are in the crate `syncedmem_trace`, and their evaluation in `syncedmem_analysis`: both compute, and have no unsafe code.
 #![deny(unsafe_code)]
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.

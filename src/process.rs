@@ -19,7 +19,7 @@ use crate::memory::driver::{blocks, deferred};
 use crate::memory::host::{records, registration};
 use crate::memory::reclaimed;
 use crate::object;
-use crate::observe::{calls, contents, live, site, switch};
+use crate::observe::{call_counts, call_site, checksums, control, recorder};
 use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
 use crate::platform::sync::{ForkLock, forking};
@@ -51,9 +51,9 @@ const LOCKS: [fn() -> &'static dyn ForkLock; 17] = [
     cache::shelf::fork_lock,
     deferred::fork_lock,
     events::fork_lock,
-    contents::fork_lock,
-    live::fork_lock,
-    site::fork_lock,
+    checksums::fork_lock,
+    recorder::fork_lock,
+    call_site::fork_lock,
     loaded::fork_lock,
 ];
 
@@ -73,9 +73,9 @@ extern "C" fn parent() {
 extern "C" fn child() {
     loaded::forget_walks();
     object::begin_child();
-    calls::forget();
-    switch::after_fork_in_child();
-    live::begin_anew();
+    call_counts::forget();
+    control::after_fork_in_child();
+    recorder::begin_anew();
     decay::forget();
     cuda::begin_child();
     workers::begin_child();

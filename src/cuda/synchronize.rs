@@ -6,14 +6,14 @@ use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::recorder::{self, NOTHING};
 
 /// Waits for everything in the current context, and for no other: what runs on another device may be waiting for what this
 /// thread is about to start, as a collective operation does.
 pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_context(driver)?;
     let _unhindered = Unhindered::begin(driver);
-    let span = live::begin(c"synchronise context", 0);
+    let span = recorder::begin(c"synchronise context", 0);
     // SAFETY: it asks for nothing.
     unsafe { driver.context_synchronize() }?;
     span.end(NOTHING, || What::Synchronised);

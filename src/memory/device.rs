@@ -15,7 +15,7 @@ use crate::cuda::driver::{self, Driver};
 use crate::cuda::pointer;
 use crate::error::{DriverFailure, Error};
 use crate::observe::event::What;
-use crate::observe::live::{self, Subject};
+use crate::observe::recorder::{self, Subject};
 use crate::state::head::{Contents, Side};
 use crate::state::kind::Kind;
 
@@ -35,15 +35,15 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
     context::for_new_block(driver, |within| {
         let fills = contents == Contents::Zeros;
         let request = blocks::Request { side: Side::Device, bytes, holder, unsettled: fills };
-        let span = live::begin(c"allocate device", bytes);
+        let span = recorder::begin(c"allocate device", bytes);
         let blocks::Block { address, device: ordinal, room, origin, .. } = blocks::allocate(driver, within, request)?;
         let (kind, block) = (Kind::Device, address.addr().get() as u64);
         span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
         if fills {
-            let span = live::begin(c"fill device side", bytes);
+            let span = recorder::begin(c"fill device side", bytes);
             // SAFETY: the block is new and that large.
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
-                live::freed(holder, Side::Device, address);
+                recorder::freed(holder, Side::Device, address);
                 // SAFETY: nobody knows it yet.
                 unsafe { blocks::free(address, holder) };
                 return Err(failure.into());

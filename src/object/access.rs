@@ -11,9 +11,9 @@ use super::{Outcome, Owned, POLICIES, SyncedMemory, TABLE, refused, watch_forks}
 use crate::copy::{self, Ends};
 use crate::error::Error;
 use crate::memory::{device, host};
+use crate::observe::control;
 use crate::observe::event::{Cause, Origin, What};
-use crate::observe::switch;
-use crate::observe::{contents, live};
+use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
 use crate::state::flags::{self, ACCESSES};
@@ -49,7 +49,7 @@ impl SyncedMemory {
     /// Tells of an access that the object is about to serve, or has just served.
     #[cold]
     fn tell_access(&self, access: Access, side: Side, ready: bool) {
-        live::tell(self.subject(), || What::Accessed { side, access, ready });
+        recorder::record(self.subject(), || What::Accessed { side, access, ready });
     }
 
     /// The address of `side`'s data if nothing need be done for `access`: one load, one compare, no lock.
@@ -75,7 +75,7 @@ impl SyncedMemory {
         }
         watch_forks::<()>().map_err(refused)?;
         host::settle();
-        switch::read_settings();
+        control::read_settings();
         let bytes = self.size.load(Ordering::Relaxed);
         // Asked before anything is held: it may be Caffe's own code that answers.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
@@ -153,11 +153,11 @@ impl SyncedMemory {
         self.tell_access(access, side, false);
         if bytes > 0 {
             let (kind, block, origin) = (Kind::Pageable, address.addr().get() as u64, Origin::Fresh);
-            live::tell(subject, || What::Allocated { kind, bytes, block, origin });
+            recorder::record(subject, || What::Allocated { kind, bytes, block, origin });
             if access != Access::Overwrite {
-                live::tell(subject, || What::Filled { side, bytes });
-                if contents::are_compared() {
-                    contents::filled(subject, address);
+                recorder::record(subject, || What::Filled { side, bytes });
+                if checksums::are_compared() {
+                    checksums::filled(subject, address);
                 }
             }
         }
@@ -169,7 +169,7 @@ impl SyncedMemory {
     fn prepared(&self, now: Outcome, access: Access, side: Side, pinned: bool) -> Result<Outcome, Error> {
         let step = now.head().on(access, side);
         if step.contents == Contents::Undefined && !flags::off() {
-            contents::forget(self.address());
+            checksums::forget(self.address());
         }
         if side == Side::Device {
             return self.prepared_on_device(now, step, access);
@@ -303,23 +303,23 @@ impl SyncedMemory {
         cause: Cause,
     ) -> Result<(), Error> {
         let subject = self.subject();
-        let compares = contents::are_compared();
+        let compares = checksums::are_compared();
         if compares && to == Side::Device {
             // SAFETY: it is about to be copied.
-            unsafe { contents::before_copy_to_device(subject, host) };
+            unsafe { checksums::before_copy_to_device(subject, host) };
         }
         let title = match to {
             Side::Host => c"copy to host",
             Side::Device => c"copy to device",
         };
         let pinned = self.hold_pinned(outcome, host);
-        let mut span = live::begin(title, subject.bytes);
+        let mut span = recorder::begin(title, subject.bytes);
         // SAFETY: the caller guarantees it.
         let path = unsafe { copy::copy(driver, self.ends(outcome, (device, host), to, pinned), subject.bytes) }?;
         span.stop();
         if compares && to == Side::Host {
             // SAFETY: it was just copied to.
-            unsafe { contents::after_copy_to_host(subject, host, &span) };
+            unsafe { checksums::after_copy_to_host(subject, host, &span) };
         }
         span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
         Ok(())

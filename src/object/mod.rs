@@ -28,8 +28,8 @@ use std::ptr::NonNull;
 use crate::copy::transfer::InFlight;
 use crate::error::{Cause, Error};
 use crate::memory::host;
-use crate::observe::live::{self, Subject};
-use crate::observe::{contents, switch};
+use crate::observe::recorder::{self, Subject};
+use crate::observe::{checksums, control};
 use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
 use crate::state::head::{Head, Side};
@@ -90,9 +90,9 @@ impl SyncedMemory {
         Self::forget_exchange(storage.addr().get());
         // SAFETY: the caller guarantees it.
         unsafe { Self::construct_fresh(storage, bytes) };
-        switch::read_settings();
-        contents::forget(storage.addr().get());
-        live::made(Subject { object: storage.addr().get(), bytes });
+        control::read_settings();
+        checksums::forget(storage.addr().get());
+        recorder::made(Subject { object: storage.addr().get(), bytes });
     }
 
     /// Whether nothing can be left of an earlier object at this address.
@@ -155,14 +155,14 @@ impl SyncedMemory {
         }
         word.head().ok_or(Error::InvalidHandle)?;
         let owned = self.owned(word);
-        if let Some(host) = self.block(word, Side::Host).filter(|_| contents::are_compared()) {
+        if let Some(host) = self.block(word, Side::Host).filter(|_| checksums::are_compared()) {
             // SAFETY: nobody uses it any more, says the caller, and it is not freed yet.
-            unsafe { contents::at_end(self.subject(), host) };
+            unsafe { checksums::at_end(self.subject(), host) };
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: nobody uses its pointers any more, says the caller.
         unsafe { owned.free() };
-        live::ended(self.address());
+        recorder::ended(self.address());
         Ok(())
     }
 
@@ -173,7 +173,7 @@ impl SyncedMemory {
         if identity != self.identity() || word.is_untouched() {
             copy.abandon();
         } else if let Some(driver) = cuda::driver_in_use() {
-            let span = live::begin_wait();
+            let span = recorder::begin_wait();
             copy.finish_at_last(driver);
             self.tell_completed(span, copy);
         }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use crate::memory::{device, host};
-use crate::observe::live;
+use crate::observe::recorder;
 use crate::state::flags;
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
@@ -96,10 +96,10 @@ impl Owned {
     #[cold]
     fn tell(&self) {
         if let Some(block) = &self.host {
-            live::freed(block.holder, Side::Host, block.address);
+            recorder::freed(block.holder, Side::Host, block.address);
         }
         if let Some((address, holder)) = self.device {
-            live::freed(holder, Side::Device, address);
+            recorder::freed(holder, Side::Device, address);
         }
     }
 }

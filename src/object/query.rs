@@ -4,7 +4,7 @@ use super::SyncedMemory;
 use crate::error::Error;
 use crate::memory::device;
 use crate::memory::host::registration;
-use crate::observe::live;
+use crate::observe::recorder;
 use crate::platform::text::Text;
 use crate::state::flags;
 use crate::state::head::Side;
@@ -26,13 +26,13 @@ impl SyncedMemory {
     /// Names the object in reports and traces. Ignored while neither is on.
     pub fn set_name(&self, name: &str) {
         if flags::on() {
-            live::name(self.subject(), name);
+            recorder::name(self.subject(), name);
         }
     }
 
     /// The object's name; empty if it has none.
     pub fn name(&self) -> Text<256> {
-        live::name_of(self.subject().object)
+        recorder::name_of(self.subject().object)
     }
 
     /// Whether the object has a block on `side` that it frees.

@@ -12,7 +12,7 @@ use crate::cuda;
 use crate::error::Error;
 use crate::memory::host;
 use crate::observe::event::What;
-use crate::observe::{contents, live};
+use crate::observe::{checksums, recorder};
 use crate::platform::sync::Ordering;
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
@@ -54,8 +54,8 @@ impl SyncedMemory {
         let now = self.now()?;
         // The flags of an untouched object's other side may be anything.
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
-        live::tell(self.subject(), || What::Lent { side });
-        contents::forget(self.address());
+        recorder::record(self.subject(), || What::Lent { side });
+        checksums::forget(self.address());
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side, imported) };
         Ok(())
@@ -81,7 +81,7 @@ impl SyncedMemory {
         self.finish(&mut claim)?;
         let now = self.now()?;
         let next = now.with_head(now.head().on_release(side).ok_or(refusal)?).without(side);
-        live::tell(self.subject(), || What::Released { side });
+        recorder::record(self.subject(), || What::Released { side });
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side, None) };
         Ok(())
@@ -131,8 +131,8 @@ impl SyncedMemory {
             self.word.store(word.0, Ordering::Relaxed);
         };
         claim.publish(larger, || self.identity());
-        live::tell(self.subject(), || What::Resized { bytes: bytes as u64 });
-        contents::forget(self.address());
+        recorder::record(self.subject(), || What::Resized { bytes: bytes as u64 });
+        checksums::forget(self.address());
         // SAFETY: the object does not refer to them, and the caller gave them up.
         unsafe { old.free() };
         let imported = [Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None));

@@ -13,9 +13,9 @@ use crate::cuda::{capture, streams};
 use crate::error::Error;
 use crate::memory::driver::blocks;
 use crate::memory::host;
-use crate::observe::contents;
+use crate::observe::checksums;
 use crate::observe::event::{Cause, What};
-use crate::observe::live::{self, Span};
+use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
 use crate::state::head::{Contents, Head, Side};
 
@@ -88,19 +88,19 @@ impl SyncedMemory {
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
         let pinned = self.hold_pinned(next, host);
         let ends = self.ends(next, (device, host), to, pinned);
-        if contents::are_compared() {
+        if checksums::are_compared() {
             match to {
                 // SAFETY: it is about to be copied.
-                Side::Device => unsafe { contents::before_copy_to_device(subject, host) },
+                Side::Device => unsafe { checksums::before_copy_to_device(subject, host) },
                 // The data has not arrived when this returns, so it is not compared.
-                Side::Host => contents::forget(self.address()),
+                Side::Host => checksums::forget(self.address()),
             }
         }
         let title = match to {
             Side::Host => c"start copy to host",
             Side::Device => c"start copy to device",
         };
-        let (span, bytes) = (live::begin(title, subject.bytes), subject.bytes as u64);
+        let (span, bytes) = (recorder::begin(title, subject.bytes), subject.bytes as u64);
         // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while the
         // claim, and then its parked entry, has it in flight. The caller guarantees the stream.
         match unsafe { transfer::start(driver, ends, subject.bytes, stream) } {
@@ -169,7 +169,7 @@ impl SyncedMemory {
             Err(why) => return Err(refused(why)),
         };
         let Some(copy) = claim.in_flight else { return Ok(true) };
-        let span = live::begin_wait();
+        let span = recorder::begin_wait();
         match copy.is_done(cuda::driver()?) {
             Ok(false) => Ok(false),
             Ok(true) => {
@@ -193,7 +193,7 @@ impl SyncedMemory {
             }
             answer => answer?,
         };
-        let span = live::begin_wait();
+        let span = recorder::begin_wait();
         match copy.finish(driver) {
             Ok(()) => {
                 let head = self.completed(claim, span, copy)?;

@@ -1,6 +1,6 @@
 //! The observation flags: nothing is observed by default, and each place that records an event then costs one branch.
 //!
-//! The flags lie beside the gate of the fast path, which they close. `observe::switch` reads the settings and sets them.
+//! The flags lie beside the gate of the fast path, which they close. `observe::control` reads the settings and sets them.
 
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,5 +1,4 @@
 //! The shared library as users get it: what `cargo test` builds is for tests alone.
-#![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -2,7 +2,6 @@
 //! memory did.
 #![deny(unsafe_code)]
 
-mod bench;
 mod doctor;
 mod generate;
 mod library;
@@ -21,7 +20,6 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
-        Command::Bench(options) => bench::run(&options),
         Command::Completions(options) => generate::completions(&options),
         Command::Man(options) => generate::man(&options),
         Command::Share(options) => generate::share(&options),

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{bench, doctor, generate, report, run};
+use crate::{doctor, generate, report, run};
 
 /// Caffe's memory, seen: run a program on libsyncedmem, check whether it can, and show what its memory did.
 #[derive(Debug, Parser)]
@@ -27,7 +27,6 @@ pub enum Command {
     Run(Box<run::Options>),
     Doctor(doctor::Options),
     Report(report::Options),
-    Bench(bench::Options),
     Completions(generate::Completions),
     Man(generate::Man),
     #[command(hide = true)]

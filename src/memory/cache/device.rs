@@ -23,7 +23,7 @@ use crate::error::DriverFailure;
 use crate::memory::driver::deferred;
 use crate::memory::driver::record::Record;
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
 use crate::state::head::Side;
@@ -188,7 +188,7 @@ fn reduce_device(driver: &Driver, shelf: &Shelf, device: c_int, wanted: impl Fn(
 /// Tells that the budget had no room for a block.
 fn turned_away(record: &Record) {
     let kind = if record.side == Side::Device { Kind::Device } else { Kind::Pinned };
-    live::tell(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
+    recorder::record(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
 }
 
 /// Gives everything idle of one kind back, after what may be using it in whatever context, and says how many bytes that were.

@@ -17,7 +17,7 @@ use crate::memory::host::malloc::return_to_system;
 use crate::memory::host::{ALIGNMENT, MAPPED_FROM};
 use crate::memory::mapping::{Mapping, VERY_LARGE};
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::recorder::{self, NOTHING};
 use crate::platform::address_hash::spread;
 use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, Lock, this_thread};
@@ -214,7 +214,7 @@ pub fn reduce() {
 
 /// Tells that the budget had no room for a block.
 fn turned_away(bytes: usize) {
-    live::tell(NOTHING, || What::TurnedAway { kind: Kind::Pageable, bytes: bytes as u64 });
+    recorder::record(NOTHING, || What::TurnedAway { kind: Kind::Pageable, bytes: bytes as u64 });
 }
 
 /// How many bytes lie idle.

@@ -21,7 +21,7 @@ use crate::cuda::synchronize;
 use crate::memory::driver::{blocks, record::Record};
 use crate::memory::host::registration;
 use crate::observe::event::{Cause, What};
-use crate::observe::live;
+use crate::observe::recorder;
 use crate::platform::sync::Ordering;
 use crate::settings;
 use crate::state::head::{Contents, Head, Side};
@@ -95,7 +95,7 @@ impl SyncedMemory {
         let is_evicted = claim.publish(is_unused, || object.identity());
         if is_evicted {
             let (side, newest) = (round.side, policy == Policy::Always);
-            live::tell(object.subject(), || What::Evicted { side, bytes: bytes as u64, newest });
+            recorder::record(object.subject(), || What::Evicted { side, bytes: bytes as u64, newest });
         }
         let unwanted = if is_evicted { old } else { new };
         // SAFETY: the object does not refer to the block; no access is open, and work on the device was synchronized.
@@ -106,7 +106,7 @@ impl SyncedMemory {
     /// Completes the copy in flight if it is done. `None` if the object has one that is not, or that failed.
     fn finish_if_done(&self, claim: &mut Claim<'_>, round: &Round<'_>) -> Option<()> {
         let Some(copy) = claim.in_flight else { return Some(()) };
-        let span = live::begin_wait();
+        let span = recorder::begin_wait();
         match copy.is_done(round.driver) {
             Ok(true) => {
                 let head = self.completed(claim, span, copy).ok()?;

@@ -16,7 +16,7 @@ use crate::error::{Cause, Error};
 use crate::memory::reclaimed::{self, GivenBack};
 use crate::object::{POLICIES, SyncedMemory, trim};
 use crate::observe::event::What;
-use crate::observe::live::{self, Subject};
+use crate::observe::recorder::{self, Subject};
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
@@ -35,7 +35,7 @@ pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Resul
         reclaimed::keep(error, given);
     }
     if let Error::OutOfMemory { side, asked, .. } = error {
-        live::tell(subject, || What::Failed { side, bytes: asked as u64 });
+        recorder::record(subject, || What::Failed { side, bytes: asked as u64 });
     }
     Err(error)
 }

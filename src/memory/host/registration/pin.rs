@@ -12,7 +12,7 @@ use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::driver::registering::{self, Registration};
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
@@ -78,7 +78,7 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
         let given = cache::device::give_back_near(Kind::Pinned) + give_back_near();
         given > 0 && budget::admit_pinned(bytes)
     };
-    let span = live::begin(c"page-lock", bytes);
+    let span = recorder::begin(c"page-lock", bytes);
     let outcome = if budget::admit_pinned(bytes) || idle_is_less() {
         context::for_new_block(driver, |within| {
             // SAFETY: the caller guarantees it.
