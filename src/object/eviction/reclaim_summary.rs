@@ -1,7 +1,7 @@
-//! What was given back to make room for an allocation that failed all the same: kept until the failure is told.
+//! The reclaim summary: what was given back before an allocation failed all the same, kept for the error's sentence.
 //!
-//! An error is a small value and has no room for it, and a thread's own memory may be what there is none of; so it is
-//! kept here for the last few failures, by thread.
+//! An error is a small value without room for it, and there may be no memory for a thread's own storage. So the summaries of the
+//! last few failures are kept here, by thread.
 
 use std::fmt;
 
@@ -10,17 +10,14 @@ use crate::platform::sync::{Lock, locked_static, this_thread};
 use crate::platform::text::Bytes;
 use crate::state::head::Side;
 
-/// A number of objects, and how many bytes they were.
+/// A number of objects, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many.
     pub number: usize,
-    /// Their bytes.
     pub bytes: usize,
 }
 
 impl Count {
-    /// One more, of `bytes`.
     pub fn add(&mut self, bytes: usize) {
         self.number += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -30,13 +27,13 @@ impl Count {
 /// What was given back, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimSummary {
-    /// Bytes in blocks that no object held; `None` where they would have made no room.
+    /// Bytes of idle blocks; `None` if they would have made no room.
     pub idle: Option<u64>,
-    /// Sides of objects that the other side could replace.
+    /// Redundant sides of objects.
     pub redundant: Count,
-    /// Sides of objects that were the newest, and were copied to the other side before.
+    /// Sides with the newest data, which was copied to the other side before.
     pub newest: Count,
-    /// Whether there was any object that is marked as evictable.
+    /// Whether any object was marked as evictable.
     pub is_any_marked: bool,
 }
 
@@ -47,7 +44,7 @@ struct Failure {
     summary: ReclaimSummary,
 }
 
-/// As many threads as may fail at the same time and still tell all of it.
+/// Threads that may fail at the same time without losing a summary.
 const PLACES: usize = 16;
 
 struct Failures {
@@ -61,7 +58,7 @@ impl Failures {
 
 locked_static! { static FAILURES: Lock<Failures> = Lock::new(Failures::EMPTY); }
 
-/// Keeps what was given back in vain before this thread's `error`.
+/// Keeps the summary of this thread's `error`.
 pub fn keep(error: Error, summary: ReclaimSummary) {
     let thread = this_thread();
     FAILURES.with(|failures| {
@@ -74,7 +71,7 @@ pub fn keep(error: Error, summary: ReclaimSummary) {
     });
 }
 
-/// What was given back before this thread's last `error`, if that was tried.
+/// The summary of this thread's last failure, if that was `error`.
 pub fn of(error: Error) -> Option<ReclaimSummary> {
     let thread = this_thread();
     FAILURES.with(|failures| {
@@ -83,7 +80,7 @@ pub fn of(error: Error) -> Option<ReclaimSummary> {
     })
 }
 
-/// What was given back on a side, as a part of a sentence.
+/// The summary of a side, as a part of a sentence.
 pub struct OnSide(pub ReclaimSummary, pub Side);
 
 impl fmt::Display for OnSide {
@@ -129,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_back_is_told_in_the_order_in_which_it_was() {
+    fn the_sentence_has_the_order_in_which_memory_was_given_back() {
         let count = |number, bytes| Count { number, bytes };
         let (redundant, newest) = (count(2, 8 << 20), count(1, 100));
         let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_marked: true };
@@ -143,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_could_be_given_back_that_is_told() {
+    fn the_sentence_says_that_nothing_could_be_given_back() {
         let summary = ReclaimSummary { idle: Some(0), ..ReclaimSummary::default() };
         assert_eq!(text_of(summary, Side::Host), "; no idle block and no evictable object was left to make room");
         assert_eq!(text_of(ReclaimSummary::default(), Side::Host), "; no evictable object was left to make room");
     }
 
     #[test]
-    fn each_thread_is_told_of_its_own_failure_alone() {
+    fn each_thread_gets_the_summary_of_its_own_failure() {
         let error = |asked| Error::OutOfMemory { side: Side::Host, asked, cause: Cause::System };
         let summary = ReclaimSummary { idle: Some(5), ..ReclaimSummary::default() };
         keep(error(1), summary);
