@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use super::claims::{NoClaim, Patience};
 use super::eviction::policy::Use;
 use super::{Claim, Outcome, Owned, SyncedMemory, refused};
-use crate::copy::transfer::{self, InFlight, Started, Trouble};
+use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
 use crate::cuda::driver::Driver;
 use crate::cuda::{capture, streams};
@@ -87,7 +87,7 @@ impl SyncedMemory {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
         let pinned = self.hold_pinned(next, host);
-        let ends = self.ends(next, (device, host), to, pinned);
+        let endpoints = self.endpoints(next, (device, host), to, pinned);
         if checksums::are_compared() {
             match to {
                 // SAFETY: it is about to be copied.
@@ -103,7 +103,7 @@ impl SyncedMemory {
         let (span, bytes) = (recorder::begin(title, subject.bytes), subject.bytes as u64);
         // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while the
         // claim, and then its parked entry, has it in flight. The caller guarantees the stream.
-        match unsafe { transfer::start(driver, ends, subject.bytes, stream) } {
+        match unsafe { transfer::start(driver, endpoints, subject.bytes, stream) } {
             Ok(Started::InFlight(copy)) => {
                 claim.in_flight = Some(copy);
                 span.end(subject, || What::Started { to, bytes, path: copy.path, copy: copy.number });
@@ -221,10 +221,10 @@ impl SyncedMemory {
     }
 
     /// State after a failed synchronization: a push that failed has left the data on the host alone.
-    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, trouble: Trouble) -> Error {
+    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, trouble: CopyError) -> Error {
         match trouble {
-            Trouble::Unknown(error) => error,
-            Trouble::Failed(error) => {
+            CopyError::Unknown(error) => error,
+            CopyError::Failed(error) => {
                 claim.in_flight = None;
                 if copy.to == Side::Device && self.head() == Ok(Head::Synced) {
                     self.set_head(claim, Head::AtCpu);

@@ -11,9 +11,9 @@
 
 use super::Round;
 use super::policy::Policy;
+use super::reclaim_summary::{self, ReclaimSummary};
 use crate::cuda;
 use crate::error::{Cause, Error};
-use crate::memory::reclaimed::{self, GivenBack};
 use crate::object::{POLICIES, SyncedMemory, trim};
 use crate::observe::event::What;
 use crate::observe::recorder::{self, Subject};
@@ -27,12 +27,12 @@ use crate::state::kind::Kind;
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     if let Some(want) = Want::of(error) {
         let idle = want.trim();
-        let mut given = GivenBack { idle, is_any_marked: !POLICIES.is_empty(), ..Default::default() };
+        let mut summary = ReclaimSummary { idle, is_any_marked: !POLICIES.is_empty(), ..Default::default() };
         let block = if idle > Some(0) { allocate().ok() } else { None };
-        if let Some(block) = block.or_else(|| evict(want, &mut given, allocate)) {
+        if let Some(block) = block.or_else(|| evict(want, &mut summary, allocate)) {
             return Ok(block);
         }
-        reclaimed::keep(error, given);
+        reclaim_summary::keep(error, summary);
     }
     if let Error::OutOfMemory { side, asked, .. } = error {
         recorder::record(subject, || What::Failed { side, bytes: asked as u64 });
@@ -78,10 +78,10 @@ impl Want {
 }
 
 /// Evicts one object after the other until `allocate` succeeds.
-fn evict<T>(want: Want, given: &mut GivenBack, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
+fn evict<T>(want: Want, summary: &mut ReclaimSummary, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
     let driver = cuda::driver_in_use().filter(|_| !POLICIES.is_empty())?;
     let mut round = Round::new(driver, want.side, want.ordinal);
-    let missing = want.missing.saturating_sub(given.idle.unwrap_or(0) as usize);
+    let missing = want.missing.saturating_sub(summary.idle.unwrap_or(0) as usize);
     // Later uses are current ones.
     let until = POLICIES.now();
     let mut evicted = 0;
@@ -91,7 +91,7 @@ fn evict<T>(want: Want, given: &mut GivenBack, allocate: impl Fn() -> Result<T, 
             after = taken.last_use;
             let Some(bytes) = SyncedMemory::evict(&taken, policy, &mut round) else { continue };
             drop(taken);
-            let count = if policy == Policy::Always { &mut given.newest } else { &mut given.redundant };
+            let count = if policy == Policy::Always { &mut summary.newest } else { &mut summary.redundant };
             count.add(bytes);
             evicted += bytes;
             if evicted >= missing {

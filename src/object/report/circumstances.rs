@@ -6,7 +6,7 @@ use crate::error::{Cause, Error};
 use crate::memory::driver::blocks::{self, Held};
 use crate::memory::host::registration;
 use crate::memory::host_usage;
-use crate::memory::reclaimed::{self, Told};
+use crate::object::eviction::reclaim_summary::{self, OnSide};
 use crate::platform::limits;
 use crate::platform::text::Bytes;
 use crate::state::head::Side;
@@ -42,12 +42,14 @@ impl fmt::Display for Circumstances {
 impl Circumstances {
     /// Writes what was given back to make room, if the library tried.
     fn room_made(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
-        reclaimed::before(self.0).map_or(Ok(()), |given| write!(f, "{}", Told(given, side)))
+        reclaim_summary::of(self.0).map_or(Ok(()), |given| write!(f, "{}", OnSide(given, side)))
     }
 
     /// Writes how the program can let the library make more room.
     fn hint(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
-        let Some(given) = reclaimed::before(self.0).filter(|_| cuda::driver_in_use().is_some()) else { return Ok(()) };
+        let Some(given) = reclaim_summary::of(self.0).filter(|_| cuda::driver_in_use().is_some()) else {
+            return Ok(());
+        };
         if cuda::captures_graphs() {
             let release = match side {
                 Side::Host => "syncedmem_release_cpu",
