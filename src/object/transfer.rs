@@ -221,8 +221,8 @@ impl SyncedMemory {
     }
 
     /// State after a failed synchronization: a push that failed has left the data on the host alone.
-    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, trouble: CopyError) -> Error {
-        match trouble {
+    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, error: CopyError) -> Error {
+        match error {
             CopyError::Unknown(error) => error,
             CopyError::Failed(error) => {
                 claim.in_flight = None;
