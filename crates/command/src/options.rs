@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{doctor, generate, model, report, run};
 
-/// Caffe's memory, seen: run a program on libsyncedmem, check whether it can, and show what its memory did.
+/// Run a Caffe program on libsyncedmem, check whether it can use the library, and show its memory.
 #[derive(Debug, Parser)]
 #[command(name = "syncedmem", version, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
 #[command(max_term_width = 100)]
