@@ -21,7 +21,7 @@ const PHRASES: [&str; 14] = [
 ];
 
 /// Files and folders that are free of them. The rest of the project follows.
-const DONE: [&str; 27] = [
+const DONE: [&str; 36] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
@@ -37,14 +37,23 @@ const DONE: [&str; 27] = [
     "docs",
     "examples",
     "gpu_check",
+    "include",
     "integration_tests",
     "page_check",
+    "python",
     "real_caffe",
     "scripts",
+    "src/abi",
     "src/caffe",
     "src/error",
     "src/object/dlpack",
+    "src/object/eviction",
+    "src/object/pin_in_place.rs",
+    "src/object/query.rs",
     "src/object/report",
+    "src/object/set_data.rs",
+    "src/object/transfer.rs",
+    "src/object/trim.rs",
     "src/observe",
     "src/platform",
     "src/settings",
@@ -52,7 +61,8 @@ const DONE: [&str; 27] = [
 ];
 
 /// Folders whose files without a suffix are scripts.
-const SCRIPTS: [&str; 6] = ["scripts", "gpu_check", "gpu_check/interplay", "integration_tests", "real_caffe/gpu", "rivals"];
+const SCRIPTS: [&str; 6] =
+    ["scripts", "gpu_check", "gpu_check/interplay", "integration_tests", "real_caffe/gpu", "rivals"];
 
 /// What begins a comment to the end of the line, and what a block of prose is between; in Markdown, of code.
 struct Syntax {
