@@ -21,7 +21,7 @@ const PHRASES: [&str; 14] = [
 ];
 
 /// Files and folders that are free of them. The rest of the project follows.
-const DONE: [&str; 36] = [
+const DONE: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
@@ -45,7 +45,14 @@ const DONE: [&str; 36] = [
     "scripts",
     "src/abi",
     "src/caffe",
+    "src/copy",
+    "src/cuda",
     "src/error",
+    "src/memory/cache/budget.rs",
+    "src/memory/cache/decay.rs",
+    "src/memory/cache/device",
+    "src/memory/device.rs",
+    "src/memory/driver",
     "src/object/dlpack",
     "src/object/eviction",
     "src/object/pin_in_place.rs",
@@ -56,6 +63,7 @@ const DONE: [&str; 36] = [
     "src/object/trim.rs",
     "src/observe",
     "src/platform",
+    "src/process.rs",
     "src/settings",
     "src/state",
 ];
