@@ -1,7 +1,7 @@
-//! The reclaim summary: what was given back before an allocation failed all the same, kept for the error's sentence.
+//! Reclaim summaries: what was given back before an allocation failed all the same, for the error's sentence.
 //!
-//! An error is a small value without room for it, and there may be no memory for a thread's own storage. So the summaries of the
-//! last few failures are kept here, by thread.
+//! An error is a small value without room for it, and memory for the thread's own state may have run out. This table keeps
+//! the summaries of the last few failures, by thread.
 
 use std::fmt;
 
@@ -18,6 +18,7 @@ pub struct Count {
 }
 
 impl Count {
+    /// Counts one more object, of `bytes`.
     pub fn add(&mut self, bytes: usize) {
         self.number += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -27,13 +28,13 @@ impl Count {
 /// What was given back, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimSummary {
-    /// Bytes of idle blocks; `None` if they would have made no room.
+    /// Bytes of idle blocks; `None` if those make no room for the allocation.
     pub idle: Option<u64>,
-    /// Redundant sides of objects.
+    /// Sides of objects that the other side could replace.
     pub redundant: Count,
-    /// Sides with the newest data, which was copied to the other side before.
+    /// Sides of objects with the newest data, which was copied to the other side first.
     pub newest: Count,
-    /// Whether any object was marked as evictable.
+    /// Whether any object was evictable.
     pub is_any_marked: bool,
 }
 
@@ -44,7 +45,7 @@ struct Failure {
     summary: ReclaimSummary,
 }
 
-/// Threads that may fail at the same time without losing a summary.
+/// Number of threads that may fail at the same time and keep their summaries.
 const PLACES: usize = 16;
 
 struct Failures {
@@ -71,7 +72,7 @@ pub fn keep(error: Error, summary: ReclaimSummary) {
     });
 }
 
-/// The summary of this thread's last failure, if that was `error`.
+/// The summary of this thread's last `error`, if the library tried to make room.
 pub fn of(error: Error) -> Option<ReclaimSummary> {
     let thread = this_thread();
     FAILURES.with(|failures| {
@@ -80,7 +81,7 @@ pub fn of(error: Error) -> Option<ReclaimSummary> {
     })
 }
 
-/// The summary of a side, as a part of a sentence.
+/// A summary for one side, as a part of a sentence.
 pub struct OnSide(pub ReclaimSummary, pub Side);
 
 impl fmt::Display for OnSide {
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_has_the_order_in_which_memory_was_given_back() {
+    fn what_was_given_back_is_told_in_the_order_in_which_it_was() {
         let count = |number, bytes| Count { number, bytes };
         let (redundant, newest) = (count(2, 8 << 20), count(1, 100));
         let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_marked: true };
@@ -140,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_says_that_nothing_could_be_given_back() {
+    fn where_nothing_could_be_given_back_that_is_told() {
         let summary = ReclaimSummary { idle: Some(0), ..ReclaimSummary::default() };
         assert_eq!(text_of(summary, Side::Host), "; no idle block and no evictable object was left to make room");
         assert_eq!(text_of(ReclaimSummary::default(), Side::Host), "; no evictable object was left to make room");
     }
 
     #[test]
-    fn each_thread_gets_the_summary_of_its_own_failure() {
+    fn each_thread_is_told_of_its_own_failure_alone() {
         let error = |asked| Error::OutOfMemory { side: Side::Host, asked, cause: Cause::System };
         let summary = ReclaimSummary { idle: Some(5), ..ReclaimSummary::default() };
         keep(error(1), summary);
