@@ -80,7 +80,7 @@ std::vector<Image> images_of(const char* id, std::size_t largest) {
   return images;
 }
 
-// Everybody sees the images in their order, and a few of them a sample: the mean of these counts.
+// Every subject gets the images in the same order. A sample is some of them, and its mean counts.
 std::function<double()> in_turn(const std::vector<Image>& images, unsigned together,
                                 const std::function<double(const Image&)>& work) {
   const std::shared_ptr<std::size_t> next(new std::size_t(0));

@@ -50,7 +50,7 @@ class Driver {
   bool has_pool() const { return pool_ != nullptr; }
   void* allocate_from_pool(std::size_t bytes) const;
   void free_to_pool(void* address) const;
-  // The device's default pool keeps whatever it is given back, until it is told otherwise.
+  // By default the device's default pool keeps all memory that it gets back.
   void keep_pool() const;
   void empty_pool() const;
 

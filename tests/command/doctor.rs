@@ -171,7 +171,7 @@ fn a_function_that_the_library_does_not_have_is_named() {
 fn a_program_without_caffe_is_told_from_one_that_can_load_it() {
     let workshop = Workshop::new();
     workshop.source("none.c", "int main(void) { return 0; }");
-    verdict(&workshop.compile("none", &["none.c"]), "there is no Caffe in it", 1);
+    verdict(&workshop.compile("none", &["none.c"]), "it contains no Caffe", 1);
     workshop.source("later.c", "#include <dlfcn.h>\nint main(void) { return dlopen(\"libcaffe.so\", 1) == 0; }");
     verdict(&workshop.compile("later", &["later.c", "-ldl"]), "can load one while it runs", 1);
 }

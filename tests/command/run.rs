@@ -78,7 +78,7 @@ fn a_signal_that_ends_the_program_ends_the_command_too() {
         let output = command.output().unwrap();
         assert_eq!(output.status.signal(), Some(signal));
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(error.contains(&format!("signal {signal} ended sh before it could report")), "{error}");
+        assert!(error.contains(&format!("signal {signal} ended sh before its report")), "{error}");
         assert!(error.contains("--trace FILE"), "{error}");
         leaves_nothing(&workshop);
     }
@@ -204,8 +204,8 @@ fn a_setting_that_is_none_is_refused_before_anything_runs() {
     let workshop = Workshop::new();
     for (option, hint) in [
         ("--pin=perhaps", "[possible values: auto, always, never]"),
-        ("--host-limit=1.5G", "digits are meant, then K, M, G or T"),
-        ("--pool-age=soon", "a number of seconds is meant"),
+        ("--host-limit=1.5G", "give digits, and K, M, G or T"),
+        ("--pool-age=soon", "give a number of seconds"),
         ("--no-such-option", "unexpected argument '--no-such-option'"),
     ] {
         let told = shell(&workshop, &[option], "echo ran");
@@ -331,7 +331,7 @@ fn caffe_in_the_program_is_named_as_the_reason() {
 #[test]
 fn other_reasons_are_named_too() {
     let workshop = Workshop::new();
-    never_called(&workshop, Path::new("true"), "there is no Caffe in it");
+    never_called(&workshop, Path::new("true"), "it contains no Caffe");
     let script = workshop.source("script", "#!/bin/sh\n");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     never_called(&workshop, &script, "it is a script, run by /bin/sh");
@@ -346,7 +346,7 @@ fn a_caffe_that_made_no_object_is_not_blamed() {
         "int _ZN5caffe4BlobIfE3sumEv(long); int main(int n, char **v) { return n > 9 && _ZN5caffe4BlobIfE3sumEv(1); }",
     );
     let program = workshop.compile("early", &["program.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"]);
-    never_called(&workshop, &program, "its Caffe can use the library, so either it ended before it made an object");
+    never_called(&workshop, &program, "its Caffe can use the library. Either it ended before it made an object");
 }
 
 #[test]

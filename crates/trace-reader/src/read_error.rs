@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 #[derive(Debug)]
-pub enum Trouble {
+pub enum ReadError {
     /// The system's error.
     System(io::Error),
     /// An empty file.
@@ -19,24 +19,24 @@ pub enum Trouble {
     Newer(u64),
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::System(error) => write!(f, "it cannot be read: {error}"),
-            Trouble::Empty => f.write_str("it is empty: the program that was to write it has not used the library"),
-            Trouble::Csv => f.write_str(
+            ReadError::System(error) => write!(f, "it cannot be read: {error}"),
+            ReadError::Empty => f.write_str("it is empty: the program that was to write it has not used the library"),
+            ReadError::Csv => f.write_str(
                 "these are the rows of a .csv trace, which know of allocations alone; \
                  trace to a file whose name does not end in .csv",
             ),
-            Trouble::Line(line, what) => write!(f, "line {line}: {what}; this is not what SYNCEDMEM_TRACE writes"),
-            Trouble::NotOurs(records) => {
+            ReadError::Line(line, what) => write!(f, "line {line}: {what}; this is not what SYNCEDMEM_TRACE writes"),
+            ReadError::NotOurs(records) => {
                 write!(f, "a trace with {records} records of other tools, and none of libsyncedmem")
             }
-            Trouble::Newer(format) => {
+            ReadError::Newer(format) => {
                 write!(f, "it was written by a newer libsyncedmem (form {format}); use the command that belongs to it")
             }
         }
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for ReadError {}
