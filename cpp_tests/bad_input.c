@@ -1,11 +1,7 @@
-/*
- * Bad input from C: each call returns a status and a sentence, and writes nothing.
- *
+/* Bad input from C: each call returns a status and a sentence, and writes nothing.
  *   bad_input            the library as it is shipped
  *   bad_input checked    a library built with the cargo feature `checked`: it detects every use after destroy
- *
- * Prints a line for each check that fails, and how many were made.
- */
+ * Prints a line for each check that fails, and the number of checks. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

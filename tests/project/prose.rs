@@ -21,18 +21,20 @@ const PHRASES: [&str; 14] = [
 ];
 
 /// Files and folders that are free of them. The rest of the project follows.
-const DONE: [&str; 25] = [
+const DONE: [&str; 27] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
     "bench",
     "cpp_tests",
-    "docs",
     "crates/analysis",
     "crates/caffemodel",
     "crates/command",
+    "crates/driver-conformance",
+    "crates/simulated-cuda",
     "crates/trace",
     "crates/trace-reader",
+    "docs",
     "examples",
     "gpu_check",
     "integration_tests",
@@ -64,7 +66,7 @@ fn syntax(path: &Path) -> Option<Syntax> {
     let is_script = path.parent().is_some_and(holds_scripts);
     Some(match path.extension().and_then(|extension| extension.to_str()) {
         Some("rs") => Syntax { comment: "//", block: None, is_markdown: false },
-        Some("h" | "hpp" | "c" | "cpp" | "java") => Syntax { comment: "//", block: Some(("/*", "*/")), is_markdown: false },
+        Some("h" | "hpp" | "c" | "cpp") => Syntax { comment: "//", block: Some(("/*", "*/")), is_markdown: false },
         Some("py") => Syntax { comment: "#", block: Some(("\"\"\"", "\"\"\"")), is_markdown: false },
         Some("md") => Syntax { comment: "", block: Some(("```", "```")), is_markdown: true },
         Some("sh" | "cmake") => Syntax { comment: "#", block: None, is_markdown: false },
