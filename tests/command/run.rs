@@ -1,4 +1,4 @@
-//! `syncedmem run`: the program is as without it, its memory is told, and where the library was never called it says why.
+//! `syncedmem run`: the program runs unchanged, its memory is reported, and the command says why the library was never called.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::caffe_like::{Said, Workshop, command, said};
 
-/// `syncedmem run OPTIONS -- PROGRAM ARGUMENTS`, with nobody else's files in its temporary folder.
+/// `syncedmem run OPTIONS -- PROGRAM ARGUMENTS`, with a temporary folder of its own.
 fn run(workshop: &Workshop, options: &[&str], program: &[&str]) -> Command {
     let temporary = workshop.path("tmp");
     std::fs::create_dir_all(&temporary).unwrap();

@@ -1,4 +1,4 @@
-//! The threads that copy through page-locked slots: started once, parked between copies, and in nobody's way.
+//! The threads that copy through page-locked slots: started once, parked between copies, without signals.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,6 +1,6 @@
 //! Objects, their tensors and what is lent to them, at random, on a device that is too small for them, while several threads
-//! delete tensors: every object's newest data stays what it was, every tensor's memory its object's, and whoever lends gets
-//! its memory back, once, when nobody has it any more.
+//! delete tensors: every object's newest data stays what it was, every tensor's memory its object's, and each lender gets
+//! its memory back once, when it is no longer used.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -268,7 +268,7 @@ impl World<'_> {
         }
     }
 
-    /// A tensor of one object is lent to another, and nobody but that one has the first any more.
+    /// Lends a tensor of one object to another, and destroys the first.
     fn chain(&mut self, mut from: Model, to: &mut Model, side: usize) {
         if let Some(tensor) = self.export(&mut from, side, WRITE) {
             let value = from.newest;
@@ -412,7 +412,7 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
     }
     world.threads.clear();
     running.into_iter().for_each(|thread| thread.join().unwrap());
-    assert!(world.foreign.iter().all(|foreign| foreign.deleted.load(SeqCst) == 1), "whoever lends gets it back");
+    assert!(world.foreign.iter().all(|foreign| foreign.deleted.load(SeqCst) == 1), "each lender gets it back");
     for block in world.blocks {
         gpu.within(0, || assert_eq!(gpu.cuMemFree_v2(block), 0));
     }

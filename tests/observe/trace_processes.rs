@@ -74,7 +74,7 @@ fn four_threads_record_until_they_are_ended() {
             let run = &run;
             scope.spawn(move || {
                 let me = unsafe { libc::gettid() } as u32;
-                // Not for ever, should nobody be there to end it.
+                // It ends by itself if its parent has gone.
                 for round in 0u64..300 {
                     for event in run.iter().filter(|event| event.thread == 100 + thread) {
                         let bytes = [round * 1000, u64::from(thread), 77];
@@ -328,7 +328,7 @@ fn a_full_disk_ends_the_trace_with_one_line_and_not_the_program() {
     if inside() {
         return;
     }
-    // Where nobody may mount anything, the file of the next test stands for the disk.
+    // Where mounting is not permitted, the file of the next test stands for the disk.
     if !said.contains("NO DISK") {
         assert_eq!(said.matches("libsyncedmem: the trace ends here: ").count(), 1, "{said}");
         assert!(said.contains("t.json: no space is left on the device\n"), "{said}");
