@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{alone, inside};
 use crate::trace::*;
-use syncedmem::observe::trace::{self as writer, Trouble};
+use syncedmem::observe::trace::{self as writer, FileError};
 
 /// Mounts a file system of so many bytes on a folder, which this process alone sees; `false` where that is not permitted.
 fn small_disk(on: &Path, bytes: usize) -> bool {
@@ -21,7 +21,7 @@ fn a_full_disk_ends_the_trace_with_one_line_and_not_the_program() {
     let folder = Folder::new();
     let on = folder.path("");
     let said = alone(&[("DISK", on.to_str().unwrap())], || {
-        assert_eq!(writer::start(c"/dev/full"), Err(Trouble::System(libc::ENOSPC)), "full from the beginning");
+        assert_eq!(writer::start(c"/dev/full"), Err(FileError::System(libc::ENOSPC)), "full from the beginning");
         let disk = std::path::PathBuf::from(std::env::var_os("DISK").unwrap());
         if !small_disk(&disk, 64 << 10) {
             eprintln!("NO DISK");

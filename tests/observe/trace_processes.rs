@@ -10,7 +10,7 @@ use crate::support::alone;
 use crate::trace::reader::Item;
 use crate::trace::*;
 use syncedmem::observe::event::{Event, Site};
-use syncedmem::observe::trace::{self as writer, Live, Trouble};
+use syncedmem::observe::trace::{self as writer, FileError, Live};
 
 /// The processes that begin, in the order in which they do.
 fn processes(items: &[Item]) -> Vec<u32> {
@@ -269,7 +269,7 @@ fn a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever() {
         let path = folder.path("t.json");
         let file = std::fs::File::create(&path).unwrap();
         assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
-        assert_eq!(writer::start(&c_path(&path)), Err(Trouble::Locked));
+        assert_eq!(writer::start(&c_path(&path)), Err(FileError::Locked));
         assert!(!writer::is_on());
     });
 }
