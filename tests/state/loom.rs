@@ -178,7 +178,7 @@ impl Evictable {
         };
         let block = match self.table.claim(IDENTITY.object, 1, Patience::Wait, || IDENTITY, opens) {
             Err(NoClaim::Unneeded(block)) => block,
-            Err(_) => unreachable!("nobody re-enters, and there is room"),
+            Err(_) => unreachable!("no thread re-enters, and there is room"),
             Ok(claim) => {
                 self.is_there[1].store(true, Relaxed);
                 let open = || {
