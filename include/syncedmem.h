@@ -520,7 +520,7 @@ typedef struct syncedmem_sum_t {
  */
 typedef struct syncedmem_memory_stats_t {
   /**
-   * Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then. The
+   * Bytes that objects hold now. Known without accounting too; pageable blocks of up to 4 KiB are not counted then. The
    * page-locked slots for staged copies, which no object holds, are not among them.
    */
   uint64_t live;
@@ -1269,16 +1269,14 @@ syncedmem_status_t syncedmem_unpin(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_trim(int32_t memory);
 
 /**
- * Writes how many bytes of a kind of memory, a `syncedmem_memory_t`, lie idle now to `*bytes`. Pageable blocks of up to
- * 32 KiB, of which no more than 2 MiB are kept, are not counted.
+ * Writes how many bytes of a kind of memory, a `syncedmem_memory_t`, lie idle now to `*bytes`.
  *
  * Errors: `INVALID_ARGUMENT` (another number; NULL or misaligned).
  *
  * # Safety
  * `bytes` is NULL or writable.
  */
-syncedmem_status_t syncedmem_idle_bytes(int32_t memory,
-                                        size_t *bytes);
+syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 
 /**
  * Says whether blocks that objects give back are kept for the next object from now on. Without that every block is

@@ -4,5 +4,6 @@ pub(crate) mod cache;
 pub(crate) mod driver;
 pub(crate) mod host;
 pub(crate) mod host_usage;
+pub(crate) mod malloc;
 pub(crate) mod mapping;
 pub(crate) mod reclaimed;

@@ -13,6 +13,7 @@ use std::mem::ManuallyDrop;
 
 use crate::platform::address_hash::spread;
 use crate::platform::sync::{AtomicUsize, FOR_EVER, Gate, Interrupted, Lock, Ordering};
+use crate::state::flags::{self, KEPT};
 
 #[cfg(not(loom))]
 const SHARDS: usize = 256;
@@ -253,6 +254,7 @@ impl<F: Copy> Shard<F> {
         outcome: impl FnOnce() -> R,
         identity: impl FnOnce() -> Identity,
     ) -> R {
+        flags::raise_if(true, KEPT);
         let (result, had_waiters) = self.entries.with(|entries| {
             let result = outcome();
             let parked = Entry { identity: identity(), owner: PARKED, has_waiters: false, in_flight: Some(in_flight) };

@@ -32,6 +32,7 @@ use crate::observe::live::{self, Subject};
 use crate::observe::{contents, switch};
 use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
+use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use crate::{cuda, settings};
@@ -86,30 +87,19 @@ impl SyncedMemory {
     /// # Safety
     /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and nobody uses it as an object.
     pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
-        if let Some((stale, _)) = TABLE.purge(storage.addr().get()) {
-            stale.abandon();
+        if !flags::none() {
+            Self::begin(Subject { object: storage.addr().get(), bytes });
         }
-        MARKED.purge(storage.addr().get());
-        Self::forget_exchange(storage.addr().get());
         // SAFETY: the caller guarantees it.
-        unsafe { Self::construct_fresh(storage, bytes) };
-        switch::read_settings();
-        contents::forget(storage.addr().get());
-        live::made(Subject { object: storage.addr().get(), bytes });
+        unsafe { Self::write(storage, bytes) };
     }
 
-    /// Whether nothing can be left of an earlier object at this address.
-    #[inline]
-    pub fn is_fresh(storage: NonNull<SyncedMemory>) -> bool {
-        TABLE.is_quiet(storage.addr().get()) && !MARKED.knows(storage.addr().get())
-    }
-
-    /// `construct`, where `is_fresh`.
+    /// `construct` while no flag is set.
     ///
     /// # Safety
     /// As for `construct`.
     #[inline]
-    pub unsafe fn construct_fresh(storage: NonNull<SyncedMemory>, bytes: usize) {
+    pub unsafe fn write(storage: NonNull<SyncedMemory>, bytes: usize) {
         let object = SyncedMemory {
             cpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
             gpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
@@ -120,17 +110,37 @@ impl SyncedMemory {
         unsafe { storage.write(object) };
     }
 
-    /// Ends the object if it was never touched, and says whether it did: then it owns nothing.
-    #[inline]
-    pub fn destruct_untouched(&self) -> bool {
-        // Relaxed: whoever destroys an object has seen all that others did with it.
-        let word = Word(self.word.load(Ordering::Relaxed));
-        let address = self.address();
-        let untouched = TABLE.is_quiet(address) && word.is_untouched() && !MARKED.knows(address);
-        if untouched {
-            self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+    /// Drops what is left of an earlier object at the address of a new one, and records the new one.
+    #[cold]
+    fn begin(new: Subject) {
+        if let Some((stale, _)) = TABLE.purge(new.object) {
+            stale.abandon();
         }
-        untouched
+        MARKED.purge(new.object);
+        Self::forget_exchange(new.object);
+        switch::read_settings();
+        contents::forget(new.object);
+        live::made(new);
+    }
+
+    /// Ends a small object if all that it owns is a pageable block, or nothing; returns whether it did.
+    ///
+    /// # Safety
+    /// As for `destruct`.
+    #[inline]
+    pub unsafe fn destruct_small(&self) -> bool {
+        // Relaxed: the caller has seen all that other threads did with the object.
+        let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
+        let is_small = bytes <= host::BRIEF && word.owns_pageable_alone();
+        if !flags::none_but(MAY_PIN) || !(is_small || word.is_untouched()) {
+            return false;
+        }
+        self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+        if let Some(address) = self.block(word, Side::Host) {
+            // SAFETY: the object owned the block, and nobody uses its pointers any more, says the caller.
+            unsafe { host::free_brief(address, bytes) };
+        }
+        true
     }
 
     /// Ends the object: frees the blocks it owns. An error means that it was no live object, and nothing was done.
@@ -303,6 +313,26 @@ impl SyncedMemory {
 fn watch_forks<T>() -> Result<(), NoClaim<T>> {
     // A model has no processes.
     if cfg!(loom) || fork::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
+}
+
+/// Reads the settings and opens the fast paths that they allow. The caller holds no lock.
+#[inline]
+fn start() {
+    if flags::has(UNSETTLED) {
+        settle();
+    }
+}
+
+#[cold]
+fn settle() {
+    settings::settle();
+    switch::read_settings();
+    flags::raise_if(settings::host_limit().is_some() || settings::checks_device(), CHECKED);
+    flags::raise_if(host::may_pin(), MAY_PIN);
+    // Before the library is initialised its fork handlers are not registered.
+    if fork::is_watched() {
+        flags::set(UNSETTLED, false);
+    }
 }
 
 #[cold]

@@ -9,6 +9,7 @@ use super::pointers::{Out, object};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;
+use crate::state::fast_path;
 use crate::state::head::{Access, Side};
 
 /// Writes the address of `side`'s data to `*data`, ready for `access`.
@@ -23,7 +24,20 @@ unsafe fn data(
     side: Side,
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    if let (Ok(object), Ok(out)) = unsafe { (object(mem), Out::new(data)) } {
+        let ready = object.ready_if(fast_path::deciding(access, side), side);
+        let first_touch = || if side == Side::Host { object.first_touch(access) } else { None };
+        if let Some(address) = ready.or_else(first_touch) {
+            out.set(address);
+            return syncedmem_status_t::SYNCEDMEM_SUCCESS;
+        }
+    }
     call(name, || {
+        // Of the device side C++ alone opens it: where Caffe was built with CPU_ONLY, only C may use the device.
+        if side == Side::Host {
+            fast_path::open(access, side);
+        }
         // SAFETY: the caller guarantees it.
         let object = unsafe { object(mem) }?;
         // SAFETY: the caller guarantees it.

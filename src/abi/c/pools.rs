@@ -76,8 +76,7 @@ pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
     })
 }
 
-/// Writes how many bytes of a kind of memory, a `syncedmem_memory_t`, lie idle now to `*bytes`. Pageable blocks of up to
-/// 32 KiB, of which no more than 2 MiB are kept, are not counted.
+/// Writes how many bytes of a kind of memory, a `syncedmem_memory_t`, lie idle now to `*bytes`.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number; NULL or misaligned).
 ///

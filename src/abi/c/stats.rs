@@ -32,7 +32,7 @@ pub struct syncedmem_sum_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_memory_stats_t {
-    /// Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then. The
+    /// Bytes that objects hold now. Known without accounting too; pageable blocks of up to 4 KiB are not counted then. The
     /// page-locked slots for staged copies, which no object holds, are not among them.
     pub live: u64,
     /// The most that was since accounting began, or since `syncedmem_reset_peaks`.

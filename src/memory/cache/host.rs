@@ -12,10 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::bins::{Idle, Store, Turn};
 use super::budget::{self, Peak};
 use super::decay;
-use super::small;
-use crate::memory::host::malloc::return_to_system;
-use crate::memory::host::{ALIGNMENT, MAPPED_FROM};
-use crate::memory::mapping::{Mapping, VERY_LARGE};
+use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
+use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
 use crate::observe::event::What;
 use crate::observe::live::{self, NOTHING};
 use crate::platform::address_hash::spread;
@@ -80,10 +78,13 @@ fn own_shard() -> usize {
 
 static PEAK: Peak = Peak::new();
 
+/// Up to this many idle bytes no thread is started to give them back when they grow old.
+const WATCHED_FROM: u64 = 2 << 20;
+
 /// Whether blocks of that size are kept here.
 #[inline]
 fn is_kept(bytes: usize) -> bool {
-    bytes > small::LARGEST && settings::keeps_pageable()
+    bytes > SMALL && settings::keeps_pageable()
 }
 
 /// An idle block that fits, with any contents.
@@ -104,12 +105,13 @@ pub fn keep(source: Source, bytes: usize) -> bool {
     }
     // One that is larger than everything may be together would drive out all others first.
     let Some(room) = room(source, bytes) else { return false };
-    if room as u64 > budget::host(Kind::Pageable) {
+    let budget = budget::host(Kind::Pageable);
+    if room as u64 > budget {
         turned_away(room);
         return false;
     }
-    let idle = Idle::new(room, source);
-    if !POOL[own_shard()].with(|store| store.keep(idle)) {
+    let block = Idle::new(room, source);
+    if !POOL[own_shard()].with(|store| store.keep(block)) {
         return false;
     }
     if !settings::keeps_pageable() {
@@ -117,8 +119,13 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         reduce_to(0);
         return true;
     }
-    decay::watch(age);
-    reduce();
+    let idle = idle();
+    if idle > WATCHED_FROM {
+        decay::watch(age);
+    }
+    if idle > budget {
+        reduce();
+    }
     true
 }
 
@@ -187,7 +194,6 @@ pub fn give_back_all() -> u64 {
         bytes += idle.bytes as u64;
         give_back(idle.block);
     }
-    small::give_back_all();
     return_to_system();
     bytes
 }

@@ -6,4 +6,3 @@ pub(crate) mod decay;
 pub mod device;
 pub mod host;
 pub(crate) mod shelf;
-pub(crate) mod small;

@@ -11,6 +11,7 @@
 use crate::object::claims::Identity;
 use crate::platform::address_hash::AddressMap;
 use crate::platform::sync::{FOR_EVER, Gate, Interrupted, Lock};
+use crate::state::flags::{self, KEPT};
 use crate::state::head::Side;
 // Not loom's: it is a hint, and whoever marks an object has it alone.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -155,6 +156,7 @@ impl Registry {
         if self.change(identity, |mark| mark.how = how).is_some() {
             return true;
         }
+        flags::raise_if(true, KEPT);
         self.marks.with(|marks| {
             let room = marks.by_object.try_reserve(1).is_ok();
             if room {
