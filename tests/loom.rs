@@ -21,10 +21,10 @@ use syncedmem::object::claims::{Claim, Identity, NoClaim, Patience, Table};
 use syncedmem::object::evictable::{Eviction, Registry, Use};
 use syncedmem::state::head::{Access, Head, Side};
 
-/// Filled under the table's lock.
+/// Filled without a claim: of two threads, one frees its block.
 const BRIEF: usize = 8;
 /// Filled under a claim.
-const CLAIMED: usize = 5000;
+const CLAIMED: usize = 70_000;
 
 /// An object on the heap, ended when the last thread is done with it.
 struct Object(Box<MaybeUninit<SyncedMemory>>);
@@ -98,7 +98,7 @@ fn a_writer_beside_a_reader_leaves_the_object_whole() {
     for bytes in [BRIEF, CLAIMED] {
         loom::model(move || {
             let object = Object::new(bytes);
-            let own = Box::leak(Box::new([0u8; CLAIMED]));
+            let mut own = vec![0u8; bytes];
             let address = own.as_mut_ptr().addr();
             let other = thread::spawn({
                 let object = object.clone();
@@ -108,7 +108,6 @@ fn a_writer_beside_a_reader_leaves_the_object_whole() {
             other.join().unwrap().unwrap();
             assert_eq!(object.head(), Ok(Head::AtCpu));
             assert_eq!(object.read(), address, "set_cpu_data was the last to change it");
-            drop(unsafe { Box::from_raw(own) });
         });
     }
 }

@@ -76,6 +76,11 @@ impl SyncedMemory {
         let bytes = self.size.load(Ordering::Relaxed);
         // Asked before anything is held: it may be Caffe's own code that answers.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
+        if side == Side::Host && !pinned && flags::none_but(MAY_PIN) {
+            if let Some(address) = self.touch(access) {
+                return Ok(address);
+            }
+        }
         let claim = self.claim(Patience::Wait, |is_known| self.ready_under_lock(access, side, is_known));
         let mut claim = match claim {
             Ok(claim) => claim,
@@ -118,15 +123,18 @@ impl SyncedMemory {
         }
     }
 
-    /// The first access to a small object, on the host, without a claim: two threads that come at once both allocate,
-    /// and the second one frees its block. `None`: `data` is to be asked.
+    /// The first access to a small object, on the host, while no flag is set. `None`: `data` is to be asked.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
+        if flags::none() { self.touch(access) } else { None }
+    }
+
+    /// The first access to a small object, on the host, where the block is pageable. There is no claim: two threads that
+    /// come at once both allocate, and the second one frees its block.
+    #[inline(always)]
+    fn touch(&self, access: Access) -> Option<*mut c_void> {
         let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
         if !word.is_untouched() || !(1..=host::BRIEF).contains(&bytes) {
-            return None;
-        }
-        if !flags::none() && (!flags::none_but(MAY_PIN) || wants_pinned_apart(bytes)) {
             return None;
         }
         let step = Head::Uninitialized.on(access, Side::Host);
@@ -337,11 +345,4 @@ impl SyncedMemory {
         let now = self.now()?;
         now.device.filter(|_| now.word.owns_device()).map_or(Ok(()), copy::check)
     }
-}
-
-/// `wants_pinned` in a frame of its own.
-#[cold]
-#[inline(never)]
-fn wants_pinned_apart(bytes: usize) -> bool {
-    host::wants_pinned(bytes)
 }

@@ -156,6 +156,9 @@ pub fn make_room(in_use: u64) {
 /// Below that most, nothing is given back: what malloc gets it returns to the system where it can, and each page would fault
 /// again. Blobs of changing shapes took up to four times as long.
 pub fn make_way(bytes: usize, in_use: u64) {
+    if !is_kept(bytes) {
+        return;
+    }
     let is_mallocs = |idle: &Idle<Source>| matches!(idle.block, Source::Malloc(_));
     let most = PEAK.leaves_in_heap(in_use);
     let mut given = 0;
