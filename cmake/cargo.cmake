@@ -28,7 +28,7 @@ endif()
 set(system_libraries_file "${built}/native-static-libs")
 
 # --locked: Cargo.lock, like all of the source tree, is only read.
-set(cargo "${SYNCEDMEM_CARGO}" rustc --locked --lib --no-default-features --profile "${SYNCEDMEM_PROFILE}"
+set(cargo "${SYNCEDMEM_CARGO}" rustc --locked --package syncedmem --lib --profile "${SYNCEDMEM_PROFILE}"
   --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --target-dir "${SYNCEDMEM_CARGO_DIR}")
 if(SYNCEDMEM_TARGET)
   list(APPEND cargo --target "${SYNCEDMEM_TARGET}")
@@ -39,13 +39,13 @@ if(SYNCEDMEM_FEATURES)
 endif()
 list(APPEND cargo -- --print "native-static-libs=${system_libraries_file}")
 
-# What a program needs besides the static library, only the compiler can tell, and only by building.
+# Only a build tells which system libraries a program needs beside the static library. Cargo's output is shown: it may take minutes.
 if(NOT SYNCEDMEM_SYSTEM_LIBRARIES)
-  message(STATUS "Building libsyncedmem once, to learn which system libraries the static one needs")
+  message(STATUS "Building libsyncedmem with cargo, which prints the system libraries that the static library needs")
   file(MAKE_DIRECTORY "${built}")
-  execute_process(COMMAND ${cargo} RESULT_VARIABLE status ERROR_VARIABLE output)
+  execute_process(COMMAND ${cargo} RESULT_VARIABLE status)
   if(NOT status EQUAL 0 OR NOT EXISTS "${system_libraries_file}")
-    message(FATAL_ERROR "cargo could not build libsyncedmem (${status}):\n${output}")
+    message(FATAL_ERROR "libsyncedmem does not build: cargo ended with status ${status}; its output is above")
   endif()
   file(READ "${system_libraries_file}" found)
   separate_arguments(found UNIX_COMMAND "${found}")

@@ -18,13 +18,13 @@ else()
   message(STATUS "Manual pages and completions of the command are not made: it does not run on this machine")
 endif()
 
-# A folder of its own: with other features, cargo would build the library again and again in the first one. Relocatable:
-# what is installed finds its library from where it lies, and names no folder of this machine. Without optimisation at link
-# time, which takes minutes and serves the library alone: nobody waits for the command.
+# A folder of its own: with other options, cargo would build the library again and again in the first one. Relocatable:
+# an installed command finds its library from where it lies, and names no folder of this machine. Without optimisation at
+# link time, which takes minutes and serves the library alone.
 file(MAKE_DIRECTORY "${share_dir}")
 add_custom_target(syncedmem_command ALL
   COMMAND "${CMAKE_COMMAND}" -E env SYNCEDMEM_RELOCATABLE=1 CARGO_PROFILE_RELEASE_LTO=off
-    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 "${SYNCEDMEM_CARGO}" rustc --locked --bin syncedmem
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 "${SYNCEDMEM_CARGO}" rustc --locked --package syncedmem-command --bin syncedmem
     --profile "${SYNCEDMEM_PROFILE}" --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml"
     --target-dir "${command_dir}" ${command_target}
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_CURRENT_BINARY_DIR}/bin"

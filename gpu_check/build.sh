@@ -1,8 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # sourced by scripts/gpu-check after lib.sh and zig.sh
 # Builds what gpu_check/run needs into a folder: as quickly as possible for this machine, or for any machine.
 
-# Rust: every test of the package whose name starts so. C++: targets of cpp_tests.
-rust_prefix=device
+# Targets of cpp_tests.
 cpp_suites=(device.bvlc_master.O2.shared device.nvidia_0_15.O2.shared device_use.O2.shared abis.O2.shared)
 
 # start_folder DIR: empty, but for what needs no building. Only what an earlier run left is replaced.
@@ -11,7 +10,7 @@ start_folder() {
     die "$1 is not empty, and not of --prepare"
   fi
   rm -rf "${1:?}"
-  mkdir -p "$1"/{rust,cpp,lib,simulated,left_out,not_built,interplay}
+  mkdir -p "$1"/{rooms,rust,cpp,lib,simulated,left_out,not_built,interplay}
   touch "$1/about"
   install "$root/gpu_check/run" "$1/gpu-check"
   install "$root/gpu_check/facts" "$1"
@@ -47,16 +46,24 @@ put_library() {
   cp "$1" "$2/lib/$soname"
 }
 
-# cargo_suites DIR CARGO OPTION…: the device's test programs, under their own names.
+# cargo_suites DIR CARGO OPTION…: the test programs of the rooms that have device suites, and a script for each such suite.
 cargo_suites() {
-  local folder=$1 cargo=$2 line name file
+  local folder=$1 cargo=$2 line name file suite rooms=()
   shift 2
-  (cd "$root" && "$cargo" test --package syncedmem --test "$rust_prefix*" --no-run --message-format=json "$@") |
+  for suite in "$root"/tests/*/device_*.rs; do
+    name=${suite%/*} name=${name##*/}
+    rooms+=("--test=$name")
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nSYNCEDMEM_TEST_SUITES=%s exec "${0%%/*}/../rooms/%s" "$@"\n' "$(basename "$suite" .rs)" "$name" \
+      >"$folder/rust/$(basename "$suite" .rs)"
+  done
+  chmod +x "$folder"/rust/*
+  (cd "$root" && "$cargo" test --package syncedmem "${rooms[@]}" --no-run --message-format=json "$@") |
     grep '"kind":\["test"\]' | grep '"reason":"compiler-artifact"' |
     while IFS= read -r line; do
       name=$(sed -n 's/.*"target":{[^}]*"name":"\([^"]*\)".*/\1/p' <<<"$line")
       file=$(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' <<<"$line")
-      case $name in "$rust_prefix"*) install "$file" "$folder/rust/$name" ;; esac
+      install "$file" "$folder/rooms/$name"
     done
 }
 
@@ -172,7 +179,7 @@ build_for_any() {
       -Dsyncedmem_DIR="${library%/*}/cmake/syncedmem" \
       -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$root/gpu_check/zig_suites.cmake"
   )
-  strip "$1"/{driver-conformance,device-bench,interplay-by-driver} "$1"/{lib,simulated,rust,cpp}/*
+  strip "$1"/{driver-conformance,device-bench,interplay-by-driver} "$1"/{lib,simulated,rooms,cpp}/*
   leave_out "$1"
   finish_folder "$1" "$floor"
 }

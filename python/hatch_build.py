@@ -43,7 +43,7 @@ def check_rust(checkout: pathlib.Path) -> None:
 def build_library(checkout: pathlib.Path) -> pathlib.Path:
     """Has Cargo build the library, and asks it where."""
     check_rust(checkout)
-    command = ["cargo", "build", "--locked", "--release", "--lib", "--no-default-features"]
+    command = ["cargo", "build", "--locked", "--release", "--package", "syncedmem", "--lib"]
     built = subprocess.run(
         [*command, "--message-format=json-render-diagnostics"], cwd=checkout, stdout=subprocess.PIPE, text=True
     )

@@ -1,10 +1,9 @@
-# shellcheck shell=bash disable=SC2034 # what is set here is used where it is sourced
-# Shared by every script here: where things are, how they speak, how they get what they miss.
-# Sourced, never run.
+# shellcheck shell=bash disable=SC2034 # the variables are used by the scripts that source this
+# Shared by the scripts: paths, messages, missing packages, builds of the library and the command. Sourced, never run.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# Downloads and foreign programs live outside the source tree; builds live in Cargo's own folder.
+# Downloads and foreign programs go to the cache, outside the source tree; builds go to Cargo's target folder.
 cache=${SYNCEDMEM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libsyncedmem}
 target=${CARGO_TARGET_DIR:-$root/target}
 
@@ -15,39 +14,60 @@ die() {
   exit 1
 }
 
-# lacking PACKAGE…: those that are not installed.
+# has PACKAGE: it is installed, or the program it is needed for comes from elsewhere.
+has() {
+  {
+    case $1 in
+    chromium) browser ;;
+    default-jdk-headless) command -v javac ;;
+    nodejs) command -v node ;;
+    npm | python3) command -v "$1" ;;
+    python3-venv) python3 -c 'import ensurepip, venv' ;;
+    *) false ;;
+    esac || dpkg-query -W -f='${db:Status-Abbrev}' "$1" | grep '^ii'
+  } >/dev/null 2>&1
+}
+# browser: the Chromium on PATH.
+browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+
+# lacking PACKAGE…: those that are missing.
 lacking() {
   local package
   for package in "$@"; do
-    dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || echo "$package"
+    has "$package" || echo "$package"
   done
 }
 
-# need PACKAGE…: installs the Debian packages that are missing; where it may not, says the command.
+# need PACKAGE…: installs the Debian packages that are missing, or prints the command that does and ends the script.
+# Packages are named here and not in a variable: `scripts/test --needs` reads these lines.
 need() {
   local missing as=()
   mapfile -t missing < <(lacking "$@")
   [ ${#missing[@]} -eq 0 ] && return 0
   command -v apt-get >/dev/null || die "these Debian packages (or your system's own) are missing: ${missing[*]}"
   if [ "$(id -u)" -ne 0 ]; then
-    sudo -n true 2>/dev/null || die "please run: sudo apt-get install ${missing[*]}"
+    sudo -n true 2>/dev/null || die "packages are missing; please run: $(install_command "${missing[@]}")"
     as=(sudo)
   fi
   mkdir -p "$cache"
   (
-    # Apt serves one at a time: whoever comes second waits, and may find it done.
+    # Apt serves one process at a time. Another script may have installed them meanwhile.
     flock 8
     mapfile -t missing < <(lacking "$@")
     [ ${#missing[@]} -gt 0 ] || exit 0
-    step "installing ${missing[*]}"
-    "${as[@]}" apt-get update -qq >&2 || note "apt-get update failed; trying with the lists there are"
-    "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >&2 ||
-      die "please run: sudo apt-get install ${missing[*]}"
+    step "installing ${missing[*]} (apt's output: $cache/apt.log)"
+    "${as[@]}" apt-get update -qq >"$cache/apt.log" 2>&1 || note "apt-get update failed; trying with the lists there are"
+    if ! "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" \
+      >>"$cache/apt.log" 2>&1; then
+      tail -n 5 "$cache/apt.log" >&2
+      die "apt-get failed; please run: $(install_command "${missing[@]}")"
+    fi
   ) 8>"$cache/apt.lock" || exit 1
 }
+install_command() { echo "sudo apt-get install --no-install-recommends $*"; }
 
-# need_rust: a Rust toolchain is the one thing asked of the machine. An older cargo does not know the edition, and its error
-# does not say which version does; of an older rustc cargo says so itself.
+# need_rust: checks cargo's version, since the error of a cargo that is too old for the edition does not name the version
+# that is needed. Cargo itself checks rustc.
 need_rust() {
   local wanted found
   wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
@@ -58,17 +78,17 @@ need_rust() {
     die "Rust $wanted or later is needed, and $(command -v cargo) is ${found:-of no known version}; $get"
 }
 
-# build_library: the release library, without the command; prints its path. To the letter as cmake/cargo.cmake builds it, so
-# that it is built once for all of the tests.
+# build_library: builds the release library without the command; prints its path. The command line is that of
+# cmake/cargo.cmake, so that all tests share one build.
 build_library() {
   need_rust
   need gcc libc6-dev
-  (cd "$root" && cargo rustc --lib --no-default-features --profile release --target-dir "$target" -- \
+  (cd "$root" && cargo rustc --package syncedmem --lib --profile release --target-dir "$target" -- \
     --print "native-static-libs=$target/release/native-static-libs" >&2) || die "the library does not build"
   printf '%s\n' "$target/release/libsyncedmem.so"
 }
 
-# build_command: the syncedmem command, as the tests have built it (a release takes minutes); prints its path.
+# build_command: builds the syncedmem command as cargo test does, which is faster than for release; prints its path.
 build_command() {
   need_rust
   need gcc libc6-dev

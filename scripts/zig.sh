@@ -10,7 +10,7 @@ export ZIG_GLOBAL_CACHE_DIR=$tools/zig-cache CARGO_ZIGBUILD_CACHE_DIR=$tools/zig
 
 obtain_tools() {
   [ -x "$tools/bin/cargo-zigbuild" ] && return
-  python3 -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
+  need python3-venv
   step "getting zig $zig_version and cargo-zigbuild $zigbuild_version (once; about 90 MB, kept in $tools)"
   rm -rf "$tools.new"
   mkdir -p "$cache"

@@ -14,13 +14,14 @@
 //! memory     where a block comes from and goes: the C library, mappings, the driver; what is kept for reuse
 //! cuda       the driver: found at run time, typed entry points, contexts, streams, events
 //! caffe      the Caffe in this process, and what Caffe::mode() says
-//! observe    what the library records: account, trace, advice, call sites, ranges of a profiler
-//! state      the head and its transitions, the word of an object, the gate of the fast path
+//! observe    what the library records: events, the trace's file, call counts, call sites, ranges of a profiler
+//! state      the word of an object, the gate of the fast path, the flags that close it
 //! settings   the environment
 //! error      errors and their sentences
 //! platform   locks, threads, files, limits, text, loaded objects
 //! ```
-//! A room uses those below it and none above it; `tests/arrows.rs` checks that.
+//! A room uses those below it and none above it; `tests/project/arrows.rs` checks that. The head, the kinds of memory and the events
+//! are in the crate `syncedmem_trace`, and their evaluation in `syncedmem_analysis`: both compute, and have no unsafe code.
 #![deny(unsafe_code)]
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 

@@ -1,4 +1,4 @@
-//! Fork: every lock is taken before and released after, so that a child finds them free.
+//! Fork: every lock is taken before and released after, in one order, so that a child finds them free.
 //!
 //! Heads are published last, so in the child an object that another thread was filling is as it was before;
 //! only the entry that says so must go.
@@ -16,12 +16,13 @@ use crate::copy::{staging_buffers, workers};
 use crate::cuda::{self, events, streams};
 use crate::memory::cache::{self, decay};
 use crate::memory::driver::{blocks, deferred};
-use crate::memory::{host, reclaimed};
+use crate::memory::host::{records, registration};
+use crate::memory::reclaimed;
 use crate::object;
-use crate::observe::{calls, contents, live, switch};
+use crate::observe::{call_counts, call_site, checksums, control, recorder};
 use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
-use crate::platform::sync::forking;
+use crate::platform::sync::{ForkLock, forking};
 use crate::state::fast_path;
 
 /// Runs when the library is loaded, and does nothing else.
@@ -34,21 +35,35 @@ extern "C" fn at_load() {
     loaded::begin();
 }
 
-/// Takes every lock, from the highest room to the lowest; in the walks of loaded objects, last, nothing is waited for.
+/// Every lock of the library, from the highest room to the lowest. A thread that holds one takes only locks that come later
+/// here. Walks of loaded objects come last: a walk takes no lock.
+const LOCKS: [fn() -> &'static dyn ForkLock; 17] = [
+    object::claims_lock,
+    object::marks_lock,
+    object::exports_lock,
+    reclaimed::fork_lock,
+    registration::fork_lock,
+    records::fork_lock,
+    cache::host::fork_lock,
+    staging_buffers::fork_lock,
+    blocks::fork_lock,
+    streams::fork_lock,
+    cache::shelf::fork_lock,
+    deferred::fork_lock,
+    events::fork_lock,
+    checksums::fork_lock,
+    recorder::fork_lock,
+    call_site::fork_lock,
+    loaded::fork_lock,
+];
+
 extern "C" fn prepare() {
     forking::begin();
-    object::lock_for_fork();
-    reclaimed::acquire();
-    host::acquire();
-    staging_buffers::acquire();
-    blocks::acquire();
-    streams::acquire();
-    cache::device::acquire();
-    deferred::acquire();
-    events::acquire();
-    contents::acquire();
-    live::acquire();
-    loaded::acquire();
+    LOCKS.iter().for_each(|lock| lock().lock_for_fork());
+}
+
+fn release() {
+    LOCKS.iter().rev().for_each(|lock| lock().unlock_after_fork());
 }
 
 extern "C" fn parent() {
@@ -58,9 +73,9 @@ extern "C" fn parent() {
 extern "C" fn child() {
     loaded::forget_walks();
     object::begin_child();
-    calls::forget();
-    switch::after_fork_in_child();
-    live::begin_anew();
+    call_counts::forget();
+    control::after_fork_in_child();
+    recorder::begin_anew();
     decay::forget();
     cuda::begin_child();
     workers::begin_child();
@@ -71,18 +86,5 @@ extern "C" fn child() {
     forking::end(release);
 }
 
-/// Gives every lock back.
-fn release() {
-    loaded::release();
-    live::release();
-    contents::release();
-    events::release();
-    deferred::release();
-    cache::device::release();
-    streams::release();
-    blocks::release();
-    staging_buffers::release();
-    host::release();
-    reclaimed::release();
-    object::unlock_after_fork();
-}
+#[cfg(all(test, not(loom)))]
+mod tests;

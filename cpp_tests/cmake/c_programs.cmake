@@ -38,7 +38,7 @@ if(SYNCEDMEM_TESTS_CHECKED)
 or configure with -DSYNCEDMEM_TESTS_CHECKED=OFF")
   endif()
   add_custom_target(syncedmem_checked
-    COMMAND "${SYNCEDMEM_CARGO}" build --locked --lib --no-default-features --features checked --target-dir "${checked_dir}"
+    COMMAND "${SYNCEDMEM_CARGO}" build --locked --package syncedmem --lib --features checked --target-dir "${checked_dir}"
       --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/../Cargo.toml"
     COMMAND "${CMAKE_COMMAND}" -E create_symlink libsyncedmem.so "${checked_dir}/debug/libsyncedmem.so.0"
     BYPRODUCTS "${checked_library}"

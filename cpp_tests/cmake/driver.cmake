@@ -4,7 +4,11 @@ find_program(SYNCEDMEM_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.car
 if(NOT SYNCEDMEM_CARGO)
   message(FATAL_ERROR "cargo was not found: it builds the simulated driver. Name it with -DSYNCEDMEM_CARGO=…")
 endif()
+# In the library's Cargo folder, where other tests have built it too; an installed library has none.
 set(simulated_cargo_dir "${CMAKE_CURRENT_BINARY_DIR}/simulated_driver/cargo")
+if(SYNCEDMEM_CARGO_DIR)
+  set(simulated_cargo_dir "${SYNCEDMEM_CARGO_DIR}")
+endif()
 # The folder that programs get in LD_LIBRARY_PATH.
 set(simulated_driver_dir "${CMAKE_CURRENT_BINARY_DIR}/simulated_driver/lib")
 file(MAKE_DIRECTORY "${simulated_driver_dir}")
@@ -15,7 +19,7 @@ add_custom_target(simulated_driver ALL
     "${simulated_driver_dir}/libcuda.so.1"
   COMMENT "Building the simulated driver with cargo"
   USES_TERMINAL VERBATIM)
-include_directories("${CMAKE_CURRENT_SOURCE_DIR}/../simulated_cuda/include")
+include_directories("${CMAKE_CURRENT_SOURCE_DIR}/../crates/simulated-cuda/include")
 
 # on_the_simulated_driver(TEST…): from now on these tests find it.
 function(on_the_simulated_driver)

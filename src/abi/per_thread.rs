@@ -8,7 +8,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::observe::site;
+use crate::observe::call_site;
 use crate::platform::text::Text;
 use crate::process;
 
@@ -61,7 +61,7 @@ pub fn last_error() -> *const c_char {
 pub fn unless_inside_callback(callback: impl Fn()) {
     // Without memory to note it down, a callback that fails again could not be told from the first.
     let Some(state) = state() else { return };
-    if state.inside_callback.get() && site::is_inside(caller_of_callbacks()) {
+    if state.inside_callback.get() && call_site::is_inside(caller_of_callbacks()) {
         return;
     }
     state.inside_callback.set(true);

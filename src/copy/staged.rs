@@ -84,7 +84,7 @@ pub unsafe fn copy(driver: &Driver, within: &Within<'_>, ends: Ends, bytes: usiz
 fn settle(driver: &Driver, ring: &Ring) -> Result<(), DriverFailure> {
     // SAFETY: null is the legacy default stream.
     unsafe { ring.events[0].record(driver, std::ptr::null_mut()) }?;
-    // Not by `context::settle`, which a capture does not hinder: this one is refused as `cudaMemcpy` is.
+    // Not by `synchronize::legacy_stream`, which a capture does not hinder: this one is refused as `cudaMemcpy` is.
     // SAFETY: as above.
     unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }

@@ -19,7 +19,7 @@ use crate::cuda::events::Event;
 use crate::memory::cache::budget;
 use crate::memory::driver::source::{self, Identity};
 use crate::memory::mapping::Mapping;
-use crate::platform::sync::Lock;
+use crate::platform::sync::{Lock, locked_static};
 
 /// Bytes of a slot.
 pub const SLOT: usize = 2 << 20;
@@ -43,10 +43,7 @@ pub struct Ring {
 const PLACES: usize = 16;
 type Rings = [Option<Ring>; PLACES];
 
-#[cfg(not(loom))]
-static RINGS: Lock<Rings> = Lock::new([None; PLACES]);
-#[cfg(loom)]
-loom::lazy_static! { static ref RINGS: Lock<Rings> = Lock::new([None; PLACES]); }
+locked_static! { static RINGS: Lock<Rings> = Lock::new([None; PLACES]); }
 
 impl Ring {
     /// The ring of the context that `within` made current, which is of `device`; `None` if there can be none. Only one thread
@@ -196,14 +193,4 @@ pub fn give_back() {
     while let Some(ring) = take_where(|_| true) {
         ring.end(driver);
     }
-}
-
-/// Holds the rings still, until `release`: for fork.
-pub fn acquire() {
-    RINGS.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    RINGS.release();
 }

@@ -14,8 +14,9 @@ use crate::cuda::capture::{self, Unhindered};
 use crate::cuda::context::{self, Within};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::events::Event;
-use crate::cuda::{driver_in_use, ends_all_work, is_reset};
+use crate::cuda::{driver_in_use, ends_all_work, is_reset, synchronize};
 use crate::error::{DriverFailure, Error};
+use crate::memory::device;
 use crate::memory::driver::blocks;
 use crate::memory::driver::source::Identity;
 use crate::observe::event::Path;
@@ -52,12 +53,12 @@ pub unsafe fn start(driver: &Driver, ends: Ends, bytes: usize, stream: *mut c_vo
     let stream: CUstream = stream.cast();
     let block = driver::address(ends.device.as_ptr());
     let (otherwise, identity) = {
-        let (within, record) = ends.enter(driver)?;
+        let (within, record) = device::enter(driver, ends.device, ends.owner)?;
         // SAFETY: the caller guarantees it.
         unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
         if record.is_some_and(|record| record.unsettled) {
             // A caller's stream need not wait for the legacy one, where this library's own fills and copies are.
-            context::settle(driver)?;
+            synchronize::legacy_stream(driver)?;
             blocks::note_unsettled(ends.device, false);
         }
         let identity = record.map_or_else(|| Identity::of(driver, &within, block), |record| record.identity);
@@ -102,7 +103,7 @@ pub unsafe fn follow_default_stream(
     if stream.addr() <= 1 {
         return Ok(());
     }
-    let (within, _) = super::enter(driver, address, owner)?;
+    let (within, _) = device::enter(driver, address, owner)?;
     // SAFETY: the caller guarantees it.
     unsafe { capture::refuse_captured_within(driver, &within, stream.cast()) }?;
     capture::spare_legacy_stream(driver)?;

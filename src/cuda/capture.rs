@@ -9,41 +9,13 @@
 #![expect(unsafe_code, reason = "a stream of the caller's is asked about")]
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use cudarc::driver::sys::{CUstream, CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus_enum as Status};
 
 use super::context::{self, Within};
 use super::driver::Driver;
-use super::status;
+use super::{process, status};
 use crate::error::{DriverFailure, Error};
-use crate::platform::text::{Text, to_stderr};
-
-/// Whether there was a capture at some time.
-static SEEN: AtomicBool = AtomicBool::new(false);
-
-/// Whether this process is known to capture graphs.
-pub fn was_seen() -> bool {
-    // Relaxed: it is a hint of what other threads may be at.
-    SEEN.load(Relaxed)
-}
-
-/// Notes what a failure of the driver's says of captures.
-#[cold]
-pub fn note(failure: DriverFailure) {
-    if !status::is_of_capture(failure.status) {
-        return;
-    }
-    let was_seen = SEEN.swap(true, Relaxed);
-    if !was_seen && failure.call == "cuCtxSynchronize" {
-        let said = Text::<600>::of(format_args!(
-            "libsyncedmem: a CUDA graph was being captured when idle blocks were to be handed out again or given back, and the wait \
-             for their context has invalidated the capture; from now on no context is waited for, and blocks are not kept; \
-             SYNCEDMEM_REUSE=stream keeps them without such waits\n"
-        ));
-        to_stderr(said.as_bytes());
-    }
-}
 
 /// The calling thread may do what is potentially unsafe beside a capture, until this is dropped.
 pub struct Unhindered<'d> {
@@ -96,7 +68,7 @@ pub unsafe fn refuse_captured_within(driver: &Driver, within: &Within<'_>, strea
 /// As for [`refuse_captured_within`].
 unsafe fn refuse_captured_now(driver: &Driver, stream: CUstream) -> Result<(), Error> {
     let refused = |what| {
-        SEEN.store(true, Relaxed);
+        process::note_capture();
         Err(Error::InvalidArgument { what })
     };
     // SAFETY: the caller guarantees it.
@@ -127,7 +99,7 @@ pub fn spare_legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
 
 /// An error if waiting for the current context might disturb a capture, which then stays as it is.
 pub fn spare_context(driver: &Driver) -> Result<(), DriverFailure> {
-    if was_seen() {
+    if process::captures_graphs() {
         return Err(DriverFailure { call: "cuCtxSynchronize", status: status::STREAM_CAPTURE_UNSUPPORTED });
     }
     spare_legacy_stream(driver)

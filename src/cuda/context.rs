@@ -6,12 +6,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::sys::{CUcontext, CUctx_st, CUstream};
 
-use super::capture::{self, Unhindered};
 use super::driver::Driver;
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
-use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
 
 /// A context, by the driver's handle. It may be gone: whoever uses it hears so from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,38 +110,6 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
     // SAFETY: `context` is writable.
     unsafe { driver.context_get_current(&mut context) }?;
     Ok(Context::of(context))
-}
-
-/// Waits for everything in the current context, and for no other: what runs on another device may be waiting for what this
-/// thread is about to start, as a collective operation does.
-pub fn synchronise(driver: &Driver) -> Result<(), DriverFailure> {
-    capture::spare_context(driver)?;
-    let _unhindered = Unhindered::begin(driver);
-    let span = live::begin(c"synchronise context", 0);
-    // SAFETY: it asks for nothing.
-    unsafe { driver.context_synchronize() }?;
-    span.end(NOTHING, || What::Synchronised);
-    Ok(())
-}
-
-/// Waits for everything in the current context. Where that might disturb a capture, it waits for the legacy default stream, and so for
-/// every blocking stream, unless one of these is captured itself.
-pub fn synchronise_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
-    match synchronise(driver) {
-        Err(failure) if status::is_of_capture(failure.status) => match settle(driver) {
-            Err(failure) if status::is_of_capture(failure.status) => Ok(()),
-            answer => answer,
-        },
-        answer => answer,
-    }
-}
-
-/// Waits until the legacy default stream of the current context has come past everything it was given.
-pub fn settle(driver: &Driver) -> Result<(), DriverFailure> {
-    capture::spare_legacy_stream(driver)?;
-    let _unhindered = Unhindered::begin(driver);
-    // SAFETY: null is the legacy default stream.
-    unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }
 
 /// The ordinal of the device that a new block of this thread would be on.

@@ -5,7 +5,6 @@
 #![expect(unsafe_code, reason = "foreign functions")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
-use std::fmt::Write;
 use std::mem::transmute;
 use std::sync::OnceLock;
 
@@ -13,11 +12,9 @@ use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUpointer_attribute, CUstream,
 };
 
-use super::{attributes, capture, process, status};
-use crate::error::{self, DriverFailure, Error, Version};
+use super::{process, status};
+use crate::error::{self, DriverFailure, Error};
 use crate::platform::cancel_guard::Uncancelled;
-use crate::platform::text::Text;
-use crate::settings;
 
 type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
 type StreamIsCapturing = unsafe extern "C" fn(CUstream, *mut c_int) -> c_int;
@@ -213,31 +210,8 @@ impl Driver {
             process::exiting();
         }
         let failure = DriverFailure { call, status };
-        capture::note(failure);
+        process::note_failure(failure);
         failure
-    }
-
-    /// One sentence on what this driver has to offer, of version `version` as it says.
-    pub fn introduce(&self) -> Text<700> {
-        let count = self.count().unwrap_or(0);
-        let mut text = Text::of(format_args!(
-            "CUDA driver {} with {count} device{}",
-            Version(super::load::version()),
-            if count == 1 { "" } else { "s" }
-        ));
-        for ordinal in 0..count {
-            let mut name = [0u8; 100];
-            // SAFETY: `name` is writable for its length, and ordinals below the count are devices.
-            let named = unsafe { self.device_name(name.as_mut_ptr().cast(), 100, ordinal) };
-            let name = CStr::from_bytes_until_nul(&name).ok().and_then(|name| name.to_str().ok());
-            let name = name.filter(|_| named.is_ok()).unwrap_or("(without a name)");
-            let _ = write!(text, "{}{ordinal} is {name}", if ordinal == 0 { ": " } else { ", " });
-            let wanted = settings::stage_from().is_some();
-            if let Some(why) = wanted.then(|| attributes::why_not_staged(self, ordinal)).flatten() {
-                let _ = write!(text, " (copies are not staged: {why})");
-            }
-        }
-        text
     }
 
     /// How many devices there are.

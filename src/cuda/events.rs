@@ -10,7 +10,7 @@ use super::context::{Context, Within};
 use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
-use crate::platform::sync::Lock;
+use crate::platform::sync::{Lock, locked_static};
 
 /// An event, by the driver's handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +24,7 @@ pub struct Event {
 /// No more than these lie idle.
 const KEPT: usize = 64;
 
-#[cfg(not(loom))]
-static IDLE: Lock<Vec<Event>> = Lock::new(Vec::new());
-#[cfg(loom)]
-loom::lazy_static! { static ref IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); }
+locked_static! { static IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); }
 
 impl Event {
     /// An event of the context that `within` made current.
@@ -172,14 +169,4 @@ impl Event {
     fn handle(&self) -> CUevent {
         std::ptr::with_exposed_provenance_mut(self.handle)
     }
-}
-
-/// Holds the idle events still, until `release`: for fork.
-pub fn acquire() {
-    IDLE.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    IDLE.release();
 }

@@ -1,12 +1,12 @@
 //! The CUDA driver: found at run time, once, or a reason why there is none to use.
 //!
 //! ```text
-//! blocks (in use), pool (idle), left (not taken back)  →  source (the allocations), streams (what may be using them)
-//! source  →  attributes (of devices), pointer (whose an address is)
-//! source, streams, events, pointer  →  context, capture (graphs of the program's)
-//! context, capture  →  driver (typed entry points), process (exit, fork)
+//! streams (work that may use a block)  →  events  →  synchronize  →  capture (CUDA graphs)
+//! capture, pointer (whose an address is)  →  context  →  driver (typed entry points)
+//! load (find and start the driver), attributes (of devices)  →  driver  →  process (exit, fork, captures)
 //! ```
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
+#![expect(unsafe_code, reason = "the driver is asked for the names of devices")]
 
 pub mod attributes;
 pub mod capture;
@@ -19,14 +19,17 @@ mod process;
 mod runtime;
 pub mod status;
 pub mod streams;
+pub mod synchronize;
 
 use std::ffi::CStr;
+use std::fmt::Write;
 use std::sync::OnceLock;
 
-use crate::error::{DriverFailure, Error, WhyNot};
+use crate::error::{DriverFailure, Error, Version, WhyNot};
 use crate::platform::text::Text;
+use crate::settings;
 use driver::Driver;
-pub use process::{begin_child, is_lost_in_child};
+pub use process::{begin_child, captures_graphs, is_lost_in_child};
 
 /// The driver, or why there is none. It stays mapped for ever.
 static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();
@@ -100,8 +103,31 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
     };
     // Made first: a fork in the middle of it leaves nothing half done behind.
     let text = match answer {
-        Ok(driver) => driver.introduce(),
+        Ok(driver) => introduce(driver),
         Err(why) => Text::of(format_args!("{}", Error::NoGpu { why })),
     };
     (answer.map(drop).map_err(|why| Error::NoGpu { why }), sentence.get_or_init(|| text).as_c_str())
+}
+
+/// One sentence on what this driver has to offer, of version `version` as it says.
+fn introduce(driver: &Driver) -> Text<700> {
+    let count = driver.count().unwrap_or(0);
+    let mut text = Text::of(format_args!(
+        "CUDA driver {} with {count} device{}",
+        Version(load::version()),
+        if count == 1 { "" } else { "s" }
+    ));
+    for ordinal in 0..count {
+        let mut name = [0u8; 100];
+        // SAFETY: `name` is writable for its length, and ordinals below the count are devices.
+        let named = unsafe { driver.device_name(name.as_mut_ptr().cast(), 100, ordinal) };
+        let name = CStr::from_bytes_until_nul(&name).ok().and_then(|name| name.to_str().ok());
+        let name = name.filter(|_| named.is_ok()).unwrap_or("(without a name)");
+        let _ = write!(text, "{}{ordinal} is {name}", if ordinal == 0 { ": " } else { ", " });
+        let wanted = settings::stage_from().is_some();
+        if let Some(why) = wanted.then(|| attributes::why_not_staged(driver, ordinal)).flatten() {
+            let _ = write!(text, " (copies are not staged: {why})");
+        }
+    }
+    text
 }

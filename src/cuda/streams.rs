@@ -9,8 +9,8 @@ use super::context::{Context, Within};
 use super::driver::Driver;
 use super::events::Event;
 use crate::error::{DriverFailure, Error};
-use crate::platform::address_hash::AddressMap;
-use crate::platform::sync::Lock;
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{Lock, locked_static};
 
 /// No more declarations are kept for one block.
 const MOST: usize = 4;
@@ -74,11 +74,7 @@ pub fn wait(driver: &Driver, event: Event) {
     }
 }
 
-#[cfg(not(loom))]
-static DECLARED: Lock<AddressMap<Behind>> =
-    Lock::new(AddressMap::with_hasher(crate::platform::address_hash::SPREADING));
-#[cfg(loom)]
-loom::lazy_static! { static ref DECLARED: Lock<AddressMap<Behind>> = Lock::new(AddressMap::default()); }
+locked_static! { static DECLARED: Lock<AddressMap<Behind>> = Lock::new(address_map()); }
 
 /// Declares that the work that `stream` has now may be using the block at `address` of `context`.
 ///
@@ -124,14 +120,4 @@ fn add(driver: &Driver, address: usize, event: Event) {
 /// Takes out what was declared of the block at `address`.
 pub fn take(address: usize) -> Option<Behind> {
     DECLARED.with(|declared| if declared.is_empty() { None } else { declared.remove(&address) })
-}
-
-/// Holds the declarations still, until `release`: for fork.
-pub fn acquire() {
-    DECLARED.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    DECLARED.release();
 }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::error::{Cause, Error};
-use crate::state::head::Side;
+use syncedmem_trace::head::Side;
 
 struct Registered<F> {
     callback: Option<F>,

@@ -8,7 +8,7 @@ use std::fmt;
 use crate::platform::file_error::Trouble;
 use crate::platform::sync::Interrupted;
 use crate::platform::text::Bytes;
-use crate::state::head::{Head, Side};
+use syncedmem_trace::head::{Head, Side};
 pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 
 /// The reason why an operation failed. Its object is unchanged.

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::error::Error;
-use crate::platform::sync::{Lock, this_thread};
+use crate::platform::sync::{Lock, locked_static, this_thread};
 use crate::platform::text::Bytes;
 use crate::state::head::Side;
 
@@ -59,10 +59,7 @@ impl Places {
     const EMPTY: Places = Places { kept: [None; PLACES], next: 0 };
 }
 
-#[cfg(not(loom))]
-static PLACES_OF_THREADS: Lock<Places> = Lock::new(Places::EMPTY);
-#[cfg(loom)]
-loom::lazy_static! { static ref PLACES_OF_THREADS: Lock<Places> = Lock::new(Places::EMPTY); }
+locked_static! { static PLACES_OF_THREADS: Lock<Places> = Lock::new(Places::EMPTY); }
 
 /// Keeps what was given back in vain before this thread's `error`.
 pub fn keep(error: Error, given: GivenBack) {
@@ -84,16 +81,6 @@ pub fn before(error: Error) -> Option<GivenBack> {
         let mut kept = places.kept.iter().flatten();
         kept.find(|kept| kept.thread == thread && kept.error == error).map(|kept| kept.given)
     })
-}
-
-/// Holds it still, until `release`: for fork.
-pub fn acquire() {
-    PLACES_OF_THREADS.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    PLACES_OF_THREADS.release();
 }
 
 /// What was given back on a side, as a part of a sentence.

@@ -10,9 +10,9 @@ use super::eviction::reclaim;
 use super::{Outcome, Owned, SyncedMemory, TABLE, refused, start, watch_forks};
 use crate::copy::{self, Ends};
 use crate::error::Error;
-use crate::memory::host;
+use crate::memory::{device, host};
 use crate::observe::event::{Cause, What};
-use crate::observe::{contents, live};
+use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
 use crate::state::flags::{self, ACCESSES, KEPT, MAY_PIN};
@@ -47,7 +47,7 @@ impl SyncedMemory {
     /// Tells of an access that the object is about to serve, or has just served.
     #[cold]
     fn tell_access(&self, access: Access, side: Side, ready: bool) {
-        live::tell(self.subject(), || What::Accessed { side, access, ready });
+        recorder::record(self.subject(), || What::Accessed { side, access, ready });
     }
 
     /// The address of `side`'s data if nothing need be done for `access`: one load, one compare, no lock.
@@ -162,7 +162,7 @@ impl SyncedMemory {
     fn prepared(&self, now: Outcome, access: Access, side: Side, pinned: bool) -> Result<Outcome, Error> {
         let step = now.head().on(access, side);
         if step.contents == Contents::Undefined && !flags::off() {
-            contents::forget(self.address());
+            checksums::forget(self.address());
         }
         if side == Side::Device {
             return self.prepared_on_device(now, step, access);
@@ -277,7 +277,7 @@ impl SyncedMemory {
             return Ok((outcome, Owned::default()));
         }
         host::check_size(bytes, Side::Device)?;
-        let block = copy::allocate(driver, bytes, contents, self.address())?;
+        let block = device::allocate(driver, bytes, contents, self.address())?;
         let word = outcome.word.with_device(true, Some(block.ordinal));
         let next = Outcome { device: Some(block.address), word, ..outcome };
         Ok((next, Owned { device: Some((block.address, self.address())), ..Owned::default() }))
@@ -296,22 +296,23 @@ impl SyncedMemory {
         cause: Cause,
     ) -> Result<(), Error> {
         let subject = self.subject();
-        let compares = contents::are_compared();
+        let compares = checksums::are_compared();
         if compares && to == Side::Device {
             // SAFETY: it is about to be copied.
-            unsafe { contents::before_copy_to_device(subject, host) };
+            unsafe { checksums::before_copy_to_device(subject, host) };
         }
         let title = match to {
             Side::Host => c"copy to host",
             Side::Device => c"copy to device",
         };
-        let mut span = live::begin(title, subject.bytes);
+        let pinned = self.hold_pinned(outcome, host);
+        let mut span = recorder::begin(title, subject.bytes);
         // SAFETY: the caller guarantees it.
-        let path = unsafe { copy::copy(driver, self.ends(outcome, device, host, to), subject.bytes) }?;
+        let path = unsafe { copy::copy(driver, self.ends(outcome, (device, host), to, pinned), subject.bytes) }?;
         span.stop();
         if compares && to == Side::Host {
             // SAFETY: it was just copied to.
-            unsafe { contents::after_copy_to_host(subject, host, &span) };
+            unsafe { checksums::after_copy_to_host(subject, host, &span) };
         }
         span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
         Ok(())
@@ -322,10 +323,15 @@ impl SyncedMemory {
         self.block(self.load(), Side::Host).is_none()
     }
 
-    /// The ends of a copy to the side `to`, for an object as `outcome` says.
-    pub(super) fn ends(&self, outcome: Outcome, device: NonNull<c_void>, host: NonNull<c_void>, to: Side) -> Ends {
+    /// The ends of a copy to the side `to`, for an object as `outcome` says, whose host memory is page-locked if `pinned`.
+    pub(super) fn ends(
+        &self,
+        outcome: Outcome,
+        (device, host): (NonNull<c_void>, NonNull<c_void>),
+        to: Side,
+        pinned: bool,
+    ) -> Ends {
         let owner = outcome.word.owns_device().then_some(self.address());
-        let pinned = self.is_pinned_for_copy(outcome, host);
         Ends { device, host, to, owner, pinned }
     }
 
@@ -343,6 +349,6 @@ impl SyncedMemory {
     #[cold]
     pub fn check_device(&self) -> Result<(), Error> {
         let now = self.now()?;
-        now.device.filter(|_| now.word.owns_device()).map_or(Ok(()), copy::check)
+        now.device.filter(|_| now.word.owns_device()).map_or(Ok(()), device::check)
     }
 }

@@ -12,7 +12,7 @@
 use std::mem::ManuallyDrop;
 
 use crate::platform::address_hash::spread;
-use crate::platform::sync::{AtomicUsize, FOR_EVER, Gate, Interrupted, Lock, Ordering};
+use crate::platform::sync::{AtomicUsize, FOR_EVER, ForkLock, Gate, Interrupted, Lock, Ordering};
 use crate::state::flags::{self, KEPT};
 
 #[cfg(not(loom))]
@@ -91,6 +91,16 @@ pub enum Patience {
     Wait,
     /// Not at all.
     Refuse,
+}
+
+impl<F: Send> ForkLock for Table<F> {
+    fn lock_for_fork(&self) {
+        self.shards.iter().for_each(|shard| shard.entries.lock_for_fork());
+    }
+
+    fn unlock_after_fork(&self) {
+        self.shards.iter().for_each(|shard| shard.entries.unlock_after_fork());
+    }
 }
 
 impl<F: Copy> Table<F> {
@@ -194,18 +204,6 @@ impl<F: Copy> Table<F> {
         }
         let gone = self.shard(object).publish(|entry| entry.identity.object == object, || ()).1?;
         gone.in_flight.map(|in_flight| (in_flight, gone.identity))
-    }
-
-    /// Holds every entry still, until `release`: for fork.
-    pub fn acquire(&self) {
-        for shard in &self.shards {
-            shard.entries.acquire();
-        }
-    }
-
-    /// Ends `acquire`.
-    pub fn release(&self) {
-        self.shards.iter().for_each(|shard| shard.entries.release());
     }
 
     /// Forgets every entry: in a forked child, where the threads that made them do not exist.

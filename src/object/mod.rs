@@ -28,10 +28,10 @@ use std::ptr::NonNull;
 use crate::copy::transfer::InFlight;
 use crate::error::{Cause, Error};
 use crate::memory::host;
-use crate::observe::live::{self, Subject};
-use crate::observe::{contents, switch};
+use crate::observe::recorder::{self, Subject};
+use crate::observe::{checksums, control};
 use crate::platform::fork;
-use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, this_thread};
+use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
 use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
@@ -64,22 +64,19 @@ const _: () = {
     assert!(offset_of!(SyncedMemory, size) == 16 && offset_of!(SyncedMemory, word) == 24);
 };
 
-#[cfg(not(loom))]
-static TABLE: claims::Table<InFlight> = claims::Table::new();
-#[cfg(loom)]
-loom::lazy_static! { static ref TABLE: claims::Table<InFlight> = claims::Table::new(); }
+locked_static! { static TABLE: claims::Table<InFlight> = claims::Table::new(); fn claims_lock }
 
-/// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
-#[cfg(not(loom))]
-static MARKED: Registry = Registry::new();
-#[cfg(loom)]
-loom::lazy_static! { static ref MARKED: Registry = Registry::new(); }
+locked_static! {
+    /// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
+    static MARKED: Registry = Registry::new();
+    fn marks_lock
+}
 
-/// Tensors of objects, and tensors that were lent to objects. Its lock is taken with no other held.
-#[cfg(not(loom))]
-static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
-#[cfg(loom)]
-loom::lazy_static! { static ref EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new(); }
+locked_static! {
+    /// Tensors of objects, and tensors that were lent to objects. Its lock is taken with no other held.
+    static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
+    fn exports_lock
+}
 
 impl SyncedMemory {
     /// Makes an object of `bytes` in `storage`, as an out-of-line constructor does: nothing is allocated.
@@ -118,9 +115,9 @@ impl SyncedMemory {
         }
         MARKED.purge(new.object);
         Self::forget_exchange(new.object);
-        switch::read_settings();
-        contents::forget(new.object);
-        live::made(new);
+        control::read_settings();
+        checksums::forget(new.object);
+        recorder::made(new);
     }
 
     /// Ends a small object if all that it owns is a pageable block, or nothing; returns whether it did.
@@ -168,14 +165,14 @@ impl SyncedMemory {
         }
         word.head().ok_or(Error::InvalidHandle)?;
         let owned = self.owned(word);
-        if let Some(host) = self.block(word, Side::Host).filter(|_| contents::are_compared()) {
+        if let Some(host) = self.block(word, Side::Host).filter(|_| checksums::are_compared()) {
             // SAFETY: nobody uses it any more, says the caller, and it is not freed yet.
-            unsafe { contents::at_end(self.subject(), host) };
+            unsafe { checksums::at_end(self.subject(), host) };
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: nobody uses its pointers any more, says the caller.
         unsafe { owned.free() };
-        live::ended(self.address());
+        recorder::ended(self.address());
         Ok(())
     }
 
@@ -186,7 +183,7 @@ impl SyncedMemory {
         if identity != self.identity() || word.is_untouched() {
             copy.abandon();
         } else if let Some(driver) = cuda::driver_in_use() {
-            let span = live::begin_wait();
+            let span = recorder::begin_wait();
             copy.finish_at_last(driver);
             self.tell_completed(span, copy);
         }
@@ -326,7 +323,7 @@ fn start() {
 #[cold]
 fn settle() {
     settings::settle();
-    switch::read_settings();
+    control::read_settings();
     flags::raise_if(settings::host_limit().is_some() || settings::checks_device(), CHECKED);
     flags::raise_if(host::may_pin(), MAY_PIN);
     // Before the library is initialised its fork handlers are not registered.
@@ -346,20 +343,6 @@ fn refused<T>(why: NoClaim<T>) -> Error {
         // Only an `unless` that answers, and impatience, lead here, and who asks for them takes the answer.
         NoClaim::Unneeded(_) | NoClaim::Busy => Error::Internal,
     }
-}
-
-/// Takes the locks of this room, for a fork.
-pub fn lock_for_fork() {
-    TABLE.acquire();
-    MARKED.acquire();
-    EXPORTS.acquire();
-}
-
-/// Gives back what [`lock_for_fork`] took.
-pub fn unlock_after_fork() {
-    EXPORTS.release();
-    MARKED.release();
-    TABLE.release();
 }
 
 /// In a forked child: what other threads of the parent were doing with objects is not going on here.

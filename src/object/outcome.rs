@@ -4,9 +4,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use crate::copy;
-use crate::memory::host;
-use crate::observe::live;
+use crate::memory::{device, host};
+use crate::observe::recorder;
 use crate::state::flags;
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
@@ -90,17 +89,17 @@ impl Owned {
         }
         if let Some((address, holder)) = self.device {
             // SAFETY: the caller guarantees it.
-            unsafe { copy::free(address, holder) };
+            unsafe { device::free(address, holder) };
         }
     }
 
     #[cold]
     fn tell(&self) {
         if let Some(block) = &self.host {
-            live::freed(block.holder, Side::Host, block.address);
+            recorder::freed(block.holder, Side::Host, block.address);
         }
         if let Some((address, holder)) = self.device {
-            live::freed(holder, Side::Device, address);
+            recorder::freed(holder, Side::Device, address);
         }
     }
 }

@@ -47,11 +47,11 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Whether a copy of an object that is as `outcome` says is one of page-locked memory.
-    pub(super) fn is_pinned_for_copy(&self, outcome: Outcome, host: NonNull<c_void>) -> bool {
+    /// Keeps the host memory page-locked until the object lets it go, if it is page-locked now; returns whether it is.
+    pub(super) fn hold_pinned(&self, outcome: Outcome, host: NonNull<c_void>) -> bool {
         let (bytes, owned) = (self.size.load(Ordering::Relaxed), outcome.word.owns_host());
         outcome.word.is_pinned()
             || cuda::driver_in_use()
-                .is_some_and(|driver| registration::is_pinned_for_copy(driver, self.address(), host, bytes, owned))
+                .is_some_and(|driver| registration::hold(driver, self.address(), host, bytes, owned))
     }
 }

@@ -1,10 +1,10 @@
 //! What can be asked of an object without changing it.
 
 use super::SyncedMemory;
-use crate::copy;
 use crate::error::Error;
+use crate::memory::device;
 use crate::memory::host::registration;
-use crate::observe::live;
+use crate::observe::recorder;
 use crate::platform::text::Text;
 use crate::state::flags;
 use crate::state::head::Side;
@@ -14,7 +14,7 @@ impl SyncedMemory {
     pub fn device_ordinal(&self) -> Result<Option<i32>, Error> {
         let now = self.now()?;
         let Some(block) = now.device else { return Ok(None) };
-        Ok(now.word.ordinal().or_else(|| copy::ordinal(block)))
+        Ok(now.word.ordinal().or_else(|| device::ordinal(block)))
     }
 
     /// Whether there is host memory that this library page-locked: when it was made, or where it is.
@@ -26,13 +26,13 @@ impl SyncedMemory {
     /// Gives the object a name in reports and traces, if there are any.
     pub fn set_name(&self, name: &str) {
         if flags::on() {
-            live::name(self.subject(), name);
+            recorder::name(self.subject(), name);
         }
     }
 
     /// The object's name; empty if it has none.
     pub fn name(&self) -> Text<256> {
-        live::name_of(self.subject().object)
+        recorder::name_of(self.subject().object)
     }
 
     /// Whether there is a block on `side` that the object must give back.

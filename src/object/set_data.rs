@@ -12,7 +12,7 @@ use crate::cuda;
 use crate::error::Error;
 use crate::memory::host;
 use crate::observe::event::What;
-use crate::observe::{contents, live};
+use crate::observe::{checksums, recorder};
 use crate::platform::sync::Ordering;
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
@@ -55,8 +55,8 @@ impl SyncedMemory {
         let now = self.now()?;
         // The other side's flags of an untouched object are not to be trusted.
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
-        live::tell(self.subject(), || What::Lent { side });
-        contents::forget(self.address());
+        recorder::record(self.subject(), || What::Lent { side });
+        checksums::forget(self.address());
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side, lent) };
         Ok(())
@@ -82,7 +82,7 @@ impl SyncedMemory {
         self.finish(&mut claim)?;
         let now = self.now()?;
         let next = now.with_head(now.head().on_release(side).ok_or(refusal)?).without(side);
-        live::tell(self.subject(), || What::Released { side });
+        recorder::record(self.subject(), || What::Released { side });
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side, None) };
         Ok(())
@@ -132,8 +132,8 @@ impl SyncedMemory {
             self.word.store(word.0, Ordering::Relaxed);
         };
         claim.publish(larger, || self.identity());
-        live::tell(self.subject(), || What::Resized { bytes: bytes as u64 });
-        contents::forget(self.address());
+        recorder::record(self.subject(), || What::Resized { bytes: bytes as u64 });
+        checksums::forget(self.address());
         // SAFETY: the object no longer refers to them, nor does the caller.
         unsafe { old.free() };
         let lent = [Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None));

@@ -14,9 +14,9 @@ use crate::cuda::{capture, streams};
 use crate::error::Error;
 use crate::memory::driver::blocks;
 use crate::memory::host;
-use crate::observe::contents;
+use crate::observe::checksums;
 use crate::observe::event::{Cause, What};
-use crate::observe::live::{self, Span};
+use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
 use crate::state::head::{Contents, Head, Side};
 
@@ -38,9 +38,11 @@ impl SyncedMemory {
         let next = now.with_head(may_push(now.head())?);
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
         if let (Some(device), Some(host), 1..) = (next.device, next.host, self.size.load(Ordering::Relaxed)) {
+            let pinned = self.hold_pinned(next, host);
+            let ends = self.ends(next, (device, host), Side::Device, pinned);
             // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while
             // the claim, and then its parked entry, says that it is in flight. The stream is the caller's.
-            match unsafe { self.start(driver, self.ends(next, device, host, Side::Device), stream) } {
+            match unsafe { self.start(driver, ends, stream) } {
                 Ok(started) => claim.in_flight = started,
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
@@ -77,8 +79,10 @@ impl SyncedMemory {
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
         let mut head = Head::Synced;
         if let (Some(device), Some(host), 1..) = (next.device, next.host, bytes) {
+            let pinned = self.hold_pinned(next, host);
+            let ends = self.ends(next, (device, host), Side::Host, pinned);
             // SAFETY: as for a push.
-            match unsafe { self.start(driver, self.ends(next, device, host, Side::Host), stream) } {
+            match unsafe { self.start(driver, ends, stream) } {
                 Ok(started) => claim.in_flight = started,
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
@@ -101,19 +105,19 @@ impl SyncedMemory {
     unsafe fn start(&self, driver: &Driver, ends: Ends, stream: *mut c_void) -> Result<Option<InFlight>, Error> {
         let (subject, to) = (self.subject(), ends.to);
         let bytes = subject.bytes as u64;
-        if contents::are_compared() {
+        if checksums::are_compared() {
             match to {
                 // SAFETY: it is about to be copied.
-                Side::Device => unsafe { contents::before_copy_to_device(subject, ends.host) },
+                Side::Device => unsafe { checksums::before_copy_to_device(subject, ends.host) },
                 // What comes is not looked at: nobody waits for it here.
-                Side::Host => contents::forget(self.address()),
+                Side::Host => checksums::forget(self.address()),
             }
         }
         let title = match to {
             Side::Host => c"start copy to host",
             Side::Device => c"start copy to device",
         };
-        let span = live::begin(title, subject.bytes);
+        let span = recorder::begin(title, subject.bytes);
         // SAFETY: the caller guarantees it.
         match unsafe { transfer::start(driver, ends, subject.bytes, stream) }? {
             Started::InFlight(copy) => {
@@ -176,7 +180,7 @@ impl SyncedMemory {
             Err(why) => return Err(refused(why)),
         };
         let Some(copy) = claim.in_flight else { return Ok(true) };
-        let span = live::begin_wait();
+        let span = recorder::begin_wait();
         match copy.is_done(cuda::driver()?) {
             Ok(false) => Ok(false),
             Ok(true) => {
@@ -201,7 +205,7 @@ impl SyncedMemory {
             }
             answer => answer?,
         };
-        let span = live::begin_wait();
+        let span = recorder::begin_wait();
         match copy.finish(driver) {
             Ok(()) => {
                 self.tell_completed(span, copy);

@@ -2,15 +2,13 @@
 //! the [`account`], the trace and the advice. The process evaluates them while it runs; the `syncedmem` command
 //! evaluates a trace by the same code.
 
-pub mod account;
-pub mod advice;
-pub(crate) mod calls;
-pub mod contents;
-pub mod event;
-pub mod ledger;
-pub mod live;
+pub(crate) mod call_counts;
+pub mod call_site;
+pub mod checksums;
+pub mod control;
 pub mod nvtx;
-pub mod site;
-pub mod summary;
-pub mod switch;
+pub mod recorder;
 pub mod trace;
+
+pub use syncedmem_analysis::{account, advice, ledger, summary};
+pub use syncedmem_trace::event;

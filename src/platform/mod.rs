@@ -1,6 +1,5 @@
 //! The system below the library: locks, threads, files, limits, text, and the objects in the process.
 
-pub(crate) mod address_hash;
 pub(crate) mod cancel_guard;
 pub(crate) mod clock;
 pub(crate) mod file;
@@ -12,3 +11,5 @@ pub(crate) mod local_time;
 pub(crate) mod sync;
 pub(crate) mod text;
 pub(crate) mod thread;
+
+pub use syncedmem_trace::address_hash;

@@ -28,6 +28,48 @@ const FREE: usize = 0;
 /// Held for a fork: no thread is inside, and only the forking thread may enter. No thread has this id.
 const FORK: usize = 1;
 
+/// What a thread holds from before its fork until after it, in the parent and in the child. `process` has the order.
+pub(crate) trait ForkLock {
+    fn lock_for_fork(&self);
+    fn unlock_after_fork(&self);
+}
+
+impl<L: ForkLock, const N: usize> ForkLock for [L; N] {
+    fn lock_for_fork(&self) {
+        self.iter().for_each(L::lock_for_fork);
+    }
+
+    fn unlock_after_fork(&self) {
+        self.iter().for_each(L::unlock_after_fork);
+    }
+}
+
+/// Declares a static with a lock, and the function by which the table of `process` takes the lock. In a model, whose atomics
+/// have no constant constructors, the static is a lazy one.
+macro_rules! locked_static {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        $crate::platform::sync::locked_static! {
+            $(#[$attribute])* static $name: $type = $value; fn fork_lock
+        }
+    };
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr; fn $fork_lock:ident) => {
+        $(#[$attribute])*
+        #[cfg(not(loom))]
+        static $name: $type = $value;
+        #[cfg(loom)]
+        loom::lazy_static! {
+            $(#[$attribute])*
+            static ref $name: $type = $value;
+        }
+
+        pub(crate) fn $fork_lock() -> &'static dyn $crate::platform::sync::ForkLock {
+            let lock: &'static $type = &$name;
+            lock
+        }
+    };
+}
+pub(crate) use locked_static;
+
 #[expect(unsafe_code, reason = "a lock hands out its value from behind a shared reference")]
 mod lock {
     use super::*;
@@ -101,21 +143,6 @@ mod lock {
             }
         }
 
-        /// Takes the lock for a fork of this thread, until [`Self::release`]. In a nested fork the thread holds it
-        /// already, and nothing changes.
-        pub(crate) fn acquire(&self) {
-            if let Some(mut held) = self.take() {
-                held.before = FORK;
-            }
-        }
-
-        /// Releases the lock after `acquire`.
-        pub(crate) fn release(&self) {
-            if self.state.load(Ordering::Relaxed) == FORK {
-                drop(Held { lock: self, before: FREE });
-            }
-        }
-
         /// Waits up to `naps` naps until the lock is free; returns whether it is. For a caller that may have
         /// interrupted the holder.
         pub(crate) fn is_free_within(&self, naps: u32) -> bool {
@@ -128,6 +155,21 @@ mod lock {
                 nap();
             }
             state() == FREE
+        }
+    }
+
+    impl<T> ForkLock for Lock<T> {
+        fn lock_for_fork(&self) {
+            // In a nested fork the thread holds it already, and nothing changes.
+            if let Some(mut held) = self.take() {
+                held.before = FORK;
+            }
+        }
+
+        fn unlock_after_fork(&self) {
+            if self.state.load(Ordering::Relaxed) == FORK {
+                drop(Held { lock: self, before: FREE });
+            }
         }
     }
 
@@ -377,10 +419,10 @@ mod tests {
     fn a_lock_of_this_threads_fork_is_still_the_forks_after_it_was_entered() {
         let lock = Lock::new(());
         forking::begin();
-        lock.acquire();
+        lock.lock_for_fork();
         lock.with(|()| assert!(!lock.is_free_within(0)));
         assert_eq!(lock.state.load(Ordering::Relaxed), FORK);
-        forking::end(|| lock.release());
+        forking::end(|| lock.unlock_after_fork());
         assert!(lock.is_free_within(0));
     }
 }

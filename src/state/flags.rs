@@ -1,7 +1,7 @@
 //! One word of flags for everything that is off by default: while it is 0, a small object is made, touched and ended
 //! without a further check.
 //!
-//! The low byte is what is observed; `observe::switch` reads the settings and sets it. Each place that records an event
+//! The low byte is what is observed; `observe::control` reads the settings and sets it. Each place that records an event
 //! costs one branch while it is 0. The flags above it are only ever set, but for [`UNSETTLED`].
 
 use std::sync::atomic::AtomicU32;

@@ -1,7 +1,7 @@
-//! The state in an object's 32 bytes: the head and its transitions, the word that holds it, and the gate of the fast path.
+//! The state in an object's 32 bytes: the word, and the gate of the fast path. The head is of `syncedmem_trace`.
 
 pub mod fast_path;
 pub mod flags;
-pub mod head;
-pub mod kind;
 pub mod word;
+
+pub use syncedmem_trace::{head, kind};

@@ -1,5 +1,4 @@
 //! The shared library as users get it: what `cargo test` builds is for tests alone.
-#![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,7 +15,7 @@ pub fn library() -> &'static PathBuf {
                 std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from(root).join("target"), PathBuf::from);
             // To the letter as CMake has it built, so that it is built once.
             let status = Command::new(env!("CARGO"))
-                .args(["rustc", "--lib", "--no-default-features", "--profile", "release", "--target-dir"])
+                .args(["rustc", "--package", "syncedmem", "--lib", "--profile", "release", "--target-dir"])
                 .args([target.as_path(), "--".as_ref(), "--print".as_ref()])
                 .arg(format!("native-static-libs={}", target.join("release/native-static-libs").display()))
                 .current_dir(root)

@@ -1,6 +1,6 @@
 //! The driver that the tests run on, and how they speak to it: the simulated one, the system's, or none.
 //!
-//! `SYNCEDMEM_TEST_DRIVER` chooses: `simulated` (the default) builds it from `simulated_cuda/` and loads it before
+//! `SYNCEDMEM_TEST_DRIVER` chooses: `simulated` (the default) builds it from `crates/simulated-cuda/` and loads it before
 //! the library looks, which then finds it by its soname; `SYNCEDMEM_SIMULATED_DRIVER` names one that is built already.
 //! `real` is the system's; with `none`, the library must not find any.
 
@@ -98,7 +98,7 @@ pub struct Account {
 }
 
 functions! {
-    /// The simulated driver's control functions, as `simulated_cuda/include/simulated_cuda.h` has them.
+    /// The simulated driver's control functions, as `crates/simulated-cuda/include/simulated_cuda.h` has them.
     Control {
         simcuda_set_memory(device: c_int, bytes: usize);
         simcuda_set_lag(microseconds: c_uint);

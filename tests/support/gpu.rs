@@ -309,10 +309,10 @@ fn text(write: impl Fn(*mut std::ffi::c_char, usize) -> usize) -> String {
     CStr::from_bytes_until_nul(&buffer).unwrap().to_str().unwrap().to_string()
 }
 
-/// As `in_a_process_of_its_own`, with the driver of this process, which is not built again.
-pub fn in_a_process_with_a_driver(test: &str, environment: &[(&str, &str)], body: impl FnOnce()) -> String {
+/// As `alone`, with the driver of this process, which is not built again.
+pub fn in_a_process_with_a_driver(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     let is_simulated = loaded().is_some_and(|loaded| loaded.control.is_some());
     let file = if is_simulated { simulated().to_str().unwrap() } else { "" };
     let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_SIMULATED_DRIVER", file)]).collect();
-    super::in_a_process_of_its_own(test, &environment, body)
+    super::alone(&environment, body)
 }

@@ -1,15 +1,35 @@
-//! The harness of the device's suites. As libtest's, but that a test may end as skipped, with its reason, once it runs.
+//! The harness of the rooms: each suite runs in a process of its own, so that no suite meets the settings, statics and idle
+//! blocks of another; and a test may end as skipped, with its reason, which libtest cannot do.
 //!
-//! A suite lists its tests in `tests![…]` at its end, and Cargo.toml sets `harness = false` for it.
+//! A suite is a module that lists its tests in `tests![…]` at its end; a room's `main.rs` lists its suites in `suites![…]`, and
+//! Cargo.toml says `harness = false` for the room.
+//!
+//! `SYNCEDMEM_TEST_SUITES` names the suites to run, separated by spaces; without it all run. `SYNCEDMEM_TEST_RUNNER` is a
+//! command that the processes of the suites run under, such as valgrind.
 
+use std::cell::Cell;
 use std::panic::{catch_unwind, resume_unwind};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-/// The exit status of a suite of which every test was skipped.
+/// The exit status where every test of a suite was skipped.
 pub const NOTHING_RAN: u8 = 77;
+/// The exit status where a test failed, as libtest has it.
+const FAILED: u8 = 101;
+const SUITES: &str = "SYNCEDMEM_TEST_SUITES";
+const RUNNER: &str = "SYNCEDMEM_TEST_RUNNER";
+
+/// What `tests![…]` makes of a module.
+pub struct Suite {
+    /// With the name of the room, which is that of the crate.
+    pub path: &'static str,
+    pub source: &'static str,
+    pub tests: &'static [(&'static str, fn())],
+    /// Run where `--ignored` asks for them.
+    pub ignored: &'static [(&'static str, fn())],
+}
 
 /// A reason, as the payload of a panic.
 struct Skipped(String);
@@ -20,57 +40,135 @@ pub fn skip(reason: impl Into<String>) -> ! {
     resume_unwind(Box::new(Skipped(reason.into())))
 }
 
-/// What a suite prints about a test that was skipped.
+/// The line that a suite prints about a skipped test.
 pub fn skipped_line(test: &str, reason: &str) -> String {
-    format!("skipped: {test}: {reason}")
+    format!("skipped: {}: {reason}", test.rsplit("::").next().unwrap_or(test))
 }
 
-/// Makes `main` of the tests that are listed. A function that is missing in the list is dead code, of which the compiler
-/// warns.
-#[allow(unused_macros, reason = "the suites that libtest runs include this file too")]
+thread_local!(static RUNNING: Cell<&'static str> = const { Cell::new("") });
+
+/// The name of the test that runs on this thread: `SUITE::TEST`.
+pub fn running() -> &'static str {
+    RUNNING.get()
+}
+
+/// Makes a suite of the tests that are listed. The compiler warns of a function that is missing in the list: it is dead code.
+#[allow(unused_macros, reason = "the rooms that libtest runs include this file too")]
 macro_rules! tests {
-    ($($test:ident),* $(,)?) => {
+    ($($test:ident),* $(,)? $(; ignored: $($ignored:ident),*)?) => {
+        pub const SUITE: $crate::support::harness::Suite = $crate::support::harness::Suite {
+            path: module_path!(),
+            source: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", file!())),
+            tests: &[$((stringify!($test), $test)),*],
+            ignored: &[$($((stringify!($ignored), $ignored)),*)?],
+        };
+    };
+}
+#[allow(unused_imports, reason = "the rooms that libtest runs include this file too")]
+pub(crate) use tests;
+
+/// Makes `main` of the suites that are listed.
+#[allow(unused_macros, reason = "the rooms that libtest runs include this file too")]
+macro_rules! suites {
+    ($($suite:ident),* $(,)?) => {
         fn main() -> std::process::ExitCode {
-            let source = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", file!()));
-            $crate::support::harness::run(source, &[$((stringify!($test), $test)),*])
+            $crate::support::harness::run(&[$($suite::SUITE),*])
         }
 
         // Compiled with libtest's harness alone, which does not call `main`.
         #[test]
-        fn cargo_toml_says_harness_false_for_this_suite() {
-            panic!("add {} to the device suites in Cargo.toml, with `harness = false`", file!());
+        fn cargo_toml_says_harness_false_for_this_room() {
+            panic!("say `harness = false` for {} in Cargo.toml", file!());
         }
     };
 }
-#[allow(unused_imports, reason = "the suites that libtest runs include this file too")]
-pub(crate) use tests;
+#[allow(unused_imports, reason = "the rooms that libtest runs include this file too")]
+pub(crate) use suites;
 
-/// Runs the tests that the command line asks for.
-pub fn run(source: &str, tests: &[(&'static str, fn())]) -> ExitCode {
-    assert!(!source.contains("#[test]"), "#[test] marks a function that never runs here: list it in tests![…]");
-    let arguments = Arguments::from_args();
-    let in_main_thread = arguments.test_threads == Some(1);
-    static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let trial = |&(name, test): &(&'static str, fn())| {
-        Trial::ignorable_test(name, move || {
-            // A thread of its own: what a thread keeps, such as its current context, does not reach the next test.
-            let result = match in_main_thread {
-                true => catch_unwind(test),
-                false => std::thread::Builder::new().name(name.to_string()).spawn(test)?.join(),
-            };
-            let Err(payload) = result else { return Ok(Completion::Completed) };
-            let Skipped(reason) = *payload.downcast().unwrap_or_else(|panic| resume_unwind(panic));
-            SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).push(skipped_line(name, &reason));
-            Ok::<_, Failed>(Completion::ignored_with(reason))
-        })
-    };
-    let conclusion = libtest_mimic::run(&arguments, tests.iter().map(trial).collect());
-    // At the end: a test's name and its outcome may share a line.
-    for line in SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        println!("{line}");
+impl Suite {
+    fn name(&self) -> &'static str {
+        self.path.split_once("::").map_or(self.path, |(_room, suite)| suite)
     }
-    match (conclusion.num_passed + conclusion.num_failed, conclusion.num_ignored) {
-        (0, 1..) => NOTHING_RAN.into(),
+
+    fn trials(&self, in_main_thread: bool) -> Vec<Trial> {
+        let trial = |&(test, function), is_ignored| {
+            let name: &'static str = format!("{}::{test}", self.name()).leak();
+            Trial::ignorable_test(name, move || run_test(name, function, in_main_thread)).with_ignored_flag(is_ignored)
+        };
+        let ignored = self.ignored.iter().map(|test| trial(test, true));
+        self.tests.iter().map(|test| trial(test, false)).chain(ignored).collect()
+    }
+
+    /// Whether the command line and the environment choose a test of it.
+    fn is_chosen(&self, arguments: &Arguments) -> bool {
+        let is_left_out = std::env::var(SUITES).is_ok_and(|names| !names.split(' ').any(|name| name == self.name()));
+        let chooses = |(test, _): &(&str, fn())| {
+            let name = format!("{}::{test}", self.name());
+            let fits = |filter: &String| if arguments.exact { name == *filter } else { name.contains(filter) };
+            arguments.filter.as_ref().is_none_or(fits) && !arguments.skip.iter().any(fits)
+        };
+        !is_left_out && self.tests.iter().chain(self.ignored).any(chooses)
+    }
+
+    /// Runs it in a process of its own, and returns that one's exit status.
+    fn run_apart(&self) -> u8 {
+        let program = std::env::current_exe().unwrap();
+        let runner = std::env::var(RUNNER).unwrap_or_default();
+        let mut words = runner.split_whitespace();
+        let mut process = match words.next() {
+            Some(runner) => Command::new(runner),
+            None => Command::new(&program),
+        };
+        if !runner.is_empty() {
+            process.args(words).arg(&program);
+        }
+        println!("\n{}", self.path);
+        let status = process.args(std::env::args_os().skip(1)).env(SUITES, self.name()).env_remove(RUNNER).status();
+        let status = status.unwrap();
+        let Some(code) = status.code() else {
+            println!("{}: {status}", self.path);
+            return FAILED;
+        };
+        code.try_into().unwrap_or(FAILED)
+    }
+}
+
+static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn run_test(name: &'static str, test: fn(), in_main_thread: bool) -> Result<Completion, Failed> {
+    let test = move || {
+        RUNNING.set(name);
+        test();
+    };
+    // A thread of its own: what a thread keeps, such as its current context, does not reach the next test.
+    let result = match in_main_thread {
+        true => catch_unwind(test),
+        false => std::thread::Builder::new().name(name.to_string()).spawn(test)?.join(),
+    };
+    let Err(payload) = result else { return Ok(Completion::Completed) };
+    let Skipped(reason) = *payload.downcast().unwrap_or_else(|panic| resume_unwind(panic));
+    SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).push(skipped_line(name, &reason));
+    Ok(Completion::ignored_with(reason))
+}
+
+/// Runs the tests that the command line asks for: those of one suite in this process, those of several in one for each.
+pub fn run(suites: &[Suite]) -> ExitCode {
+    for Suite { path, source, .. } in suites {
+        assert!(!source.contains("#[test]"), "{path}: #[test] marks a function that never runs: list it in tests![…]");
+    }
+    let arguments = Arguments::from_args();
+    let chosen: Vec<_> = suites.iter().filter(|suite| suite.is_chosen(&arguments)).collect();
+    if !arguments.list && (chosen.len() > 1 || std::env::var_os(RUNNER).is_some()) {
+        return chosen.iter().map(|suite| suite.run_apart()).max().unwrap_or(0).into();
+    }
+    let in_main_thread = arguments.test_threads == Some(1);
+    let trials = chosen.iter().flat_map(|suite| suite.trials(in_main_thread)).collect();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    // At the end: a test's name and its outcome may share a line.
+    let skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    skipped.iter().for_each(|line| println!("{line}"));
+    match conclusion.num_passed + conclusion.num_failed {
+        0 if !skipped.is_empty() => NOTHING_RAN.into(),
         _ => conclusion.exit_code(),
     }
 }

@@ -1,8 +1,16 @@
 //! What several tests need: an object in storage of the test's own, watched from outside through its bytes.
 #![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
 
+pub mod as_shipped;
 pub mod bookkeeper;
 pub mod captures;
+pub mod command_file;
 pub mod crossing;
 pub mod driver;
 pub mod figures;
@@ -119,12 +127,12 @@ pub fn all_zero(data: *const u8, bytes: usize) -> bool {
     pools::all_are(data, bytes, 0)
 }
 
-/// Runs `body` in a process of its own, with `environment`: what the library reads from there it reads once.
-/// `test` is the name of the test that calls this, which is skipped where it is skipped there. Returns what the process
-/// wrote to its standard error.
-pub fn in_a_process_of_its_own(test: &str, environment: &[(&str, &str)], body: impl FnOnce()) -> String {
-    const INSIDE: &str = "SYNCEDMEM_TEST_INSIDE";
-    if std::env::var_os(INSIDE).is_some_and(|name| name == test) {
+/// Runs `body`, which the running test calls this with, in a process of its own with `environment`: what the library reads
+/// from there it reads once. The test is skipped where it is skipped there. Returns what the process wrote to its standard
+/// error.
+pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
+    let test = harness::running();
+    if inside() {
         body();
         return String::new();
     }
@@ -145,20 +153,9 @@ pub fn in_a_process_of_its_own(test: &str, environment: &[(&str, &str)], body: i
     errors
 }
 
-/// As `in_a_process_of_its_own`, for the test that `body` is written in.
-pub fn alone<F: FnOnce()>(environment: &[(&str, &str)], body: F) -> String {
-    in_a_process_of_its_own(&test_of::<F>(), environment, body)
-}
+const INSIDE: &str = "SYNCEDMEM_TEST_INSIDE";
 
-/// The test that a closure is written in: a wrong name would be noticed, see above.
-pub fn test_of<F>() -> String {
-    let closure = std::any::type_name::<F>();
-    assert!(closure.ends_with("{{closure}}"), "pass a closure that is written in the test, not {closure}");
-    let (_crate, path) = closure.split_once("::").unwrap();
-    path.split("::{{closure}}").next().unwrap().to_string()
-}
-
-/// Whether this is the process that `in_a_process_of_its_own` started.
+/// Whether this is the process that `alone` started for the running test.
 pub fn inside() -> bool {
-    std::env::var_os("SYNCEDMEM_TEST_INSIDE").is_some()
+    std::env::var_os(INSIDE).is_some()
 }

@@ -106,5 +106,5 @@ pub fn alone_with_pools_on_any_driver<F: FnOnce(&Gpu)>(environment: &[(&str, &st
 
 fn with_pools_on<F: FnOnce(&Gpu)>(driver: fn() -> Gpu, environment: &[(&str, &str)], body: F) -> String {
     let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_TEST_POOLS", "on")]).collect();
-    in_a_process_with_a_driver(&test_of::<F>(), &environment, || body(&driver()))
+    in_a_process_with_a_driver(&environment, || body(&driver()))
 }

@@ -10,8 +10,8 @@ use super::policy;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::{Cause, Error};
 use crate::object::report::whole;
-use crate::observe::live;
-use crate::observe::switch;
+use crate::observe::control;
+use crate::observe::recorder;
 use crate::platform::clock;
 use crate::settings;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE};
@@ -45,8 +45,8 @@ pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_
                 SYNCEDMEM_ACCOUNTING_ON (1) or SYNCEDMEM_ACCOUNTING_ACCESSES (2)";
     let status = policy::set("syncedmem_set_accounting", &settings::ACCOUNT, accounting, what);
     if status == syncedmem_status_t::SYNCEDMEM_SUCCESS {
-        switch::set(ACCOUNT, accounting > 0);
-        switch::set(ACCESSES, accounting > 1);
+        control::set(ACCOUNT, accounting > 0);
+        control::set(ACCESSES, accounting > 1);
     }
     status
 }
@@ -60,7 +60,7 @@ pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_accounting_t) -> syncedmem_status_t {
     call("syncedmem_get_accounting", || {
-        switch::read_settings();
+        control::read_settings();
         // SAFETY: the caller guarantees it.
         unsafe { Out::new(accounting) }?.set(match (flags::has(ACCOUNT), flags::has(ACCESSES)) {
             (false, _) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_OFF,
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_acc
 pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
     call("syncedmem_set_compare", || {
         settings::COMPARE.set(usize::from(on));
-        switch::set(COMPARE, on);
+        control::set(COMPARE, on);
         Ok(())
     })
 }
@@ -92,7 +92,7 @@ pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_status_t {
     call("syncedmem_get_compare", || {
-        switch::read_settings();
+        control::read_settings();
         // SAFETY: the caller guarantees it.
         unsafe { Out::new(on) }?.set(flags::has(COMPARE));
         Ok(())
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_statu
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
     call("syncedmem_reset_peaks", || {
-        live::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds()));
+        recorder::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds()));
         Ok(())
     })
 }
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
         let name = name.filter(|name| !name.is_empty() && name.len() <= SYNCEDMEM_NAME_BYTES);
         let what = "name is empty, not UTF-8, or longer than SYNCEDMEM_NAME_BYTES (200); pass a shorter string";
         let name = name.ok_or(Error::InvalidArgument { what })?;
-        switch::read_settings();
+        control::read_settings();
         object.set_name(name);
         Ok(())
     })

@@ -10,7 +10,7 @@ use crate::memory::host_usage;
 use crate::object::trim;
 use crate::observe::account::{Account, Sum};
 use crate::observe::event::Path;
-use crate::observe::live;
+use crate::observe::recorder;
 use crate::settings;
 use crate::state::flags;
 use crate::state::head::{Access, Side};
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn syncedmem_stats(stats: *mut syncedmem_stats_t) -> synce
 }
 
 fn now() -> syncedmem_stats_t {
-    let (account, dropped) = live::with_ledger(|ledger| (*ledger.account(), ledger.dropped()));
+    let (account, dropped) = recorder::with_ledger(|ledger| (*ledger.account(), ledger.dropped()));
     let [pageable, pinned, device] = Kind::ALL.map(|kind| memory(&account, kind));
     let copies = |to, path| sum(account.copies(to, path));
     let evictions = |side| sum(account.evictions(side, false).plus(account.evictions(side, true)));

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 use super::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
-use crate::observe::switch;
+use crate::observe::control;
 
 /// Begins to write what memory does to a file, from now on: as Chrome's trace events, which Perfetto opens, or, where the
 /// name ends in `.csv`, in the columns of RMM's log. `%p` in the name becomes the number of the process. A trace that is
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem
         }
         // SAFETY: the caller guarantees it.
         let file = unsafe { CStr::from_ptr(file) };
-        switch::begin_trace(file).map_err(|why| Error::NoTrace { why })
+        control::begin_trace(file).map_err(|why| Error::NoTrace { why })
     })
 }
 
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trace_stop() -> syncedmem_status_t {
     call("syncedmem_trace_stop", || {
-        switch::end_trace();
+        control::end_trace();
         Ok(())
     })
 }

@@ -11,7 +11,7 @@ use crate::abi::guard::guard;
 use crate::abi::per_thread::{self, Sentence};
 use crate::error::{Cause, Error};
 use crate::object::report::{Circumstances, at_exit};
-use crate::observe::calls::Call;
+use crate::observe::call_counts::Call;
 use crate::platform::local_time::LocalTime;
 use crate::platform::text::{Text, to_stderr};
 use crate::settings;

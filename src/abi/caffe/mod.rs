@@ -16,7 +16,7 @@ use crate::caffe::{self, Build};
 use crate::error::{Error, WhyNot};
 use crate::memory::host;
 use crate::object::SyncedMemory;
-use crate::observe::calls::{Call, count};
+use crate::observe::call_counts::{Call, count};
 use crate::settings;
 use crate::state::fast_path;
 use crate::state::flags;

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 use crate::abi::per_thread::{self, Sentence};
 use crate::error::Error;
-use crate::observe::site;
+use crate::observe::call_site;
 use crate::platform::loaded;
 use crate::platform::text::Text;
 
@@ -49,7 +49,7 @@ struct Caller {
 impl Caller {
     fn find() -> Option<Caller> {
         // A call may be the last instruction of its function, and of its object.
-        let address = site::caller(per_thread::caller_of_callbacks())? - 1;
+        let address = call_site::caller(per_thread::caller_of_callbacks())? - 1;
         let mut found = None;
         loaded::each(|object| {
             if !object.contains(address) {

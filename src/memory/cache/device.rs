@@ -13,36 +13,21 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bins::Idle;
-use super::shelf::Shelf;
-use crate::cuda::capture;
+use super::shelf::{Kept, Shelf, Trouble};
 use crate::cuda::context::{self, Within};
 use crate::cuda::driver::Driver;
-use crate::cuda::driver_in_use;
 use crate::cuda::events::Event;
 use crate::cuda::streams::{self, Behind};
+use crate::cuda::{capture, captures_graphs, driver_in_use, synchronize};
 use crate::error::DriverFailure;
-use crate::memory::driver::blocks::{self, Record};
+use crate::memory::driver::deferred;
+use crate::memory::driver::record::Record;
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
-
-/// An idle block.
-#[derive(Clone, Copy, Debug)]
-pub struct Kept {
-    address: NonNull<c_void>,
-    /// What is known of it.
-    pub record: Record,
-    /// Which free it was, as long as its context was not waited for since.
-    waits: Option<u64>,
-    /// Events that must have come to pass.
-    behind: Behind,
-}
-
-// SAFETY: a block that nobody holds belongs to the process, not to a thread.
-unsafe impl Send for Kept {}
 
 /// How many blocks were put here: the number of the next.
 static FREES: AtomicU64 = AtomicU64::new(0);
@@ -70,37 +55,7 @@ pub fn take(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> O
                 return None;
             }
             // SAFETY: nobody holds it.
-            Err(Trouble::Gone) => unsafe { blocks::give_back_or_leave(driver, address, &record) },
-        }
-    }
-}
-
-/// What stands against handing a block out.
-enum Trouble {
-    /// It is gone: its device was reset.
-    Gone,
-    /// The driver did not say.
-    Unknown,
-}
-
-impl Kept {
-    /// Whether nothing would have to be waited for to give it back but what runs in the context of `record`.
-    fn waits_at_most_for(&self, record: &Record) -> bool {
-        self.record.context == record.context || self.is_clear()
-    }
-
-    /// Whether nothing would have to be waited for to give it back, as far as that is known without asking.
-    fn is_clear(&self) -> bool {
-        self.waits.is_none() && self.behind.is_empty() && !self.record.is_registered()
-    }
-
-    /// Whether it can be handed out, as far as it does not wait for its context.
-    fn is_ready(&mut self, driver: &Driver) -> Result<bool, Trouble> {
-        // Asked first: the events of a context that is gone are gone with it.
-        match self.record.is_alive(driver, self.address) {
-            Ok(true) => self.behind.has_come(driver).map_err(|_| Trouble::Unknown),
-            Ok(false) => Err(Trouble::Gone),
-            Err(_) => Err(Trouble::Unknown),
+            Err(Trouble::Gone) => unsafe { deferred::give_back_or_leave(driver, address, &record) },
         }
     }
 }
@@ -117,7 +72,7 @@ fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure
     // What is put down from now on is not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
     // No other context: a collective operation in it may be waiting for what this thread is about to launch.
-    context::synchronise(driver)?;
+    synchronize::context(driver)?;
     for shelf in Shelf::all() {
         shelf.for_each(|kept| {
             if kept.record.context == within.context && kept.waits.is_some_and(|number| number < covered) {
@@ -135,7 +90,7 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: O
     let shelf = Shelf::of(record.side);
     let budget = shelf.budget(record.device);
     // In a process that captures graphs no context is waited for, so nothing would clear it.
-    let is_cleared = settings::reuses_by_event() || !capture::was_seen();
+    let is_cleared = settings::reuses_by_event() || !captures_graphs();
     let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
     // A free does not unregister memory: see `reduce`.
     if !is_kept && !record.is_registered() {
@@ -207,7 +162,7 @@ fn give_back(driver: &Driver, mut kept: Kept) {
         kept.behind.wait(driver);
     }
     // SAFETY: nobody holds it.
-    unsafe { blocks::give_back_or_leave(driver, address, &record) };
+    unsafe { deferred::give_back_or_leave(driver, address, &record) };
 }
 
 /// Looks how much memory the device of the current context has left, which bounds what may lie idle.
@@ -233,7 +188,7 @@ fn reduce_device(driver: &Driver, shelf: &Shelf, device: c_int, wanted: impl Fn(
 /// Tells that the budget had no room for a block.
 fn turned_away(record: &Record) {
     let kind = if record.side == Side::Device { Kind::Device } else { Kind::Pinned };
-    live::tell(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
+    recorder::record(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
 }
 
 /// Gives everything idle of one kind back, after what may be using it in whatever context, and says how many bytes that were.
@@ -289,14 +244,4 @@ fn reduce_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) {
     for device in shelf.devices() {
         reduce_device(driver, shelf, device, &wanted);
     }
-}
-
-/// Holds the idle blocks still, until `release`: for fork.
-pub fn acquire() {
-    Shelf::all().iter().for_each(|shelf| shelf.acquire());
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    Shelf::all().iter().for_each(|shelf| shelf.release());
 }

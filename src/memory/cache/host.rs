@@ -15,10 +15,10 @@ use super::decay;
 use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
 use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::recorder::{self, NOTHING};
 use crate::platform::address_hash::spread;
 use crate::platform::clock::coarse_milliseconds;
-use crate::platform::sync::{Lock, this_thread};
+use crate::platform::sync::{ForkLock, Lock, this_thread};
 use crate::settings;
 use crate::state::kind::Kind;
 
@@ -43,6 +43,16 @@ struct Shard {
     store: Lock<Store<Source>>,
     /// `store.bytes()`, readable without the lock.
     bytes: AtomicU64,
+}
+
+impl ForkLock for Shard {
+    fn lock_for_fork(&self) {
+        self.store.lock_for_fork();
+    }
+
+    fn unlock_after_fork(&self) {
+        self.store.unlock_after_fork();
+    }
 }
 
 impl Shard {
@@ -213,7 +223,7 @@ pub fn reduce() {
 
 /// Tells that the budget had no room for a block.
 fn turned_away(bytes: usize) {
-    live::tell(NOTHING, || What::TurnedAway { kind: Kind::Pageable, bytes: bytes as u64 });
+    recorder::record(NOTHING, || What::TurnedAway { kind: Kind::Pageable, bytes: bytes as u64 });
 }
 
 /// How many bytes lie idle.
@@ -262,14 +272,8 @@ fn give_back(source: Source) {
     }
 }
 
-/// Holds the idle blocks still, until `release`: for fork.
-pub fn acquire() {
-    POOL.iter().for_each(|shard| {
-        shard.store.acquire();
-    });
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    POOL.iter().for_each(|shard| shard.store.release());
+/// For the table of `process`.
+pub(crate) fn fork_lock() -> &'static dyn ForkLock {
+    let pool: &'static [Shard; SHARDS] = &POOL;
+    pool
 }

@@ -1,21 +1,68 @@
 //! Where idle blocks of the driver's lie, one shelf for each side, and the figures that bound them.
 #![expect(unsafe_code, reason = "the driver is asked what is free")]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::bins::{Idle, Store, Turn};
 use super::budget;
-use super::device::Kept;
 use crate::cuda::driver::Driver;
+use crate::cuda::streams::Behind;
+use crate::memory::driver::record::Record;
 use crate::platform::clock::coarse_milliseconds;
-use crate::platform::sync::Lock;
+use crate::platform::sync::{ForkLock, Lock, locked_static};
 use crate::settings;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
 /// More devices than any machine has; beyond that they are counted with the last.
 const DEVICES: usize = 64;
+
+/// An idle block.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    pub address: NonNull<c_void>,
+    /// What is known of it.
+    pub record: Record,
+    /// Which free it was, as long as its context was not waited for since.
+    pub waits: Option<u64>,
+    /// Events that must have come to pass.
+    pub behind: Behind,
+}
+
+// SAFETY: a block that nobody holds belongs to the process, not to a thread.
+unsafe impl Send for Kept {}
+
+/// What stands against handing a block out.
+pub enum Trouble {
+    /// It is gone: its device was reset.
+    Gone,
+    /// The driver did not say.
+    Unknown,
+}
+
+impl Kept {
+    /// Whether nothing would have to be waited for to give it back but what runs in the context of `record`.
+    pub fn waits_at_most_for(&self, record: &Record) -> bool {
+        self.record.context == record.context || self.is_clear()
+    }
+
+    /// Whether nothing would have to be waited for to give it back, as far as that is known without asking.
+    pub fn is_clear(&self) -> bool {
+        self.waits.is_none() && self.behind.is_empty() && !self.record.is_registered()
+    }
+
+    /// Whether it can be handed out, as far as it does not wait for its context.
+    pub fn is_ready(&mut self, driver: &Driver) -> Result<bool, Trouble> {
+        // Asked first: the events of a context that is gone are gone with it.
+        match self.record.is_alive(driver, self.address) {
+            Ok(true) => self.behind.has_come(driver).map_err(|_| Trouble::Unknown),
+            Ok(false) => Err(Trouble::Gone),
+            Err(_) => Err(Trouble::Unknown),
+        }
+    }
+}
 
 /// The idle blocks of one side.
 pub struct Shelf {
@@ -45,20 +92,24 @@ impl Figures {
     }
 }
 
-#[cfg(not(loom))]
-static SHELVES: [Shelf; 2] = [Shelf::new(Side::Host), Shelf::new(Side::Device)];
-#[cfg(loom)]
-loom::lazy_static! { static ref SHELVES: [Shelf; 2] = [Shelf::new(Side::Host), Shelf::new(Side::Device)]; }
+locked_static! {
+    static SHELVES: [Shelf; 2] =
+        [Shelf::new(Side::Host, Lock::new(Store::new())), Shelf::new(Side::Device, Lock::new(Store::new()))];
+}
 
-impl Shelf {
-    #[cfg(not(loom))]
-    const fn new(side: Side) -> Shelf {
-        Shelf { side, store: Lock::new(Store::new()), figures: [const { Figures::new() }; DEVICES] }
+impl ForkLock for Shelf {
+    fn lock_for_fork(&self) {
+        self.store.lock_for_fork();
     }
 
-    #[cfg(loom)]
-    fn new(side: Side) -> Shelf {
-        Shelf { side, store: Lock::new(Store::new()), figures: [const { Figures::new() }; DEVICES] }
+    fn unlock_after_fork(&self) {
+        self.store.unlock_after_fork();
+    }
+}
+
+impl Shelf {
+    const fn new(side: Side, store: Lock<Store<Kept>>) -> Shelf {
+        Shelf { side, store, figures: [const { Figures::new() }; DEVICES] }
     }
 
     /// Both.
@@ -186,15 +237,5 @@ impl Shelf {
             Side::Host => 0,
             Side::Device => usize::try_from(device).map_or(0, |device| device.min(DEVICES - 1)),
         }
-    }
-
-    /// Holds the blocks still, until `release`: for fork.
-    pub fn acquire(&self) {
-        self.store.acquire();
-    }
-
-    /// Ends `acquire`.
-    pub fn release(&self) {
-        self.store.release();
     }
 }

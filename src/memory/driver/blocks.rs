@@ -1,66 +1,30 @@
-//! Blocks that come from the driver, on the device or page-locked on the host: each remembers its context, and is
-//! given back in it, from any thread and whatever is current there.
+//! Blocks of the driver's that objects hold, on the device or page-locked on the host, each with its record.
 //!
-//! A record is the authority on where a block came from. It holds what the driver knows the allocation by, so that
-//! one that is gone (its device was reset, or somebody else freed it) is told from a new one at the same address.
+//! ```text
+//! blocks (held)  →  cache::device (idle)  →  deferred (frees that failed)  →  record (given back)  →  source (allocated)
+//! ```
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use super::deferred;
+use super::record::{self, Record};
 use super::source::{self, Allocation, Identity, Source};
 use crate::cuda::capture::Unhindered;
-use crate::cuda::context::{self, Context, Within};
+use crate::cuda::context::Within;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{driver_in_use, status, streams};
 use crate::error::{Cause, DriverFailure, Error};
 use crate::memory::cache::budget;
 use crate::memory::cache::device;
 use crate::observe::event::Origin;
-use crate::platform::address_hash::AddressMap;
-use crate::platform::sync::Lock;
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{Lock, locked_static};
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
-/// What is known about a block.
-#[derive(Clone, Copy, Debug)]
-pub struct Record {
-    /// The side that it is memory of.
-    pub side: Side,
-    /// Its context.
-    pub context: Context,
-    /// The ordinal of its context's device.
-    pub device: c_int,
-    /// Its size: what its object asked for, and up to an eighth more.
-    pub bytes: usize,
-    /// Address of the object that it was made for.
-    pub holder: usize,
-    /// Whether the legacy default stream may still be writing it: fills, and copies from pageable memory, go on after
-    /// the call that asked for them (CUDA Driver API, "API synchronization behavior").
-    pub unsettled: bool,
-    /// How it was come by.
-    source: Source,
-    /// What the driver knows it by.
-    pub identity: Identity,
-}
-
-impl Record {
-    /// Whether the system allocated it, and the driver page-locked it.
-    pub fn is_registered(&self) -> bool {
-        matches!(self.source, Source::Registered(_))
-    }
-
-    /// Whether the block at `address` is still there: see [`Identity::is_there`].
-    pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
-        self.identity.is_there(driver, driver::address(address.as_ptr()))
-    }
-}
-
-#[cfg(not(loom))]
-static RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::with_hasher(crate::platform::address_hash::SPREADING));
-#[cfg(loom)]
-loom::lazy_static! { static ref RECORDS: Lock<AddressMap<Record>> = Lock::new(AddressMap::default()); }
+locked_static! { static RECORDS: Lock<AddressMap<Record>> = Lock::new(address_map()); }
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +66,7 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
     let record = Record { holder: request.holder, unsettled: request.unsettled || found.unsettled, ..found };
     if !keep(address, record) {
         // SAFETY: nobody knows it.
-        let _ = unsafe { give_back(driver, address, &record) };
+        let _ = unsafe { record::give_back(driver, address, &record) };
         return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
     }
     // The system's fresh memory does.
@@ -147,7 +111,7 @@ fn fresh(
     let Allocation { address, bytes: room, source } = match answer {
         Ok(allocation) => allocation,
         Err(failure) => {
-            withdraw(side, bytes);
+            record::withdraw(side, bytes);
             let is_full = failure.status == status::OUT_OF_MEMORY && side == Side::Device;
             return Err(if is_full { out_of_memory(driver, device, bytes) } else { failure.into() });
         }
@@ -158,13 +122,6 @@ fn fresh(
     }
     let identity = Identity::of(driver, within, driver::address(address.as_ptr()));
     Ok((address, Record { side, context: within.context, device, bytes: room, holder, unsettled, source, identity }))
-}
-
-/// Takes back what was admitted for a block that is page-locked no more.
-fn withdraw(side: Side, bytes: usize) {
-    if side == Side::Host {
-        budget::withdraw_pinned(bytes);
-    }
 }
 
 /// What came of giving a block back.
@@ -201,26 +158,8 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
         return Freed::Done;
     }
     // SAFETY: the caller guarantees it.
-    unsafe { give_back_or_leave(driver, address, &record) };
+    unsafe { deferred::give_back_or_leave(driver, address, &record) };
     Freed::Done
-}
-
-/// Gives a block back to the driver now, or as soon as it takes it.
-///
-/// # Safety
-/// As for [`free`].
-pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, record: &Record) {
-    // SAFETY: the caller guarantees it.
-    match unsafe { give_back(driver, address, record) } {
-        Ok(()) => deferred::offer_one(driver, record.context),
-        Err(failure) => {
-            deferred::keep(address.addr().get(), *record);
-            // A capture ends, and the block is given back with the next one.
-            if !status::is_of_capture(failure.status) {
-                deferred::say_once(record, failure);
-            }
-        }
-    }
 }
 
 /// Page-locked memory without a record, in the current context.
@@ -256,16 +195,6 @@ pub fn note_unsettled(address: NonNull<c_void>, unsettled: bool) {
 /// Forgets a block that somebody else has given back.
 pub fn forget(address: NonNull<c_void>) {
     RECORDS.with(|records| records.remove(&address.addr().get()));
-}
-
-/// Holds the records still, until `release`: for fork.
-pub fn acquire() {
-    RECORDS.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    RECORDS.release();
 }
 
 /// What objects hold on one side in blocks of the driver's.
@@ -324,48 +253,13 @@ pub fn used(places: &mut [Used]) -> usize {
     count
 }
 
-/// Gives a block back to the driver, unless it is gone.
-///
-/// # Safety
-/// As for `free`.
-pub unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
-    // SAFETY: the caller guarantees it.
-    match unsafe { try_to_give_back(driver, address, record) } {
-        Err(failure) if !status::is_context_gone(failure.status) => return Err(failure),
-        _ => withdraw(record.side, record.bytes),
-    }
-    if let Source::Registered(mapping) = record.source {
-        // What a reset ends is that it is page-locked; the memory is the library's in any case.
-        mapping.unmap();
-    }
-    Ok(())
-}
-
-/// # Safety
-/// As for `free`.
-unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
-    if !record.is_alive(driver, address)? {
-        return Ok(());
-    }
-    let _within = Within::enter(driver, record.context)?;
-    if record.is_registered() {
-        // Nothing says that the driver waits before it unlocks the pages.
-        context::synchronise_if_allowed(driver)?;
-    } else if record.unsettled {
-        context::settle(driver)?;
-    }
-    let _unhindered = Unhindered::begin(driver);
-    // SAFETY: the caller guarantees it, and it is still the block that was recorded.
-    unsafe { source::hand_back(driver, record.side, address, record.source) }
-}
-
 fn keep(address: NonNull<c_void>, record: Record) -> bool {
     RECORDS.with(|records| {
         let room = records.try_reserve(1).is_ok();
         if room {
             if let Some(gone) = records.insert(address.addr().get(), record) {
                 // Somebody else has ended it: the driver gives out no address twice.
-                withdraw(gone.side, gone.bytes);
+                record::withdraw(gone.side, gone.bytes);
             }
         }
         room

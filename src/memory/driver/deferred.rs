@@ -1,29 +1,45 @@
 //! Blocks that nobody holds any more, and that the driver would not take back yet.
 #![expect(unsafe_code, reason = "blocks are given back")]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use super::blocks::{self, Record};
+use super::record::{self, Record};
 use crate::cuda::context::Context;
 use crate::cuda::driver::Driver;
+use crate::cuda::status;
 use crate::error::{DriverFailure, Error};
-use crate::platform::sync::Lock;
+use crate::platform::sync::{Lock, locked_static};
 use crate::platform::text::{Bytes, Text, to_stderr};
 
-#[cfg(not(loom))]
-static BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new());
-#[cfg(loom)]
-loom::lazy_static! { static ref BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new()); }
+locked_static! { static BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new()); }
 
 /// How many there are, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
+/// Gives a block back to the driver now, or as soon as it takes it.
+///
+/// # Safety
+/// As for [`free`].
+pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, record: &Record) {
+    // SAFETY: the caller guarantees it.
+    match unsafe { record::give_back(driver, address, record) } {
+        Ok(()) => offer_one(driver, record.context),
+        Err(failure) => {
+            keep(address.addr().get(), *record);
+            // A capture ends, and the block is given back with the next one.
+            if !status::is_of_capture(failure.status) {
+                say_once(record, failure);
+            }
+        }
+    }
+}
+
 /// Keeps a block for a later offer. It is lost without memory for that, and where nothing tells it from another: its
 /// address may be somebody else's by then.
 #[cold]
-pub fn keep(address: usize, record: Record) {
+fn keep(address: usize, record: Record) {
     BLOCKS.with(|left| {
         if record.identity.is_certain() && left.try_reserve(1).is_ok() {
             left.push((address, record));
@@ -33,7 +49,7 @@ pub fn keep(address: usize, record: Record) {
 }
 
 /// Offers one block of `context`, which has just taken another, to the driver again.
-pub fn offer_one(driver: &Driver, context: Context) {
+fn offer_one(driver: &Driver, context: Context) {
     if COUNT.load(Relaxed) == 0 {
         return;
     }
@@ -64,7 +80,7 @@ fn take(wanted: impl Fn(&Record) -> bool) -> Option<(usize, Record)> {
 fn offer(driver: &Driver, (key, record): (usize, Record)) {
     let Some(address) = NonNull::new(std::ptr::without_provenance_mut(key)) else { return };
     // SAFETY: nobody refers to what is left.
-    if unsafe { blocks::give_back(driver, address, &record) }.is_err() {
+    if unsafe { record::give_back(driver, address, &record) }.is_err() {
         keep(key, record);
     }
 }
@@ -72,7 +88,7 @@ fn offer(driver: &Driver, (key, record): (usize, Record)) {
 /// The first block that the driver would not take back is told of: memory that vanishes in silence is what this
 /// library is there to prevent.
 #[cold]
-pub fn say_once(record: &Record, failure: DriverFailure) {
+fn say_once(record: &Record, failure: DriverFailure) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Relaxed) {
         let said = Text::<600>::of(format_args!(
@@ -83,14 +99,4 @@ pub fn say_once(record: &Record, failure: DriverFailure) {
         ));
         to_stderr(said.as_bytes());
     }
-}
-
-/// Holds them still, until `release`: for fork.
-pub fn acquire() {
-    BLOCKS.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    BLOCKS.release();
 }

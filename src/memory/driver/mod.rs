@@ -2,6 +2,7 @@
 
 pub mod blocks;
 pub(crate) mod deferred;
+pub mod record;
 pub mod registering;
 pub mod source;
 pub mod usage;

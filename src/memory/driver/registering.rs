@@ -8,9 +8,9 @@ use cudarc::driver::sys::CU_MEMHOSTREGISTER_PORTABLE;
 
 use super::source::Identity;
 use crate::cuda::capture::Unhindered;
-use crate::cuda::context::{self, Context, Within};
+use crate::cuda::context::{Context, Within};
 use crate::cuda::driver::{self, Driver};
-use crate::cuda::{attributes, pointer, status};
+use crate::cuda::{attributes, pointer, status, synchronize};
 use crate::error::DriverFailure;
 
 /// A range that was page-locked here.
@@ -72,12 +72,12 @@ impl Registration {
 
     /// Ends it, if a reset has not. After an error it may still hold.
     pub fn end(&self, driver: &Driver) -> Result<(), DriverFailure> {
-        self.end_after(driver, || context::synchronise_if_allowed(driver))
+        self.end_after(driver, || synchronize::context_if_allowed(driver))
     }
 
     /// As [`Self::end`], also where the context cannot be waited for: its owner is about to free the memory.
     pub fn end_at_once(&self, driver: &Driver) -> Result<(), DriverFailure> {
-        let wait = || context::synchronise_if_allowed(driver).or(Ok(()));
+        let wait = || synchronize::context_if_allowed(driver).or(Ok(()));
         self.end_after(driver, wait)
     }
 

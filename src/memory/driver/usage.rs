@@ -1,7 +1,8 @@
 //! What of the devices' memory is in use beyond this library: by other libraries of the process, and by other processes.
 #![expect(unsafe_code, reason = "the driver is asked what is free")]
 
-use super::blocks::{self, Record, Used};
+use super::blocks::{self, Used};
+use super::record::Record;
 use crate::cuda::context::Within;
 use crate::cuda::driver_in_use;
 use crate::memory::cache::device;

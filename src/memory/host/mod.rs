@@ -7,7 +7,7 @@
 
 mod copies;
 mod pinned;
-mod records;
+pub(crate) mod records;
 pub mod registration;
 
 use std::cell::UnsafeCell;
@@ -20,9 +20,9 @@ use super::host_usage;
 use super::malloc::{ALIGNMENT, SMALL, aligned};
 use super::mapping::{MAPPED_FROM, Mapping};
 use crate::error::{Cause, Error};
-use crate::observe::contents;
+use crate::observe::checksums;
 use crate::observe::event::{Origin, What};
-use crate::observe::live::{self, Span, Subject};
+use crate::observe::recorder::{self, Span, Subject};
 use crate::platform::limits;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
@@ -91,7 +91,7 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
     check_size(bytes, Side::Host)?;
     let title = if request.pinned { c"allocate pinned" } else { c"allocate pageable" };
-    let span = live::begin(title, bytes);
+    let span = recorder::begin(title, bytes);
     host_usage::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
     if let (true, Some(limit)) = (request.pinned, settings::host_limit()) {
         // One of those that lie idle may serve.
@@ -128,14 +128,14 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
     let kind = if pinned { Kind::Pinned } else { Kind::Pageable };
     span.end(subject, || What::Allocated { kind, bytes: room as u64, block: address.addr().get() as u64, origin });
     if zeroed {
-        let span = live::begin(c"fill host side", bytes);
+        let span = recorder::begin(c"fill host side", bytes);
         if !holds_zeros {
             // SAFETY: the caller guarantees it.
             unsafe { fill(address, bytes) };
         }
         span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
-        if contents::are_compared() {
-            contents::filled(subject, address);
+        if checksums::are_compared() {
+            checksums::filled(subject, address);
         }
     }
     Block { address, owned: true, pinned }
@@ -297,20 +297,6 @@ unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
         // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
         None => unsafe { libc::free(address.as_ptr()) },
     }
-}
-
-/// Holds what is known of host blocks still, until `release`: for fork.
-pub fn acquire() {
-    registration::acquire();
-    records::acquire();
-    cache::host::acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    cache::host::release();
-    records::release();
-    registration::release();
 }
 
 /// What Caffe's `CaffeMallocHost` hands out, with any contents: page-locked memory in GPU mode, which `cudaFreeHost`

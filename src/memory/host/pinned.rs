@@ -11,7 +11,7 @@ use crate::error::{Cause, Error};
 use crate::memory::driver::blocks::{self, Freed};
 use crate::memory::host_usage;
 use crate::observe::event::What;
-use crate::observe::live::{self, Subject};
+use crate::observe::recorder::{self, Subject};
 use crate::platform::text::{Text, to_stderr};
 use crate::state::head::Side;
 use crate::state::kind::Kind;
@@ -89,7 +89,7 @@ fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>)
                 REFUSED_FROM.fetch_min(bytes, Relaxed);
             }
             if let Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. } = why {
-                live::tell(subject, || What::TurnedAway { kind: Kind::Pinned, bytes: bytes as u64 });
+                recorder::record(subject, || What::TurnedAway { kind: Kind::Pinned, bytes: bytes as u64 });
             }
             say_once(why);
             None

@@ -4,15 +4,12 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use crate::memory::mapping::Mapping;
-use crate::platform::address_hash::AddressMap;
-use crate::platform::sync::Lock;
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{Lock, locked_static};
 
 type Records = AddressMap<Mapping>;
 
-#[cfg(not(loom))]
-static RECORDS: Lock<Records> = Lock::new(AddressMap::with_hasher(crate::platform::address_hash::SPREADING));
-#[cfg(loom)]
-loom::lazy_static! { static ref RECORDS: Lock<Records> = Lock::new(AddressMap::default()); }
+locked_static! { static RECORDS: Lock<Records> = Lock::new(address_map()); }
 
 /// Records `mapping` and returns its block; unmaps it and returns `None` if there is no memory for a record.
 pub fn keep(mapping: Mapping) -> Option<NonNull<c_void>> {
@@ -43,14 +40,4 @@ pub fn may_know(address: NonNull<c_void>) -> bool {
 /// Takes out the record of the block at `address`, if it has one.
 pub fn take(address: NonNull<c_void>) -> Option<Mapping> {
     if may_know(address) { RECORDS.with(|records| records.remove(&address.addr().get())) } else { None }
-}
-
-/// Holds the records still, until `release`: for fork.
-pub fn acquire() {
-    RECORDS.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    RECORDS.release();
 }

@@ -122,8 +122,8 @@ fn who_does_not_want_to_wait_is_told_that_somebody_is_at_work() {
 fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
     let table = Table::new();
     std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
-    table.acquire();
-    table.release();
+    table.lock_for_fork();
+    table.unlock_after_fork();
     table.forget();
     drop(claim(&table, 2, FIRST).expect("nothing is left"));
 }

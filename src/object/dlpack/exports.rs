@@ -6,8 +6,8 @@
 
 use super::{Holding, Lent};
 use crate::error::{Cause, Error};
-use crate::platform::address_hash::AddressMap;
-use crate::platform::sync::Lock;
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{ForkLock, Lock};
 use crate::state::flags::{self, KEPT};
 use crate::state::head::Side;
 // Not loom's: it is a hint. A thread that exports or borrows has the object, or knows that no other thread changes it.
@@ -53,16 +53,26 @@ pub enum Fate {
     Waits,
 }
 
+impl ForkLock for Registry {
+    fn lock_for_fork(&self) {
+        self.entries.lock_for_fork();
+    }
+
+    fn unlock_after_fork(&self) {
+        self.entries.unlock_after_fork();
+    }
+}
+
 impl Registry {
     #[cfg(not(loom))]
     pub const fn new() -> Self {
-        let by_object = AddressMap::with_hasher(crate::platform::address_hash::SPREADING);
+        let by_object = address_map();
         Registry { entries: Lock::new(Entries { by_object, lives: 0 }), count: AtomicUsize::new(0) }
     }
 
     #[cfg(loom)]
     pub fn new() -> Self {
-        let entries = Entries { by_object: AddressMap::default(), lives: 0 };
+        let entries = Entries { by_object: address_map(), lives: 0 };
         Registry { entries: Lock::new(entries), count: AtomicUsize::new(0) }
     }
 
@@ -190,16 +200,6 @@ impl Registry {
             self.recount(entries);
             entry.map_or([None, None], |entry| entry.lent)
         })
-    }
-
-    /// Locks the entries for a fork, until `release`.
-    pub fn acquire(&self) {
-        self.entries.acquire();
-    }
-
-    /// Ends `acquire`.
-    pub fn release(&self) {
-        self.entries.release();
     }
 
     /// Runs `work` with the object's entry; creates one if there is none.

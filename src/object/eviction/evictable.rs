@@ -9,8 +9,8 @@
 //! touched otherwise: its mark is not looked at without its identity, since addresses are used again.
 
 use crate::object::claims::Identity;
-use crate::platform::address_hash::AddressMap;
-use crate::platform::sync::{FOR_EVER, Gate, Interrupted, Lock};
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{FOR_EVER, ForkLock, Gate, Interrupted, Lock};
 use crate::state::flags::{self, KEPT};
 use crate::state::head::Side;
 // Not loom's: it is a hint, and whoever marks an object has it alone.
@@ -115,19 +115,29 @@ impl Marks {
     }
 }
 
+impl ForkLock for Registry {
+    fn lock_for_fork(&self) {
+        self.marks.lock_for_fork();
+    }
+
+    fn unlock_after_fork(&self) {
+        self.marks.unlock_after_fork();
+    }
+}
+
 impl Registry {
     /// Without marks.
     #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Self {
-        let marks = Marks { by_object: AddressMap::with_hasher(crate::platform::address_hash::SPREADING), clock: 0 };
+        let marks = Marks { by_object: address_map(), clock: 0 };
         Registry { marks: Lock::new(marks), count: AtomicUsize::new(0), gate: Gate::new() }
     }
 
     /// Without marks.
     #[cfg(loom)]
     pub fn new() -> Self {
-        let marks = Marks { by_object: AddressMap::default(), clock: 0 };
+        let marks = Marks { by_object: address_map(), clock: 0 };
         Registry { marks: Lock::new(marks), count: AtomicUsize::new(0), gate: Gate::new() }
     }
 
@@ -241,16 +251,6 @@ impl Registry {
             oldest.is_taken = true;
             Some(Taken { registry: self, object: oldest.identity.object, last_use: oldest.last_use })
         })
-    }
-
-    /// Holds the marks still, until `release`: for fork.
-    pub fn acquire(&self) {
-        self.marks.acquire();
-    }
-
-    /// Ends `acquire`.
-    pub fn release(&self) {
-        self.marks.release();
     }
 
     /// Puts back what was in the hands of evictions: in a forked child, where their threads do not exist.

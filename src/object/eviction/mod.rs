@@ -17,10 +17,11 @@ use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::copy::transfer::Trouble;
 use crate::cuda::context::{self, Context, Within};
 use crate::cuda::driver::Driver;
-use crate::memory::driver::blocks::{self, Record};
+use crate::cuda::synchronize;
+use crate::memory::driver::{blocks, record::Record};
 use crate::memory::host::registration;
 use crate::observe::event::{Cause, What};
-use crate::observe::live;
+use crate::observe::recorder;
 use crate::platform::sync::Ordering;
 use crate::settings;
 use crate::state::head::{Contents, Head, Side};
@@ -57,7 +58,7 @@ impl<'d> Round<'d> {
         }
         if self.quiet != Some(record.context) {
             let _within = Within::enter(self.driver, record.context).ok()?;
-            context::synchronise(self.driver).ok()?;
+            synchronize::context(self.driver).ok()?;
             self.quiet = Some(record.context);
         }
         Some(())
@@ -95,7 +96,7 @@ impl SyncedMemory {
         let is_evicted = claim.publish(is_unused, || object.identity());
         if is_evicted {
             let (side, newest) = (round.side, how == Eviction::Always);
-            live::tell(object.subject(), || What::Evicted { side, bytes: bytes as u64, newest });
+            recorder::record(object.subject(), || What::Evicted { side, bytes: bytes as u64, newest });
         }
         let unwanted = if is_evicted { old } else { new };
         // SAFETY: the object no longer refers to it, or never did; nobody has an access open, and what ran on the device
@@ -107,7 +108,7 @@ impl SyncedMemory {
     /// Sees to it that nothing is in flight, without waiting for it.
     fn settle(&self, claim: &mut Claim<'_>, round: &Round<'_>) -> Option<()> {
         let Some(copy) = claim.in_flight else { return Some(()) };
-        let span = live::begin_wait();
+        let span = recorder::begin_wait();
         match copy.is_done(round.driver) {
             Ok(true) => {
                 self.tell_completed(span, copy);

@@ -19,7 +19,7 @@ use crate::object::MARKED;
 use crate::object::SyncedMemory;
 use crate::object::trim;
 use crate::observe::event::What;
-use crate::observe::live::{self, Subject};
+use crate::observe::recorder::{self, Subject};
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
@@ -45,7 +45,7 @@ pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Resul
 /// Tells that there is no memory at last.
 fn refused<T>(error: Error, subject: Subject) -> Result<T, Error> {
     if let Error::OutOfMemory { side, asked, .. } = error {
-        live::tell(subject, || What::Failed { side, bytes: asked as u64 });
+        recorder::record(subject, || What::Failed { side, bytes: asked as u64 });
     }
     Err(error)
 }

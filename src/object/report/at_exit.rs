@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::whole;
 use crate::memory::cache::host;
-use crate::observe::live;
+use crate::observe::recorder;
 use crate::platform::text::{append_to, to_stderr};
 use crate::settings;
 use crate::state::flags::{self, ACCOUNT};
@@ -33,11 +33,11 @@ pub fn write() {
         return;
     }
     let Some(file) = settings::environment(c"SYNCEDMEM_REPORT") else { return };
-    if !live::can_be_had() {
+    if !recorder::can_be_had() {
         to_stderr(b"libsyncedmem: SYNCEDMEM_REPORT: no report, since the process ends in the middle of an entry\n");
         return;
     }
-    let has_happened = live::with_ledger(|ledger| ledger.account().made > 0);
+    let has_happened = recorder::with_ledger(|ledger| ledger.account().made > 0);
     if !has_happened || WRITTEN.swap(std::process::id(), Ordering::Relaxed) == std::process::id() {
         return;
     }

@@ -4,11 +4,11 @@ use std::fmt::{self, Write};
 
 use crate::memory::driver::usage;
 use crate::object::trim;
-use crate::observe::calls;
+use crate::observe::call_counts;
+use crate::observe::call_site::Place;
 use crate::observe::event::Site;
-use crate::observe::site::Place;
 use crate::observe::summary::{About, Idle, Summary, Told};
-use crate::observe::{live, site};
+use crate::observe::{call_site, recorder};
 use crate::state::flags;
 use crate::state::kind::Kind;
 
@@ -17,10 +17,10 @@ const DEVICES: usize = 16;
 
 /// The report as text; `None` if there is no memory for it.
 pub fn text() -> Option<String> {
-    let summary = live::with_ledger(|ledger| Summary::of(ledger));
+    let summary = recorder::with_ledger(|ledger| Summary::of(ledger));
     let mut not_ours = [(0, 0); DEVICES];
     let devices = usage::not_ours(&mut not_ours);
-    let program = calls::program();
+    let program = call_counts::program();
     let about = About {
         program: program.as_ref(),
         process: std::process::id(),
@@ -37,7 +37,7 @@ pub fn text() -> Option<String> {
 }
 
 fn place(site: Site) -> Place {
-    site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())))
+    call_site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())))
 }
 
 /// A string that grows fallibly.

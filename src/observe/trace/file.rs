@@ -6,10 +6,10 @@
 
 use std::ffi::{CStr, c_int};
 
-use super::block::BLOCK;
 use crate::platform::file::{self, close, result, status};
 use crate::platform::file_error::Trouble;
 use crate::platform::sync::nap;
+use syncedmem_trace::format::block::BLOCK;
 
 /// A file that is open for appending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,42 +9,30 @@
 //! the file already. A process that exits appends a last record, which marks its trace as complete.
 #![expect(unsafe_code, reason = "getpid and prctl")]
 
-mod block;
-mod chrome;
-pub mod fields;
 mod file;
-mod rmm;
 mod sink;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::event::{Event, Site};
+use syncedmem_trace::event::{Event, Site};
+pub use syncedmem_trace::format::Live;
+use syncedmem_trace::format::block::Block;
+use syncedmem_trace::format::{chrome, rmm};
+
 use crate::platform::clock::nanoseconds;
 pub use crate::platform::file_error::Trouble;
+use crate::platform::local_time::LocalTime;
 use crate::platform::text::{Escaped, Text};
 use crate::platform::thread;
-use block::Block;
-pub use chrome::{CATEGORY, END};
-pub use rmm::COLUMNS;
 use sink::Entry;
 pub use sink::{Held, after_fork_in_child, hold, is_on, start, stop};
-
-/// Version of the record format. A reader of another version reports the difference.
-pub const FORMAT: u32 = 1;
-
-/// Bytes that objects hold, by [`crate::state::kind::Kind`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Live {
-    /// By kind.
-    pub bytes: [u64; 3],
-}
 
 /// Appends an event. `live` is the memory that objects hold after it.
 pub fn record(event: &Event, live: &Live) {
     let Some(entry) = sink::enter() else { return };
     if entry.is_csv() {
-        if let Some(row) = rmm::row(event) {
+        if let Some(row) = rmm::row(event, time_of_day) {
             entry.write(row.as_bytes());
         }
         return;
@@ -61,6 +49,12 @@ pub fn record(event: &Event, live: &Live) {
         records.add(|block| chrome::counters(block, process, event, live));
     }
     records.write();
+}
+
+/// Seconds since midnight, and microseconds.
+fn time_of_day() -> (i64, i64) {
+    let now = LocalTime::now();
+    (now.second_of_day, now.microsecond)
 }
 
 /// Appends an object's new name.

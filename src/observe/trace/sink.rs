@@ -6,9 +6,11 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-use super::block::OPENING;
+use syncedmem_trace::format::block::OPENING;
+use syncedmem_trace::format::rmm::COLUMNS;
+
 use super::file::{Earlier, File, Opened};
-use super::{COLUMNS, introduce_process};
+use super::introduce_process;
 use crate::platform::file_error::Trouble;
 use crate::platform::sync::nap;
 use crate::platform::text::{Escaped, Text, to_stderr};

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::dl_phdr_info;
 
-use super::sync::{forking, nap};
+use super::sync::{ForkLock, forking, nap};
 
 /// The address of `name` in the first loaded object that exports it.
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
@@ -201,20 +201,27 @@ fn wait_until(is_done: impl Fn() -> bool) {
     }
 }
 
-/// Keeps other threads out for a fork, until `release`. Nested forks of one thread do so once.
-pub fn acquire() {
-    // See `may_walk`: in a process that was never marked, the count is the parent's.
-    if !home::is_marked() {
-        home::mark();
-        WALKS.store(0, Ordering::Relaxed);
+/// Keeps other threads out of walks.
+struct NoWalks;
+
+impl ForkLock for NoWalks {
+    fn lock_for_fork(&self) {
+        // See `may_walk`: in a process that was never marked, the count is the parent's.
+        if !home::is_marked() {
+            home::mark();
+            WALKS.store(0, Ordering::Relaxed);
+        }
+        WALKS.fetch_or(FORK, Ordering::Acquire);
+        wait_until(|| WALKS.load(Ordering::Acquire) == FORK);
     }
-    WALKS.fetch_or(FORK, Ordering::Acquire);
-    wait_until(|| WALKS.load(Ordering::Acquire) == FORK);
+
+    fn unlock_after_fork(&self) {
+        WALKS.fetch_and(!FORK, Ordering::Release);
+    }
 }
 
-/// Ends `acquire`.
-pub fn release() {
-    WALKS.fetch_and(!FORK, Ordering::Release);
+pub(crate) fn fork_lock() -> &'static dyn ForkLock {
+    &NoWalks
 }
 
 /// In a forked child: the threads that were counted do not exist.

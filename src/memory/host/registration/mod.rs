@@ -17,12 +17,12 @@ use crate::error::{DriverFailure, Error};
 use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::driver::registering::Registration;
-use crate::platform::address_hash::AddressMap;
-use crate::platform::sync::Lock;
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{Lock, locked_static};
 use crate::platform::text::{Text, to_stderr};
 use crate::settings;
 use crate::state::kind::Kind;
-pub use pin::{is_pinned_for_copy, pin, unpin};
+pub use pin::{hold, pin, unpin};
 
 /// What is known about a range of host memory.
 #[derive(Clone, Copy)]
@@ -52,15 +52,8 @@ struct Table {
 // SAFETY: the addresses are numbers here: what they lead to is used by those whom the entries' stages give leave.
 unsafe impl Send for Table {}
 
-#[cfg(not(loom))]
-static TABLE: Lock<Table> = Lock::new(Table {
-    entries: AddressMap::with_hasher(crate::platform::address_hash::SPREADING),
-    holders: AddressMap::with_hasher(crate::platform::address_hash::SPREADING),
-});
-#[cfg(loom)]
-loom::lazy_static! {
-    static ref TABLE: Lock<Table> =
-        Lock::new(Table { entries: AddressMap::default(), holders: AddressMap::default() });
+locked_static! {
+    static TABLE: Lock<Table> = Lock::new(Table { entries: address_map(), holders: address_map() });
 }
 
 /// How many entries there are, readable without the lock.
@@ -267,14 +260,4 @@ fn say_once(failure: DriverFailure) {
         let said = Text::<600>::of(format_args!("libsyncedmem: memory could not be unregistered: {why}\n"));
         to_stderr(said.as_bytes());
     }
-}
-
-/// Holds what is known still, until `release`: for fork.
-pub fn acquire() {
-    TABLE.acquire();
-}
-
-/// Ends `acquire`.
-pub fn release() {
-    TABLE.release();
 }

@@ -12,7 +12,7 @@ use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::driver::registering::{self, Registration};
 use crate::observe::event::What;
-use crate::observe::live::{self, NOTHING};
+use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
 use crate::state::flags::{self, KEPT};
 use crate::state::head::Side;
@@ -80,7 +80,7 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
         let given = cache::device::give_back_near(Kind::Pinned) + give_back_near();
         given > 0 && budget::admit_pinned(bytes)
     };
-    let span = live::begin(c"page-lock", bytes);
+    let span = recorder::begin(c"page-lock", bytes);
     let outcome = if budget::admit_pinned(bytes) || idle_is_less() {
         context::for_new_block(driver, |within| {
             // SAFETY: the caller guarantees it.
@@ -143,9 +143,9 @@ pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>) -> Result
     Ok(())
 }
 
-/// Whether a copy of the `bytes` at `address`, host memory of the object at `holder`, is one of page-locked memory. Another
-/// object may have pinned what this one borrows: it then keeps that registered, too, since its copies may be in flight.
-pub fn is_pinned_for_copy(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize, owned: bool) -> bool {
+/// Whether the `bytes` at `address`, host memory of the object at `holder`, are page-locked. If another object has pinned what
+/// this one borrows, this one keeps it registered too, because its copies may be in flight. Called before a copy.
+pub fn hold(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize, owned: bool) -> bool {
     if !is_used() {
         return false;
     }

@@ -1,0 +1,198 @@
+//! The account of a process: sums of its events (allocations, copies, fills, waits).
+
+use syncedmem_trace::event::{Event, Noticed, Origin, Path, What};
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
+
+/// A count of events of one sort, with their bytes and durations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub count: u64,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Nanoseconds in all.
+    pub nanoseconds: u64,
+}
+
+impl Sum {
+    /// Counts one event more.
+    pub fn add(&mut self, bytes: u64, nanoseconds: u64) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.nanoseconds = self.nanoseconds.saturating_add(nanoseconds);
+    }
+
+    /// The sum of both.
+    pub fn plus(self, other: Sum) -> Sum {
+        Sum {
+            count: self.count + other.count,
+            bytes: self.bytes.saturating_add(other.bytes),
+            nanoseconds: self.nanoseconds.saturating_add(other.nanoseconds),
+        }
+    }
+}
+
+/// One kind of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes in blocks that objects hold now.
+    pub live: u64,
+    /// The highest value of `live` so far.
+    pub peak: u64,
+    /// Time of the peak: nanoseconds on the events' clock.
+    pub peak_time: u64,
+    /// Blocks that came from the system or the driver, and the time that these allocations took.
+    pub fresh: Sum,
+    /// Blocks that came from a pool.
+    pub pooled: Sum,
+    /// Blocks that objects gave back.
+    pub freed: Sum,
+    /// Blocks that a budget turned away: not kept for the next object, or not page-locked.
+    pub turned_away: Sum,
+}
+
+/// Sums over all events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// By [`Kind`].
+    memory: [Memory; 3],
+    /// By the side that was written, and [`Path`].
+    copies: [[Sum; 3]; 2],
+    /// By side.
+    fills: [Sum; 2],
+    /// By side, and whether it held the newest data.
+    evictions: [[Sum; 2]; 2],
+    /// By side, and [`Access`].
+    accesses: [[u64; 3]; 2],
+    /// By side.
+    failures: [Sum; 2],
+    /// Time that callers waited for copies in flight.
+    pub waits: Sum,
+    /// Contexts that were waited for before a block was handed out again, evicted, or unlocked.
+    pub synchronised: Sum,
+    /// Pageable memory that was page-locked where it is.
+    pub registered: Sum,
+    /// Objects that came to be.
+    pub made: u64,
+    /// Those of them that were first seen at an access.
+    pub made_unseen: u64,
+    /// Objects that were destroyed.
+    pub ended: u64,
+}
+
+impl Account {
+    /// Nothing yet.
+    pub const NEW: Account = {
+        const NONE: Sum = Sum { count: 0, bytes: 0, nanoseconds: 0 };
+        const EMPTY: Memory =
+            Memory { live: 0, peak: 0, peak_time: 0, fresh: NONE, pooled: NONE, freed: NONE, turned_away: NONE };
+        Account {
+            memory: [EMPTY; 3],
+            copies: [[NONE; 3]; 2],
+            fills: [NONE; 2],
+            evictions: [[NONE; 2]; 2],
+            accesses: [[0; 3]; 2],
+            failures: [NONE; 2],
+            waits: NONE,
+            synchronised: NONE,
+            registered: NONE,
+            made: 0,
+            made_unseen: 0,
+            ended: 0,
+        }
+    };
+
+    /// Sets each peak to the bytes that are live now.
+    pub fn reset_peaks(&mut self, now: u64) {
+        for memory in &mut self.memory {
+            (memory.peak, memory.peak_time) = (memory.live, now);
+        }
+    }
+
+    /// Adds an event to the sums. `Freed` carries the block's size, because the account keeps no blocks.
+    pub fn take(&mut self, event: &Event) {
+        let nanoseconds = event.duration;
+        match event.what {
+            What::Made { noticed, .. } => {
+                self.made += 1;
+                self.made_unseen += u64::from(noticed == Noticed::FirstAccess);
+            }
+            What::Ended => self.ended += 1,
+            What::Accessed { side, access, .. } => self.accesses[side as usize][access as usize] += 1,
+            What::Allocated { kind, bytes, origin, .. } => {
+                let memory = &mut self.memory[kind as usize];
+                match origin {
+                    Origin::Fresh => memory.fresh.add(bytes, nanoseconds),
+                    Origin::Pool => memory.pooled.add(bytes, nanoseconds),
+                }
+                memory.live = memory.live.saturating_add(bytes);
+                if memory.live > memory.peak {
+                    (memory.peak, memory.peak_time) = (memory.live, event.end());
+                }
+            }
+            What::Freed { kind, bytes, .. } => self.give_back(kind, bytes),
+            What::Filled { side, bytes } => self.fills[side as usize].add(bytes, nanoseconds),
+            What::Copied { to, bytes, path, .. } => self.copies[to as usize][path as usize].add(bytes, nanoseconds),
+            // The duration of a copy on a stream is not known here.
+            What::Started { to, bytes, path, .. } => self.copies[to as usize][path as usize].add(bytes, nanoseconds),
+            What::Completed { .. } => self.waits.add(0, nanoseconds),
+            What::Evicted { side, bytes, newest } => {
+                self.evictions[side as usize][usize::from(newest)].add(bytes, nanoseconds);
+            }
+            What::Registered { bytes } => self.registered.add(bytes, nanoseconds),
+            What::Synchronised => self.synchronised.add(0, nanoseconds),
+            What::TurnedAway { kind, bytes } => self.memory[kind as usize].turned_away.add(bytes, nanoseconds),
+            What::Failed { side, bytes } => self.failures[side as usize].add(bytes, nanoseconds),
+            What::Resized { .. } | What::Compared { .. } | What::Lent { .. } | What::Released { .. } => {}
+        }
+    }
+
+    /// Counts a block that its object gave back.
+    pub fn give_back(&mut self, kind: Kind, bytes: u64) {
+        let memory = &mut self.memory[kind as usize];
+        memory.freed.add(bytes, 0);
+        memory.live = memory.live.saturating_sub(bytes);
+    }
+
+    /// Subtracts a block from the live bytes that was freed without a call to this library.
+    pub fn lose(&mut self, kind: Kind, bytes: u64) {
+        let live = &mut self.memory[kind as usize].live;
+        *live = live.saturating_sub(bytes);
+    }
+
+    /// The sums of one kind of memory.
+    pub fn memory(&self, kind: Kind) -> &Memory {
+        &self.memory[kind as usize]
+    }
+
+    /// Copies to a side, by one path.
+    pub fn copies(&self, to: Side, path: Path) -> Sum {
+        self.copies[to as usize][path as usize]
+    }
+
+    /// Copies to a side, by every path.
+    pub fn copies_to(&self, to: Side) -> Sum {
+        self.copies[to as usize].iter().fold(Sum::default(), |sum, &path| sum.plus(path))
+    }
+
+    /// Fills of a side.
+    pub fn fills(&self, side: Side) -> Sum {
+        self.fills[side as usize]
+    }
+
+    /// Evictions of a side: with `newest`, of its newest data; otherwise of a side that the other one can replace.
+    pub fn evictions(&self, side: Side, newest: bool) -> Sum {
+        self.evictions[side as usize][usize::from(newest)]
+    }
+
+    /// Recorded accesses to a side. Complete only while every access is counted.
+    pub fn accesses(&self, side: Side, access: Access) -> u64 {
+        self.accesses[side as usize][access as usize]
+    }
+
+    /// Allocations for a side that failed.
+    pub fn failures(&self, side: Side) -> Sum {
+        self.failures[side as usize]
+    }
+}

@@ -1,0 +1,162 @@
+//! The rules' view of events: what an event means for the data of its object.
+
+use super::rates::{Cost, Time};
+use super::rule::Subject;
+use syncedmem_trace::event::{Cause, Changed, Event, Path, Since, Site};
+use syncedmem_trace::head::{Access, Side};
+
+/// Something that happened to an object's data.
+#[derive(Clone, Copy, Debug)]
+pub enum Fact {
+    /// The object is new.
+    New,
+    /// A caller asked for a side's address.
+    Asked {
+        /// The side.
+        side: Side,
+        /// The kind of access.
+        access: Access,
+    },
+    /// One side was copied to the other, or such a copy was started.
+    Copied(Copy),
+    /// A pull is complete: the host is up to date.
+    Landed {
+        /// Whether a writing access found it complete.
+        by_writer: bool,
+    },
+    /// A side was filled with zeros.
+    Filled {
+        /// The side.
+        side: Side,
+        /// The access that needed the fill, if it is known.
+        access: Option<Access>,
+        /// The access's call site.
+        site: Site,
+        /// Bytes and time of the fill.
+        cost: Cost,
+    },
+    /// The contents of a side were compared.
+    Compared {
+        /// The side.
+        side: Side,
+        /// The contents that they were compared with.
+        since: Since,
+        /// The result.
+        changed: Changed,
+    },
+    /// A writer got the address of a side. Only this side is up to date now.
+    Written {
+        /// The side.
+        side: Side,
+        /// The kind of access.
+        access: Access,
+        /// The writer's call site.
+        site: Site,
+    },
+    /// The contents of a side became useless.
+    Void {
+        /// The side.
+        side: Side,
+        /// The reason.
+        why: Why,
+    },
+    /// A caller's memory became a side.
+    Lent {
+        /// The side.
+        side: Side,
+    },
+    /// A side got a block of the library.
+    Held {
+        /// The side.
+        side: Side,
+        /// Size of the block in bytes.
+        bytes: u64,
+    },
+    /// A side's block was freed. If no other fact explains that, the object is ending.
+    Freed {
+        /// The side.
+        side: Side,
+    },
+    /// From now on not every access is recorded.
+    OutOfSight,
+    /// An event that does not belong to the object's end.
+    GoesOn,
+    /// The last fact: the object has ended, or a report is made now.
+    End,
+}
+
+/// A copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Copy {
+    /// The side that was written.
+    pub to: Side,
+    /// The way of the copy.
+    pub path: Path,
+    /// The reason for the copy.
+    pub aim: Aim,
+    /// Whether it is in flight.
+    pub in_flight: bool,
+    /// The call site that needed it.
+    pub site: Site,
+    /// Bytes and time of the copy.
+    pub cost: Cost,
+}
+
+/// The reason for a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// An access, whose caller waited for it.
+    Access(Access),
+    /// A push or a pull, for a later access.
+    Later,
+    /// The eviction of the other side.
+    Eviction,
+}
+
+/// The reason why contents became useless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The other side was written.
+    Written,
+    /// The side or the other one is overwritten whole, or a caller's memory took its place.
+    Replaced,
+    /// The side was given back.
+    GivenBack,
+    /// The object has another size.
+    Resized,
+    /// The object has ended.
+    Ended,
+}
+
+impl Copy {
+    /// A copy that its caller waited for.
+    pub fn done(event: &Event, to: Side, bytes: u64, path: Path, cause: Cause) -> Copy {
+        let aim = match cause {
+            Cause::Access(access) => Aim::Access(access),
+            Cause::Eviction => Aim::Eviction,
+            Cause::Stream => Aim::Later,
+        };
+        Copy {
+            to,
+            path,
+            aim,
+            in_flight: false,
+            site: event.site,
+            cost: Cost { bytes, time: Time::measured(event.duration) },
+        }
+    }
+
+    /// A copy in flight.
+    pub fn started(event: &Event, to: Side, bytes: u64, path: Path) -> Copy {
+        let cost = Cost { bytes, time: Time::on_stream(to, path) };
+        Copy { to, path, aim: Aim::Later, in_flight: true, site: event.site, cost }
+    }
+
+    /// The subject of advice about this copy.
+    pub fn subject(&self) -> Subject {
+        match self.aim {
+            Aim::Eviction => Subject::EvictionTo(self.to),
+            Aim::Access(_) | Aim::Later => Subject::CopyTo(self.to),
+        }
+    }
+}

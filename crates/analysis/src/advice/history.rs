@@ -1,0 +1,247 @@
+//! The history of one object: follows its newest data through the events, and derives the facts for the rules.
+//!
+//! An access is recorded before its success is known. Its effect on the data counts from the event that shows the
+//! effect. If no event shows it, the effect counts from the next event that does not report a failure.
+
+use super::Who;
+use super::fact::{Copy, Fact, Why};
+use super::findings::{Findings, Scribe, Seen};
+use super::rates::{Cost, Time};
+use super::rule::{Certainty, Rule, Subject};
+use super::rules::Rules;
+use syncedmem_trace::event::{Cause, Event, Noticed, Site, What};
+use syncedmem_trace::head::{Access, Head, Side};
+
+/// The advice's memory of one object. A new object gets a new one.
+#[derive(Debug, Default)]
+pub struct History {
+    seen: Seen,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    /// `None` if unknown: the object was in use before observation began.
+    head: Option<Head>,
+    /// The last access, while its effect is not known.
+    pending: Option<Pending>,
+    /// Whether a pull may still be in flight.
+    pulls: bool,
+    /// Number of blocks of each side: none, one, or two until the old one's `Freed`. An object that was in use before
+    /// observation may have one on each side.
+    blocks: [u8; 2],
+    rules: Rules,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    side: Side,
+    access: Access,
+    site: Site,
+}
+
+impl History {
+    /// Evaluates an event of the object. `Ended` is the last one.
+    pub fn take(&mut self, event: &Event, who: Who, findings: &mut Findings) {
+        let mut scribe = Scribe { findings, seen: &mut self.seen, object: event.object, who };
+        self.state.take(event, &mut scribe);
+    }
+
+    /// Reserves room for the findings of accesses that need nothing, see [`Findings::set_may_grow`].
+    pub fn reserve(&mut self) {
+        self.seen.reserve();
+    }
+
+    /// From now on accesses, and perhaps all events of this object, are missing until every access is recorded again.
+    /// The rules must not conclude anything from their absence.
+    pub fn lose_sight(&mut self, who: Who, findings: &mut Findings) {
+        let who = Who { every_access: false, ..who };
+        let mut scribe = Scribe { findings, seen: &mut self.seen, object: 0, who };
+        self.state.rules.take(&Fact::OutOfSight, &mut scribe);
+    }
+
+    /// Adds to `findings`, a copy for a report, what only the object's end or a report can show.
+    pub fn at_report(&self, object: u64, who: Who, findings: &mut Findings) {
+        let Some(mut seen) = self.seen.copy() else {
+            findings.drop_one();
+            return;
+        };
+        let mut state = self.state.clone();
+        let mut scribe = Scribe { findings, seen: &mut seen, object, who };
+        state.settle(&mut scribe);
+        state.rules.take(&Fact::End, &mut scribe);
+    }
+}
+
+impl Default for State {
+    fn default() -> State {
+        State { head: None, pending: None, pulls: false, blocks: [1; 2], rules: Rules::default() }
+    }
+}
+
+impl State {
+    fn take(&mut self, event: &Event, scribe: &mut Scribe<'_>) {
+        if !belongs_to_the_last(&event.what) {
+            self.settle(scribe);
+        }
+        if !matches!(event.what, What::Freed { .. } | What::Completed { .. } | What::Ended) {
+            self.rules.take(&Fact::GoesOn, scribe);
+        }
+        match event.what {
+            What::Made { noticed, .. } => {
+                if noticed == Noticed::Construction {
+                    (self.head, self.blocks) = (Some(Head::Uninitialized), [0; 2]);
+                    self.rules.take(&Fact::New, scribe);
+                }
+            }
+            What::Accessed { side, access, .. } => self.asked(Pending { side, access, site: event.site }, scribe),
+            What::Allocated { kind, bytes, origin, .. } => {
+                if scribe.findings.would_have_served(kind, bytes, origin) {
+                    let cost = Cost { bytes, time: Time::measured(event.duration) };
+                    scribe.find(Rule::TurnedAway, Certainty::Certain, Subject::Kind(kind), event.site, cost);
+                }
+                self.add_block(kind.side());
+                self.rules.take(&Fact::Held { side: kind.side(), bytes }, scribe);
+                // The access needed only the block: no other event follows.
+                let overwrites = |pending: &Pending| (pending.access, pending.side) == (Access::Overwrite, kind.side());
+                if let Some(pending) = self.pending.filter(overwrites) {
+                    self.write(pending, scribe);
+                }
+            }
+            What::Freed { kind, .. } => {
+                let blocks = &mut self.blocks[kind.side() as usize];
+                *blocks = blocks.saturating_sub(1);
+                self.rules.take(&Fact::Freed { side: kind.side() }, scribe);
+            }
+            What::Filled { side, bytes } => {
+                let access = self.pending.take().map(|pending| pending.access);
+                let cost = Cost { bytes, time: Time::measured(event.duration) };
+                self.head = Some(Head::only_at(side));
+                self.rules.take(&Fact::Filled { side, access, site: event.site, cost }, scribe);
+            }
+            What::Copied { to, bytes, path, cause } => {
+                scribe.findings.rates().learn(to, path, bytes, event.duration);
+                self.copied(Copy::done(event, to, bytes, path, cause), scribe);
+                if cause == Cause::Access(Access::Write) {
+                    self.write(Pending { side: to, access: Access::Write, site: event.site }, scribe);
+                }
+            }
+            What::Started { to, bytes, path, .. } => {
+                self.copied(Copy::started(event, to, bytes, path), scribe);
+                if to == Side::Host {
+                    (self.head, self.pulls) = (Some(Head::AtGpu), true);
+                }
+            }
+            What::Completed { to: Side::Host, .. } => self.landed(scribe),
+            What::Completed { to: Side::Device, .. } => {}
+            What::Compared { side, since, changed } => {
+                self.rules.take(&Fact::Compared { side, since, changed }, scribe);
+            }
+            What::Lent { side } => {
+                self.head = Some(Head::only_at(side));
+                self.void([side, side.other()], Why::Replaced, scribe);
+                self.rules.take(&Fact::Lent { side }, scribe);
+                self.add_block(side);
+            }
+            What::Released { side } | What::Evicted { side, .. } => {
+                self.head = Some(Head::only_at(side.other()));
+                self.blocks[side as usize] = 0;
+                self.void([side], Why::GivenBack, scribe);
+            }
+            What::Resized { .. } => {
+                (self.head, self.blocks) = (Some(Head::Uninitialized), [0; 2]);
+                self.void([Side::Host, Side::Device], Why::Resized, scribe);
+            }
+            What::Ended => {
+                self.void([Side::Host, Side::Device], Why::Ended, scribe);
+                self.rules.take(&Fact::End, scribe);
+            }
+            What::Failed { .. } => self.pending = None,
+            What::TurnedAway { .. } | What::Registered { .. } | What::Synchronised => {}
+        }
+    }
+
+    fn asked(&mut self, asked: Pending, scribe: &mut Scribe<'_>) {
+        let Pending { side, access, .. } = asked;
+        self.rules.take(&Fact::Asked { side, access }, scribe);
+        let needs_nothing = match (access, self.head) {
+            (Access::Read, _) | (_, None) => false,
+            (Access::Write, Some(head)) => head.is_current(side),
+            (Access::Overwrite, Some(head)) => head.is_current(side) || self.blocks[side as usize] > 0,
+        };
+        // A pull in flight is completed first: a `Completed` follows.
+        if needs_nothing && !self.pulls {
+            self.write(asked, scribe);
+        } else {
+            self.pending = Some(asked);
+        }
+    }
+
+    /// Counts the pending access as done, unless its success would have been recorded by an event.
+    fn settle(&mut self, scribe: &mut Scribe<'_>) {
+        let Some(pending) = self.pending.take() else { return };
+        let is_done = match pending.access {
+            _ if self.pulls => false,
+            Access::Read => false,
+            // Otherwise it would have needed zeros or a copy.
+            Access::Write => self.head.is_none_or(|head| head.is_current(pending.side)),
+            // Otherwise it would have needed a block.
+            Access::Overwrite => self.blocks[pending.side as usize] > 0,
+        };
+        if is_done {
+            self.write(pending, scribe);
+        }
+    }
+
+    fn write(&mut self, Pending { side, access, site }: Pending, scribe: &mut Scribe<'_>) {
+        self.pending = None;
+        self.head = Some(Head::only_at(side));
+        match access {
+            Access::Overwrite => self.void([side, side.other()], Why::Replaced, scribe),
+            Access::Read | Access::Write => self.void([side.other()], Why::Written, scribe),
+        }
+        self.rules.take(&Fact::Written { side, access, site }, scribe);
+    }
+
+    fn copied(&mut self, copy: Copy, scribe: &mut Scribe<'_>) {
+        (self.head, self.pending, self.pulls) = (Some(Head::Synced), None, false);
+        self.rules.take(&Fact::Copied(copy), scribe);
+    }
+
+    fn landed(&mut self, scribe: &mut Scribe<'_>) {
+        (self.head, self.pulls) = (Some(Head::Synced), false);
+        let writer = self.pending.filter(|pending| pending.access != Access::Read);
+        self.rules.take(&Fact::Landed { by_writer: writer.is_some() }, scribe);
+        if let Some(writer) = writer {
+            self.write(writer, scribe);
+        }
+    }
+
+    fn add_block(&mut self, side: Side) {
+        let blocks = &mut self.blocks[side as usize];
+        *blocks = blocks.saturating_add(1);
+    }
+
+    fn void<const N: usize>(&mut self, sides: [Side; N], why: Why, scribe: &mut Scribe<'_>) {
+        for side in sides {
+            self.rules.take(&Fact::Void { side, why }, scribe);
+        }
+    }
+}
+
+/// Whether an event belongs to the same call as the event before it.
+fn belongs_to_the_last(what: &What) -> bool {
+    matches!(
+        what,
+        What::Allocated { .. }
+            | What::Freed { .. }
+            | What::Filled { .. }
+            | What::Copied { cause: Cause::Access(_), .. }
+            | What::Completed { .. }
+            | What::Compared { .. }
+            | What::Registered { .. }
+            | What::Synchronised
+            | What::TurnedAway { .. }
+            | What::Failed { .. }
+    )
+}

@@ -1,0 +1,213 @@
+//! The rules' names, certainties and sentences.
+
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
+/// The rules of the advice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// A copy whose data became void before any access asked for it.
+    UnreadCopy,
+    /// A copy of data that the other side already held.
+    UnchangedCopy,
+    /// Copies of one object back and forth.
+    PingPong,
+    /// Zeros that were overwritten whole.
+    OverwrittenFill,
+    /// A copy that may have been overwritten whole.
+    OverwrittenCopy,
+    /// Repeated copies from or to pageable memory.
+    PageableCopy,
+    /// Memory on both sides, of which one is used.
+    UnusedSide,
+    /// Allocations that a block could have served, had a budget not turned it away.
+    TurnedAway,
+}
+
+/// How certain a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Certainty {
+    /// It follows from the calls and from what the library did.
+    Certain,
+    /// Contents were compared: a hash shows that nothing has changed, samples that everything has.
+    Compared,
+    /// Only the caller can know.
+    Possible,
+}
+
+/// The part of an object that a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// All of it.
+    Object,
+    /// Copies to that side.
+    CopyTo(Side),
+    /// Copies to that side because the other one was evicted.
+    EvictionTo(Side),
+    /// The memory of a side.
+    Memory(Side),
+    /// Memory of that kind.
+    Kind(Kind),
+}
+
+impl Rule {
+    /// Every rule.
+    pub const ALL: [Rule; 8] = [
+        Rule::UnreadCopy,
+        Rule::UnchangedCopy,
+        Rule::PingPong,
+        Rule::OverwrittenFill,
+        Rule::OverwrittenCopy,
+        Rule::PageableCopy,
+        Rule::UnusedSide,
+        Rule::TurnedAway,
+    ];
+
+    /// The rule's name in reports, traces and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Rule::UnreadCopy => "unread-copy",
+            Rule::UnchangedCopy => "unchanged-copy",
+            Rule::PingPong => "ping-pong",
+            Rule::OverwrittenFill => "overwritten-fill",
+            Rule::OverwrittenCopy => "overwritten-copy",
+            Rule::PageableCopy => "pageable-copy",
+            Rule::UnusedSide => "unused-side",
+            Rule::TurnedAway => "turned-away",
+        }
+    }
+
+    /// The observation, in one sentence.
+    pub const fn what_was_seen(self) -> &'static str {
+        match self {
+            Rule::UnreadCopy => "What a copy brought was made void before anybody asked for it.",
+            Rule::UnchangedCopy => {
+                "Data was copied to the other side although it had not changed since both were the same."
+            }
+            Rule::PingPong => "One object was copied to and fro, four times or more in a row.",
+            Rule::OverwrittenFill => "Memory was filled with zeros that were then overwritten.",
+            Rule::OverwrittenCopy => "Data was copied for a writing access that may have overwritten all of it.",
+            Rule::PageableCopy => "The same objects were copied from or to pageable memory again and again.",
+            Rule::UnusedSide => "Memory is held on both sides, and only one of them is used.",
+            Rule::TurnedAway => {
+                "Memory was allocated anew for which there had been a block, had a budget not turned it away."
+            }
+        }
+    }
+
+    /// The change to make in the caller's code or settings, in one sentence.
+    pub const fn what_to_do(self, subject: Subject) -> &'static str {
+        match (self, subject) {
+            (Rule::UnreadCopy, Subject::CopyTo(Side::Device)) => {
+                "Leave out this async_gpu_push, or push only once the data will not be written again \
+                 before the device reads it."
+            }
+            (Rule::UnreadCopy, Subject::EvictionTo(_)) => {
+                "Destroy the object, or call overwrite_* on it, before memory runs out: its data was \
+                 saved for nobody."
+            }
+            (Rule::UnreadCopy, _) => "Leave out this async_cpu_pull, or pull only what cpu_data is then called for.",
+            (Rule::UnchangedCopy, Subject::CopyTo(Side::Host)) => {
+                "Call gpu_data instead of mutable_gpu_data where the data is only read."
+            }
+            (Rule::UnchangedCopy, _) => "Call cpu_data instead of mutable_cpu_data where the data is only read.",
+            (Rule::PingPong, _) => {
+                "Do the work between these copies on one side: give the step that asks for cpu_data a \
+                 GPU implementation, or keep all of them on the CPU."
+            }
+            (Rule::OverwrittenFill, Subject::Memory(Side::Device))
+            | (Rule::OverwrittenCopy, Subject::CopyTo(Side::Device)) => {
+                "Call syncedmem_overwrite_gpu_data instead of mutable_gpu_data where all of the data \
+                 is written before any of it is read."
+            }
+            (Rule::OverwrittenFill | Rule::OverwrittenCopy, _) => {
+                "Call syncedmem_overwrite_cpu_data instead of mutable_cpu_data where all of the data \
+                 is written before any of it is read."
+            }
+            (Rule::PageableCopy, _) => {
+                "Have this memory page-locked: Caffe::set_mode(GPU) before its first use on the host, \
+                 SYNCEDMEM_PIN=always, or syncedmem_pin for memory that is there already."
+            }
+            (Rule::UnusedSide, Subject::Memory(Side::Device)) => {
+                "Call syncedmem_release_gpu once the device is done with it: the host has the newest data."
+            }
+            (Rule::UnusedSide, _) => {
+                "Call syncedmem_release_cpu once the data is on the device: the host's copy of it is \
+                 not used again."
+            }
+            (Rule::TurnedAway, Subject::Kind(Kind::Pageable)) => {
+                "Raise the budget of idle pageable memory: SYNCEDMEM_PAGEABLE_POOL, or \
+                 syncedmem_set_pool_budget."
+            }
+            (Rule::TurnedAway, Subject::Kind(Kind::Pinned)) => {
+                "Raise the budget of idle pinned memory: SYNCEDMEM_PINNED_POOL, or syncedmem_set_pool_budget."
+            }
+            (Rule::TurnedAway, _) => {
+                "Raise the budget of idle device memory: SYNCEDMEM_DEVICE_POOL, or syncedmem_set_pool_budget."
+            }
+        }
+    }
+
+    /// The limits of what the library can know, in one sentence. Each finding is to be read with it.
+    pub const fn not_known(self, certainty: Certainty) -> &'static str {
+        match (self, certainty) {
+            (Rule::UnreadCopy, Certainty::Certain) => {
+                "By the calls that were made, nobody had an address to read it through."
+            }
+            (Rule::UnreadCopy, _) => {
+                "Somebody may use an address that was asked for before the copy: that is not seen."
+            }
+            (Rule::UnchangedCopy, _) => {
+                "Contents are compared by a hash: that it is the same by chance is next to impossible."
+            }
+            (Rule::PingPong, _) => {
+                "Whether the work between the copies can be done on one side is the caller's to know."
+            }
+            (Rule::OverwrittenFill, Certainty::Possible) => {
+                "Whether the zeros were read, as code that adds to them does, is not seen."
+            }
+            (Rule::OverwrittenFill | Rule::OverwrittenCopy, Certainty::Compared) => {
+                "Everything has changed at the places that were looked at; whether it was read before \
+                 it was written is not seen."
+            }
+            (Rule::OverwrittenFill, _) => "Whether the zeros were read is not seen.",
+            (Rule::OverwrittenCopy, _) => {
+                "Whether all of it was written, and none of it read, is not seen; \
+                 SYNCEDMEM_COMPARE=on looks at the contents."
+            }
+            (Rule::PageableCopy, _) => {
+                "The time that pinning itself takes is not taken off; what would be saved is unknown \
+                 where this run has made no pinned copy of 64 KiB or more."
+            }
+            (Rule::UnusedSide, _) => {
+                "Use through an address that was asked for before is not seen; where not every access \
+                 is counted, nor are readings of a side while it is up to date."
+            }
+            (Rule::TurnedAway, _) => "Whether the block would have been kept for so long is not known.",
+        }
+    }
+}
+
+impl Certainty {
+    /// The word for it in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Certainty::Certain => "certain",
+            Certainty::Compared => "compared",
+            Certainty::Possible => "possible",
+        }
+    }
+}
+
+impl Subject {
+    /// A number that orders subjects.
+    pub(super) const fn number(self) -> u8 {
+        match self {
+            Subject::Object => 0,
+            Subject::CopyTo(side) => 1 + side as u8,
+            Subject::EvictionTo(side) => 3 + side as u8,
+            Subject::Memory(side) => 5 + side as u8,
+            Subject::Kind(kind) => 7 + kind as u8,
+        }
+    }
+}

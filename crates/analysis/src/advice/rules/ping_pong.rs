@@ -1,0 +1,57 @@
+//! `ping-pong`: four or more copies of one object in a row, each in the opposite direction of the one before. Evictions
+//! are not the caller's copies, and end a row.
+
+use crate::advice::fact::{Aim, Copy, Fact, Why};
+use crate::advice::findings::Scribe;
+use crate::advice::rates::Cost;
+use crate::advice::rule::{Certainty, Rule, Subject};
+use syncedmem_trace::event::Site;
+use syncedmem_trace::head::Side;
+
+/// The least length of a row.
+const ROW: usize = 4;
+
+/// The row so far.
+#[derive(Clone, Debug, Default)]
+pub struct PingPong {
+    /// Costs of the first copies, reported once the row is long enough.
+    first: [Option<Cost>; ROW - 1],
+    /// Direction of the last copy.
+    last: Option<Side>,
+    /// Call site of the first copy to the host: work on the CPU between work on the GPU.
+    host: Site,
+}
+
+impl PingPong {
+    pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
+        match *fact {
+            Fact::Copied(copy) if copy.aim == Aim::Eviction => *self = PingPong::default(),
+            Fact::Copied(copy) => self.add(&copy, scribe),
+            Fact::Void { why: Why::Resized, .. } => *self = PingPong::default(),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, copy: &Copy, scribe: &mut Scribe<'_>) {
+        if self.last == Some(copy.to) {
+            *self = PingPong::default();
+        }
+        self.last = Some(copy.to);
+        if copy.to == Side::Host && self.host == Site::UNKNOWN {
+            self.host = copy.site;
+        }
+        if let Some(place) = self.first.iter_mut().find(|place| place.is_none()) {
+            *place = Some(copy.cost);
+            return;
+        }
+        let at = self.host;
+        let mut find = |cost| scribe.find(Rule::PingPong, Certainty::Certain, Subject::Object, at, cost);
+        // The first ones are reported with the fourth, and only once.
+        for place in &mut self.first {
+            if let Some(cost) = place.replace(Cost::NOTHING).filter(|&cost| cost != Cost::NOTHING) {
+                find(cost);
+            }
+        }
+        find(copy.cost);
+    }
+}

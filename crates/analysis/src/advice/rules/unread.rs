@@ -1,0 +1,90 @@
+//! `unread-copy`: a copy whose data became void before any access asked for it. An access gets its own copy's data at
+//! once, so this is about pushes, pulls and evictions.
+//!
+//! A caller that got the side's address earlier may use it without another call: then only the caller can know. For an
+//! eviction it is certain, because an object with an open access is not evicted.
+//!
+//! If not every access is recorded, only a pull can be judged, and only until it is known to be complete: until then
+//! the host is not up to date, so an access to it is recorded.
+
+use crate::advice::fact::{Aim, Copy, Fact, Why};
+use crate::advice::findings::Scribe;
+use crate::advice::rule::{Certainty, Rule};
+use syncedmem_trace::head::{Access, Side};
+
+/// The copy that no access has asked for yet, and the addresses through which it could be read.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    waiting: Option<Waiting>,
+    /// Whether a caller may have each side's address. For an object that was in use before observation: yes.
+    handed_out: [bool; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    copy: Copy,
+    certainty: Certainty,
+    /// Whether the side that it writes is known to be up to date: an access to it then needs no copy.
+    landed: bool,
+}
+
+impl Default for Unread {
+    fn default() -> Unread {
+        Unread { waiting: None, handed_out: [true; 2] }
+    }
+}
+
+impl Unread {
+    pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
+        if let Fact::Copied(copy) = *fact {
+            // A copy back reads the data of the last one; another copy to the same side means that the data was needed.
+            self.waiting = self.begin(copy);
+        }
+        self.judge(fact, scribe);
+        self.note_addresses(fact, scribe.who.every_access);
+    }
+
+    fn begin(&self, copy: Copy) -> Option<Waiting> {
+        let is_handed_out = self.handed_out[copy.to as usize];
+        let certainty = match copy.aim {
+            Aim::Access(_) => return None,
+            Aim::Later if is_handed_out => Certainty::Possible,
+            Aim::Later | Aim::Eviction => Certainty::Certain,
+        };
+        Some(Waiting { copy, certainty, landed: copy.to == Side::Device || !copy.in_flight })
+    }
+
+    fn judge(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
+        let Some(Waiting { copy, certainty, landed }) = &mut self.waiting else { return };
+        // A writer that completes the pull makes its data void at once, before any access can read it.
+        *landed |= matches!(fact, Fact::Landed { by_writer: false });
+        if *landed && !scribe.who.every_access {
+            self.waiting = None;
+            return;
+        }
+        match *fact {
+            Fact::Asked { side, access: Access::Read | Access::Write } if side == copy.to => self.waiting = None,
+            Fact::Void { side, .. } if side == copy.to => {
+                scribe.find(Rule::UnreadCopy, *certainty, copy.subject(), copy.site, copy.cost);
+                self.waiting = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn note_addresses(&mut self, fact: &Fact, every_access: bool) {
+        match *fact {
+            Fact::New | Fact::Void { why: Why::Resized, .. } => self.handed_out = [false; 2],
+            Fact::Void { side, why: Why::GivenBack } => self.handed_out[side as usize] = false,
+            Fact::Asked { side, .. } | Fact::Lent { side } => self.handed_out[side as usize] = true,
+            // Without every access recorded, the address of an up-to-date side may be handed out unseen.
+            Fact::OutOfSight => self.handed_out = [true; 2],
+            _ if every_access => {}
+            Fact::Landed { .. } => self.handed_out[Side::Host as usize] = true,
+            // Not up to date yet: `Landed` follows.
+            Fact::Copied(Copy { to: Side::Host, in_flight: true, .. }) => {}
+            Fact::Copied(copy) => self.handed_out[copy.to as usize] = true,
+            _ => {}
+        }
+    }
+}

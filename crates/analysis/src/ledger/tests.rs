@@ -1,0 +1,179 @@
+use super::*;
+use syncedmem_trace::event::Origin;
+use syncedmem_trace::event::What::*;
+
+/// Numbers events by time, one nanosecond apart.
+#[derive(Default)]
+struct Story {
+    time: u64,
+}
+
+impl Story {
+    fn event(&mut self, object: u64, site: u32, what: What) -> Event {
+        self.time += 1;
+        Event { start: self.time, duration: 0, thread: 1, object, site: Site(site), what }
+    }
+}
+
+fn ledger_of(events: &[(u64, u32, What)]) -> Ledger {
+    let (mut ledger, mut story) = (Ledger::new(), Story::default());
+    for &(object, site, what) in events {
+        ledger.take(&story.event(object, site, what));
+    }
+    ledger
+}
+
+fn made(bytes: u64) -> What {
+    Made { bytes, noticed: Noticed::Construction }
+}
+
+fn allocated(kind: Kind, bytes: u64) -> What {
+    Allocated { kind, bytes, block: 0x1000, origin: Origin::Fresh }
+}
+
+fn freed(kind: Kind, bytes: u64) -> What {
+    Freed { kind, bytes, block: 0x1000 }
+}
+
+fn share(ledger: &Ledger, holder: Holder) -> Share {
+    ledger.holders().find(|&(who, _)| who == holder).map(|(_, share)| share).unwrap_or_default()
+}
+
+#[test]
+fn the_peak_is_the_most_that_was_live_at_once_and_whose_it_was_then() {
+    let ledger = ledger_of(&[
+        (0x10, 1, made(100)),
+        (0x20, 2, made(50)),
+        (0x10, 0, allocated(Kind::Pageable, 100)),
+        (0x20, 0, allocated(Kind::Pageable, 50)),
+        (0x10, 0, freed(Kind::Pageable, 100)),
+        (0x30, 3, made(60)),
+        (0x30, 0, allocated(Kind::Pageable, 60)),
+    ]);
+    let memory = ledger.account().memory(Kind::Pageable);
+    assert_eq!((memory.live, memory.peak, memory.peak_time), (110, 150, 4));
+    let at_peak = |site| share(&ledger, Holder::Site(Site(site))).at_peak[0];
+    assert_eq!([at_peak(1), at_peak(2), at_peak(3)], [100, 50, 0]);
+    let live = |site| share(&ledger, Holder::Site(Site(site))).live[0];
+    assert_eq!([live(1), live(2), live(3)], [0, 50, 60]);
+}
+
+#[test]
+fn each_kind_has_a_peak_of_its_own() {
+    let ledger = ledger_of(&[
+        (0x10, 1, made(100)),
+        (0x10, 0, allocated(Kind::Pinned, 100)),
+        (0x10, 0, allocated(Kind::Device, 112)),
+        (0x10, 0, freed(Kind::Pinned, 100)),
+    ]);
+    let share = share(&ledger, Holder::Site(Site(1)));
+    assert_eq!((share.live, share.at_peak), ([0, 0, 112], [0, 100, 112]));
+}
+
+#[test]
+fn a_name_takes_the_objects_memory_along() {
+    let mut ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100))]);
+    ledger.name(0x10, "conv1");
+    let named = ledger.object(0x10).expect("it is known").holder;
+    assert_eq!(ledger.name_of(named), Some("conv1"));
+    assert_eq!(share(&ledger, named).live[0], 100);
+    assert_eq!(share(&ledger, Holder::Site(Site(1))).live[0], 0);
+    ledger.name(0x20, "nobody");
+    assert!(!ledger.knows(0x20));
+}
+
+#[test]
+fn a_name_takes_what_the_object_held_at_the_peak_along_and_no_more() {
+    let kind = Kind::Pageable;
+    let mut ledger = ledger_of(&[
+        (0x10, 1, made(100)),
+        (0x20, 1, made(50)),
+        (0x10, 0, allocated(kind, 100)),
+        (0x20, 0, allocated(kind, 50)),
+        (0x20, 0, freed(kind, 50)),
+        (0x20, 0, allocated(kind, 40)),
+    ]);
+    let at_peak = |ledger: &Ledger, holder| {
+        let share = share(ledger, holder);
+        (share.at_peak[0], share.blocks_at_peak[0])
+    };
+    assert_eq!(at_peak(&ledger, Holder::Site(Site(1))), (150, 2));
+    // The object's block was allocated after the peak; the block that it held at the peak was freed.
+    ledger.name(0x20, "late");
+    ledger.name(0x10, "conv1");
+    let holder = |address| ledger.object(address).expect("it is known").holder;
+    assert_eq!(at_peak(&ledger, holder(0x20)), (0, 0));
+    assert_eq!(at_peak(&ledger, holder(0x10)), (100, 1));
+    assert_eq!(at_peak(&ledger, Holder::Site(Site(1))), (50, 1));
+}
+
+#[test]
+fn what_is_forgotten_holds_nothing_and_what_was_counted_stays() {
+    let mut ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100))]);
+    ledger.forget_objects();
+    let memory = ledger.account().memory(Kind::Pageable);
+    assert_eq!((memory.live, memory.peak, memory.fresh.count, ledger.objects().count()), (0, 100, 1, 0));
+    let share = share(&ledger, Holder::Site(Site(1)));
+    assert_eq!((share.live[0], share.at_peak[0]), (0, 100));
+}
+
+#[test]
+fn another_object_at_the_same_address_ends_the_first() {
+    let ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100)), (0x10, 2, made(7))]);
+    assert_eq!(share(&ledger, Holder::Site(Site(1))).live[0], 0);
+    assert_eq!(ledger.object(0x10).map(|object| (object.bytes, object.made)), Some((7, Site(2))));
+    assert_eq!(ledger.objects().count(), 1);
+    assert_eq!(ledger.account().memory(Kind::Pageable).live, 0, "its block was freed behind our back");
+}
+
+#[test]
+fn a_block_from_before_the_first_event_is_not_taken_off_what_is_live() {
+    let ledger = ledger_of(&[
+        (0x10, 1, made(100)),
+        (0x10, 0, allocated(Kind::Pageable, 100)),
+        (0x20, 0, freed(Kind::Pageable, 100)),
+    ]);
+    assert_eq!(ledger.account().memory(Kind::Pageable).live, 100);
+}
+
+#[test]
+fn what_ended_is_not_known_any_more() {
+    let ledger = ledger_of(&[(0x10, 1, made(4)), (0x10, 0, Ended)]);
+    assert!(!ledger.knows(0x10));
+    assert_eq!((ledger.account().made, ledger.account().ended), (1, 1));
+}
+
+#[test]
+fn peaks_can_be_begun_anew() {
+    let mut ledger = ledger_of(&[
+        (0x10, 1, made(100)),
+        (0x10, 0, allocated(Kind::Pageable, 100)),
+        (0x10, 0, freed(Kind::Pageable, 100)),
+    ]);
+    ledger.reset_peaks(9);
+    assert_eq!(ledger.account().memory(Kind::Pageable).peak, 0);
+    assert_eq!(share(&ledger, Holder::Site(Site(1))).at_peak[0], 0);
+}
+
+#[test]
+fn a_forked_child_begins_with_nothing() {
+    let mut ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100))]);
+    ledger.set_every_access(true);
+    ledger.begin_anew();
+    assert!(!ledger.knows(0x10));
+    assert_eq!((ledger.account().made, ledger.account().memory(Kind::Pageable).live), (0, 0));
+    assert!(ledger.has_every_access(), "what is watched stays");
+}
+
+#[test]
+fn a_block_that_was_replaced_before_its_end_was_told_is_counted_once() {
+    let other = |kind, bytes| Allocated { kind, bytes, block: 0x2000, origin: Origin::Fresh };
+    let ledger = ledger_of(&[
+        (0x10, 1, made(100)),
+        (0x10, 0, allocated(Kind::Device, 100)),
+        (0x10, 0, other(Kind::Device, 100)),
+    ]);
+    let memory = ledger.account().memory(Kind::Device);
+    assert_eq!((memory.live, memory.peak, memory.freed.count), (100, 100, 1));
+    assert_eq!(share(&ledger, Holder::Site(Site(1))).live[2], 100);
+}

@@ -1,0 +1,328 @@
+//! A blob: its shape, and where its values lie.
+
+use std::ops::Range;
+
+use crate::chunks::{Chunks, Run};
+use crate::error::Error;
+use crate::problem::{MOST_AXES, Problem};
+use crate::wire::{Field, Scanner, Wire};
+
+/// How a value is stored, in little-endian bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// IEEE 754 of 64 bits.
+    F64,
+    /// IEEE 754 of 32 bits.
+    F32,
+    /// IEEE 754 of 16 bits: of NVIDIA's Caffe alone.
+    F16,
+}
+
+impl Element {
+    /// Bytes of one value.
+    pub fn size(self) -> usize {
+        match self {
+            Self::F64 => 8,
+            Self::F32 => 4,
+            Self::F16 => 2,
+        }
+    }
+}
+
+/// Which Caffe's message a blob is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// BVLC's, which most forks share.
+    Bvlc,
+    /// NVIDIA's Caffe 0.16 and later: values as bytes beside their type.
+    Nvidia,
+    /// C3D 1.0: five legacy dimensions.
+    C3d,
+}
+
+/// The data or the diff of a blob.
+#[derive(Clone, Debug)]
+pub struct Array {
+    pub(crate) element: Element,
+    pub(crate) chunks: Chunks,
+}
+
+impl Array {
+    /// How its values are stored.
+    pub fn element(&self) -> Element {
+        self.element
+    }
+
+    /// Number of values.
+    pub fn count(&self) -> u64 {
+        self.chunks.count()
+    }
+
+    /// Bytes of its values. They lie in the file, so this cannot overflow.
+    pub fn bytes(&self) -> u64 {
+        self.count() * self.element.size() as u64
+    }
+}
+
+/// A blob of the file.
+#[derive(Clone, Debug)]
+pub struct Blob {
+    shape: Vec<i64>,
+    is_legacy: bool,
+    dialect: Dialect,
+    data: Array,
+    diff: Option<Array>,
+    span: Range<u64>,
+    problem: Option<Problem>,
+}
+
+impl Blob {
+    /// Its dimensions as they are stored; empty for a single value.
+    pub fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    /// Whether the shape is stored as `num`, `channels`, `height` and `width`, with 1 for axes that the net does not have.
+    pub fn is_legacy(&self) -> bool {
+        self.is_legacy
+    }
+
+    /// Which Caffe's message it is.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Its values. Whether their count is that of its shape is known from [`Model::array`](crate::Model::array).
+    pub fn data(&self) -> &Array {
+        &self.data
+    }
+
+    /// Its gradients, if they are stored.
+    pub fn diff(&self) -> Option<&Array> {
+        self.diff.as_ref()
+    }
+
+    /// The bytes of its message in the file, without the tag and the length before it.
+    pub fn span(&self) -> Range<u64> {
+        self.span.clone()
+    }
+
+    pub(crate) fn problem(&self) -> Option<&Problem> {
+        self.problem.as_ref()
+    }
+}
+
+/// What the fields of a blob's message say, before it is known whose message it is.
+#[derive(Default)]
+struct Parts {
+    /// Fields 1 to 5, as numbers.
+    dims: [Option<i64>; 5],
+    shape: Vec<i64>,
+    axes: u64,
+    five: Chunks,
+    six: Chunks,
+    /// Field 7: the shape, or C3D's diff.
+    seven: Vec<Range<u64>>,
+    double_data: Chunks,
+    double_diff: Chunks,
+    raw_types: [Option<u64>; 2],
+    raw: [Option<Range<u64>>; 2],
+}
+
+/// Scans the message of a blob.
+pub(crate) fn scan(scanner: &mut Scanner, span: Range<u64>) -> Result<Blob, Error> {
+    let mut parts = Parts::default();
+    scanner.position = span.start;
+    while let Some(field) = scanner.field(span.end)? {
+        parts.take(scanner, field, span.end)?;
+    }
+    let blob = if parts.dims[4].is_some() { parts.c3d(scanner)? } else { parts.bvlc(scanner)? };
+    scanner.position = span.end;
+    Ok(Blob { span, ..blob })
+}
+
+impl Parts {
+    fn take(&mut self, scanner: &mut Scanner, field: Field, end: u64) -> Result<(), Error> {
+        match (field.number, field.wire) {
+            // Protobuf keeps the lower half of a number that is too large for its type.
+            (1..=5, Wire::Varint) => {
+                self.dims[field.number as usize - 1] = Some(i64::from(scanner.varint(end)? as i32));
+            }
+            (5, wire) if is_list(wire, Element::F32) => list(scanner, field, end, Element::F32, &mut self.five)?,
+            (6, wire) if is_list(wire, Element::F32) => list(scanner, field, end, Element::F32, &mut self.six)?,
+            (7, Wire::Bytes) => {
+                scanner.charge::<Range<u64>>(1)?;
+                let range = scanner.bytes(end)?;
+                self.seven.push(range);
+            }
+            (8, wire) if is_list(wire, Element::F64) => list(scanner, field, end, Element::F64, &mut self.double_data)?,
+            (9, wire) if is_list(wire, Element::F64) => list(scanner, field, end, Element::F64, &mut self.double_diff)?,
+            (10 | 11, Wire::Varint) => self.raw_types[field.number as usize - 10] = Some(scanner.varint(end)?),
+            (12 | 13, Wire::Bytes) => self.raw[field.number as usize - 12] = Some(scanner.bytes(end)?),
+            _ => scanner.skip(field, end)?,
+        }
+        Ok(())
+    }
+
+    fn bvlc(mut self, scanner: &mut Scanner) -> Result<Blob, Error> {
+        for range in std::mem::take(&mut self.seven) {
+            self.take_shape(scanner, range)?;
+        }
+        let is_legacy = self.dims.iter().any(Option::is_some);
+        if is_legacy {
+            self.axes = 4;
+            self.shape = self.dims[..4].iter().map(|dim| dim.unwrap_or(0)).collect();
+        }
+        let Self { shape, axes, five, six, double_data, double_diff, raw_types, raw, .. } = self;
+        let dialect = if raw.iter().any(Option::is_some) { Dialect::Nvidia } else { Dialect::Bvlc };
+        let mut problem = None;
+        let [raw_data, raw_diff] = raw;
+        let mut array = |part, doubles, floats, raw: Option<Range<u64>>, raw_type| {
+            stored(doubles, floats).unwrap_or_else(|| match raw {
+                Some(range) => raw_array(part, range, raw_type).unwrap_or_else(|found| {
+                    problem.get_or_insert(found);
+                    Array { element: Element::F32, chunks: Chunks::default() }
+                }),
+                None => Array { element: Element::F32, chunks: Chunks::default() },
+            })
+        };
+        let data = array("data", double_data, five, raw_data, raw_types[0]);
+        let diff = Some(array("diff", double_diff, six, raw_diff, raw_types[1])).filter(|diff| diff.count() > 0);
+        Ok(fitted(shape, axes, is_legacy, dialect, data, diff, problem))
+    }
+
+    fn c3d(self, scanner: &mut Scanner) -> Result<Blob, Error> {
+        let mut diff = Chunks::default();
+        for range in self.seven {
+            packed(scanner, range, Element::F32, &mut diff)?;
+        }
+        let shape: Vec<i64> = self.dims.iter().map(|dim| dim.unwrap_or(0)).collect();
+        let floats = |chunks| Array { element: Element::F32, chunks };
+        let diff = Some(floats(diff)).filter(|diff| diff.count() > 0);
+        Ok(fitted(shape, 5, true, Dialect::C3d, floats(self.six), diff, None))
+    }
+
+    fn take_shape(&mut self, scanner: &mut Scanner, range: Range<u64>) -> Result<(), Error> {
+        scanner.position = range.start;
+        while let Some(field) = scanner.field(range.end)? {
+            match (field.number, field.wire) {
+                (1, Wire::Varint) => self.take_dim(scanner, range.end)?,
+                (1, Wire::Bytes) => {
+                    let packed = scanner.bytes(range.end)?;
+                    scanner.position = packed.start;
+                    while scanner.position < packed.end {
+                        self.take_dim(scanner, packed.end)?;
+                    }
+                }
+                _ => scanner.skip(field, range.end)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn take_dim(&mut self, scanner: &mut Scanner, end: u64) -> Result<(), Error> {
+        let dim = scanner.varint(end)? as i64;
+        self.axes += 1;
+        // A shape with more axes is refused: one of millions need not be kept.
+        if self.shape.len() < MOST_AXES {
+            scanner.charge::<i64>(1)?;
+            self.shape.push(dim);
+        }
+        Ok(())
+    }
+}
+
+fn is_list(wire: Wire, element: Element) -> bool {
+    wire == Wire::Bytes || wire == if element == Element::F64 { Wire::Fixed64 } else { Wire::Fixed32 }
+}
+
+/// Adds the values of a repeated field, packed or with a tag before each.
+fn list(scanner: &mut Scanner, field: Field, end: u64, element: Element, into: &mut Chunks) -> Result<(), Error> {
+    if field.wire == Wire::Bytes {
+        let range = scanner.bytes(end)?;
+        return packed(scanner, range, element, into);
+    }
+    let at = scanner.position;
+    scanner.skip(field, end)?;
+    push(scanner, Run { at, count: 1, step: scanner.position - field.at }, into)
+}
+
+fn packed(scanner: &mut Scanner, range: Range<u64>, element: Element, into: &mut Chunks) -> Result<(), Error> {
+    let (bytes, size) = (range.end - range.start, element.size() as u64);
+    if bytes % size != 0 {
+        let what = format!("a list of {bytes} bytes cannot hold values of {size} bytes");
+        return Err(scanner.format(what, range.start));
+    }
+    push(scanner, Run { at: range.start, count: bytes / size, step: size }, into)
+}
+
+fn push(scanner: &mut Scanner, run: Run, into: &mut Chunks) -> Result<(), Error> {
+    if !into.continues(run) {
+        scanner.charge::<Run>(1)?;
+    }
+    into.push(run);
+    Ok(())
+}
+
+fn stored(doubles: Chunks, floats: Chunks) -> Option<Array> {
+    [(Element::F64, doubles), (Element::F32, floats)]
+        .into_iter()
+        .find(|(_, chunks)| chunks.count() > 0)
+        .map(|(element, chunks)| Array { element, chunks })
+}
+
+/// NVIDIA's bytes as an array.
+fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Result<Array, Problem> {
+    let element = match number {
+        Some(0) => Element::F64,
+        Some(1) => Element::F32,
+        Some(2) => Element::F16,
+        _ => return Err(Problem::RawType { part, number }),
+    };
+    let (bytes, size) = (range.end - range.start, element.size() as u64);
+    if bytes % size != 0 {
+        return Err(Problem::RawCut { part, bytes, size });
+    }
+    let mut chunks = Chunks::default();
+    chunks.push(Run { at: range.start, count: bytes / size, step: size });
+    Ok(Array { element, chunks })
+}
+
+/// The blob, with what keeps its values from fitting its shape.
+fn fitted(
+    shape: Vec<i64>,
+    axes: u64,
+    is_legacy: bool,
+    dialect: Dialect,
+    data: Array,
+    diff: Option<Array>,
+    problem: Option<Problem>,
+) -> Blob {
+    let problem = problem.or_else(|| {
+        let needed = match count(&shape, axes) {
+            Ok(needed) => needed,
+            Err(problem) => return Some(problem),
+        };
+        let parts = [("data", Some(&data)), ("diff", diff.as_ref())];
+        parts.into_iter().find_map(|(part, array)| {
+            let found = array?.count();
+            (found != needed).then(|| Problem::Count { part, found, shape: shape.clone(), needed })
+        })
+    });
+    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem }
+}
+
+/// Number of values that a shape has room for.
+fn count(shape: &[i64], axes: u64) -> Result<u64, Problem> {
+    if axes > MOST_AXES as u64 {
+        return Err(Problem::Axes(axes));
+    }
+    if let Some((axis, dim)) = shape.iter().copied().enumerate().find(|(_, dim)| *dim < 0) {
+        return Err(Problem::Negative { axis, dim });
+    }
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    let product = shape.iter().try_fold(1u64, |product, dim| product.checked_mul(dim.unsigned_abs()));
+    product.ok_or(Problem::TooLarge)
+}

@@ -1,0 +1,83 @@
+//! Where the values of one array lie in the file: packed runs, or single values with a tag before each.
+
+/// A run of values, evenly spaced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    /// Number of the run's first value in the array.
+    first: u64,
+    /// Offset of that value in the file.
+    at: u64,
+    /// Bytes from one value to the next: the size of a value where they are packed.
+    step: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chunks {
+    runs: Vec<Chunk>,
+    count: u64,
+}
+
+/// A part of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub at: u64,
+    pub count: u64,
+    pub step: u64,
+}
+
+impl Chunks {
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Adds a run; one that follows the last at the same pace is made part of it.
+    pub fn push(&mut self, run: Run) {
+        if run.count == 0 {
+            return;
+        }
+        if !self.continues(run) {
+            self.runs.push(Chunk { first: self.count, at: run.at, step: run.step });
+        }
+        self.count += run.count;
+    }
+
+    /// Whether a run follows the last one at the same pace, and so needs no memory.
+    pub fn continues(&self, run: Run) -> bool {
+        let expected = |last: &Chunk| last.at.checked_add((self.count - last.first).checked_mul(last.step)?);
+        self.runs.last().is_some_and(|last| last.step == run.step && expected(last) == Some(run.at))
+    }
+
+    /// The values from `first` on that lie evenly spaced, at most `most`.
+    pub fn run(&self, first: u64, most: u64) -> Option<Run> {
+        if first >= self.count {
+            return None;
+        }
+        let behind = self.runs.partition_point(|chunk| chunk.first <= first);
+        let chunk = self.runs.get(behind.checked_sub(1)?)?;
+        let end = self.runs.get(behind).map_or(self.count, |next| next.first);
+        let skipped = first - chunk.first;
+        Some(Run { at: chunk.at + skipped * chunk.step, count: most.min(end - first), step: chunk.step })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_follow_each_other_become_one_and_any_value_is_found() {
+        let mut chunks = Chunks::default();
+        chunks.push(Run { at: 10, count: 3, step: 4 });
+        chunks.push(Run { at: 22, count: 2, step: 4 });
+        chunks.push(Run { at: 40, count: 1, step: 5 });
+        chunks.push(Run { at: 45, count: 1, step: 5 });
+        chunks.push(Run { at: 99, count: 0, step: 4 });
+        chunks.push(Run { at: 60, count: 2, step: 4 });
+        assert_eq!((chunks.count(), chunks.runs.len()), (9, 3));
+        assert_eq!(chunks.run(1, 10), Some(Run { at: 14, count: 4, step: 4 }));
+        assert_eq!(chunks.run(4, 10), Some(Run { at: 26, count: 1, step: 4 }));
+        assert_eq!(chunks.run(6, 10), Some(Run { at: 45, count: 1, step: 5 }));
+        assert_eq!(chunks.run(7, 1), Some(Run { at: 60, count: 1, step: 4 }));
+        assert_eq!(chunks.run(9, 1), None);
+    }
+}

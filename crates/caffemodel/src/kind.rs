@@ -1,0 +1,71 @@
+//! Which message a file is: protobuf does not say it, so the numbers and types of its first fields decide.
+
+use std::path::Path;
+
+use crate::blob;
+use crate::error::Error;
+use crate::source::Source;
+use crate::wire::{Scanner, Wire};
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A net: `.caffemodel`.
+    Net,
+    /// One blob: `.binaryproto`, such as a mean image.
+    Blob,
+    /// A list of blobs: `.binaryproto`.
+    Blobs,
+    /// The state of a solver: `.solverstate`.
+    SolverState,
+}
+
+impl Kind {
+    /// What the file's name promises; a `.binaryproto` may be one blob or several.
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "caffemodel" => Some(Self::Net),
+            "solverstate" => Some(Self::SolverState),
+            _ => None,
+        }
+    }
+
+    /// What the file's fields say. Fields that several messages share leave it open until one comes that does not.
+    pub(crate) fn of_fields(source: &Source) -> Result<Self, Error> {
+        let mut scanner = Scanner::new(source);
+        let end = source.length();
+        // Field 1: of a solver state or of a blob if it is a number; else the net's name or the first of several blobs.
+        let mut has_number = false;
+        let mut first = None;
+        while let Some(field) = scanner.field(end)? {
+            match (field.number, field.wire) {
+                (1, Wire::Bytes) => {
+                    let range = scanner.bytes(end)?;
+                    if first.replace(range).is_some() {
+                        return Ok(Self::Blobs);
+                    }
+                    continue;
+                }
+                (1, Wire::Varint) => has_number = true,
+                (2 | 3, Wire::Bytes) => return Ok(if has_number { Self::SolverState } else { Self::Net }),
+                (100, Wire::Bytes) => return Ok(Self::Net),
+                (2 | 3, Wire::Varint) | (5..=7, Wire::Bytes) | (5 | 6, Wire::Fixed32) => return Ok(Self::Blob),
+                (8 | 9, Wire::Bytes | Wire::Fixed64) | (12, Wire::Bytes) if first.is_none() => return Ok(Self::Blob),
+                _ => {}
+            }
+            scanner.skip(field, end)?;
+        }
+        match first {
+            // A name is not a message, or has no values.
+            Some(range) => match blob::scan(&mut scanner, range) {
+                Ok(blob) if blob.data().count() > 0 => Ok(Self::Blobs),
+                _ => Ok(Self::Net),
+            },
+            None if has_number => Ok(Self::SolverState),
+            None => {
+                let what = "has no field of a net, a blob or a solver state";
+                Err(Error::format(source.name(), what, "name a .caffemodel, .binaryproto or .solverstate"))
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Reads Caffe's model files without Caffe and without protobuf: `.caffemodel`, `.binaryproto` and `.solverstate`.
+//!
+//! ```no_run
+//! use caffemodel::{At, Model};
+//!
+//! let model = Model::open("lenet.caffemodel")?;
+//! for (index, layer) in model.layers().iter().enumerate() {
+//!     println!("{} ({}): {} blobs", layer.name(), layer.type_name(), layer.blobs().len());
+//!     if !layer.blobs().is_empty() {
+//!         let at = At::data(index, 0);
+//!         let mut values = vec![0.0; model.array(at)?.count() as usize];
+//!         model.read_f32(at, 0, &mut values)?;
+//!     }
+//! }
+//! # Ok::<(), caffemodel::Error>(())
+//! ```
+//!
+//! [`Model::open`] scans the structure only: tags, lengths, names and shapes. It steps over the values, so that a file of any size
+//! opens in milliseconds. [`Model::read_bytes`], [`Model::read_f32`] and [`Model::read_f64`] then read values from the file into the
+//! caller's memory by `pread`, without a copy in between where the types agree. A `Model` may be shared by threads.
+//!
+//! # The format
+//! These files are protobuf messages of `caffe.proto`: a sequence of fields, each a tag (`number << 3 | wire type`), a value, and for wire
+//! type 2 a length before it. Only the fields below are looked at. Everything else is stepped over, which is how forks with other fields
+//! for the same numbers are read.
+//!
+//! | Message | Fields |
+//! |---|---|
+//! | net | name 1, layers 2 (V0 and V1), layer 100 (V2) |
+//! | layer, V2 | name 1, type 2, blobs 7 |
+//! | layer, V1 | a V0 layer 1, name 4, type 5 (a number), blobs 6 |
+//! | layer, V0 | name 1, type 2, blobs 50 |
+//! | blob | num, channels, height, width 1–4, data 5, diff 6, shape 7 (dim 1), double data 8, double diff 9 |
+//! | blob, of NVIDIA's Caffe 0.16 and later | beside these: types of data and diff 10 and 11, their bytes 12 and 13 |
+//! | blob, of C3D | num, channels, length, height, width 1–5, data 6, diff 7 |
+//! | blobs (`.binaryproto` of several) | blob 1 |
+//! | solver state | iter 1, learned_net 2, history 3, current_step 4 |
+//!
+//! Double values win over floats, floats over NVIDIA's bytes, the legacy four dimensions over a shape. A varint in field 5 of a blob
+//! means C3D's message. Layers of V0 and V1 appear under the name and type that Caffe's `upgrade_net_proto_binary` gives them; their
+//! parameters are not looked at.
+//!
+//! # Limits
+//! Lengths are 64 bits wide: protobuf's limit of 2 GiB does not hold here. What opening a file allocates is bounded by the file's
+//! size and 1 MiB, whatever the lengths in it claim. Values of a blob are reached only if their count is that of its shape.
+#![forbid(unsafe_code)]
+
+mod blob;
+mod chunks;
+mod error;
+mod foreign;
+mod half;
+mod kind;
+mod model;
+mod net;
+mod problem;
+mod read;
+mod solver;
+mod source;
+mod upgrade;
+mod wire;
+
+pub use blob::{Array, Blob, Dialect, Element};
+pub use error::{Error, ErrorKind};
+pub use kind::Kind;
+pub use model::{At, Model, Part};
+pub use net::{Layer, Version};
+pub use solver::State;

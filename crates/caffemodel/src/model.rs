@@ -1,0 +1,181 @@
+//! A file that is open: its layers and blobs.
+
+use std::path::Path;
+
+use crate::blob;
+use crate::blob::{Array, Blob};
+use crate::error::{Error, ErrorKind};
+use crate::foreign;
+use crate::kind::Kind;
+use crate::net::{self, Layer};
+use crate::solver::{self, State};
+use crate::source::Source;
+use crate::wire::Scanner;
+
+/// Which values of a blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Its values.
+    Data,
+    /// Its gradients.
+    Diff,
+}
+
+/// An array of a model: the layer's number, the blob's number in the layer, and which values of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct At {
+    /// Number of the layer, from 0.
+    pub layer: usize,
+    /// Number of the blob in its layer, from 0.
+    pub blob: usize,
+    /// Data or diff.
+    pub part: Part,
+}
+
+impl At {
+    /// The data of a blob.
+    pub fn data(layer: usize, blob: usize) -> Self {
+        Self { layer, blob, part: Part::Data }
+    }
+
+    /// The diff of a blob.
+    pub fn diff(layer: usize, blob: usize) -> Self {
+        Self { layer, blob, part: Part::Diff }
+    }
+}
+
+/// A `.caffemodel`, `.binaryproto` or `.solverstate`.
+///
+/// A file that is no net has one layer, of which all blobs are: `blobs`, or a solver's `history`.
+#[derive(Debug)]
+pub struct Model {
+    pub(crate) source: Source,
+    kind: Kind,
+    name: String,
+    layers: Vec<Layer>,
+    state: Option<State>,
+}
+
+impl Model {
+    /// Opens a file and scans its structure. The name decides what it is (`.caffemodel`, `.solverstate`), else its fields do.
+    ///
+    /// # Errors
+    /// `Io`: it cannot be opened or read. `Argument`: it is no regular file. `Format`: it is damaged, cut off, or no Caffe file.
+    /// `Unsupported`: it is a file of another format.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::scan(Source::open(path.as_ref())?, Kind::of_name(path.as_ref()))
+    }
+
+    /// Opens a file as what the caller knows it to be.
+    ///
+    /// # Errors
+    /// Those of [`Model::open`].
+    pub fn open_as(path: impl AsRef<Path>, kind: Kind) -> Result<Self, Error> {
+        Self::scan(Source::open(path.as_ref())?, Some(kind))
+    }
+
+    /// Scans the contents of a file; `name` stands for it in errors, and its fields decide what it is unless `kind` does.
+    ///
+    /// # Errors
+    /// Those of [`Model::open`].
+    pub fn from_bytes(bytes: Vec<u8>, name: &str, kind: Option<Kind>) -> Result<Self, Error> {
+        Self::scan(Source::of(bytes, name), kind)
+    }
+
+    fn scan(source: Source, kind: Option<Kind>) -> Result<Self, Error> {
+        let end = source.length();
+        let scanned = foreign::refuse(&source).and_then(|()| {
+            let kind = kind.map_or_else(|| Kind::of_fields(&source), Ok)?;
+            let mut scanner = Scanner::new(&source);
+            let listed = |name, blobs| (String::new(), vec![Layer::of_blobs(name, blobs, 0..end)], None);
+            let (name, layers, state) = match kind {
+                Kind::Net => {
+                    let (name, layers) = net::scan(&mut scanner, end)?;
+                    (name, layers, None)
+                }
+                Kind::Blob => {
+                    listed("blobs", vec![blob::scan(&mut scanner, 0..end).map_err(|error| error.in_blob(0))?])
+                }
+                Kind::Blobs => listed("blobs", solver::blobs(&mut scanner, end)?),
+                Kind::SolverState => {
+                    let (state, history) = solver::scan(&mut scanner, end)?;
+                    let (name, layers, _) = listed("history", history);
+                    (name, layers, Some(state))
+                }
+            };
+            Ok((kind, name, layers, state))
+        });
+        let (kind, name, layers, state) = scanned?;
+        Ok(Self { source, kind, name, layers, state })
+    }
+
+    /// What the file is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The net's name, if it has one.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The layers, in the order of the file.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// What a solver's state says beside its history; `None` for other files.
+    pub fn state(&self) -> Option<&State> {
+        self.state.as_ref()
+    }
+
+    /// The file's size in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.source.length()
+    }
+
+    /// An array whose count is that of its blob's shape.
+    ///
+    /// # Errors
+    /// `Argument`: there is no such layer, blob or diff. `Format` and `Unsupported`: the blob cannot be read, with the reason.
+    pub fn array(&self, at: At) -> Result<&Array, Error> {
+        let blob = self.blob(at)?;
+        if let Some(problem) = blob.problem() {
+            let error = Error::new(problem.kind(), self.source.name(), problem.to_string(), problem.advice());
+            return Err(self.place(error.at(blob.span().start), at));
+        }
+        match at.part {
+            Part::Data => Ok(blob.data()),
+            Part::Diff => blob.diff().ok_or_else(|| {
+                self.refuse(
+                    at,
+                    "has no diff",
+                    "read its data; diffs are saved only if the solver's snapshot_diff is set",
+                )
+            }),
+        }
+    }
+
+    fn blob(&self, at: At) -> Result<&Blob, Error> {
+        let Some(layer) = self.layers.get(at.layer) else {
+            let what = format!("has no layer {}: it has {}", at.layer, self.layers.len());
+            return Err(Error::new(ErrorKind::Argument, self.source.name(), what, "layers are numbered from 0"));
+        };
+        layer.blobs().get(at.blob).ok_or_else(|| {
+            let what = format!("has no blob {}: it has {}", at.blob, layer.blobs().len());
+            let error = Error::new(ErrorKind::Argument, self.source.name(), what, "blobs are numbered from 0");
+            error.in_layer(at.layer, layer.name())
+        })
+    }
+
+    /// An error of the caller's about an array.
+    pub(crate) fn refuse(&self, at: At, what: impl Into<String>, advice: &'static str) -> Error {
+        self.place(Error::new(ErrorKind::Argument, self.source.name(), what, advice), at)
+    }
+
+    /// Adds the place of an array to an error.
+    pub(crate) fn place(&self, error: Error, at: At) -> Error {
+        let name = self.layers.get(at.layer).map_or("", Layer::name);
+        error.in_blob(at.blob).in_layer(at.layer, name)
+    }
+}

@@ -1,0 +1,94 @@
+//! What keeps a blob from being read although its message is sound: its shape, or values that do not fit it.
+
+use std::fmt;
+
+use crate::error::ErrorKind;
+
+/// The axes that Caffe allows.
+pub(crate) const MOST_AXES: usize = 32;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    Axes(u64),
+    Negative {
+        axis: usize,
+        dim: i64,
+    },
+    TooLarge,
+    Count {
+        part: &'static str,
+        found: u64,
+        shape: Vec<i64>,
+        needed: u64,
+    },
+    /// A type of NVIDIA's Caffe, if one is stored beside the bytes.
+    RawType {
+        part: &'static str,
+        number: Option<u64>,
+    },
+    RawCut {
+        part: &'static str,
+        bytes: u64,
+        size: u64,
+    },
+}
+
+impl Problem {
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::RawType { number: Some(_), .. } | Self::Axes(_) => ErrorKind::Unsupported,
+            _ => ErrorKind::Format,
+        }
+    }
+
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::RawType { number: Some(_), .. } => "save it as float with the Caffe that wrote it",
+            Self::Axes(_) => "Caffe cannot read it either: save it with fewer axes",
+            _ => "the file is damaged or was written by a faulty program: fetch it again, or save it anew",
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Axes(axes) => write!(formatter, "its shape has {axes} axes, and at most {MOST_AXES} are allowed"),
+            Self::Negative { axis, dim } => write!(formatter, "dimension {axis} of its shape is {dim}"),
+            Self::TooLarge => write!(formatter, "its shape has more values than 64 bits can count"),
+            Self::Count { part, found, shape, needed } => {
+                write!(formatter, "its {part} has {found} values, and its shape {} needs {needed}", Shape(shape))
+            }
+            Self::RawType { part, number: None } => {
+                write!(formatter, "its {part} is stored as bytes without their type")
+            }
+            Self::RawType { part, number: Some(number) } => {
+                let name = match number {
+                    3 => "INT",
+                    4 => "UINT",
+                    5 => "BOOL",
+                    _ => "unknown",
+                };
+                write!(formatter, "its {part} is stored as bytes of type {number} ({name}), which is not read")
+            }
+            Self::RawCut { part, bytes, size } => {
+                write!(formatter, "its {part} has {bytes} bytes, and a value has {size}")
+            }
+        }
+    }
+}
+
+/// Dimensions as `64x3x7x7`; those of a single value as `()`.
+struct Shape<'s>(&'s [i64]);
+
+impl fmt::Display for Shape<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        if self.0.is_empty() {
+            return formatter.write_str("()");
+        }
+        self.0.iter().enumerate().try_for_each(|(axis, dim)| {
+            let times = if axis == 0 { "" } else { "x" };
+            write!(formatter, "{times}{dim}")
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! The bytes of a file, read at any offset by any thread.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::error::{Error, ErrorKind};
+
+#[derive(Debug)]
+enum Bytes {
+    File(File),
+    Memory(Vec<u8>),
+}
+
+/// A file, or its contents in memory.
+#[derive(Debug)]
+pub(crate) struct Source {
+    bytes: Bytes,
+    length: u64,
+    name: String,
+}
+
+impl Source {
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let io = |cause| {
+            Error::new(ErrorKind::Io, &name, "cannot be opened", "check the path and the file's permissions")
+                .because(cause)
+        };
+        // Before it is opened: opening a pipe would wait for a writer.
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            let advice = "name a regular file: values are read from any place in it";
+            return Err(Error::new(ErrorKind::Argument, &name, "is a folder, a pipe or a device", advice));
+        }
+        let file = File::open(path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
+        Ok(Self { bytes: Bytes::File(file), length, name })
+    }
+
+    pub fn of(bytes: Vec<u8>, name: &str) -> Self {
+        Self { length: bytes.len() as u64, bytes: Bytes::Memory(bytes), name: name.to_string() }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Fills `into` from `offset`, which the scan has found to lie in the file.
+    pub fn read(&self, into: &mut [u8], offset: u64) -> Result<(), Error> {
+        let read = match &self.bytes {
+            Bytes::File(file) => file.read_exact_at(into, offset),
+            Bytes::Memory(bytes) => {
+                let from = usize::try_from(offset).ok().and_then(|from| bytes.get(from..)?.get(..into.len()));
+                from.map(|from| into.copy_from_slice(from)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+            }
+        };
+        read.map_err(|cause| {
+            let advice = match cause.kind() {
+                io::ErrorKind::UnexpectedEof => "another program has cut the file since it was opened: open it again",
+                _ => "the disk or the network may be at fault: try again, or copy the file",
+            };
+            let what = format!("{} bytes could not be read", into.len());
+            Error::new(ErrorKind::Io, &self.name, what, advice).at(offset).because(cause)
+        })
+    }
+}

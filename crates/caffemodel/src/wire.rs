@@ -1,0 +1,215 @@
+//! Protobuf's wire format: tags, varints, lengths, and how to step over unknown fields.
+//!
+//! The scanner reads the file through a small window, and reads nothing of what it steps over.
+
+use std::ops::Range;
+
+use crate::error::{Error, ErrorKind};
+use crate::source::Source;
+
+/// How the value of a field is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wire {
+    Varint,
+    Fixed64,
+    Bytes,
+    GroupStart,
+    GroupEnd,
+    Fixed32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub number: u32,
+    pub wire: Wire,
+    /// Offset of the tag.
+    pub at: u64,
+}
+
+/// The window after a jump, where little may be needed, and when it moves on.
+const WINDOW_AFTER_JUMP: u64 = 4 << 10;
+const WINDOW: u64 = 64 << 10;
+
+/// Groups in groups, as protobuf limits them too.
+const DEEPEST_GROUP: usize = 100;
+
+/// What a file may make the scan allocate beyond its own size.
+const ALLOWANCE: u64 = 1 << 20;
+/// A growing vector holds up to twice its contents, and as much again while it moves.
+const GROWTH: u64 = 4;
+
+const DAMAGED: &str = "the file is damaged or is no Caffe file: fetch or copy it again";
+
+pub(crate) struct Scanner<'s> {
+    source: &'s Source,
+    window: Vec<u8>,
+    /// Offset of the window in the file.
+    window_at: u64,
+    pub position: u64,
+    /// Bytes that may still be allocated.
+    budget: u64,
+}
+
+impl<'s> Scanner<'s> {
+    pub fn new(source: &'s Source) -> Self {
+        let budget = source.length().saturating_add(ALLOWANCE);
+        Self { source, window: Vec::new(), window_at: 0, position: 0, budget }
+    }
+
+    pub fn format(&self, what: impl Into<String>, offset: u64) -> Error {
+        Error::format(self.source.name(), what, DAMAGED).at(offset)
+    }
+
+    /// Counts `number` items of a growing vector against what the scan may allocate.
+    pub fn charge<T>(&mut self, number: usize) -> Result<(), Error> {
+        self.charge_bytes(number as u64 * size_of::<T>() as u64 * GROWTH)
+    }
+
+    fn charge_bytes(&mut self, bytes: u64) -> Result<(), Error> {
+        self.budget = self.budget.checked_sub(bytes).ok_or_else(|| {
+            let what = format!(
+                "a file of {} bytes describes more layers, blobs and names than it can hold",
+                self.source.length()
+            );
+            let advice = "such a file was made to exhaust memory: do not use it";
+            Error::new(ErrorKind::Unsupported, self.source.name(), what, advice).at(self.position)
+        })?;
+        Ok(())
+    }
+
+    /// The next field before `end`; `None` at `end`.
+    pub fn field(&mut self, end: u64) -> Result<Option<Field>, Error> {
+        if self.position == end {
+            return Ok(None);
+        }
+        let at = self.position;
+        let tag = self.varint(end)?;
+        let number = u32::try_from(tag >> 3).ok().filter(|number| *number != 0 && tag <= u64::from(u32::MAX));
+        let wire = match tag & 7 {
+            0 => Some(Wire::Varint),
+            1 => Some(Wire::Fixed64),
+            2 => Some(Wire::Bytes),
+            3 => Some(Wire::GroupStart),
+            4 => Some(Wire::GroupEnd),
+            5 => Some(Wire::Fixed32),
+            _ => None,
+        };
+        match (number, wire) {
+            (Some(number), Some(wire)) => Ok(Some(Field { number, wire, at })),
+            _ => Err(self.format(format!("{tag} is not the tag of a field"), at)),
+        }
+    }
+
+    pub fn varint(&mut self, end: u64) -> Result<u64, Error> {
+        let at = self.position;
+        let mut value = 0;
+        for shift in (0..70).step_by(7) {
+            let byte = self.byte(end, at)?;
+            // Bits beyond the 64th are dropped, as protobuf does.
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.format("a number is longer than ten bytes", at))
+    }
+
+    /// The range of a value that has its length before it; the position is behind it then.
+    pub fn bytes(&mut self, end: u64) -> Result<Range<u64>, Error> {
+        let at = self.position;
+        let length = self.varint(end)?;
+        let start = self.position;
+        self.step(length, end, at)?;
+        Ok(start..self.position)
+    }
+
+    /// Steps over the value of `field`.
+    pub fn skip(&mut self, field: Field, end: u64) -> Result<(), Error> {
+        match field.wire {
+            Wire::Varint => self.varint(end).map(drop),
+            Wire::Fixed64 => self.step(8, end, field.at),
+            Wire::Fixed32 => self.step(4, end, field.at),
+            Wire::Bytes => self.bytes(end).map(drop),
+            Wire::GroupStart => self.skip_group(field, end),
+            Wire::GroupEnd => Err(self.format(format!("group {} ends, and has not begun", field.number), field.at)),
+        }
+    }
+
+    fn skip_group(&mut self, first: Field, end: u64) -> Result<(), Error> {
+        let mut open = [first.number; DEEPEST_GROUP];
+        let mut depth = 1;
+        while depth > 0 {
+            let at = self.position;
+            let field =
+                self.field(end)?.ok_or_else(|| self.format(format!("group {} has no end", open[depth - 1]), at))?;
+            match field.wire {
+                Wire::GroupStart if depth == DEEPEST_GROUP => {
+                    return Err(self.format(format!("groups lie more than {DEEPEST_GROUP} deep"), at));
+                }
+                Wire::GroupStart => {
+                    open[depth] = field.number;
+                    depth += 1;
+                }
+                Wire::GroupEnd if field.number == open[depth - 1] => depth -= 1,
+                Wire::GroupEnd => {
+                    let what = format!("group {} ends inside of group {}", field.number, open[depth - 1]);
+                    return Err(self.format(what, at));
+                }
+                _ => self.skip(field, end)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on behind `length` bytes; `at` is where the field's value begins, for the sentence.
+    fn step(&mut self, length: u64, end: u64, at: u64) -> Result<(), Error> {
+        let left = end - self.position;
+        if length > left {
+            return Err(self.cut(length, left, end, at));
+        }
+        self.position += length;
+        Ok(())
+    }
+
+    fn cut(&self, length: u64, left: u64, end: u64, at: u64) -> Error {
+        if end < self.source.length() {
+            return self.format(format!("a value of {length} bytes has {left} bytes left in its message"), at);
+        }
+        let what =
+            format!("the file ends {} bytes too early: {length} bytes are announced, {left} are left", length - left);
+        let advice = "it was cut off, or is no Caffe file: fetch or copy it again";
+        Error::format(self.source.name(), what, advice).at(at)
+    }
+
+    /// The text in `range`, in which bytes that are no UTF-8 are replaced.
+    pub fn text(&mut self, range: &Range<u64>) -> Result<String, Error> {
+        let length = range.end - range.start;
+        // A replacement takes three bytes.
+        self.charge_bytes(length.saturating_mul(GROWTH))?;
+        let mut bytes = vec![0; length as usize];
+        self.source.read(&mut bytes, range.start)?;
+        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    fn byte(&mut self, end: u64, at: u64) -> Result<u8, Error> {
+        if self.position >= end {
+            return Err(self.cut(1, 0, end, at));
+        }
+        if !(self.window_at..self.window_at + self.window.len() as u64).contains(&self.position) {
+            self.fill()?;
+        }
+        let byte = self.window[(self.position - self.window_at) as usize];
+        self.position += 1;
+        Ok(byte)
+    }
+
+    /// Moves the window to the position, which lies in the file.
+    fn fill(&mut self) -> Result<(), Error> {
+        let goes_on = self.position == self.window_at + self.window.len() as u64 && self.position > 0;
+        let wanted = if goes_on { WINDOW } else { WINDOW_AFTER_JUMP };
+        let length = wanted.min(self.source.length() - self.position);
+        self.window_at = self.position;
+        self.window.resize(length as usize, 0);
+        self.source.read(&mut self.window, self.position).inspect_err(|_| self.window.clear())
+    }
+}

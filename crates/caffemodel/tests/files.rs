@@ -1,0 +1,104 @@
+//! Files on a disk: larger than protobuf can read, missing, of other kinds, and cut while they are open.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use caffemodel::{At, ErrorKind, Kind, Model};
+use support::*;
+
+/// A folder of this test's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("caffemodel-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, contents).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_model_beyond_two_gibibytes_is_read_to_its_last_value() {
+    const VALUES: u64 = 700 << 20;
+    let folder = Folder::new("large");
+    let path = folder.0.join("large.caffemodel");
+    // The layer's parts around the values, which are a hole in the file but for the last.
+    let dims = shape(&[700, 1 << 20]);
+    let data_tag = [vec![5 << 3 | 2], varint(VALUES * 4)].concat();
+    let blob_bytes = data_tag.len() as u64 + VALUES * 4 + dims.len() as u64;
+    let head = [bytes(1, "fc6"), bytes(2, "InnerProduct"), vec![7 << 3 | 2], varint(blob_bytes)].concat();
+    let layer_bytes = head.len() as u64 + blob_bytes;
+    let begin = [vec![0xa2, 0x06], varint(layer_bytes), head, data_tag].concat();
+    let behind = [dims, layer("fc7", "InnerProduct", &[blob(&[2], &[3.0, 4.0])])].concat();
+
+    let file = File::create(&path).unwrap();
+    let values_at = begin.len() as u64;
+    file.write_all_at(&begin, 0).unwrap();
+    file.write_all_at(&7.5f32.to_le_bytes(), values_at + VALUES * 4 - 4).unwrap();
+    file.write_all_at(&behind, values_at + VALUES * 4).unwrap();
+
+    let model = Model::open(&path).unwrap();
+    assert!(model.file_bytes() > i32::MAX as u64);
+    assert_eq!(model.array(At::data(0, 0)).unwrap().count(), VALUES);
+    let mut last = [1.0; 2];
+    model.read_f32(At::data(0, 0), VALUES - 2, &mut last).unwrap();
+    assert_eq!(last, [0.0, 7.5]);
+    assert_eq!(floats_at(&model, At::data(1, 0)), [3.0, 4.0]);
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_without_waiting() {
+    let folder = Folder::new("irregular");
+    let pipe = folder.0.join("pipe.caffemodel");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [&pipe, &folder.0] {
+        let error = Model::open(path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument);
+        assert!(error.to_string().ends_with("name a regular file: values are read from any place in it"), "{error}");
+    }
+    let missing = Model::open(folder.0.join("missing")).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::Io);
+    assert!(missing.to_string().contains("cannot be opened (No such file"), "{missing}");
+}
+
+#[test]
+fn the_name_of_a_file_decides_what_it_is_before_its_fields_do() {
+    let folder = Folder::new("names");
+    let only_iter = number(1, 4);
+    assert_eq!(Model::open(folder.file("a.solverstate", &only_iter)).unwrap().kind(), Kind::SolverState);
+    assert_eq!(Model::open(folder.file("a.caffemodel", &only_iter)).unwrap().kind(), Kind::Net);
+    let mean = [legacy(&[1, 1, 1, 1]), bytes(5, f32_bytes(&[1.0]))].concat();
+    let path = folder.file("mean.binaryproto", &mean);
+    assert_eq!(Model::open(&path).unwrap().kind(), Kind::Blob);
+    assert_eq!(Model::open_as(&path, Kind::Net).unwrap().layers().len(), 0);
+}
+
+#[test]
+fn a_file_that_is_cut_while_it_is_open_gives_an_error() {
+    let folder = Folder::new("cut");
+    let path = folder.file("a.caffemodel", &layer("a", "Scale", &[blob(&[1000], &[1.0; 1000])]));
+    let model = Model::open(&path).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(500).unwrap();
+    let error = model.read_f32(At::data(0, 0), 0, &mut [0.0; 1000]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    let sentence = error.to_string();
+    assert!(sentence.contains("layer 0 \"a\", blob 0: 4000 bytes could not be read"), "{sentence}");
+    assert!(sentence.contains("another program has cut the file"), "{sentence}");
+}

@@ -1,0 +1,120 @@
+//! Writes protobuf by hand: what a test reads, it spells out here.
+#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(clippy::unwrap_used, reason = "what a test cannot prepare, it cannot test")]
+
+use caffemodel::{At, Element, Kind, Model};
+
+pub fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+fn tag(number: u64, wire: u64) -> Vec<u8> {
+    varint(number << 3 | wire)
+}
+
+/// A field that is a number.
+pub fn number(number: u64, value: i64) -> Vec<u8> {
+    [tag(number, 0), varint(value as u64)].concat()
+}
+
+/// A field with its length before it: a text, a message, a packed list.
+pub fn bytes(number: u64, value: impl AsRef<[u8]>) -> Vec<u8> {
+    [tag(number, 2), varint(value.as_ref().len() as u64), value.as_ref().to_vec()].concat()
+}
+
+pub fn group(number: u64, inside: &[u8]) -> Vec<u8> {
+    [tag(number, 3), inside.to_vec(), tag(number, 4)].concat()
+}
+
+pub fn fixed32(number: u64, value: f32) -> Vec<u8> {
+    [tag(number, 5), value.to_le_bytes().to_vec()].concat()
+}
+
+pub fn fixed64(number: u64, value: f64) -> Vec<u8> {
+    [tag(number, 1), value.to_le_bytes().to_vec()].concat()
+}
+
+pub fn f32_bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+pub fn f64_bytes(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// The field of a shape: its dimensions, packed.
+pub fn shape(dims: &[i64]) -> Vec<u8> {
+    bytes(7, bytes(1, dims.iter().flat_map(|dim| varint(*dim as u64)).collect::<Vec<_>>()))
+}
+
+/// The message of a blob of floats, as today's Caffe writes it.
+pub fn blob(dims: &[i64], values: &[f32]) -> Vec<u8> {
+    [bytes(5, f32_bytes(values)), shape(dims)].concat()
+}
+
+/// The legacy dimensions.
+pub fn legacy(dims: &[i64]) -> Vec<u8> {
+    (1..).zip(dims).flat_map(|(index, dim)| number(index, *dim)).collect()
+}
+
+/// The field of a V2 layer in a net.
+pub fn layer(name: &str, kind: &str, blobs: &[Vec<u8>]) -> Vec<u8> {
+    let blobs = blobs.iter().flat_map(|blob| bytes(7, blob));
+    bytes(100, [bytes(1, name), bytes(2, kind)].concat().into_iter().chain(blobs).collect::<Vec<_>>())
+}
+
+/// The field of a V1 layer in a net.
+pub fn layer_v1(name: &str, kind: i64, blobs: &[Vec<u8>]) -> Vec<u8> {
+    let blobs = blobs.iter().flat_map(|blob| bytes(6, blob));
+    bytes(2, [bytes(4, name), number(5, kind)].concat().into_iter().chain(blobs).collect::<Vec<_>>())
+}
+
+/// The field of a V0 layer in a net.
+pub fn layer_v0(name: &str, kind: &str, blobs: &[Vec<u8>]) -> Vec<u8> {
+    let blobs = blobs.iter().flat_map(|blob| bytes(50, blob));
+    bytes(2, bytes(1, [bytes(1, name), bytes(2, kind)].concat().into_iter().chain(blobs).collect::<Vec<_>>()))
+}
+
+pub fn net(file: Vec<u8>) -> Model {
+    Model::from_bytes(file, "net", Some(Kind::Net)).unwrap()
+}
+
+/// A net that is one layer of one blob.
+pub fn net_of(blob: Vec<u8>) -> Model {
+    net(layer("conv1", "Convolution", &[blob]))
+}
+
+/// The sentence of the error.
+pub fn refused(file: Vec<u8>) -> String {
+    Model::from_bytes(file, "net", Some(Kind::Net)).unwrap_err().to_string()
+}
+
+/// The data of the first blob as floats.
+pub fn floats(model: &Model) -> Vec<f32> {
+    floats_at(model, At::data(0, 0))
+}
+
+pub fn floats_at(model: &Model, at: At) -> Vec<f32> {
+    let mut values = vec![f32::NAN; model.array(at).unwrap().count() as usize];
+    model.read_f32(at, 0, &mut values).unwrap();
+    values
+}
+
+/// The sentence of why the data of the first blob cannot be read.
+pub fn unreadable(blob: Vec<u8>) -> String {
+    net_of(blob).array(At::data(0, 0)).unwrap_err().to_string()
+}
+
+/// How it is stored, and the bytes of its values.
+pub fn stored(model: &Model, at: At) -> (Element, Vec<u8>) {
+    let array = model.array(at).unwrap();
+    let mut bytes = vec![0; array.bytes() as usize];
+    model.read_bytes(at, 0, &mut bytes).unwrap();
+    (array.element(), bytes)
+}

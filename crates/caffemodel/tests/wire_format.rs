@@ -1,0 +1,221 @@
+//! The wire format's odd corners: what protobuf accepts is read as protobuf reads it, and what is damaged is refused with its place.
+
+mod support;
+
+use caffemodel::{At, ErrorKind, Kind, Model};
+use support::*;
+
+#[test]
+fn values_with_a_tag_each_and_in_several_pieces_are_one_array() {
+    let message = [
+        fixed32(5, 1.0),
+        fixed32(5, 2.0),
+        bytes(5, f32_bytes(&[3.0, 4.0])),
+        number(99, 1),
+        bytes(5, f32_bytes(&[5.0])),
+        fixed32(5, 6.0),
+        shape(&[6]),
+    ]
+    .concat();
+    let model = net_of(message);
+    assert_eq!(floats(&model), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    for first in 0..6 {
+        for length in 0..=6 - first {
+            let mut part = vec![0.0; length];
+            model.read_f32(At::data(0, 0), first as u64, &mut part).unwrap();
+            assert!(
+                part.iter().zip(first + 1..).all(|(value, expected)| *value == expected as f32),
+                "{first} {length}"
+            );
+        }
+    }
+    let doubles = [fixed64(8, 1.5), fixed64(8, 2.5), shape(&[2])].concat();
+    assert_eq!(floats(&net_of(doubles)), [1.5, 2.5]);
+}
+
+#[test]
+fn many_values_with_a_tag_each_are_read_through_the_buffer() {
+    let values: Vec<f32> = (0..10_000u16).map(f32::from).collect();
+    let message = values.iter().flat_map(|value| fixed32(5, *value)).chain(shape(&[10_000])).collect::<Vec<_>>();
+    assert_eq!(floats(&net_of(message)), values);
+}
+
+#[test]
+fn a_value_that_occurs_twice_counts_once_and_shapes_are_merged() {
+    let twice = [bytes(1, "first"), bytes(1, "second"), layer("a", "ReLU", &[])].concat();
+    assert_eq!(net(twice).name(), "second");
+    let model = net_of([number(1, 9), legacy(&[1, 1, 1, 2]), bytes(5, f32_bytes(&[1.0, 2.0]))].concat());
+    assert_eq!(model.layers()[0].blobs()[0].shape(), [1, 1, 1, 2]);
+    let model = net_of([shape(&[2]), shape(&[1]), bytes(5, f32_bytes(&[1.0, 2.0]))].concat());
+    assert_eq!(model.layers()[0].blobs()[0].shape(), [2, 1]);
+    let unpacked = bytes(7, [number(1, 1), number(1, 2)].concat());
+    assert_eq!(floats(&net_of([unpacked, bytes(5, f32_bytes(&[1.0, 2.0]))].concat())), [1.0, 2.0]);
+}
+
+#[test]
+fn legacy_dimensions_win_over_a_shape_and_missing_ones_are_zero() {
+    let model = net_of([legacy(&[1, 1, 1, 2]), shape(&[7]), bytes(5, f32_bytes(&[1.0, 2.0]))].concat());
+    assert_eq!((model.layers()[0].blobs()[0].shape(), floats(&model)), (&[1, 1, 1, 2][..], vec![1.0, 2.0]));
+    let model = net_of([number(2, 3), shape(&[7])].concat());
+    assert_eq!(model.layers()[0].blobs()[0].shape(), [0, 3, 0, 0]);
+    assert_eq!(floats(&model), []);
+}
+
+#[test]
+fn fields_that_are_not_known_are_stepped_over_whatever_they_hold() {
+    let junk = [
+        group(31, &[number(1, 1), group(2, &[]), bytes(3, "x"), fixed32(4, 1.0), fixed64(5, 1.0)].concat()),
+        bytes(138, [0xff; 9]),
+        number(536_870_911, -1),
+        // Known numbers with other wire types are not known fields.
+        fixed64(1, 0.0),
+    ]
+    .concat();
+    let inside = [junk.clone(), blob(&[1], &[8.0]), junk.clone()].concat();
+    let layer = bytes(100, [junk.clone(), bytes(1, "a"), bytes(7, inside), junk.clone()].concat());
+    let model = net([junk.clone(), layer, junk].concat());
+    assert_eq!((model.layers()[0].name(), floats(&model)), ("a", vec![8.0]));
+}
+
+#[test]
+fn numbers_may_be_longer_than_they_need() {
+    // 5 as six bytes, and a tag with a spare byte.
+    let long = [0x85, 0x80, 0x80, 0x80, 0x80, 0x00];
+    let name = [&[0x8a, 0x00][..], &long, b"hello"].concat();
+    assert_eq!(net([name, layer("a", "ReLU", &[])].concat()).name(), "hello");
+    let ten = [&[0x08][..], &[0xff; 9], &[0x01]].concat();
+    assert_eq!(Model::from_bytes(ten, "state", Some(Kind::SolverState)).unwrap().state().unwrap().iter, -1);
+    let eleven = [&[0x08][..], &[0xff; 10], &[0x01]].concat();
+    let error = Model::from_bytes(eleven, "state", Some(Kind::SolverState)).unwrap_err();
+    assert!(error.to_string().contains("longer than ten bytes, at byte 1;"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_cut_anywhere_is_refused_or_has_less_in_it() {
+    let file = [bytes(1, "n"), layer("a", "Scale", &[blob(&[2], &[1.0, 2.0])]), layer_v1("b", 14, &[])].concat();
+    let whole = net(file.clone());
+    let ends: Vec<_> = whole.layers().iter().map(|layer| layer.span().end as usize).collect();
+    assert_eq!(ends.last(), Some(&file.len()));
+    for length in 1..file.len() {
+        let cut = Model::from_bytes(file[..length].to_vec(), "net", Some(Kind::Net));
+        // Between two fields nothing says that more should follow.
+        if length == 3 || length == ends[0] {
+            assert!(cut.unwrap().layers().len() < 2);
+            continue;
+        }
+        let error = cut.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Format, "{length}: {error}");
+        assert!(error.to_string().contains("the file ends "), "{length}: {error}");
+        assert!(error.offset().unwrap() <= length as u64);
+    }
+}
+
+#[test]
+fn damage_is_refused_with_the_layer_the_blob_and_the_place() {
+    let good = layer("conv1", "Convolution", &[blob(&[1], &[1.0])]);
+    let cut_float = layer("ip", "InnerProduct", &[blob(&[1], &[1.0]), bytes(5, [0; 7])]);
+    let at = good.len() + cut_float.len() - 7;
+    assert_eq!(
+        refused([good, cut_float].concat()),
+        format!(
+            "net: layer 1 \"ip\", blob 1: a list of 7 bytes cannot hold values of 4 bytes, at byte {at}; the file is damaged or is \
+             no Caffe file: fetch or copy it again"
+        )
+    );
+    let beyond =
+        refused([bytes(100, [bytes(1, "a"), vec![0x3a, 9, 0]].concat()), bytes(1, "and more behind")].concat());
+    assert!(
+        beyond.contains("layer 0 \"a\", blob 0: a value of 9 bytes has 1 bytes left in its message, at byte"),
+        "{beyond}"
+    );
+    let says = |file: &[u8], what: &str| {
+        let sentence = refused(file.to_vec());
+        assert!(sentence.contains(what), "{sentence}");
+    };
+    says(&[0x0e, 0x00], "14 is not the tag of a field, at byte 0");
+    says(&[0x00, 0x00], "0 is not the tag of a field");
+    says(&[0x88, 0x80, 0x80, 0x80, 0x80, 0x01], "is not the tag of a field");
+    says(&[0x0c], "group 1 ends, and has not begun");
+    says(&[0x0b], "group 1 has no end");
+    says(&[0x0b, 0x14], "group 2 ends inside of group 1");
+    says(&[0x0b; 200], "groups lie more than 100 deep");
+    says(&[&[0x0b; 100][..], &[0x0c; 100]].concat()[1..], "group 1 ends, and has not begun");
+    says(
+        &[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+        "18446744073709551615 bytes are announced",
+    );
+}
+
+#[test]
+fn counts_that_are_not_those_of_the_shape_are_refused_when_the_blob_is_read() {
+    assert_eq!(
+        unreadable(blob(&[2, 3], &[1.0; 5])),
+        "net: layer 0 \"conv1\", blob 0: its data has 5 values, and its shape 2x3 needs 6, at byte 25; the file is damaged or was \
+         written by a faulty program: fetch it again, or save it anew"
+    );
+    let model = net_of(blob(&[2, 3], &[1.0; 5]));
+    assert_eq!(model.layers()[0].blobs()[0].data().count(), 5, "the layer is listed all the same");
+    let mut none = [0.0; 5];
+    assert_eq!(model.read_f32(At::data(0, 0), 0, &mut none).unwrap_err().kind(), ErrorKind::Format);
+    let says = |blob: Vec<u8>, what: &str| assert!(unreadable(blob.clone()).contains(what), "{}", unreadable(blob));
+    says(blob(&[], &[]), "its data has 0 values, and its shape () needs 1");
+    says(blob(&[4, -1], &[]), "dimension 1 of its shape is -1");
+    says([legacy(&[1, -2, 1, 1]), bytes(5, f32_bytes(&[1.0]))].concat(), "dimension 1 of its shape is -2");
+    says(blob(&[i64::MAX, 3], &[1.0]), "more values than 64 bits can count");
+    says(blob(&[1 << 33, 1 << 33], &[1.0]), "more values than 64 bits can count");
+    says(blob(&[1; 33], &[1.0]), "33 axes, and at most 32 are allowed");
+    says([blob(&[2], &[1.0; 2]), bytes(6, f32_bytes(&[1.0]))].concat(), "its diff has 1 values");
+    assert_eq!(floats(&net_of(blob(&[0, 1 << 62, 1 << 62], &[]))), [], "no values, whatever the other dimensions");
+    assert_eq!(floats(&net_of(blob(&[1; 32], &[4.0]))), [4.0]);
+    assert_eq!(floats(&net_of(blob(&[], &[4.0]))), [4.0], "an empty shape is one value");
+}
+
+#[test]
+fn what_a_caller_asks_for_wrongly_is_an_argument_error_with_the_bounds() {
+    let model = net_of(blob(&[2], &[1.0, 2.0]));
+    let says = |error: caffemodel::Error, what: &str| {
+        assert_eq!(error.kind(), ErrorKind::Argument);
+        assert!(error.to_string().contains(what), "{error}");
+    };
+    says(model.array(At::data(1, 0)).unwrap_err(), "net: has no layer 1: it has 1");
+    says(model.array(At::data(0, 1)).unwrap_err(), "layer 0 \"conv1\": has no blob 1: it has 1");
+    says(model.array(At::diff(0, 0)).unwrap_err(), "blob 0: has no diff");
+    says(
+        model.read_f32(At::data(0, 0), 0, &mut [0.0; 3]).unwrap_err(),
+        "3 values from number 0 on were asked for, and it has 2",
+    );
+    says(model.read_f64(At::data(0, 0), u64::MAX, &mut [0.0]).unwrap_err(), "from number 18446744073709551615 on");
+    says(
+        model.read_bytes(At::data(0, 0), 0, &mut [0; 3]).unwrap_err(),
+        "3 bytes is no whole number of values of 4 bytes",
+    );
+    model.read_f32(At::data(0, 0), 2, &mut []).unwrap();
+}
+
+#[test]
+fn a_file_that_describes_more_than_it_can_hold_is_refused_before_memory_is_taken() {
+    // Two bytes each.
+    let sentence = refused(bytes(2, "").repeat(100_000));
+    assert!(sentence.contains("describes more layers, blobs and names than it can hold"), "{sentence}");
+    // Every other value of an array in a run of its own.
+    let apart = [fixed32(5, 1.0), number(99, 0)].concat().repeat(50_000);
+    assert!(refused(layer("a", "", &[apart])).contains("than it can hold"));
+}
+
+#[test]
+fn files_of_other_formats_are_named() {
+    for (file, what) in [
+        (&b""[..], "is empty"),
+        (b"\x89HDF\r\n\x1a\n", "is an HDF5 file; read it with h5py"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "run git lfs pull"),
+        (b"<!DOCTYPE html>", "the download gave a page"),
+        (b"name: \"LeNet\"\nlayer {", "is text"),
+        (b"\x1f\x8b\x08", "gunzip"),
+        (b"PK\x03\x04", "zip archive"),
+    ] {
+        let error = Model::from_bytes(file.to_vec(), "m", None).unwrap_err();
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    let unknown = Model::from_bytes(number(77, 1), "m", None).unwrap_err();
+    assert!(unknown.to_string().contains("has no field of a net"), "{unknown}");
+}

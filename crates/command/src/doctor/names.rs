@@ -1,0 +1,60 @@
+//! Names that identify Caffe's memory, and distinguish one Caffe from another.
+
+/// The prefix of all of Caffe's names.
+pub const CAFFE: &[u8] = b"_ZN";
+/// `caffe::SyncedMemory`.
+pub const MEMORY: &str = "_ZN5caffe12SyncedMemory";
+/// `caffe::Blob` and `caffe::Net`: Caffe itself, which uses the memory.
+pub const BLOB: &str = "_ZN5caffe4Blob";
+pub const NET: &str = "_ZN5caffe3Net";
+
+/// Every version defines these, and every user calls them.
+pub const ACCESSORS: [&str; 4] = [
+    "_ZN5caffe12SyncedMemory8cpu_dataEv",
+    "_ZN5caffe12SyncedMemory8gpu_dataEv",
+    "_ZN5caffe12SyncedMemory16mutable_cpu_dataEv",
+    "_ZN5caffe12SyncedMemory16mutable_gpu_dataEv",
+];
+pub const CONSTRUCTOR: &str = "_ZN5caffe12SyncedMemoryC1Em";
+pub const SET_CPU_DATA: &str = "_ZN5caffe12SyncedMemory12set_cpu_dataEPv";
+pub const SET_GPU_DATA: &str = "_ZN5caffe12SyncedMemory12set_gpu_dataEPv";
+pub const PUSH: &str = "_ZN5caffe12SyncedMemory14async_gpu_pushERKP11CUstream_st";
+pub const PUSH_OWN_STREAM: &str = "_ZN5caffe12SyncedMemory14async_gpu_pushEv";
+pub const RESIZE: &str = "_ZN5caffe12SyncedMemory6ResizeEm";
+
+/// `caffe_gpu_memcpy`, which CPU_ONLY builds lack; NVIDIA's has one parameter more from 0.16.6 on.
+pub const GPU_MEMCPY: [&str; 2] = ["_ZN5caffe16caffe_gpu_memcpyEmPKvPv", "_ZN5caffe16caffe_gpu_memcpyEmPKvPvi"];
+/// Only NVIDIA's fork has these, one for each series of releases.
+pub const NVIDIA: [&str; 4] = [
+    "_ZN5caffe13MemoryHandler3GetEv",
+    "_ZN5caffe10gpu_memory11getPoolNameEv",
+    "_ZN5caffe16GPUMemoryManager9pool_nameEv",
+    "_ZN5caffe9GPUMemory4mgr_E",
+];
+/// Only NVIDIA's fork from 0.16.1 on has it.
+pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
+
+/// The C++ functions that this library exports.
+const EXPORTED: &str = include_str!("../../../../src/abi/symbols.txt");
+
+/// Whether this library exports a function of that name.
+pub fn is_served(name: &str) -> bool {
+    EXPORTED.lines().any(|exported| exported == name)
+}
+
+/// Whether a function is `SyncedMemory`'s own, called by no other class.
+pub fn is_private(name: &str) -> bool {
+    ["6to_cpu", "6to_gpu", "12check_device", "4headEv", "4sizeEv"]
+        .iter()
+        .any(|part| name.strip_prefix(MEMORY).is_some_and(|rest| rest.starts_with(part)))
+        || name.starts_with("_ZNK5caffe12SyncedMemory")
+}
+
+/// Whether the command uses this name.
+pub fn tells(name: &str) -> bool {
+    name.starts_with(MEMORY)
+        || GPU_MEMCPY.contains(&name)
+        || NVIDIA.contains(&name)
+        || name == THREAD_COUNT
+        || name.starts_with("_ZN5caffe15CaffeMallocHost")
+}

@@ -1,0 +1,116 @@
+//! The library's variables in this environment, and misspelt ones.
+
+/// Every variable that the library or this command reads.
+pub const KNOWN: [&str; 23] = [
+    "SYNCEDMEM_ACCOUNT",
+    "SYNCEDMEM_CALLS",
+    "SYNCEDMEM_CHECK_DEVICE",
+    "SYNCEDMEM_COMPARE",
+    "SYNCEDMEM_DEVICE_POOL",
+    "SYNCEDMEM_HOST_BLOCKS",
+    "SYNCEDMEM_HOST_LIMIT",
+    "SYNCEDMEM_HUGE_PAGES",
+    "SYNCEDMEM_LIBRARY",
+    "SYNCEDMEM_MODE",
+    "SYNCEDMEM_NVTX",
+    "SYNCEDMEM_ON_ERROR",
+    "SYNCEDMEM_PAGEABLE_POOL",
+    "SYNCEDMEM_PIN",
+    "SYNCEDMEM_PINNED_BLOCKS",
+    "SYNCEDMEM_PINNED_LIMIT",
+    "SYNCEDMEM_PINNED_POOL",
+    "SYNCEDMEM_POOLS",
+    "SYNCEDMEM_POOL_AGE",
+    "SYNCEDMEM_REPORT",
+    "SYNCEDMEM_REUSE",
+    "SYNCEDMEM_STAGE_FROM",
+    "SYNCEDMEM_TRACE",
+];
+
+/// A line for each variable that is set, or one line that none is.
+pub fn lines() -> Vec<String> {
+    let mut lines: Vec<_> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+        .filter(|(name, _)| looks_like_one(name))
+        .map(|(name, value)| describe(&name, &value))
+        .collect();
+    lines.sort();
+    if lines.is_empty() {
+        lines.push("no SYNCEDMEM_ variable is set".to_owned());
+    }
+    lines
+}
+
+/// Whether a name is, or resembles, one of the library's: `SYNCEDMEM_…`, `SYNCMEM_…`, `SYNCEDMEMORY_…`.
+fn looks_like_one(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    upper.starts_with("SYNCEDMEM") || upper.starts_with("SYNCMEM") || upper.starts_with("SYNCED_MEM")
+}
+
+fn describe(name: &str, value: &str) -> String {
+    if KNOWN.contains(&name) {
+        let empty = if value.is_empty() { " (empty counts as not set)" } else { "" };
+        return format!("{name}={value}{empty}");
+    }
+    let upper = name.to_ascii_uppercase();
+    let nearest = KNOWN.iter().min_by_key(|known| distance(known, &upper));
+    // A greater distance is no likeness.
+    match nearest.filter(|known| distance(known, &upper) <= 4) {
+        Some(nearest) => format!("{name}={value}: the library has no setting of that name; {nearest} is perhaps meant"),
+        None => format!("{name}={value}: the library has no setting of that name; docs/settings.md lists them"),
+    }
+}
+
+/// The edit distance: letters to insert, delete or replace to turn one name into the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other = other.as_bytes();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, left) in one.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, &right) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(left != right);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_counts_single_letters() {
+        assert_eq!(distance("PIN", "PIN"), 0);
+        assert_eq!(distance("PIN", "PINS"), 1);
+        assert_eq!(distance("POOLS", "POOL"), 1);
+        assert_eq!(distance("TRACE", "TRADE"), 1);
+        assert_eq!(distance("", "ABC"), 3);
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_told_with_the_one_that_is_meant() {
+        let said = describe("SYNCEDMEM_ONERROR", "throw");
+        assert!(said.contains("SYNCEDMEM_ON_ERROR is perhaps meant"), "{said}");
+        let said = describe("SYNCEDMEM_SOMETHING_ELSE_ALTOGETHER", "1");
+        assert!(said.contains("no setting of that name") && !said.contains("meant"), "{said}");
+    }
+
+    #[test]
+    fn every_variable_that_the_source_reads_is_known() {
+        let read = std::process::Command::new("grep")
+            .args(["-rhoE", "c\"SYNCEDMEM_[A-Z_]+\"", concat!(env!("CARGO_MANIFEST_DIR"), "/../../src")])
+            .output()
+            .unwrap();
+        let read = String::from_utf8(read.stdout).unwrap();
+        let names = read.lines().map(|name| name.trim_start_matches('c').trim_matches('"'));
+        let is_status = |name: &str| name.starts_with("SYNCEDMEM_ERROR_") || name == "SYNCEDMEM_SUCCESS";
+        let names: Vec<_> = names.filter(|name| !name.contains("_TEST_") && !is_status(name)).collect();
+        assert!(names.len() > 10, "{names:?}");
+        for name in &names {
+            assert!(KNOWN.contains(name), "{name}");
+        }
+    }
+}

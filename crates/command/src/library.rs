@@ -1,0 +1,84 @@
+//! Finds the shared library that programs are run on.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::doctor::object::Object;
+use crate::doctor::search::Search;
+
+/// Its file names. A build folder has only the first, in `deps` if the command alone was built.
+const NAMES: [&str; 2] = ["libsyncedmem.so", "libsyncedmem.so.0"];
+
+/// The build folder of this command; `None` for an installed one (build.rs).
+const BUILT_IN: Option<&str> = option_env!("SYNCEDMEM_BUILT_IN");
+
+#[derive(Debug)]
+pub struct NotFound {
+    /// The option or variable that named it, if one did.
+    told_by: Option<&'static str>,
+    looked_in: Vec<PathBuf>,
+}
+
+impl fmt::Display for NotFound {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(told_by) = self.told_by {
+            let path = self.looked_in.first().map(|path| path.display().to_string()).unwrap_or_default();
+            return write!(
+                formatter,
+                "{told_by}: {path} is no libsyncedmem.so; name the file itself, or the folder that has it"
+            );
+        }
+        formatter.write_str("libsyncedmem.so was not found. It was looked for in:\n")?;
+        for folder in &self.looked_in {
+            writeln!(formatter, "  {}", folder.display())?;
+        }
+        formatter.write_str(
+            "Name it with --library PATH or SYNCEDMEM_LIBRARY=PATH; where there is none, build it: cargo build --release --lib",
+        )
+    }
+}
+
+/// The library's absolute path: the named one, or the one that belongs to this command.
+pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
+    let variable = std::env::var_os("SYNCEDMEM_LIBRARY").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let told = named.map(|path| (path.to_path_buf(), "--library"));
+    if let Some((path, told_by)) = told.or(variable.map(|path| (path, "SYNCEDMEM_LIBRARY"))) {
+        let inside = NAMES.iter().map(|name| path.join(name));
+        let found = std::iter::once(path.clone()).chain(inside).find_map(|path| ours(&path));
+        return found.ok_or(NotFound { told_by: Some(told_by), looked_in: vec![path] });
+    }
+    let mut folders = Vec::new();
+    // The folder of the file itself, and that of a link to it.
+    for program in
+        [std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()), std::env::current_exe().ok()]
+    {
+        let Some(bin) = program.as_deref().and_then(Path::parent) else { continue };
+        folders.extend([bin.to_path_buf(), bin.join("deps")]);
+        if let Some(prefix) = bin.parent() {
+            let multiarch = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+            folders.extend(["lib", "lib64", multiarch.as_str()].map(|lib| prefix.join(lib)));
+        }
+    }
+    if let Some(built) = BUILT_IN.map(Path::new) {
+        folders.extend([built.to_path_buf(), built.join("deps")]);
+    }
+    let mut seen = std::collections::HashSet::new();
+    folders.retain(|folder| seen.insert(folder.clone()));
+    let found = folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name))).find_map(|path| ours(&path));
+    found.or_else(installed).ok_or_else(|| {
+        folders.push("the dynamic linker's folders".into());
+        NotFound { told_by: None, looked_in: folders }
+    })
+}
+
+/// The library that the dynamic linker would find.
+fn installed() -> Option<PathBuf> {
+    let nobody = Object::default();
+    NAMES.iter().find_map(|name| Search::new().find(name, &nobody, &nobody)).and_then(|(path, _)| ours(&path))
+}
+
+/// The absolute path, if the file is this library.
+fn ours(path: &Path) -> Option<PathBuf> {
+    let object = Object::read(path).ok()?;
+    if object.is_ours { path.canonicalize().ok() } else { None }
+}

@@ -1,0 +1,27 @@
+//! The `syncedmem` command: runs a Caffe program on the library, says whether a program can use it, and shows what its
+//! memory did.
+#![deny(unsafe_code)]
+
+mod doctor;
+mod generate;
+mod library;
+mod options;
+mod report;
+mod run;
+mod say;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use options::{Command, Options};
+
+fn main() -> ExitCode {
+    match Options::parse().command {
+        Command::Run(options) => run::run(&options),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::Report(options) => report::run(&options),
+        Command::Completions(options) => generate::completions(&options),
+        Command::Man(options) => generate::man(&options),
+        Command::Share(options) => generate::share(&options),
+    }
+}

@@ -1,0 +1,153 @@
+//! The facts of a report about one process: all that a page shows, without its looks.
+
+use std::collections::HashMap;
+
+use syncedmem_analysis::account::Sum;
+use syncedmem_analysis::summary::Summary;
+use syncedmem_trace::event::Site;
+
+use super::timeline::Timeline;
+
+/// The text of a call site that was not recorded.
+pub const NO_PLACE: &str = "an unknown place";
+
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    pub name: String,
+    /// The processes with events, in the order of their starts.
+    pub processes: Vec<Process>,
+    /// Faults of the trace, one sentence each.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// The kernel's process id.
+    pub id: u32,
+    /// The process's name; empty if the trace has none.
+    pub name: String,
+    /// Events that were read.
+    pub events: u64,
+    /// Sums, holders and advice, from the library's own code.
+    pub summary: Summary,
+    /// The texts of its call sites.
+    pub places: HashMap<Site, String>,
+    pub timeline: Timeline,
+    /// The advice, sorted by its savings.
+    pub findings: Vec<Finding>,
+    pub holders: Vec<Holder>,
+    /// Call sites that caused copies, fills or fresh memory.
+    pub callers: Vec<Caller>,
+    /// Limits of the recording, one sentence each.
+    pub unwatched: Vec<&'static str>,
+}
+
+/// The text of a call site.
+pub fn place(places: &HashMap<Site, String>, site: Site) -> &str {
+    places.get(&site).map_or(NO_PLACE, String::as_str)
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Finding {
+    pub rule: &'static str,
+    pub certainty: &'static str,
+    /// The observation, in one sentence.
+    pub seen: &'static str,
+    /// The change to make, in one sentence.
+    pub to_do: &'static str,
+    /// The limits of what the library can know, in one sentence.
+    pub not_known: &'static str,
+    /// The objects' name, or the place that made them.
+    pub made: String,
+    /// The place of the calls; empty if unknown.
+    pub at: String,
+    pub objects: u64,
+    /// Number of copies, fills or blocks.
+    pub count: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// Nanoseconds that would be saved; `None` if they cannot be estimated.
+    pub saved: Option<u64>,
+}
+
+impl Finding {
+    /// Whether only the figures differ.
+    pub fn is_like(&self, other: &Finding) -> bool {
+        self.says_like(other) && self.made == other.made && self.at == other.at
+    }
+
+    /// Whether only places and figures differ.
+    pub fn says_like(&self, other: &Finding) -> bool {
+        let words = |finding: &Finding| (finding.rule, finding.certainty, finding.to_do, finding.not_known);
+        words(self) == words(other)
+    }
+
+    /// Adds the figures of another finding.
+    pub fn join(&mut self, other: &Finding) {
+        self.objects += other.objects;
+        self.count += other.count;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        // A known saving is a lower bound of both.
+        self.saved = match (self.saved, other.saved) {
+            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+    }
+}
+
+/// Objects of one name, or made at one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// The name, or the place.
+    pub who: String,
+    /// Bytes held at the end of the trace, by kind.
+    pub live: [u64; 3],
+    /// Bytes held at the process's peak of that kind, by kind.
+    pub at_peak: [u64; 3],
+    /// Blocks held at that peak.
+    pub blocks_at_peak: [u64; 3],
+}
+
+impl Holder {
+    /// Adds the figures of another holder.
+    pub fn join(&mut self, other: &Holder) {
+        for kind in 0..3 {
+            self.live[kind] += other.live[kind];
+            self.at_peak[kind] += other.at_peak[kind];
+            self.blocks_at_peak[kind] += other.blocks_at_peak[kind];
+        }
+    }
+}
+
+/// A place in the program, and the work that its calls caused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    pub who: String,
+    pub made: u64,
+    /// Copies to the host and to the device.
+    pub copies: [Sum; 2],
+    /// Fills with zeros, of both sides.
+    pub fills: Sum,
+    /// Blocks from the system or the driver.
+    pub fresh: Sum,
+    pub waits: Sum,
+}
+
+impl Caller {
+    /// The time of all its calls.
+    pub fn nanoseconds(&self) -> u64 {
+        let sums = [self.copies[0], self.copies[1], self.fills, self.fresh, self.waits];
+        sums.iter().fold(0, |all, sum| all.saturating_add(sum.nanoseconds))
+    }
+
+    /// Adds the figures of another caller.
+    pub fn join(&mut self, other: &Caller) {
+        self.made += other.made;
+        for (mine, theirs) in self.copies.iter_mut().zip(other.copies) {
+            *mine = mine.plus(theirs);
+        }
+        self.fills = self.fills.plus(other.fills);
+        self.fresh = self.fresh.plus(other.fresh);
+        self.waits = self.waits.plus(other.waits);
+    }
+}

@@ -1,0 +1,173 @@
+//! Turns the events of a process into the facts of a report, in one pass.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use syncedmem_analysis::ledger::Ledger;
+use syncedmem_analysis::summary::{Entry, Label, Summary};
+use syncedmem_trace::event::{Event, Origin, Site, What};
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
+use super::facts::{self, Caller, Finding, Holder, Process};
+use super::timeline::Timeline;
+
+/// The state of a process after the events so far.
+pub struct Gathering {
+    ledger: Ledger,
+    timeline: Timeline,
+    callers: HashMap<Site, Caller>,
+    events: u64,
+    every_access: bool,
+    compared: bool,
+}
+
+impl Gathering {
+    pub fn new() -> Gathering {
+        Gathering {
+            ledger: Ledger::new(),
+            timeline: Timeline::default(),
+            callers: HashMap::new(),
+            events: 0,
+            every_access: false,
+            compared: false,
+        }
+    }
+
+    /// Notes what is recorded from now on.
+    pub fn watches(&mut self, every_access: bool, compared: bool) {
+        self.ledger.set_every_access(every_access);
+        self.every_access |= every_access;
+        self.compared |= compared;
+    }
+
+    /// Adds the next event. Events are ordered by their ends.
+    pub fn take(&mut self, event: &Event) {
+        self.events += 1;
+        self.ledger.take(event);
+        let account = self.ledger.account();
+        self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
+        self.ask(event);
+    }
+
+    /// Counts an event for its call site. If the event has none, it counts for the call site that made the object.
+    fn ask(&mut self, event: &Event) {
+        let duration = event.duration;
+        // The library records call sites only of events that take longer than the look-up.
+        let site = match self.ledger.object(event.object) {
+            Some(object) if event.site == Site::UNKNOWN => object.made,
+            _ => event.site,
+        };
+        let caller = self.callers.entry(site).or_default();
+        match event.what {
+            What::Made { .. } => caller.made += 1,
+            What::Copied { to, bytes, .. } | What::Started { to, bytes, .. } => {
+                caller.copies[usize::from(to == Side::Device)].add(bytes, duration);
+            }
+            What::Filled { bytes, .. } => caller.fills.add(bytes, duration),
+            What::Allocated { bytes, origin: Origin::Fresh, .. } => caller.fresh.add(bytes, duration),
+            What::Completed { .. } => caller.waits.add(0, duration),
+            _ => {}
+        }
+    }
+
+    pub fn name(&mut self, object: u64, name: &str) {
+        self.ledger.name(object, name);
+    }
+
+    /// The facts of a process with that id, name and call sites.
+    pub fn finish(self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
+        let summary = Summary::of(&self.ledger);
+        let place = |site| facts::place(&places, site);
+        Process {
+            id,
+            name,
+            events: self.events,
+            holders: holders(&summary, place),
+            callers: self.callers(place),
+            findings: findings(&summary, place),
+            unwatched: self.unwatched(),
+            timeline: self.timeline,
+            summary,
+            places,
+        }
+    }
+
+    /// Sorted by time. Places with the same text are one.
+    fn callers<'p>(&self, place: impl Fn(Site) -> &'p str) -> Vec<Caller> {
+        let mut callers: HashMap<String, Caller> = HashMap::new();
+        for (&site, caller) in self.callers.iter().filter(|&(_, caller)| *caller != Caller::default()) {
+            let who = place(site).to_string();
+            callers.entry(who.clone()).or_insert_with(|| Caller { who, ..Caller::default() }).join(caller);
+        }
+        let mut callers: Vec<_> = callers.into_values().collect();
+        callers.sort_by(|a, b| b.nanoseconds().cmp(&a.nanoseconds()).then_with(|| a.who.cmp(&b.who)));
+        callers
+    }
+
+    fn unwatched(&self) -> Vec<&'static str> {
+        let mut sentences = Vec::new();
+        if !self.every_access {
+            sentences.push(
+                "Accesses that needed no work were not counted (SYNCEDMEM_ACCOUNT=accesses counts them): unread copies and \
+                 unused sides are told only where that is certain without them.",
+            );
+        }
+        if !self.compared {
+            sentences.push(
+                "Contents were not compared (SYNCEDMEM_COMPARE=on compares them), so copies and fills that changed nothing \
+                 are not told.",
+            );
+        }
+        if self.ledger.dropped() > 0 {
+            sentences.push("There was too little memory to take everything down: some sums by place are too small.");
+        }
+        sentences
+    }
+}
+
+/// Sorted by the peak. Places with the same text are one.
+fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder> {
+    let mut holders: HashMap<String, Holder> = HashMap::new();
+    for Entry { label, share } in &summary.holders {
+        let who = match label {
+            Label::Site(site) => place(*site).to_string(),
+            Label::Name(name) => name.clone(),
+        };
+        let this =
+            Holder { who: who.clone(), live: share.live, at_peak: share.at_peak, blocks_at_peak: share.blocks_at_peak };
+        holders.entry(who.clone()).or_insert_with(|| Holder { who, ..Holder::default() }).join(&this);
+    }
+    let mut holders: Vec<_> = holders.into_values().collect();
+    holders.sort_by(|a, b| {
+        let most = |holder: &Holder| holder.at_peak.iter().max().copied();
+        most(b).cmp(&most(a)).then_with(|| a.who.cmp(&b.who))
+    });
+    holders
+}
+
+/// Sorted by savings. Findings that differ only in figures are one.
+fn findings<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for advice in &summary.advice {
+        let this = Finding {
+            rule: advice.rule.name(),
+            certainty: advice.certainty.name(),
+            seen: advice.rule.what_was_seen(),
+            to_do: advice.what_to_do(),
+            not_known: advice.not_known(),
+            made: place(advice.made).to_string(),
+            at: if advice.at == Site::UNKNOWN { String::new() } else { place(advice.at).to_string() },
+            objects: advice.objects,
+            count: advice.count,
+            bytes: advice.bytes,
+            saved: advice.saved_nanoseconds,
+        };
+        match findings.iter_mut().find(|other| other.is_like(&this)) {
+            Some(other) => other.join(&this),
+            None => findings.push(this),
+        }
+    }
+    findings.sort_by_key(|finding| Reverse((finding.saved, finding.bytes)));
+    findings
+}

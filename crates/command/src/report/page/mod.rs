@@ -1,0 +1,150 @@
+//! The page: one self-contained file, with the advice at the top.
+
+mod advice;
+mod chart;
+mod figures;
+mod html;
+mod numbers;
+mod places;
+mod tables;
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use html::Html;
+
+use super::amount::{Bytes, Count, Counted, Time};
+use super::facts::{Process, Trace};
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
+const STYLE: &str = include_str!("style.css");
+/// Sorts tables. The page is complete without it. The page names its hash below, so browsers run no other script.
+const SCRIPT: &str = include_str!("sort.js");
+
+/// Processes with a section of their own.
+const SECTIONS: usize = 30;
+
+const KINDS: [(Kind, &str, &str); 3] =
+    [(Kind::Pageable, "pageable", "Pageable"), (Kind::Pinned, "pinned", "Pinned"), (Kind::Device, "device", "Device")];
+const SIDES: [(Side, &str, &str); 2] = [(Side::Host, "host", "To the host"), (Side::Device, "device", "To the device")];
+
+pub fn of(trace: &Trace) -> String {
+    let mut html = Html::default();
+    let processes = &trace.processes;
+    let shown = shown(processes);
+    begin(&mut html, trace);
+    if processes.len() > 1 {
+        tables::processes(&mut html, processes, &shown);
+    }
+    for (place, process) in processes.iter().enumerate().filter(|(place, _)| shown.contains(place)) {
+        section(&mut html, process, place, shown.len());
+    }
+    if processes.len() > shown.len() {
+        let more = Counted((processes.len() - shown.len()) as u64, "process has", "processes have");
+        html.markup("<p class=\"none\">")
+            .text(more)
+            .markup(" fewer events and no section here; --text tells of all.</p>");
+    }
+    if processes.is_empty() {
+        html.markup("<p class=\"none\">The trace holds no events of libsyncedmem.</p>");
+    }
+    caveats(&mut html);
+    html.markup("</main><script>").markup(SCRIPT).markup("</script></body></html>\n");
+    html.finish()
+}
+
+/// Indices of the processes that get a section: those with the most events.
+fn shown(processes: &[Process]) -> HashSet<usize> {
+    let mut places: Vec<_> = (0..processes.len()).collect();
+    places.sort_by_key(|&place| (Reverse(processes[place].events), place));
+    places.into_iter().take(SECTIONS).collect()
+}
+
+fn begin(html: &mut Html, trace: &Trace) {
+    let Trace { name, processes, notes } = trace;
+    html.markup("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    html.markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+    html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
+    html.markup(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'sha256-/DlS1cFjUREDMopKMhGhG1SilnXIOi1M5lePgmpG/Zk='\">",
+    );
+    html.markup("<title>Memory: ")
+        .text(name)
+        .markup("</title><style>")
+        .markup(STYLE)
+        .markup("</style></head><body><main>");
+    html.markup("<header><h1>What memory did</h1><p class=\"source\"><bdi>").text(name).markup("</bdi> · ");
+    let events = processes.iter().map(|process| process.events).sum();
+    html.markup("<span data-fact=\"events\" data-v=\"").text(events).markup("\">").text(Count(events));
+    html.markup("</span> events of libsyncedmem");
+    if processes.len() > 1 {
+        html.markup(" · ").text(Count(processes.len() as u64)).markup(" processes");
+    }
+    html.markup("</p>");
+    for note in notes {
+        html.markup("<p class=\"note\">").text(note).markup("</p>");
+    }
+    html.markup("</header>");
+}
+
+fn section(html: &mut Html, process: &Process, place: usize, of: usize) {
+    html.markup("<section class=\"process\" id=\"p")
+        .text(place)
+        .markup("\" data-process=\"")
+        .text(process.id)
+        .markup("\"><h2><bdi>");
+    html.text(title(process)).markup("</bdi></h2><p class=\"source\">Process ").text(process.id).markup(" · ");
+    html.text(Count(process.events)).markup(" events in ").text(Time(process.timeline.span())).markup("</p>");
+    advice::write(html, process);
+    numbers::write(html, process);
+    figures::write(html, process, of);
+    places::holders(html, process);
+    places::callers(html, process);
+    tables::memory(html, process);
+    tables::copies(html, process);
+    tables::other(html, process);
+    unwatched(html, process);
+    html.markup("</section>");
+}
+
+fn title(process: &Process) -> &str {
+    if process.name.is_empty() { "Unnamed process" } else { &process.name }
+}
+
+fn unwatched(html: &mut Html, process: &Process) {
+    if process.unwatched.is_empty() {
+        return;
+    }
+    html.markup("<aside class=\"unwatched\"><h3>Not watched in this run</h3><ul>");
+    for sentence in &process.unwatched {
+        html.markup("<li>").text(sentence).markup("</li>");
+    }
+    html.markup("</ul></aside>");
+}
+
+/// The limits of what the library can know.
+fn caveats(html: &mut Html) {
+    html.markup(
+        "<footer><h2>What cannot be known</h2><ul>\
+         <li>The library sees that an address was asked for, not whether anything was read or written there. What is \
+         certain follows from the calls alone; what was compared follows from the contents; what is possible only the \
+         caller knows.</li>\
+         <li>An address that a caller keeps may be used at any time after it was handed out.</li>\
+         <li>How long a copy took on a caller’s stream is not measured: only the waiting for it is.</li>\
+         <li>Memory is that which objects hold. What lies idle in pools, and what others in the process allocate, is not in \
+         a trace.</li>\
+         <li>Blocks are counted in full: up to an eighth more than was asked for.</li>\
+         <li>Objects whose constructor is compiled into the program are attributed to their first access.</li>\
+         <li>Time saved is an estimate from what this run measured.</li></ul></footer>",
+    );
+}
+
+fn peaks(process: &Process) -> [u64; 3] {
+    KINDS.map(|(kind, ..)| process.summary.account.memory(kind).peak)
+}
+
+fn bytes(html: &mut Html, bytes: u64) {
+    html.number(bytes, Bytes(bytes));
+}

@@ -1,0 +1,355 @@
+//! Compares the page with the account.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use syncedmem_trace::event::{Cause, Event, Noticed, Origin, Path, Site, What};
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
+
+use super::facts::{Finding, Process, Trace};
+use super::gather::Gathering;
+use super::page;
+use super::samples::{allocated, at, copied, freed};
+use super::text::Text;
+
+fn process(events: &[Event]) -> Process {
+    let mut gathering = Gathering::new();
+    events.iter().for_each(|event| gathering.take(event));
+    gathering.finish(77, "caffe train".to_string(), [1, 2].map(|n| (Site(n), format!("place {n}"))).into())
+}
+
+fn page_of<const N: usize>(processes: [Process; N]) -> String {
+    page::of(&Trace { name: "train.json".to_string(), processes: processes.into(), notes: Vec::new() })
+}
+
+/// The page's number with that name.
+fn fact(page: &str, name: &str) -> u64 {
+    let attribute = format!("data-fact=\"{name}\" data-v=\"");
+    let found: Vec<_> = page.match_indices(&attribute).collect();
+    assert_eq!(found.len(), 1, "{name}");
+    let number = &page[found[0].0 + attribute.len()..];
+    number[..number.find('"').expect("a quote")].parse().expect("a number")
+}
+
+/// Checks that the tags of every element match, and that attributes are quoted.
+fn is_well_formed(page: &str) {
+    const VOID: [&str; 4] = ["meta", "path", "rect", "wbr"];
+    let (before, script) = page.split_once("<script>").expect("a script");
+    let (style_before, style) = before.split_once("<style>").expect("a style");
+    let (_, rest) = style.split_once("</style>").expect("its end");
+    let text = format!("{style_before}{rest}{}", script.split_once("</script>").expect("its end").1);
+    let mut open = Vec::new();
+    for tag in text.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').expect("the end of a tag");
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        let name = tag.trim_end_matches('/').split(' ').next().expect("a name");
+        if let Some(name) = name.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else if !name.starts_with('!') && !VOID.contains(&name) || name == "rect" {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+/// A few objects with events of every sort.
+fn life() -> Vec<Event> {
+    let path = Path::Pinned;
+    let cause = Cause::Access(Access::Read);
+    vec![
+        at(1000, 0, What::Made { bytes: 4096, noticed: Noticed::FirstAccess }),
+        at(1010, 20, allocated(Kind::Pinned, 4096)),
+        at(1030, 5, What::Filled { side: Side::Host, bytes: 4096 }),
+        at(1050, 40, allocated(Kind::Device, 4608)),
+        at(1100, 70, What::Copied { to: Side::Device, bytes: 4096, path, cause }),
+        at(1200, 80, copied(Side::Host, 4096)),
+        at(1300, 3, What::Completed { to: Side::Host, copy: 1 }),
+        at(1310, 30, What::Registered { bytes: 8192 }),
+        at(1400, 0, What::TurnedAway { kind: Kind::Pinned, bytes: 4096 }),
+        at(1500, 2, freed(Kind::Device, 4608)),
+        at(1510, 0, What::Allocated { kind: Kind::Device, bytes: 4608, block: 8, origin: Origin::Pool }),
+    ]
+}
+
+#[test]
+fn the_numbers_in_the_page_are_those_of_the_account() {
+    let process = process(&life());
+    let account = process.summary.account;
+    let page = page_of([process]);
+    is_well_formed(&page);
+    assert_eq!(fact(&page, "events"), 11);
+    for (name, number) in [
+        ("peak.pageable", 0),
+        ("peak.pinned", account.memory(Kind::Pinned).peak),
+        ("pinned.peak", 4096),
+        ("device.peak", account.memory(Kind::Device).peak),
+        ("device.live", 4608),
+        ("device.fresh.time", 40),
+        ("device.pooled.count", 1),
+        ("copied.host", account.copies_to(Side::Host).bytes),
+        ("copies.host.pageable.count", 1),
+        ("copies.host.pageable.time", 80),
+        ("copies.device.pinned.bytes", account.copies(Side::Device, Path::Pinned).bytes),
+        ("time.allocation", 40),
+        ("time.pinning", 20 + 30),
+        ("time.copies", 70 + 80),
+        ("time.waiting", account.waits.nanoseconds),
+        ("filled", 4096),
+        ("pinned.turned-away.bytes", 4096),
+        ("registered.bytes", 8192),
+        ("made", 1),
+        ("made.unseen", 1),
+    ] {
+        assert_eq!(fact(&page, name), number, "{name}");
+    }
+}
+
+#[test]
+fn places_and_names_with_markup_in_them_are_shown_as_they_are() {
+    let evil = "</script><img src=x onerror='alert(\"1\")'>Blob<float>::Reshape & co";
+    let mut gathering = Gathering::new();
+    life().iter().for_each(|event| gathering.take(event));
+    gathering.name(0x1000, "conv1 <script>alert(1)</script>");
+    let mut process = gathering.finish(1, evil.to_string(), HashMap::from([(Site(1), evil.to_string())]));
+    process.findings.push(Finding {
+        rule: "unread-copy",
+        certainty: "certain",
+        made: evil.to_string(),
+        at: evil.to_string(),
+        ..Finding::default()
+    });
+    let page = page::of(&Trace { name: evil.to_string(), processes: vec![process], notes: vec![evil.to_string()] });
+    is_well_formed(&page);
+    assert!(!page.contains("<img") && !page.contains("alert(\"1\")") && !page.contains("<script>alert"));
+    assert!(page.contains("Blob&lt;float&gt;::<wbr>Reshape &amp; co"));
+    assert!(page.contains("conv1 &lt;script&gt;"));
+    assert_eq!(page.matches("<script>").count(), 1);
+}
+
+#[test]
+fn a_page_fetches_nothing() {
+    let page = page_of([process(&life())]);
+    for forbidden in ["http:", "https:", "src=", "@import", "url(", "<link", "<iframe"] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn a_trace_without_events_gives_a_page_that_says_so() {
+    let page = page_of([]);
+    is_well_formed(&page);
+    assert!(page.contains("The trace holds no events of libsyncedmem."));
+    assert_eq!(fact(&page, "events"), 0);
+}
+
+#[test]
+fn a_single_event_gives_a_page() {
+    let page = page_of([process(&[at(5, 0, allocated(Kind::Device, 100))])]);
+    is_well_formed(&page);
+    assert_eq!(fact(&page, "device.peak"), 100);
+    assert!(page.contains("No pageable and no pinned memory was held."));
+    assert!(page.contains("Nothing was copied between host and device."));
+    assert!(!page.contains("NaN") && !page.contains("inf"));
+}
+
+#[test]
+fn each_process_has_a_section_of_its_own() {
+    let one = process(&life());
+    let other = Process { id: 78, name: String::new(), ..process(&[at(5, 0, allocated(Kind::Device, 100))]) };
+    let page = page_of([one, other]);
+    is_well_formed(&page);
+    assert!(page.contains("data-process=\"77\"") && page.contains("data-process=\"78\""));
+    assert!(page.contains("href=\"#p0\"") && page.contains("href=\"#p1\"") && page.contains("Unnamed process"));
+    assert_eq!(fact(&page, "events"), 12);
+    let (first, second) = page.split_once("id=\"p1\"").expect("the second section");
+    assert_eq!((fact(first, "device.peak"), fact(second, "device.peak")), (4608, 100));
+}
+
+#[test]
+fn advice_stands_on_top_with_its_numbers() {
+    let finding = Finding {
+        rule: "ping-pong",
+        certainty: "certain",
+        to_do: "Keep it on one side.",
+        count: 12,
+        bytes: 345,
+        saved: Some(6789),
+        objects: 2,
+        ..Finding::default()
+    };
+    let unknown = Finding { rule: "pageable-copy", certainty: "possible", saved: None, ..Finding::default() };
+    let page = page_of([Process { findings: vec![finding, unknown], ..process(&life()) }]);
+    is_well_formed(&page);
+    let advice = page.find("Keep it on one side.").expect("the advice");
+    assert!(advice < page.find("In numbers").expect("the numbers"));
+    for (field, number) in [("count", 12), ("bytes", 345), ("saved", 6789), ("objects", 2)] {
+        assert!(page.contains(&format!("data-field=\"{field}\" data-v=\"{number}\"")), "{field}");
+    }
+    assert!(page.contains("<dt>Time saved</dt><dd>not known</dd>"));
+}
+
+#[test]
+fn what_was_not_watched_is_said() {
+    let told = |every_access, compared| {
+        let mut gathering = Gathering::new();
+        gathering.watches(every_access, compared);
+        life().iter().for_each(|event| gathering.take(event));
+        let sentences = gathering.finish(1, String::new(), HashMap::new()).unwatched;
+        ["SYNCEDMEM_ACCOUNT=accesses", "SYNCEDMEM_COMPARE=on"].map(|how| sentences.iter().any(|s| s.contains(how)))
+    };
+    assert_eq!(told(false, false), [true, true]);
+    assert_eq!(told(true, false), [false, true]);
+    assert_eq!(told(true, true), [false, false]);
+}
+
+#[test]
+fn a_place_that_several_sites_resolve_to_is_one_row() {
+    let mut events = life();
+    events.iter_mut().enumerate().for_each(|(n, event)| event.site = Site(n as u32));
+    let mut gathering = Gathering::new();
+    events.iter().for_each(|event| gathering.take(event));
+    let process = gathering.finish(
+        1,
+        String::new(),
+        (0..20).map(|n| (Site(n), "caffe::Blob<float>::Reshape".to_string())).collect(),
+    );
+    assert_eq!(process.callers.len(), 1);
+    let caller = &process.callers[0];
+    assert_eq!((caller.copies[0].count, caller.copies[1].count, caller.made, caller.fresh.count), (1, 1, 1, 2));
+    assert_eq!(caller.nanoseconds(), 20 + 5 + 40 + 70 + 80 + 3);
+}
+
+#[test]
+fn a_million_events_give_a_small_page_in_little_time() {
+    let begun = Instant::now();
+    let mut gathering = Gathering::new();
+    for n in 0..250_000u64 {
+        let (object, site) = (0x1000 + n % 3000 * 64, Site((n % 500) as u32 + 1));
+        let kind = Kind::ALL[(n % 3) as usize];
+        let bytes = 1 + n * 7919 % 1_000_003;
+        let to = if n % 2 == 0 { Side::Host } else { Side::Device };
+        for what in [What::Made { bytes, noticed: Noticed::Construction }, allocated(kind, bytes), copied(to, bytes)] {
+            gathering.take(&Event { object, site, ..at(n * 4000, 900, what) });
+        }
+        if n % 5 > 0 {
+            gathering.take(&Event { object, site, ..at(n * 4000 + 1000, 0, freed(kind, bytes)) });
+        }
+    }
+    let process = gathering.finish(
+        1,
+        "long".to_string(),
+        (1..=500).map(|n| (Site(n), format!("caffe::Layer{n}<float>::Forward"))).collect(),
+    );
+    assert_eq!(process.events, 950_000);
+    let copied = process.summary.account.copies_to(Side::Device).bytes;
+    let page = page_of([process]);
+    is_well_formed(&page);
+    assert_eq!(fact(&page, "copied.device"), copied);
+    assert!(page.len() < 1_000_000, "{}", page.len());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
+    let mut gathering = Gathering::new();
+    for n in 0..70u64 {
+        let (object, site) = (0x1000 + n * 64, Site(n as u32 + 1));
+        gathering.take(&Event { object, site, ..at(n, 0, What::Made { bytes: n, noticed: Noticed::Construction }) });
+        gathering.take(&Event { object, site, ..at(n, 1, allocated(Kind::Device, n + 1)) });
+    }
+    let process = gathering.finish(1, String::new(), (1..=70).map(|n| (Site(n), format!("place {n}"))).collect());
+    let page = page_of([process]);
+    is_well_formed(&page);
+    let (_, holders) = page.split_once("<h3>Who held it</h3>").expect("the table");
+    let (holders, _) = holders.split_once("</table>").expect("its end");
+    assert!(holders.contains("Device at its peak") && !holders.contains("Pinned") && !holders.contains("Pageable"));
+    // The smallest ten hold 1 to 10 bytes.
+    assert!(holders.contains("<bdi>10 others</bdi></th><td class=\"n\" data-v=\"55\">55\u{a0}B</td>"), "{holders}");
+    assert_eq!(holders.matches("<tr>").count(), 1 + 60 + 1);
+}
+
+#[test]
+fn the_text_is_the_librarys_own_with_the_places_of_the_trace() {
+    let other = Process { id: 78, name: String::new(), ..process(&[at(5, 0, allocated(Kind::Device, 100))]) };
+    let trace = Trace { name: "a.json".into(), processes: vec![process(&life()), other], notes: vec!["Cut.".into()] };
+    let text = Text(&trace).to_string();
+    for line in [
+        "libsyncedmem: memory of caffe train (process 77)",
+        "libsyncedmem: memory of an unnamed program (process 78)",
+        "a.json: Cut.",
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line} is missing in {text}");
+    }
+    assert!(text.contains("4.5 KiB in     1 block   place 1"), "{text}");
+    let nothing = Text(&Trace { name: "a.json".into(), ..Trace::default() }).to_string();
+    assert_eq!(nothing, "a.json: the trace holds no events of libsyncedmem.\n");
+}
+
+#[test]
+fn a_page_about_many_processes_shows_the_busiest_and_lists_all() {
+    let mut processes: Vec<_> =
+        (0..200).map(|id| Process { id, ..process(&[at(5, 0, allocated(Kind::Device, 9))]) }).collect();
+    processes[150] = Process { id: 150, ..process(&life()) };
+    let page = page::of(&Trace { processes, ..Trace::default() });
+    is_well_formed(&page);
+    assert_eq!(page.matches("data-process=").count(), 30);
+    assert!(
+        page.contains("data-process=\"150\"") && page.contains("href=\"#p150\"") && !page.contains("href=\"#p151\"")
+    );
+    assert!(page.contains("170 processes have fewer events"));
+    assert!(page.contains("data-v=\"199\""));
+    assert!(page.len() < 1_000_000, "{}", page.len());
+}
+
+#[test]
+fn what_has_no_place_of_its_own_counts_as_its_objects_makers() {
+    let made = What::Made { bytes: 64, noticed: Noticed::Construction };
+    let unknown = |event: Event| Event { site: Site::UNKNOWN, ..event };
+    let events = [
+        at(10, 0, made),
+        unknown(at(11, 5, allocated(Kind::Pageable, 64))),
+        Event { site: Site(2), ..at(16, 7, copied(Side::Host, 64)) },
+        unknown(Event { object: 0x2000, ..at(30, 3, allocated(Kind::Pageable, 64)) }),
+        unknown(Event { object: 0, ..at(40, 1, What::Registered { bytes: 64 }) }),
+    ];
+    let told: Vec<_> = process(&events).callers.iter().map(|c| (c.who.clone(), c.nanoseconds())).collect();
+    assert_eq!(told, [("place 2".to_string(), 7), ("place 1".to_string(), 5), ("an unknown place".to_string(), 3)]);
+}
+
+#[test]
+fn what_did_not_happen_has_no_row() {
+    let page = page_of([process(&[at(5, 0, allocated(Kind::Device, 100))])]);
+    for (what, name) in [("Copies", "copies.host.pinned.count"), ("", "fills.host.count"), ("", "made")] {
+        assert!(!page.contains(&format!("data-fact=\"{name}\"")), "{name}");
+        assert!(what.is_empty() || !page.contains(&format!("<h3>{what}</h3>")), "{what}");
+    }
+    assert_eq!(fact(&page_of([process(&life())]), "made"), 1);
+}
+
+#[test]
+fn what_is_to_be_changed_in_several_places_is_said_once() {
+    let finding = |made: &str, count, saved| Finding {
+        rule: "overwritten-fill",
+        certainty: "possible",
+        to_do: "Overwrite it.",
+        made: made.to_string(),
+        at: "there".to_string(),
+        count,
+        bytes: count * 10,
+        saved,
+        objects: 1,
+        ..Finding::default()
+    };
+    let findings = vec![finding("one", 3, Some(50)), finding("two", 4, Some(60)), finding("three", 5, None)];
+    let page = page_of([Process { findings, ..process(&life()) }]);
+    is_well_formed(&page);
+    assert_eq!(page.matches("Overwrite it.").count(), 1);
+    for (field, number) in [("count", 12), ("bytes", 120), ("saved", 110), ("objects", 3)] {
+        assert!(page.contains(&format!("data-field=\"{field}\" data-v=\"{number}\"")), "{field}");
+    }
+    for row in ["<bdi>one</bdi>", "<bdi>two</bdi>", "<bdi>three</bdi>", "used by <bdi>there</bdi>", "not known"] {
+        assert!(page.contains(row), "{row}");
+    }
+}

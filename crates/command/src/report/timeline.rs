@@ -1,0 +1,219 @@
+//! Memory and copies over time, in a bounded number of columns. One pass takes any number of events, and no peak is
+//! lost: each column keeps its least and greatest value.
+
+use syncedmem_trace::event::{Event, What};
+use syncedmem_trace::head::Side;
+
+/// The most columns. A wide screen has no more pixels.
+const COLUMNS: usize = 1024;
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    /// The least bytes that objects held, by kind.
+    pub least: [u64; 3],
+    /// The most bytes, by kind.
+    pub most: [u64; 3],
+    /// Bytes copied to the host and to the device.
+    pub copied: [u64; 2],
+}
+
+impl Column {
+    fn level(now: [u64; 3]) -> Column {
+        Column { least: now, most: now, copied: [0; 2] }
+    }
+
+    /// The column that covers both.
+    fn with(self, next: Column) -> Column {
+        let mut both = self;
+        for kind in 0..3 {
+            both.least[kind] = both.least[kind].min(next.least[kind]);
+            both.most[kind] = both.most[kind].max(next.most[kind]);
+        }
+        for to in 0..2 {
+            both.copied[to] += next.copied[to];
+        }
+        both
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// Start of the first event, in nanoseconds.
+    origin: Option<u64>,
+    /// The last end of an event.
+    last: u64,
+    /// Width of a column in nanoseconds.
+    width: u64,
+    columns: Vec<Column>,
+    now: [u64; 3],
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Timeline { origin: None, last: 0, width: 1, columns: Vec::new(), now: [0; 3] }
+    }
+}
+
+impl Timeline {
+    /// Adds the next event, ordered by its end. `live`: bytes that objects hold after it, by kind.
+    pub fn take(&mut self, event: &Event, live: [u64; 3]) {
+        let end = event.end();
+        let origin = *self.origin.get_or_insert(event.start);
+        self.last = self.last.max(end).max(origin);
+        let here = self.column_at(self.last);
+        self.columns[here] = self.columns[here].with(Column::level(live));
+        self.now = live;
+        if let What::Copied { to, bytes, .. } | What::Started { to, bytes, .. } = event.what {
+            self.copied(to, bytes, event.start.max(origin), end.max(origin));
+        }
+    }
+
+    /// The column of a time that has not passed; fills the columns up to it.
+    fn column_at(&mut self, time: u64) -> usize {
+        let since = time - self.origin.unwrap_or(time);
+        while since / self.width >= COLUMNS as u64 {
+            self.columns = pairs(&self.columns);
+            self.width *= 2;
+        }
+        let column = (since / self.width) as usize;
+        if self.columns.len() <= column {
+            self.columns.resize(column + 1, Column::level(self.now));
+        }
+        column
+    }
+
+    /// Distributes the bytes of a copy over the columns of its duration.
+    fn copied(&mut self, to: Side, bytes: u64, start: u64, end: u64) {
+        let origin = self.origin.unwrap_or(start);
+        let (start, end) = (start - origin, end - origin);
+        let (first, last) = ((start / self.width) as usize, (end / self.width) as usize);
+        let mut left = bytes;
+        for column in first..last {
+            let until = (column as u64 + 1) * self.width;
+            let share = u128::from(bytes) * u128::from(until - start.max(column as u64 * self.width))
+                / u128::from((end - start).max(1));
+            let share = left.min(share as u64);
+            self.columns[column].copied[usize::from(to == Side::Device)] += share;
+            left -= share;
+        }
+        self.columns[last].copied[usize::from(to == Side::Device)] += left;
+    }
+
+    /// Nanoseconds from the start of the first event to the last end.
+    pub fn span(&self) -> u64 {
+        self.last - self.origin.unwrap_or(self.last)
+    }
+
+    /// Nanoseconds from the start of the first event to `time`.
+    pub fn since_begin(&self, time: u64) -> u64 {
+        time.saturating_sub(self.origin.unwrap_or(time))
+    }
+
+    /// At most `at_most` columns, and the width of one in nanoseconds.
+    pub fn in_columns(&self, at_most: usize) -> (Vec<Column>, u64) {
+        let (mut columns, mut width) = (self.columns.clone(), self.width);
+        while columns.len() > at_most.max(1) {
+            columns = pairs(&columns);
+            width *= 2;
+        }
+        (columns, width)
+    }
+}
+
+fn pairs(columns: &[Column]) -> Vec<Column> {
+    columns.chunks(2).map(|pair| pair.iter().copied().reduce(Column::with).unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples::{allocated, at, copied, freed};
+    use syncedmem_trace::kind::Kind;
+
+    /// The timeline of events about one object, whose blocks are all freed.
+    fn of(events: &[Event]) -> Timeline {
+        let (mut timeline, mut live) = (Timeline::default(), [0; 3]);
+        for event in events {
+            match event.what {
+                What::Allocated { kind, bytes, .. } => live[kind as usize] += bytes,
+                What::Freed { kind, bytes, .. } => live[kind as usize] -= bytes,
+                _ => {}
+            }
+            timeline.take(event, live);
+        }
+        timeline
+    }
+
+    fn most(timeline: &Timeline, kind: Kind) -> u64 {
+        timeline.in_columns(usize::MAX).0.iter().map(|column| column.most[kind as usize]).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn without_events_there_is_nothing() {
+        let timeline = Timeline::default();
+        assert_eq!((timeline.span(), timeline.in_columns(10).0.len()), (0, 0));
+    }
+
+    #[test]
+    fn memory_rises_and_falls_where_the_events_end() {
+        let timeline = of(&[at(100, 0, allocated(Kind::Device, 70)), at(103, 0, freed(Kind::Device, 70))]);
+        let (columns, width) = timeline.in_columns(10);
+        assert_eq!(width, 1);
+        let device: Vec<_> = columns.iter().map(|c| (c.least[2], c.most[2])).collect();
+        assert_eq!(device, [(0, 70), (70, 70), (70, 70), (0, 70)]);
+    }
+
+    #[test]
+    fn a_peak_of_an_instant_survives_hours() {
+        let hour = 3_600_000_000_000;
+        let timeline = of(&[
+            at(0, 0, allocated(Kind::Pinned, 5)),
+            at(hour, 0, allocated(Kind::Pinned, 1 << 40)),
+            at(hour + 1, 0, freed(Kind::Pinned, 1 << 40)),
+            at(5 * hour, 0, freed(Kind::Pinned, 5)),
+        ]);
+        let (columns, width) = timeline.in_columns(usize::MAX);
+        assert!(columns.len() <= COLUMNS && columns.len() > COLUMNS / 4, "{}", columns.len());
+        assert_eq!(most(&timeline, Kind::Pinned), (1 << 40) + 5);
+        let peak = columns.iter().position(|c| c.most[1] == (1 << 40) + 5).expect("the peak") as u64;
+        assert_eq!(peak, hour / width);
+        assert_eq!(timeline.span(), 5 * hour);
+    }
+
+    #[test]
+    fn a_copy_is_shared_out_among_the_columns_that_it_took() {
+        let timeline = of(&[at(10, 0, allocated(Kind::Device, 1)), at(10, 4, copied(Side::Device, 1001))]);
+        let shares: Vec<_> = timeline.in_columns(10).0.iter().map(|c| c.copied[1]).collect();
+        assert_eq!(shares, [250, 250, 250, 250, 1]);
+    }
+
+    #[test]
+    fn fewer_columns_hold_the_same_bytes_and_the_same_peak() {
+        let events: Vec<_> = (0..5000)
+            .flat_map(|n| {
+                [
+                    at(n * 700, 0, allocated(Kind::Pageable, n % 97)),
+                    at(n * 700, 600, copied(Side::Host, n)),
+                    at(n * 700 + 650, 0, freed(Kind::Pageable, n % 97)),
+                ]
+            })
+            .collect();
+        let timeline = of(&events);
+        for at_most in [1, 2, 33, 500, 1024] {
+            let (columns, width) = timeline.in_columns(at_most);
+            assert!(columns.len() <= at_most);
+            assert!(width * columns.len() as u64 >= timeline.span());
+            assert_eq!(columns.iter().map(|c| c.copied[0]).sum::<u64>(), (0..5000u64).sum::<u64>());
+            assert_eq!(columns.iter().map(|c| c.most[0]).max(), Some(96));
+        }
+    }
+
+    #[test]
+    fn an_event_that_began_before_the_first_one_is_taken_from_its_beginning() {
+        let timeline = of(&[at(50, 0, allocated(Kind::Device, 8)), at(40, 20, copied(Side::Device, 100))]);
+        let columns = timeline.in_columns(usize::MAX).0;
+        assert_eq!(columns.iter().map(|c| c.copied[1]).sum::<u64>(), 100);
+        assert_eq!(timeline.span(), 10);
+    }
+}

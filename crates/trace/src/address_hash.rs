@@ -1,0 +1,39 @@
+//! Distributes addresses over the slots of a table.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Mixes `key` so that any difference between keys shows in the upper bits. Fibonacci hashing: a multiplication by 2^64
+/// divided by the golden ratio (Knuth, The Art of Computer Programming, volume 3, 6.4). Use the upper bits.
+#[inline]
+pub const fn spread(key: usize) -> u64 {
+    (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// A map by address.
+pub type AddressMap<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
+
+/// A map without entries.
+pub const fn address_map<V>() -> AddressMap<V> {
+    AddressMap::with_hasher(BuildHasherDefault::new())
+}
+
+/// The hasher of an [`AddressMap`]. Rotates the result: its upper bits are the best ones, and the map uses both ends.
+#[derive(Default)]
+pub struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(usize::from(byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        self.0 = spread(self.0 as usize ^ address).rotate_left(20);
+    }
+}

@@ -1,0 +1,14 @@
+//! The vocabulary of libsyncedmem, and the format of its traces.
+//!
+//! The head and the kinds of memory, the [`event::Event`] that each action on memory yields, and the records of a trace
+//! as text. Nothing here has state or calls the system: the library, the analysis and the command all use it.
+#![forbid(unsafe_code)]
+#![expect(clippy::new_without_default, reason = "statics need functions that are const")]
+
+pub mod address_hash;
+pub mod event;
+pub mod format;
+pub mod head;
+pub mod kind;
+pub mod names;
+pub mod text;

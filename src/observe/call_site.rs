@@ -1,0 +1,209 @@
+//! Call sites: a few frames of the caller's stack, as a number and as text.
+//!
+//! The library's entry points lie in a section of their own. The first frame behind an entry point is the caller's,
+//! whether the library is loaded or linked in. A look-up costs about a microsecond, so it is done only for events that
+//! take longer, or happen once for an object.
+#![expect(unsafe_code, reason = "the stack is unwound, and symbols are read from loaded objects")]
+
+mod symbol;
+
+pub use super::event::Place;
+
+use std::ffi::{c_int, c_void};
+
+use super::event::Site;
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::loaded;
+use crate::platform::sync::{Lock, locked_static};
+use syncedmem_trace::names::Names;
+
+/// Number of the program's frames that identify a site.
+const FRAMES: usize = 4;
+/// Upper bound of the library's own frames.
+const OWN_FRAMES: usize = 24;
+
+struct Sites {
+    /// By the 64-bit hash of its frames. Collisions within one program are neglected.
+    by_frames: AddressMap<Site>,
+    /// Sites with the same text are one.
+    texts: Names,
+}
+
+locked_static! {
+    static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), texts: Names::new() });
+}
+
+/// The caller of the library's entry point that this thread is in, and whether the site is new.
+// Inlined, like the functions that it calls: each frame of the library costs a tenth of a microsecond to unwind.
+#[inline(always)]
+pub fn here() -> (Site, bool) {
+    let Some(frames) = Frames::here() else { return (Site::UNKNOWN, false) };
+    let key = frames.hash();
+    match SITES.with(|sites| sites.by_frames.get(&key).copied()) {
+        Some(known) => (known, false),
+        None => new(&frames, key),
+    }
+}
+
+/// The address at which the program continues when the library's entry point that this thread is in returns.
+///
+/// `callback` is the function by which the library calls the program back. A callback may end in a jump into the library (a
+/// tail call). Then it has no frame any more, and the program continues where the entry point that called back returns.
+pub fn caller(callback: *const ()) -> Option<usize> {
+    let mut has_entered = false;
+    let mut caller = None;
+    each_frame(|address| {
+        match is_entry(address) {
+            true => has_entered = true,
+            false if !has_entered => (),
+            false if is_in(address, callback) => has_entered = false,
+            false => caller = Some(address),
+        }
+        caller.is_some()
+    });
+    caller
+}
+
+/// Whether `function` is on this thread's stack.
+pub fn is_inside(function: *const ()) -> bool {
+    let mut is_found = false;
+    each_frame(|address| {
+        is_found = is_in(address, function);
+        is_found
+    });
+    is_found
+}
+
+fn is_in(address: usize, function: *const ()) -> bool {
+    // SAFETY: the unwinder accepts every address.
+    unsafe { _Unwind_FindEnclosingFunction(address) }.cast() == function
+}
+
+/// Visits the return addresses on this thread's stack, the innermost first, until the visitor returns true.
+fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
+    extern "C" fn visitor<F: FnMut(usize) -> bool>(context: *mut c_void, is_enough: *mut c_void) -> c_int {
+        // SAFETY: `each_frame` passes a pointer to its own visitor, which is borrowed for the call.
+        let is_enough = unsafe { &mut *is_enough.cast::<F>() };
+        // SAFETY: the unwinder passes a context of its own.
+        let address = unsafe { _Unwind_GetIP(context) };
+        if address == 0 || is_enough(address) { END_OF_STACK } else { GO_ON }
+    }
+    loaded::walk(|| {
+        // SAFETY: the visitor gets a pointer to this closure, which outlives the call. Unwinding only reads the stack.
+        unsafe { _Unwind_Backtrace(visitor::<F>, (&raw mut is_enough).cast()) };
+    });
+}
+
+#[cold]
+#[inline(never)]
+fn new(frames: &Frames, key: usize) -> (Site, bool) {
+    // No lock is held here: reading symbols takes locks and memory of its own.
+    let text = symbol::text_of(frames.found());
+    SITES.with(|sites| {
+        let before = sites.texts.count();
+        let Some(number) = sites.texts.number(text.as_ref()) else { return (Site::UNKNOWN, false) };
+        let site = Site(number + 1);
+        if sites.by_frames.try_reserve(1).is_ok() {
+            sites.by_frames.insert(key, site);
+        }
+        (site, sites.texts.count() > before)
+    })
+}
+
+/// Calls `then` with the text of a site, such as `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; with `None` for an
+/// unknown one.
+pub fn with_text<R>(site: Site, then: impl FnOnce(Option<&str>) -> R) -> R {
+    SITES.with(|sites| then(site.0.checked_sub(1).and_then(|number| sites.texts.text(number))))
+}
+
+/// The sites recorded so far.
+pub fn all() -> impl Iterator<Item = Site> {
+    let count = SITES.with(|sites| sites.texts.count());
+    (1..=count as u32).map(Site)
+}
+
+/// Return addresses of the program's innermost frames.
+#[derive(Default)]
+struct Frames {
+    addresses: [usize; FRAMES],
+    count: usize,
+    /// Frames of the library that were skipped.
+    passed: usize,
+    has_entered: bool,
+}
+
+impl Frames {
+    #[inline(always)]
+    fn here() -> Option<Frames> {
+        let mut frames = Frames::default();
+        loaded::walk(|| {
+            // SAFETY: `visit` gets a pointer to `frames`, which outlives the call. Unwinding only reads the stack.
+            unsafe { _Unwind_Backtrace(visit, (&raw mut frames).cast()) };
+        });
+        (frames.count > 0).then_some(frames)
+    }
+
+    fn found(&self) -> &[usize] {
+        &self.addresses[..self.count]
+    }
+
+    fn hash(&self) -> usize {
+        self.found()
+            .iter()
+            .fold(0, |hash, &address| crate::platform::address_hash::spread(hash ^ address).rotate_left(29) as usize)
+    }
+
+    /// Adds a frame. Returns whether no more are needed.
+    fn take(&mut self, address: usize) -> bool {
+        if is_entry(address) {
+            // The frames behind it may be entry points too: one may call another.
+            self.has_entered |= self.count == 0;
+            return self.count > 0;
+        }
+        if !self.has_entered {
+            self.passed += 1;
+            return self.passed == OWN_FRAMES;
+        }
+        self.addresses[self.count] = address;
+        self.count += 1;
+        self.count == FRAMES
+    }
+}
+
+// Hidden, because a program that links the library has a section of its own. Weak, so that a program without any of
+// these functions has an empty section.
+std::arch::global_asm!(
+    ".hidden __start_syncedmem_entry",
+    ".hidden __stop_syncedmem_entry",
+    ".weak __start_syncedmem_entry",
+    ".weak __stop_syncedmem_entry"
+);
+
+/// Whether an address is in one of the library's entry points.
+fn is_entry(address: usize) -> bool {
+    unsafe extern "C" {
+        /// The linker defines them: the start and the end of the section that the names end with.
+        static __start_syncedmem_entry: u8;
+        static __stop_syncedmem_entry: u8;
+    }
+    (&raw const __start_syncedmem_entry).addr() < address && address <= (&raw const __stop_syncedmem_entry).addr()
+}
+
+/// From the C++ ABI for exceptions, chapter 1 ("Base ABI"), and the extensions of GCC and LLVM.
+type Visitor = extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+unsafe extern "C" {
+    fn _Unwind_Backtrace(visit: Visitor, argument: *mut c_void) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_FindEnclosingFunction(address: usize) -> *const c_void;
+}
+
+const GO_ON: c_int = 0;
+const END_OF_STACK: c_int = 5;
+
+extern "C" fn visit(context: *mut c_void, frames: *mut c_void) -> c_int {
+    // SAFETY: `Frames::here` passes a pointer to its own visitor, which is borrowed for the call.
+    let frames = unsafe { &mut *frames.cast::<Frames>() };
+    // SAFETY: the unwinder passes a context of its own.
+    let address = unsafe { _Unwind_GetIP(context) };
+    if address == 0 || frames.take(address) { END_OF_STACK } else { GO_ON }
+}

@@ -1,0 +1,102 @@
+//! Turns observation on and off: by the settings when the library is first used, and by the C API.
+
+use std::ffi::CStr;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::trace::{self, Trouble};
+use super::{checksums, nvtx, recorder};
+use crate::platform::sync::{nap, this_thread};
+use crate::platform::text::{Escaped, Text, to_stderr};
+use crate::settings;
+use crate::state::fast_path;
+use crate::state::flags::{self, ACCESSES, ACCOUNT, CALLS, COMPARE, Flags, RANGES, TRACE};
+
+/// The thread that reads the settings, or 0: `this_thread`.
+static READER: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads the settings at the first call. May open the trace, so the caller holds no lock.
+#[inline]
+pub fn read_settings() {
+    if flags::are_unread() {
+        read_once();
+    }
+}
+
+#[cold]
+fn read_once() {
+    while let Err(reader) = READER.compare_exchange(0, this_thread(), Acquire, Relaxed) {
+        // A signal handler that has interrupted the reader records nothing yet.
+        if reader == this_thread() || !flags::are_unread() {
+            return;
+        }
+        nap();
+    }
+    if flags::are_unread() {
+        read();
+    }
+    READER.store(0, Release);
+}
+
+fn read() {
+    let level = settings::ACCOUNT.get();
+    let flags = Flags::NONE
+        .and(ACCOUNT, level > 0 || settings::environment(c"SYNCEDMEM_REPORT").is_some())
+        .and(ACCESSES, level > 1)
+        .and(COMPARE, settings::COMPARE.get() == 1)
+        .and(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some())
+        .and(RANGES, nvtx::attach());
+    recorder::watch_accesses(flags.has(ACCESSES));
+    // The trace opens before the flag is set: from then on events are written to it.
+    let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
+        .is_some_and(|file| recorder::open_trace(file, flags).inspect_err(|trouble| complain(file, *trouble)).is_ok());
+    flags::begin(flags.and(TRACE, is_traced));
+}
+
+/// In a forked child: the thread that read the settings does not exist here, so another one reads them.
+pub fn after_fork_in_child() {
+    READER.store(0, Relaxed);
+}
+
+#[cold]
+fn complain(file: &CStr, trouble: Trouble) {
+    let file = Escaped(file.to_bytes());
+    to_stderr(Text::<600>::of(format_args!("libsyncedmem: SYNCEDMEM_TRACE={file}: {trouble}\n")).as_bytes());
+}
+
+/// Turns `flag` on or off.
+pub fn set(flag: Flags, wanted: bool) {
+    read_settings();
+    if wanted && !flags::on() {
+        // Ends of objects were not recorded meanwhile.
+        checksums::forget_all();
+        recorder::forget_objects();
+    }
+    if wanted && flag == COMPARE && !flags::has(COMPARE) {
+        checksums::forget_all();
+    }
+    flags::set(flag, wanted);
+    recorder::watch_accesses(flags::has(ACCESSES));
+    if flags::has(TRACE) && (flag == ACCESSES || flag == COMPARE) {
+        trace::mode(flags::has(ACCESSES), flags::has(COMPARE));
+    }
+    // The next call of each entry point looks at the flags again.
+    fast_path::close();
+}
+
+/// Begins to write a trace to `file`.
+pub fn begin_trace(file: &CStr) -> Result<(), Trouble> {
+    read_settings();
+    let begun = recorder::open_trace(file, flags::all());
+    // An earlier trace has ended in any case. A trace that another thread begins is left to that thread.
+    if begun != Err(Trouble::Busy) {
+        set(TRACE, begun.is_ok());
+    }
+    begun
+}
+
+/// Ends the trace.
+pub fn end_trace() {
+    set(TRACE, false);
+    trace::stop();
+}

@@ -1,0 +1,286 @@
+//! The recorder: the code that allocates, copies, fills or waits records its events here.
+//!
+//! A caller holds no lock: recording takes the ledger's lock for one entry, and may write to the trace. The caller may
+//! hold a claim on an object.
+
+use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
+// Not loom's: a model has no signals.
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::call_site::{self, Place};
+use super::event::{Event, Noticed, Site, What};
+use super::ledger::Ledger;
+use super::nvtx::{self, Range};
+use super::trace::{self, Live, Trouble};
+use crate::platform::clock::nanoseconds;
+use crate::platform::sync::{FOR_EVER, Lock, locked_static};
+use crate::platform::text::Text;
+use crate::platform::thread;
+use crate::state::flags::{self, ACCESSES, COMPARE, Flags, RANGES, TRACE};
+use crate::state::head::{Access, Side};
+use crate::state::kind::Kind;
+
+locked_static! { static LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
+
+/// Events from signal handlers that interrupted an entry. The ledger has not counted them as dropped yet.
+static MISSED: AtomicU64 = AtomicU64::new(0);
+
+/// Naps that an event which a signal handler may record waits for the ledger: about 100 ms in all. An entry takes
+/// microseconds.
+const HANDLERS_NAPS: u32 = 1000;
+
+/// The object of an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// Address of the object; 0 for none.
+    pub object: usize,
+    /// Its size in bytes.
+    pub bytes: usize,
+}
+
+/// No object.
+pub const NOTHING: Subject = Subject { object: 0, bytes: 0 };
+
+/// A measurement of an action that takes time.
+#[must_use = "it is told when it ends"]
+pub struct Span {
+    /// Start in nanoseconds; 0 if nothing is observed.
+    start: u64,
+    /// End in nanoseconds; 0 while it goes on.
+    end: u64,
+    /// The range that a profiler shows.
+    range: Option<Range>,
+}
+
+/// Starts the measurement of an action. `title` and `bytes` are for a profiler.
+#[inline]
+pub fn begin(title: &'static CStr, bytes: usize) -> Span {
+    if flags::off() { Span { start: 0, end: 0, range: None } } else { start(title, bytes) }
+}
+
+/// Starts the measurement of a wait for a copy in flight.
+#[inline]
+pub fn begin_wait() -> Span {
+    begin(c"wait for copy", 0)
+}
+
+#[cold]
+fn start(title: &'static CStr, bytes: usize) -> Span {
+    let range = flags::has(RANGES).then(|| nvtx::range(title, bytes as u64));
+    Span { start: if flags::on() { nanoseconds() } else { 0 }, end: 0, range }
+}
+
+impl Span {
+    /// Ends the measurement. The event may be recorded later.
+    #[inline]
+    pub fn stop(&mut self) {
+        if self.start != 0 {
+            self.end = nanoseconds();
+        }
+        self.range = None;
+    }
+
+    /// Records an event at the start of this measurement. Events are ordered by their ends, so it stands before this one.
+    #[inline]
+    pub fn found(&self, subject: Subject, what: What) {
+        if self.start != 0 {
+            record_at(self.start, 0, subject, what);
+        }
+    }
+
+    /// Ends the measurement after success, and records its event.
+    #[inline]
+    pub fn end(mut self, subject: Subject, what: impl FnOnce() -> What) {
+        self.range = None;
+        if self.start != 0 {
+            record_span(self, subject, what());
+        }
+    }
+}
+
+/// Records an event whose duration is not measured.
+#[inline]
+pub fn record(subject: Subject, what: impl FnOnce() -> What) {
+    if !flags::off() && flags::on() {
+        let what = what();
+        record_at(moment(), 0, subject, what);
+    }
+}
+
+/// Records that an object gave back the block at `address`. Does nothing if the ledger no longer has that block for the
+/// object: another thread may have allocated a new one meanwhile.
+#[inline]
+pub fn freed(object: usize, side: Side, address: NonNull<c_void>) {
+    if !flags::off() && flags::on() {
+        record_freed(object, side, address);
+    }
+}
+
+#[cold]
+fn record_freed(object: usize, side: Side, address: NonNull<c_void>) {
+    let block = LEDGER.with(|ledger| ledger.object(object as u64).and_then(|object| object.block(side)));
+    if let Some(block) = block.filter(|block| block.address == address.addr().get() as u64) {
+        let what = What::Freed { kind: block.kind, bytes: block.bytes, block: block.address };
+        record_at(moment(), 0, Subject { object, bytes: 0 }, what);
+    }
+}
+
+/// Records that an object was made.
+#[inline]
+pub fn made(subject: Subject) {
+    if flags::on() {
+        record_at(moment(), 0, subject, What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
+    }
+}
+
+/// Records the end of an object, if the ledger knows the object.
+#[inline]
+pub fn ended(object: usize) {
+    if !flags::off() && flags::on() && LEDGER.with(|ledger| ledger.knows(object as u64)) {
+        record_at(moment(), 0, Subject { object, bytes: 0 }, What::Ended);
+    }
+}
+
+#[cold]
+fn record_span(span: Span, subject: Subject, what: What) {
+    let end = if span.end == 0 { nanoseconds() } else { span.end };
+    record_at(span.start, end.saturating_sub(span.start), subject, what);
+}
+
+#[cold]
+fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
+    let object = subject.object as u64;
+    let is_traced = flags::has(TRACE);
+    let thread = if is_traced { thread::number() } else { 0 };
+    let site = if wants_site(what) { here() } else { Site::UNKNOWN };
+    let event = Event { start, duration, thread, object, site, what };
+    let is_about_known = object == 0 || matches!(what, What::Made { .. });
+    // A signal handler may make an access that needs nothing, and records it: it must not wait for ever.
+    let naps = if matches!(what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
+    let taken = LEDGER.try_with(naps, |ledger| {
+        let known = is_about_known || ledger.knows(object);
+        known.then(|| take(ledger, &event))
+    });
+    let Ok(taken) = taken else {
+        // A signal handler has interrupted an entry of this thread, or another thread's entry took too long.
+        MISSED.fetch_add(1, Relaxed);
+        return;
+    };
+    let live = taken.unwrap_or_else(|| {
+        notice(Event { duration: 0, ..event }, subject.bytes);
+        LEDGER.with(|ledger| take(ledger, &event))
+    });
+    if is_traced {
+        trace::record(&event, &live);
+    }
+}
+
+/// Records an unknown object, before its first event.
+#[cold]
+fn notice(first: Event, bytes: usize) {
+    let site = if first.site == Site::UNKNOWN { here() } else { first.site };
+    let what = What::Made { bytes: bytes as u64, noticed: Noticed::FirstAccess };
+    let made = Event { site, what, ..first };
+    let live = LEDGER.with(|ledger| take(ledger, &made));
+    if flags::has(TRACE) {
+        trace::record(&made, &live);
+    }
+}
+
+fn take(ledger: &mut Ledger, event: &Event) -> Live {
+    ledger.take(event);
+    Live { bytes: Kind::ALL.map(|kind| ledger.account().memory(kind).live) }
+}
+
+/// The time of an event without a duration: read only for a trace.
+fn moment() -> u64 {
+    if flags::has(TRACE) { nanoseconds() } else { 0 }
+}
+
+/// Whether an event's call site is worth recording. Unwinding the stack costs a microsecond.
+fn wants_site(what: What) -> bool {
+    const FROM: u64 = 64 << 10;
+    match what {
+        What::Made { .. } | What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
+        What::Filled { bytes, .. } => bytes >= FROM,
+        // Needed to find a caller that asks to write and only reads. Comparing contents costs more than this.
+        What::Accessed { access: Access::Write, ready: false, .. } => flags::has(COMPARE),
+        _ => false,
+    }
+}
+
+#[inline(always)]
+fn here() -> Site {
+    let (site, is_new) = call_site::here();
+    if is_new && flags::has(TRACE) {
+        trace_site(site);
+    }
+    site
+}
+
+fn trace_site(site: Site) {
+    let text = call_site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())));
+    trace::site(site, text.as_ref());
+}
+
+/// Opens a trace for the events from now on.
+pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), Trouble> {
+    trace::start(file)?;
+    trace::mode(observed.has(ACCESSES), observed.has(COMPARE));
+    call_site::all().for_each(trace_site);
+    Ok(())
+}
+
+/// Sets whether every access is recorded from now on.
+pub fn watch_accesses(every_access: bool) {
+    LEDGER.with(|ledger| ledger.set_every_access(every_access));
+}
+
+/// Forgets all objects: events about them are missing, before or from now on.
+pub fn forget_objects() {
+    LEDGER.with(Ledger::forget_objects);
+}
+
+/// Gives an object a name.
+pub fn name(subject: Subject, name: &str) {
+    let object = subject.object as u64;
+    if !LEDGER.with(|ledger| ledger.knows(object)) {
+        let nothing = What::Resized { bytes: subject.bytes as u64 };
+        let (start, thread) = (nanoseconds(), thread::number());
+        notice(Event { start, duration: 0, thread, object, site: Site::UNKNOWN, what: nothing }, subject.bytes);
+    }
+    LEDGER.with(|ledger| ledger.name(object, name));
+    if flags::has(TRACE) {
+        trace::name(object, name);
+    }
+}
+
+/// The name of an object; empty if it has none.
+pub fn name_of(object: usize) -> Text<256> {
+    LEDGER.with(|ledger| {
+        let name = ledger.object(object as u64).and_then(|object| ledger.name_of(object.holder));
+        Text::of(format_args!("{}", name.unwrap_or_default()))
+    })
+}
+
+/// Whether the ledger is free now, or within a second or two. It is not if a signal handler that ends the process has
+/// interrupted an entry.
+pub fn can_be_had() -> bool {
+    LEDGER.is_free_within(20_000)
+}
+
+/// Runs `work` with the ledger, under its lock.
+pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
+    LEDGER.with(|ledger| {
+        ledger.drop_events(MISSED.swap(0, Relaxed));
+        work(ledger)
+    })
+}
+
+/// In a forked child: forgets the parent's events. Objects of the parent are noticed at their next use.
+pub fn begin_anew() {
+    trace::after_fork_in_child();
+    MISSED.store(0, Relaxed);
+    LEDGER.with(Ledger::begin_anew);
+}

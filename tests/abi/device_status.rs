@@ -1,0 +1,238 @@
+//! Why there is a GPU, or why not: one sentence for each reason, from `syncedmem_cuda_status` and in the error of every
+//! device call. What the library finds it finds once, so each case is a process of its own.
+
+use std::ffi::{CStr, c_char};
+use std::path::Path;
+
+use crate::support::driver::{loaded, simulated};
+use crate::support::gpu::*;
+use crate::support::harness::{running, skip};
+use crate::support::object::*;
+use crate::support::*;
+use syncedmem::abi::c::cuda::syncedmem_cuda_status;
+use syncedmem::abi::status::syncedmem_status_t;
+
+fn cuda_status() -> (syncedmem_status_t, String) {
+    let mut sentence: *const c_char = std::ptr::null();
+    let status = unsafe { syncedmem_cuda_status(&mut sentence) };
+    assert_eq!(unsafe { syncedmem_cuda_status(std::ptr::null_mut()) }, status, "the sentence need not be asked for");
+    (status, unsafe { CStr::from_ptr(sentence) }.to_str().unwrap().to_string())
+}
+
+/// There must be no GPU, for a reason that contains `words`, which every device call gives too; the host goes on.
+fn there_is_none(words: &str) {
+    let (status, sentence) = cuda_status();
+    assert_eq!(status, SYNCEDMEM_ERROR_NO_GPU, "{sentence}");
+    assert!(sentence.starts_with("no GPU: ") && sentence.contains(words), "{words:?} is not in: {sentence}");
+    let mut object = Object::new(100);
+    object.fill_host(&pattern(1, 100));
+    let nowhere = With {
+        host: std::ptr::null_mut(),
+        device: std::ptr::without_provenance_mut(512),
+        stream: std::ptr::null_mut(),
+    };
+    use Operation::*;
+    for operation in [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData, Push] {
+        assert_eq!(object.run(operation, &nowhere), Err(SYNCEDMEM_ERROR_NO_GPU), "{operation:?}");
+        assert!(last_error().contains(&sentence), "{operation:?} says {}, not {sentence}", last_error());
+    }
+    assert_eq!((object.head(), object.host_bytes(100)), (1, pattern(1, 100)));
+    // It lives for ever, and stays what it was.
+    assert_eq!(cuda_status(), (status, sentence));
+}
+
+/// Runs `body` for the case that the environment names, each in a process of its own.
+fn each<'c, C>(cases: &'c [C], environment: impl Fn(&'c C) -> Vec<(&'c str, &'c str)>, body: impl Fn(&C)) {
+    for (number, case) in cases.iter().enumerate() {
+        let number = number.to_string();
+        let environment: Vec<_> = [("CASE", number.as_str())].into_iter().chain(environment(case)).collect();
+        let errors = alone(&environment, || {
+            if std::env::var("CASE").as_deref() == Ok(&number) {
+                body(case);
+            }
+        });
+        assert_eq!(errors, "", "nothing is said unasked: {environment:?}");
+    }
+}
+
+/// The simulated driver's file. Skips the test where another driver, or none, is tested.
+fn simulated_file() -> &'static str {
+    match loaded() {
+        Some(loaded) if loaded.control.is_some() => simulated().to_str().unwrap(),
+        _ => skip("it needs the simulated driver"),
+    }
+}
+
+fn a_driver_that_runs_is_introduced_with_its_version_and_devices() {
+    let gpu = gpu();
+    let mut version = 0;
+    assert_eq!(gpu.cuDriverGetVersion(&mut version), 0);
+    let (status, sentence) = cuda_status();
+    assert_eq!(status, SYNCEDMEM_SUCCESS, "{sentence}");
+    let version = format!("{}.{}", version / 1000, version % 1000 / 10);
+    assert!(sentence.contains(&version) && sentence.contains(&format!("{} device", gpu.devices())), "{sentence}");
+}
+
+fn drivers_are_introduced_whatever_their_version_and_number_of_devices() {
+    static CASES: [(&str, &str, &str); 3] = [("12080", "1", "12.8"), ("13000", "3", "13.0"), ("11040", "2", "11.4")];
+    let file = simulated_file();
+    let environment = |case: &'static (&'static str, &'static str, &'static str)| {
+        vec![("SIMCUDA_VERSION", case.0), ("SIMCUDA_DEVICES", case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)]
+    };
+    each(&CASES, environment, |case| {
+        loaded();
+        let (status, sentence) = cuda_status();
+        assert_eq!(status, SYNCEDMEM_SUCCESS, "{sentence}");
+        let devices = format!("{} device{}", case.1, if case.1 == "1" { "" } else { "s" });
+        assert!(sentence.contains(case.2) && sentence.contains(&devices), "{sentence}");
+    });
+}
+
+fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
+    static CASES: [(&str, &str, &str); 14] = [
+        ("SIMCUDA_VERSION", "6050", "CUDA 6.5"),
+        ("SIMCUDA_DEVICES", "0", "finds no device"),
+        ("CUDA_VISIBLE_DEVICES", "-1", "CUDA_VISIBLE_DEVICES"),
+        ("CUDA_VISIBLE_DEVICES", "", "CUDA_VISIBLE_DEVICES"),
+        ("CUDA_VISIBLE_DEVICES", "7", "CUDA_VISIBLE_DEVICES"),
+        ("SIMCUDA_FAIL", "cuInit:1=34", "toolkit's stub"),
+        ("SIMCUDA_FAIL", "cuDriverGetVersion:1=34", "toolkit's stub"),
+        ("SIMCUDA_FAIL", "cuInit:1=999", "CUDA_ERROR_UNKNOWN (999)"),
+        ("SIMCUDA_FAIL", "cuInit:1=100", "finds no device"),
+        ("SIMCUDA_FAIL", "cuInit:1=802", "fabricmanager"),
+        ("SIMCUDA_FAIL", "cuInit:1=803", "different versions"),
+        ("SIMCUDA_FAIL", "cuInit:1=3", "cuInit"),
+        ("SIMCUDA_FAIL", "cuInit:1=4242", "(4242)"),
+        ("SIMCUDA_FAIL", "cuDeviceGetCount:1=999", "cuDeviceGetCount"),
+    ];
+    let file = simulated_file();
+    each(
+        &CASES,
+        |case| vec![(case.0, case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)],
+        |case| {
+            loaded();
+            there_is_none(case.2);
+        },
+    );
+}
+
+/// Runs `body` where the loader finds the `libcuda.so.1` that `make` puts into a folder. Nothing is loaded before the
+/// library looks.
+fn with_library(make: impl FnOnce(&Path), body: impl FnOnce()) {
+    let folder =
+        std::env::temp_dir().join(format!("syncedmem-status-{}-{}", running().replace("::", "-"), std::process::id()));
+    let _made = (!inside()).then(|| {
+        std::fs::create_dir_all(&folder).unwrap();
+        let made = Folder(&folder);
+        make(&folder.join("libcuda.so.1"));
+        made
+    });
+    let environment = [("LD_LIBRARY_PATH", folder.to_str().unwrap())];
+    assert_eq!(alone(&environment, body), "");
+}
+
+/// A folder, removed at the end of its scope.
+struct Folder<'p>(&'p Path);
+
+impl Drop for Folder<'_> {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(self.0).unwrap();
+    }
+}
+
+fn a_file_that_is_no_library_is_named_with_the_loaders_words() {
+    let make = |library: &Path| std::fs::write(library, "not a library\n").unwrap();
+    with_library(make, || {
+        there_is_none("libcuda.so.1 cannot be loaded: ");
+        assert!(cuda_status().1.contains("file too short") || cuda_status().1.contains("invalid ELF header"));
+    });
+}
+
+fn a_library_that_lacks_the_drivers_functions_is_told_from_none() {
+    let make = |library: &Path| {
+        // Any other library will do, and every program has this one.
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mut files = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+        std::os::unix::fs::symlink(
+            files.find(|file| file.contains("/libc.so") || file.contains("/libc-")).unwrap(),
+            library,
+        )
+        .unwrap();
+    };
+    with_library(make, || {
+        there_is_none("has no function cu");
+    });
+}
+
+fn without_a_driver_the_sentence_says_what_to_install() {
+    with_library(
+        |_| (),
+        || {
+            let (status, sentence) = cuda_status();
+            if status == SYNCEDMEM_SUCCESS || sentence.contains("no device") {
+                skip("it needs a machine without a driver");
+            }
+            there_is_none("libcuda.so.1 is not installed");
+        },
+    );
+}
+
+fn a_driver_is_found_by_its_name_where_the_loader_looks() {
+    let make = |library: &Path| std::os::unix::fs::symlink(simulated_file(), library).unwrap();
+    with_library(make, || {
+        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
+        let mut object = Object::new(100);
+        object.fill_host(&pattern(1, 100));
+        object.mutable_gpu_data().unwrap();
+        assert_bytes(&object.host_bytes(100), &pattern(1, 100), &"");
+    });
+}
+
+fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
+    let make = |library: &Path| std::os::unix::fs::symlink(simulated_file(), library).unwrap();
+    with_library(make, || {
+        let limit = |descriptors| {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
+            let before = std::mem::replace(&mut limit.rlim_cur, descriptors);
+            assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+            before
+        };
+        let before = limit(0);
+        let (status, sentence) = cuda_status();
+        limit(before);
+        assert_eq!(status, SYNCEDMEM_ERROR_NO_GPU);
+        assert!(sentence.contains("no file descriptor left"), "{sentence}");
+        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
+    });
+}
+
+fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
+    in_a_process_with_a_driver(&[], || {
+        let gpu = simulated_gpu();
+        let mut object = Object::new(100);
+        object.fill_host(&pattern(1, 100));
+        for function in
+            ["cuDevicePrimaryCtxRetain", "cuDeviceGet", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxGetDevice"]
+        {
+            gpu.fail(function, 1, 999);
+            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{function}");
+            assert!(last_error().contains(function) && last_error().contains("(999)"), "{}", last_error());
+            gpu.control().simcuda_clear_faults();
+        }
+        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS);
+        assert!(object.gpu_data().is_ok(), "{}", last_error());
+    });
+}
+
+crate::support::harness::tests![
+    a_driver_that_runs_is_introduced_with_its_version_and_devices,
+    drivers_are_introduced_whatever_their_version_and_number_of_devices,
+    every_reason_why_a_driver_does_not_serve_has_its_own_sentence,
+    a_file_that_is_no_library_is_named_with_the_loaders_words,
+    a_library_that_lacks_the_drivers_functions_is_told_from_none,
+    without_a_driver_the_sentence_says_what_to_install,
+    a_driver_is_found_by_its_name_where_the_loader_looks,
+    a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again,
+    a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time,
+];

@@ -1,0 +1,182 @@
+//! The 32-byte discipline of docs/caffe-abi.md: one binary serves every layout in its table because only the first 32 bytes
+//! of an object are touched, and nothing in them is trusted before it was written.
+
+use crate::support::*;
+
+const BYTES: usize = 100;
+
+/// A constructor as one of the layouts has it, writing over storage that held something else.
+type Constructor = (&'static str, fn(&mut Storage));
+
+/// What every constructor sets: no blocks, the size, UNINITIALIZED.
+fn without_flags(storage: &mut Storage) {
+    storage.put(0, &[0; 16]);
+    storage.put(16, &BYTES.to_le_bytes());
+    storage.put(24, &0u32.to_le_bytes());
+}
+
+const CONSTRUCTORS: [Constructor; 6] = [
+    ("out of line: rc4 to master, through the C++ symbol", |storage| {
+        let this = std::ptr::NonNull::from(&mut storage.0).cast();
+        unsafe { syncedmem::abi::caffe::new(this, BYTES) }
+    }),
+    ("out of line: syncedmem_construct", |storage| assert_eq!(storage.construct(BYTES), SYNCEDMEM_SUCCESS)),
+    ("inline, three flags: rc3", |storage| {
+        without_flags(storage);
+        storage.put(28, &[0, 0, 0]);
+    }),
+    ("inline, two flags: faster-rcnn, NVIDIA 0.12, v0.999 to rc2 with a second flag", |storage| {
+        without_flags(storage);
+        storage.put(28, &[0, 0]);
+    }),
+    ("inline, one flag: v0.999 to rc2", |storage| {
+        without_flags(storage);
+        storage.put(28, &[0]);
+    }),
+    ("inline, no flags: v0.9", without_flags),
+];
+
+fn with_every_constructor(mut check: impl FnMut(&str, &mut Storage)) {
+    for (name, construct) in CONSTRUCTORS {
+        let mut storage = Storage::new();
+        construct(&mut storage);
+        check(name, &mut storage);
+        assert!(storage.guard_is_whole(), "{name}");
+    }
+}
+
+fn every_layouts_object_works_through_all_transitions_in_dirty_storage() {
+    driver::hide_devices();
+    with_every_constructor(|name, storage| {
+        let first = storage.cpu_data().expect(name);
+        assert!(all_zero(first, BYTES), "{name}");
+        assert_eq!((storage.head(), storage.word(16)), (1, BYTES), "{name}");
+        assert_eq!(storage.mutable_cpu_data(), Ok(first), "{name}");
+        assert_eq!(storage.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU), "{name}");
+        let mut own = [3u8; BYTES];
+        assert_eq!(storage.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS, "{name}");
+        assert_eq!(storage.cpu_data(), Ok(own.as_mut_ptr()), "{name}");
+        // Another implementation brings the device up to date; the flags it leaves are its own.
+        storage.put(8, &0x7000_0000_0000usize.to_le_bytes());
+        storage.put(24, &3u32.to_le_bytes());
+        assert_eq!(storage.release_cpu(), SYNCEDMEM_SUCCESS, "{name}");
+        assert_eq!((storage.head(), storage.word(0)), (2, 0), "{name}");
+        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU), "{name}");
+        assert!(storage.overwrite_cpu_data().is_ok(), "{name}");
+        assert_eq!((storage.head(), storage.flags()[0]), (1, 1), "{name}");
+        assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS, "{name}");
+    });
+}
+
+fn rule_1_bytes_from_32_on_are_never_touched_even_where_bvlc_has_a_device_number() {
+    with_every_constructor(|name, storage| {
+        let mut own = [0u8; BYTES];
+        storage.cpu_data().expect(name);
+        assert!(storage.guard_is_whole(), "{name}: after the first touch");
+        storage.set_cpu_data(own.as_mut_ptr());
+        assert!(storage.guard_is_whole(), "{name}: after set_cpu_data");
+        storage.destruct();
+        assert!(storage.guard_is_whole(), "{name}: after the destructor");
+    });
+}
+
+fn rule_2_a_flag_without_its_pointer_is_not_read() {
+    with_every_constructor(|name, storage| {
+        // Ownership claimed of blocks that are not there.
+        storage.put(24, &2u32.to_le_bytes());
+        storage.put(28, &[1, 1, 1]);
+        assert_eq!(storage.word(0), 0, "{name}");
+        assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS, "{name}");
+    });
+    with_every_constructor(|name, storage| {
+        // An untouched object has no blocks, whatever its bytes say.
+        storage.put(0, &[FILL; 16]);
+        storage.put(28, &[1, 1, 1]);
+        assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS, "{name}");
+    });
+}
+
+fn rule_3_the_flags_hold_nothing_but_0_and_1_from_the_first_transition_on() {
+    with_every_constructor(|name, storage| {
+        let mut own = [0u8; BYTES];
+        storage.cpu_data().expect(name);
+        assert_eq!(storage.flags()[..3], [1, 0, 0], "{name}");
+        storage.set_cpu_data(own.as_mut_ptr());
+        assert_eq!(storage.flags()[..3], [0, 0, 0], "{name}");
+    });
+}
+
+fn rule_4_garbage_in_byte_31_of_an_untouched_object_means_nothing() {
+    for garbage in 0..=u8::MAX {
+        let mut storage = Storage::new();
+        without_flags(&mut storage);
+        storage.put(31, &[garbage]);
+        let data = storage.cpu_data().unwrap();
+        assert_eq!(storage.flags(), [1, 0, 0, 127]);
+        assert_eq!(storage.cpu_data(), Ok(data));
+        storage.destruct();
+    }
+}
+
+fn rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access() {
+    let mut storage = Storage::new();
+    storage.construct(BYTES);
+    let data = storage.cpu_data().unwrap();
+    storage.put(31, &[0x80 | 5]);
+    assert_eq!(storage.cpu_data(), Ok(data));
+    assert_eq!(storage.flags(), [1, 0, 0, 5]);
+    storage.destruct();
+}
+
+fn rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so() {
+    // What an inlined original left: its malloc'ed block, its flags. valgrind and AddressSanitizer watch the free.
+    for bytes in [BYTES, 4 << 20] {
+        let mut storage = Storage::new();
+        storage.construct(bytes);
+        let block = unsafe { libc::malloc(bytes) };
+        storage.put(0, &block.addr().to_le_bytes());
+        storage.put(24, &1u32.to_le_bytes());
+        storage.put(28, &[1, 0, 0]);
+        assert_eq!(storage.cpu_data(), Ok(block.cast()));
+        assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+    }
+}
+
+fn an_address_is_reused_with_the_destructor_bypassed() {
+    let mut storage = Storage::new();
+    storage.construct(BYTES);
+    let old = storage.cpu_data().unwrap();
+    unsafe { old.write_bytes(9, BYTES) };
+    // The next object's constructor is inlined: the flags and byte 31 are the old object's.
+    without_flags(&mut storage);
+    let new = storage.cpu_data().unwrap();
+    assert_ne!(new, old);
+    assert!(all_zero(new, BYTES));
+    assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+    unsafe { libc::free(old.cast()) };
+}
+
+fn use_after_the_end_is_told_while_the_bytes_are_still_there() {
+    let mut storage = Storage::new();
+    storage.construct(BYTES);
+    storage.cpu_data().unwrap();
+    assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+    assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_INVALID_HANDLE));
+    assert!(last_error().contains("destroyed"), "{}", last_error());
+    assert_eq!(storage.mutable_cpu_data(), Err(SYNCEDMEM_ERROR_INVALID_HANDLE));
+    assert_eq!(storage.gpu_data(), Err(SYNCEDMEM_ERROR_INVALID_HANDLE));
+    assert_eq!(storage.set_cpu_data(std::ptr::dangling_mut()), SYNCEDMEM_ERROR_INVALID_HANDLE);
+    assert_eq!(storage.destruct(), SYNCEDMEM_ERROR_INVALID_HANDLE);
+}
+
+crate::support::harness::tests![
+    every_layouts_object_works_through_all_transitions_in_dirty_storage,
+    rule_1_bytes_from_32_on_are_never_touched_even_where_bvlc_has_a_device_number,
+    rule_2_a_flag_without_its_pointer_is_not_read,
+    rule_3_the_flags_hold_nothing_but_0_and_1_from_the_first_transition_on,
+    rule_4_garbage_in_byte_31_of_an_untouched_object_means_nothing,
+    rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access,
+    rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so,
+    an_address_is_reused_with_the_destructor_bypassed,
+    use_after_the_end_is_told_while_the_bytes_are_still_there,
+];

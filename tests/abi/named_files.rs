@@ -1,0 +1,277 @@
+//! Files and libraries that a setting names: none in a program with more rights than its caller, and none that can hang or
+//! end a program, lead it to another file, or steer a terminal.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Uses an object and prints whether the system calls the program privileged. With an argument it fails as Caffe does.
+const PROGRAM: &str = r#"
+    #include <stdio.h>
+    #include <sys/auxv.h>
+    void construct(void *, size_t) __asm__("_ZN5caffe12SyncedMemoryC1Em");
+    void destroy(void *) __asm__("_ZN5caffe12SyncedMemoryD1Ev");
+    void *mutable_cpu_data(void *) __asm__("_ZN5caffe12SyncedMemory16mutable_cpu_dataEv");
+    #ifdef PRIVILEGED
+    unsigned long getauxval(unsigned long type) { return type == AT_SECURE; }
+    #endif
+    int main(int arguments, char **argument) {
+      _Alignas(8) char storage[64];
+      construct(storage, arguments > 1 ? (size_t)1 << 60 : 4096);
+      mutable_cpu_data(storage);
+      destroy(storage);
+      printf("privileged %lu\n", getauxval(AT_SECURE));
+      return 0;
+    }
+"#;
+
+/// What the environment names for NVTX: it leaves a file that says that it was loaded.
+const TOOL: &str = r#"
+    #include <fcntl.h>
+    #include <stdlib.h>
+    __attribute__((constructor)) static void loaded(void) { open(getenv("LOADED"), O_CREAT, 0600); }
+"#;
+
+/// A folder that any user may read, with the program in it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(flags: &[&str]) -> Place {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("syncedmem-files-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let place = Place(folder);
+        // A privileged program heeds neither LD_LIBRARY_PATH nor $ORIGIN: the path is linked in.
+        fs::copy(crate::support::as_shipped::library(), place.path("libsyncedmem.so.0")).unwrap();
+        place.compile("tool.so", TOOL, &["-shared", "-fPIC"]);
+        let folder = format!("-Wl,-rpath,{}", place.0.display());
+        let mut all = vec!["-rdynamic", "libsyncedmem.so.0", &folder];
+        all.extend(flags);
+        place.compile("program", PROGRAM, &all);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn compile(&self, output: &str, source: &str, flags: &[&str]) {
+        fs::write(self.path("source.c"), source).unwrap();
+        let mut command = Command::new("cc");
+        command.args(["-w", "-o", output, "source.c"]).args(flags).current_dir(&self.0);
+        let done = command.output().expect("a C compiler (Debian package gcc)");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// The program, with every setting that names a file.
+    fn named(&self) -> Run {
+        let mut command = Command::new(self.path("program"));
+        for (variable, name) in [
+            ("SYNCEDMEM_TRACE", "trace"),
+            ("SYNCEDMEM_CALLS", "calls"),
+            ("SYNCEDMEM_REPORT", "report"),
+            ("LOADED", "loaded"),
+        ] {
+            command.env(variable, self.path(name));
+        }
+        run(command.env("NVTX_INJECTION64_PATH", self.path("tool.so")))
+    }
+
+    fn made(&self) -> Vec<&'static str> {
+        ["trace", "calls", "report", "loaded"].into_iter().filter(|name| self.path(name).exists()).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What is left behind is not a failure of the test.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Run {
+    output: String,
+    error: String,
+    status: ExitStatus,
+}
+
+/// Runs a command, and fails where it hangs.
+fn run(command: &mut Command) -> Run {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(30) {
+            child.kill().unwrap();
+            panic!("the program hangs: {command:?}");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Run { output: text(&output.stdout), error: text(&output.stderr), status: output.status }
+}
+
+fn a_program_with_more_rights_than_its_caller_heeds_no_setting() {
+    let place = Place::new(&[]);
+    let ran = place.named();
+    assert_eq!(ran.output, "privileged 0\n");
+    assert_eq!(place.made(), ["trace", "calls", "report", "loaded"], "otherwise every one is heeded: {}", ran.error);
+    drop(place);
+
+    let place = Place::new(&[]);
+    let is_set = set_group(&place.path("program"));
+    let mut ran = place.named();
+    let place = if is_set && ran.output == "privileged 1\n" {
+        place
+    } else {
+        // Neither root nor another group, or a file system without set-group-ID: the system's answer is made up.
+        let place = Place::new(&["-DPRIVILEGED"]);
+        ran = place.named();
+        place
+    };
+    assert_eq!(ran.output, "privileged 1\n");
+    assert_eq!((place.made(), ran.error.as_str()), (vec![], ""));
+}
+
+/// Makes a program set-group-ID to a group that is not the caller's own, as root may, and others with one of their groups.
+fn set_group(program: &Path) -> bool {
+    let id = |option| String::from_utf8(Command::new("id").arg(option).output().unwrap().stdout).unwrap();
+    let (own, listed) = (id("-g"), id("-G"));
+    let other = listed.split_whitespace().find(|group| *group != own.trim());
+    let group = if own.trim() == "0" { Some("1") } else { other };
+    group.is_some_and(|group| {
+        let changed = Command::new("chgrp").arg(group).arg(program).status().unwrap().success();
+        changed && fs::set_permissions(program, PermissionsExt::from_mode(0o2755)).is_ok()
+    })
+}
+
+fn a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort() {
+    let place = Place::new(&[]);
+    let fifo = place.path("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
+        let ran = run(Command::new(place.path("program")).env(variable, &fifo));
+        assert!(ran.status.success(), "{}", ran.error);
+        let said = format!("libsyncedmem: {variable}={}: it is not a regular file; name one", fifo.display());
+        assert!(ran.error.starts_with(&said), "{}", ran.error);
+        assert_eq!(ran.error.lines().count() > 1, variable != "SYNCEDMEM_TRACE", "what it had to say: {}", ran.error);
+    }
+    let ran = run(Command::new(place.path("program")).arg("abort").env("SYNCEDMEM_REPORT", &fifo));
+    assert_eq!(ran.status.signal(), Some(libc::SIGABRT), "{}", ran.error);
+    assert!(ran.error.contains("it is not a regular file"), "{}", ran.error);
+}
+
+fn the_standard_streams_may_be_named_as_files() {
+    let place = Place::new(&[]);
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", "/dev/stdout"));
+    assert!(ran.output.contains("syncedmem_calls pid=") && ran.error.is_empty(), "{}{}", ran.output, ran.error);
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", "/dev/stderr"));
+    assert!(ran.error.starts_with("syncedmem_calls pid=") && ran.output == "privileged 0\n", "{}", ran.error);
+}
+
+fn a_long_name_of_a_file_leaves_the_sentence_whole() {
+    let place = Place::new(&[]);
+    let name = format!("/no/such/{}/folder", "x".repeat(3000));
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", name));
+    let mut lines = ran.error.lines();
+    assert!(lines.next().is_some_and(|line| line.ends_with("the counts follow here")), "{}", ran.error);
+    assert!(lines.next().is_some_and(|line| line.starts_with("syncedmem_calls pid=")), "{}", ran.error);
+}
+
+fn the_limit_of_a_files_length_ends_no_program() {
+    let place = Place::new(&[]);
+    for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
+        // Standard error is a file that may not grow, either.
+        for redirected in ["", " 2>error"] {
+            let script = format!("ulimit -f 0; {variable}=file exec ./program{redirected}");
+            let ran = run(Command::new("sh").args(["-c", &script]).current_dir(&place.0));
+            assert!(ran.status.success(), "{script}: {}", ran.status);
+            assert_eq!(ran.output, "privileged 0\n");
+            let said = format!("libsyncedmem: {variable}=file: the process may make no longer file (ulimit -f)");
+            assert!(!redirected.is_empty() || ran.error.starts_with(&said), "{}", ran.error);
+        }
+    }
+}
+
+fn a_link_is_not_followed_to_another_file() {
+    let place = Place::new(&[]);
+    let (link, other) = (place.path("link"), place.path("other"));
+    fs::write(&other, "mine").unwrap();
+    symlink(&other, &link).unwrap();
+    for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
+        let ran = run(Command::new(place.path("program")).env(variable, &link));
+        assert!(
+            ran.status.success() && ran.error.contains("it is a symbolic link, which is not followed"),
+            "{}",
+            ran.error
+        );
+    }
+    assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+}
+
+fn a_file_with_something_else_in_it_is_not_traced_to() {
+    let place = Place::new(&[]);
+    let other = place.path("other");
+    fs::write(&other, "mine").unwrap();
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_TRACE", &other));
+    assert!(ran.status.success() && ran.error.contains("there is something in it, and not a trace"), "{}", ran.error);
+    assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+}
+
+fn files_are_made_by_the_umask() {
+    let place = Place::new(&[]);
+    let script = "umask 027; SYNCEDMEM_TRACE=trace SYNCEDMEM_CALLS=calls SYNCEDMEM_REPORT=report exec ./program";
+    assert!(run(Command::new("sh").args(["-c", script]).current_dir(&place.0)).status.success());
+    for name in ["trace", "calls", "report"] {
+        let mode = fs::metadata(place.path(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640, "{name}");
+    }
+}
+
+/// What another user's text may look like: it would clear the screen and begin a line of its own.
+const EVIL: &str = "x\u{1b}[2J\nlibsyncedmem: all is well\u{9b}31m";
+
+fn control_characters_of_a_setting_are_printed_escaped() {
+    let place = Place::new(&[]);
+    let words =
+        ["SYNCEDMEM_POOLS", "SYNCEDMEM_HOST_LIMIT", "SYNCEDMEM_POOL_AGE"].map(|variable| (variable, EVIL.to_string()));
+    let files = ["SYNCEDMEM_TRACE", "SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT"]
+        .map(|variable| (variable, format!("/no/such/folder/{EVIL}")));
+    for (variable, value) in words.into_iter().chain(files) {
+        let ran = run(Command::new(place.path("program")).env(variable, &value));
+        let first = ran.error.lines().next().unwrap_or_default();
+        assert!(first.starts_with(&format!("libsyncedmem: {variable}=")), "{:?}", ran.error);
+        assert!(first.contains(r"x\x1b[2J\nlibsyncedmem: all is well\u009b31m"), "{:?}", ran.error);
+        assert!(ran.error.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", ran.error);
+    }
+}
+
+fn the_name_of_a_program_steers_no_terminal() {
+    let place = Place::new(&[]);
+    let program = place.path(EVIL);
+    // Not a copy: while another test forks, its child has the new file open for writing, and it cannot be executed.
+    fs::rename(place.path("program"), &program).unwrap();
+    for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT"] {
+        let ran = run(Command::new(&program).env(variable, "stderr"));
+        assert!(ran.status.success() && !ran.error.is_empty());
+        assert!(ran.error.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", ran.error);
+    }
+}
+
+crate::support::harness::tests![
+    a_program_with_more_rights_than_its_caller_heeds_no_setting,
+    a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort,
+    the_standard_streams_may_be_named_as_files,
+    a_long_name_of_a_file_leaves_the_sentence_whole,
+    the_limit_of_a_files_length_ends_no_program,
+    a_link_is_not_followed_to_another_file,
+    a_file_with_something_else_in_it_is_not_traced_to,
+    files_are_made_by_the_umask,
+    control_characters_of_a_setting_are_printed_escaped,
+    the_name_of_a_program_steers_no_terminal,
+];

@@ -1,0 +1,132 @@
+//! What happens around a call: cancellation, other libraries' fork handlers, blocks that somebody else made.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::support::*;
+
+/// Touches an object of its own; whether all went well.
+fn touch(bytes: usize) -> bool {
+    let mut storage = Storage::new();
+    storage.construct(bytes) == SYNCEDMEM_SUCCESS
+        && storage.cpu_data().is_ok()
+        && storage.destruct() == SYNCEDMEM_SUCCESS
+}
+
+fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
+    unsafe extern "C" {
+        fn pthread_cancel(thread: libc::pthread_t) -> i32;
+        fn pthread_testcancel();
+    }
+    static TOUCHED: AtomicUsize = AtomicUsize::new(0);
+    extern "C-unwind" fn body(_: *mut c_void) -> *mut c_void {
+        // Deferred, as by default: it takes effect at the next cancellation point.
+        unsafe { pthread_cancel(libc::pthread_self()) };
+        // Says on standard error that memory is not page-locked.
+        let touched = touch(100);
+        // Looks for limits, to name them in the error.
+        let refused = !touch(1 << 50);
+        TOUCHED.store(usize::from(touched && refused), Ordering::Relaxed);
+        unsafe { pthread_testcancel() };
+        std::ptr::null_mut()
+    }
+    let errors = alone(&[("SYNCEDMEM_PIN", "always")], || {
+        let mut thread = 0;
+        let mut result = std::ptr::null_mut();
+        // POSIX unwinds a cancelled thread through its start routine, for which libc's type has no room.
+        type Unwinding = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+        type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+        let start = unsafe { std::mem::transmute::<Unwinding, Start>(body) };
+        let (attributes, argument) = (std::ptr::null(), std::ptr::null_mut());
+        assert_eq!(unsafe { libc::pthread_create(&mut thread, attributes, start, argument) }, 0);
+        assert_eq!(unsafe { libc::pthread_join(thread, &mut result) }, 0);
+        assert_eq!(result, usize::MAX as *mut c_void, "PTHREAD_CANCELED");
+        assert_eq!(TOUCHED.load(Ordering::Relaxed), 1);
+    });
+    if !inside() {
+        assert!(errors.contains("not page-locked"), "{errors}");
+    }
+}
+
+fn other_peoples_fork_handlers_may_use_objects() {
+    static TOUCHED: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn handler() {
+        // Of every kind, and often enough to meet every shard.
+        let fine = (0..200).all(|_| touch(100) && touch(50_000)) && touch(4 << 20);
+        TOUCHED.fetch_add(usize::from(fine), Ordering::Relaxed);
+    }
+    alone(&[], || {
+        // Registered before the library's own: run while it holds its locks.
+        assert_eq!(unsafe { libc::pthread_atfork(Some(handler), Some(handler), Some(handler)) }, 0);
+        assert!(touch(100));
+        unsafe { libc::alarm(20) };
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            unsafe { libc::_exit(i32::from(TOUCHED.load(Ordering::Relaxed) != 2)) };
+        }
+        let mut status = 0;
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((status, TOUCHED.load(Ordering::Relaxed)), (0, 2));
+    });
+}
+
+fn a_block_of_no_bytes_may_be_written_as_mallocs_may() {
+    let mut storage = Storage::new();
+    storage.construct(0);
+    unsafe { storage.mutable_cpu_data().unwrap().write(1) };
+    storage.destruct();
+}
+
+fn another_implementations_block_makes_no_room_under_the_limit() {
+    const BYTES: usize = 1 << 20;
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "2M")], || {
+        for _ in 0..4 {
+            let mut foreign = Storage::new();
+            foreign.construct(BYTES);
+            let block = unsafe { libc::malloc(BYTES) };
+            foreign.put(0, &block.addr().to_le_bytes());
+            foreign.put(24, &1u32.to_le_bytes());
+            foreign.put(28, &[1, 0, 0]);
+            assert_eq!(foreign.destruct(), SYNCEDMEM_SUCCESS);
+        }
+        let mut objects: Vec<_> = (0..3).map(|_| Storage::new()).collect();
+        let given = objects.iter_mut().filter_map(|storage| {
+            storage.construct(BYTES);
+            storage.cpu_data().ok()
+        });
+        assert_eq!(given.count(), 2);
+    });
+}
+
+fn a_forked_child_counts_its_own_calls() {
+    let errors = alone(&[("SYNCEDMEM_CALLS", "stderr")], || {
+        let construct = || {
+            let mut storage = Storage::new();
+            let this = std::ptr::NonNull::from(&mut storage.0).cast();
+            unsafe { syncedmem::abi::caffe::new(this, 8) };
+            unsafe { syncedmem::abi::caffe::cpu_data(this.as_ptr()) };
+            unsafe { syncedmem::abi::caffe::delete(this.as_ptr()) };
+        };
+        (0..5).for_each(|_| construct());
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            construct();
+            unsafe { libc::exit(0) };
+        }
+        assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
+    });
+    if !inside() {
+        let counts = |what: &str| errors.lines().filter(|line| line.contains(what)).count();
+        assert_eq!(counts("syncedmem_calls"), 2, "{errors}");
+        assert_eq!((counts(" construct=5 "), counts(" construct=1 ")), (1, 1), "{errors}");
+        assert_eq!(counts("program=abi"), 2, "{errors}");
+    }
+}
+
+crate::support::harness::tests![
+    a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it,
+    other_peoples_fork_handlers_may_use_objects,
+    a_block_of_no_bytes_may_be_written_as_mallocs_may,
+    another_implementations_block_makes_no_room_under_the_limit,
+    a_forked_child_counts_its_own_calls,
+];

@@ -1,0 +1,12 @@
+//! The `syncedmem` command as it is typed.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "what a test cannot prepare, it cannot test")]
+
+mod caffe_like;
+mod device;
+mod doctor;
+mod help;
+mod report;
+mod run;
+#[path = "../support/mod.rs"]
+mod support;
+mod trace;

@@ -1,0 +1,408 @@
+//! `syncedmem run`: the program is as without it, its memory is told, and where the library was never called it says why.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::caffe_like::{Said, Workshop, command, said};
+
+/// `syncedmem run OPTIONS -- PROGRAM ARGUMENTS`, with nobody else's files in its temporary folder.
+fn run(workshop: &Workshop, options: &[&str], program: &[&str]) -> Command {
+    let temporary = workshop.path("tmp");
+    std::fs::create_dir_all(&temporary).unwrap();
+    let mut command = command();
+    command.arg("run").args(options).arg("--").args(program).env("TMPDIR", temporary).current_dir(&workshop.folder);
+    command
+}
+
+fn shell(workshop: &Workshop, options: &[&str], script: &str) -> Said {
+    said(&mut run(workshop, options, &["sh", "-c", script]))
+}
+
+/// A program on a `libcaffe.so` whose calls can be replaced.
+fn caffe(name: &str) -> (Workshop, PathBuf) {
+    let workshop = Workshop::new(name);
+    workshop.caffe(&[]);
+    let program = workshop.program(&[]);
+    (workshop, program)
+}
+
+#[track_caller]
+fn leaves_nothing(workshop: &Workshop) {
+    let left: Vec<_> = std::fs::read_dir(workshop.path("tmp")).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn the_account_is_printed_behind_what_the_program_wrote() {
+    let (workshop, program) = caffe("account");
+    let program = program.to_str().unwrap();
+    let told = said(&mut run(&workshop, &[], &["sh", "-c", &format!("echo hello; echo there >&2; {program}")]));
+    assert_eq!(told.status, Some(0), "{}", told.error);
+    assert_eq!(told.output, "hello\n", "standard output is the program's alone");
+    let (before, report) = told.error.split_once("libsyncedmem: memory of program (process ").expect(&told.error);
+    assert_eq!(before, "there\n\n");
+    assert!(report.contains("objects made: 1"), "{report}");
+    // 1000 floats, and the zeros of the first access.
+    assert!(report.contains("3.9 KiB"), "{report}");
+    assert!(report.contains("fill of the host with zeros"), "{report}");
+    leaves_nothing(&workshop);
+}
+
+#[test]
+fn several_programs_report_one_after_the_other() {
+    let (workshop, program) = caffe("several");
+    let program = program.display();
+    let told = shell(&workshop, &[], &format!("{program}; {program} 3"));
+    assert_eq!(told.status, Some(3));
+    assert_eq!(told.error.matches("libsyncedmem: memory of program").count(), 2, "{}", told.error);
+}
+
+#[test]
+fn the_exit_status_is_the_programs_own() {
+    let (workshop, program) = caffe("status");
+    for status in [0, 1, 42, 255] {
+        let told = said(&mut run(&workshop, &[], &[program.to_str().unwrap(), &status.to_string()]));
+        assert_eq!(told.status, Some(status), "{}", told.error);
+    }
+}
+
+#[test]
+fn a_signal_that_ends_the_program_ends_the_command_too() {
+    let workshop = Workshop::new("killed");
+    for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGABRT] {
+        let mut command = run(&workshop, &[], &["sh", "-c", &format!("kill -{signal} $$")]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal));
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains(&format!("signal {signal} ended sh before it could report")), "{error}");
+        assert!(error.contains("--trace FILE"), "{error}");
+        leaves_nothing(&workshop);
+    }
+}
+
+#[test]
+fn signals_reach_the_program() {
+    let workshop = Workshop::new("signals");
+    // It says that it is ready, and then waits for the signal.
+    let script = "trap 'echo got; exit 5' TERM HUP INT USR1; echo ready; while :; do sleep 0.01; done";
+    for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGUSR1] {
+        let mut command = run(&workshop, &[], &["sh", "-c", script]);
+        heed(&mut command, signal);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        send(&child, signal);
+        assert_eq!(lines.next().unwrap().unwrap(), "got", "signal {signal}");
+        assert_eq!(child.wait().unwrap().code(), Some(5));
+    }
+}
+
+/// A signal that is ignored where the tests were started, as SIGINT is in a shell's background, would not be heeded here.
+#[expect(unsafe_code, reason = "signal(2), between fork and exec")]
+fn heed(command: &mut Command, signal: i32) {
+    let to_the_default = move || {
+        // SAFETY: signal is async-signal-safe, and this one has a default.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        Ok(())
+    };
+    // SAFETY: nothing but that is done in the child.
+    unsafe { command.pre_exec(to_the_default) };
+}
+
+#[expect(unsafe_code, reason = "kill(2)")]
+fn send(child: &Child, signal: i32) {
+    // SAFETY: it is our own child, which was not waited for.
+    unsafe { libc::kill(child.id() as i32, signal) };
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let workshop = Workshop::new("nohup");
+    let mut outer = Command::new("sh");
+    let inner = run(&workshop, &[], &["sh", "-c", "kill -HUP $PPID; kill -HUP $$; echo alive"]);
+    outer.arg("-c").arg("trap '' HUP; \"$@\"").arg("sh").arg(inner.get_program()).args(inner.get_args());
+    let told = said(outer.env("TMPDIR", workshop.path("tmp")));
+    assert_eq!((told.output.as_str(), told.status), ("alive\n", Some(0)), "{}", told.error);
+}
+
+#[test]
+fn arguments_and_input_are_the_programs() {
+    let workshop = Workshop::new("arguments");
+    let mut command = run(&workshop, &[], &["sh", "-c", "echo \"$@\"; cat", "name", "--trace", "-x", "a b"]);
+    let input = workshop.source("input", "from the input");
+    let told = said(command.stdin(std::fs::File::open(input).unwrap()));
+    assert_eq!(told.output, "--trace -x a b\nfrom the input");
+    // Behind the program's name everything is the program's, even without the two dashes.
+    let told = said(crate::caffe_like::command().args([
+        "run",
+        "--pin",
+        "never",
+        "sh",
+        "-c",
+        "echo $SYNCEDMEM_PIN $1",
+        "sh",
+        "--pin",
+    ]));
+    assert_eq!(told.output, "never --pin\n", "{}", told.error);
+}
+
+#[test]
+fn flags_become_the_settings_of_the_library() {
+    let workshop = Workshop::new("flags");
+    let options = [
+        "--on-error=throw",
+        "--pin=never",
+        "--pools=off",
+        "--pinned-limit=2G",
+        "--host-limit",
+        "512M",
+        "--accesses",
+        "--compare",
+        "--mode",
+        "gpu",
+        "--pool-age",
+        "2.5",
+        "--host-blocks=malloc",
+        "--huge-pages=never",
+        "--pinned-blocks=registered",
+        "--reuse=stream",
+        "--stage-from=0",
+        "--pageable-pool=1K",
+        "--pinned-pool=2K",
+        "--device-pool=3K",
+    ];
+    let told = shell(&workshop, &options, "env | grep ^SYNCEDMEM_ | grep -v REPORT | sort");
+    let wanted = [
+        "ACCOUNT=accesses",
+        "COMPARE=on",
+        "DEVICE_POOL=3K",
+        "HOST_BLOCKS=malloc",
+        "HOST_LIMIT=512M",
+        "HUGE_PAGES=never",
+        "MODE=gpu",
+        "ON_ERROR=throw",
+        "PAGEABLE_POOL=1K",
+        "PIN=never",
+        "PINNED_BLOCKS=registered",
+        "PINNED_LIMIT=2G",
+        "PINNED_POOL=2K",
+        "POOLS=off",
+        "POOL_AGE=2.5",
+        "REUSE=stream",
+        "STAGE_FROM=0",
+    ];
+    let wanted: String = wanted.iter().map(|line| format!("SYNCEDMEM_{line}\n")).collect();
+    assert_eq!(told.output, wanted);
+}
+
+#[test]
+fn a_setting_that_is_none_is_refused_before_anything_runs() {
+    let workshop = Workshop::new("refused");
+    for (option, hint) in [
+        ("--pin=perhaps", "[possible values: auto, always, never]"),
+        ("--host-limit=1.5G", "digits are meant, then K, M, G or T"),
+        ("--pool-age=soon", "a number of seconds is meant"),
+        ("--no-such-option", "unexpected argument '--no-such-option'"),
+    ] {
+        let told = shell(&workshop, &[option], "echo ran");
+        assert_eq!((told.status, told.output.as_str()), (Some(2), ""), "{option}");
+        assert!(told.error.contains(hint), "{}", told.error);
+    }
+}
+
+#[test]
+fn a_preload_that_was_there_stays_behind_ours() {
+    let workshop = Workshop::new("preloads");
+    let other = workshop.compile("other.so", &["-shared", "-fPIC", workshop.source("o.c", "int o;").to_str().unwrap()]);
+    let mut command = run(&workshop, &[], &["sh", "-c", "echo $LD_PRELOAD"]);
+    let told = said(command.env("LD_PRELOAD", &other));
+    let (ours, theirs) = told.output.trim().split_once(':').expect(&told.output);
+    assert!(ours.ends_with("libsyncedmem.so"), "{ours}");
+    assert_eq!(theirs, other.to_str().unwrap());
+}
+
+#[test]
+fn the_report_can_go_to_a_file_to_which_it_is_added() {
+    let (workshop, program) = caffe("file");
+    let file = workshop.source("memory.txt", "from before\n");
+    for runs in 1..=2 {
+        let told = said(&mut run(&workshop, &["--report=memory.txt"], &[program.to_str().unwrap()]));
+        assert!(told.error.contains("the report is in /") && !told.error.contains("objects made"), "{}", told.error);
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with("from before\n"), "{text}");
+        assert_eq!(text.matches("objects made: 1").count(), runs, "{text}");
+    }
+}
+
+#[test]
+fn a_report_from_before_is_not_taken_for_one_of_this_run() {
+    let workshop = Workshop::new("old-file");
+    workshop.source("memory.txt", "from before\n");
+    let told = said(&mut run(&workshop, &["--report=memory.txt"], &["true"]));
+    assert!(told.error.contains("never called the library"), "{}", told.error);
+}
+
+#[test]
+fn a_trace_has_all_programs_that_ran_one_after_the_other() {
+    let (workshop, program) = caffe("trace");
+    let program = program.display();
+    let told = shell(&workshop, &["--trace", "t.json"], &format!("{program}; cd /; {program}"));
+    assert_eq!(told.status, Some(0));
+    assert!(told.error.contains("look at it with: syncedmem report /"), "{}", told.error);
+    assert!(!told.error.contains("objects made"), "with a trace the report is asked for: {}", told.error);
+    let trace = std::fs::read_to_string(workshop.path("t.json")).unwrap();
+    assert_eq!(trace.matches("\"process_name\"").count(), 2, "{trace}");
+    let told = shell(&workshop, &["--trace", "t.json", "--report"], &program.to_string());
+    assert!(told.error.contains("objects made: 1") && told.error.contains("the trace is in"), "{}", told.error);
+    let trace = std::fs::read_to_string(workshop.path("t.json")).unwrap();
+    assert_eq!(trace.matches("\"process_name\"").count(), 1, "a new run begins the trace anew");
+}
+
+#[test]
+fn a_trace_is_where_it_is_asked_for_even_in_a_folder_with_percent_signs() {
+    let (workshop, program) = caffe("percent");
+    let folder = workshop.path("50%p %%");
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = run(&workshop, &["--trace=t.json"], &[program.to_str().unwrap()]);
+    let told = said(command.current_dir(&folder));
+    assert!(told.error.contains("50%p %%/t.json; look at it with"), "{}", told.error);
+    assert!(std::fs::read_to_string(folder.join("t.json")).unwrap().contains("process_name"));
+    // In the name itself they mean something.
+    let mut command = run(&workshop, &["--trace=t-%p.json"], &[program.to_str().unwrap()]);
+    assert_eq!(said(command.current_dir(&folder)).status, Some(0));
+    let names = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let others: Vec<_> = names.filter(|name| name != "t.json").collect();
+    assert!(matches!(&others[..], [name] if name.starts_with("t-") && !name.contains('%')), "{others:?}");
+}
+
+#[test]
+fn a_program_that_is_killed_is_told_of_from_its_trace() {
+    let workshop = Workshop::new("killed-traced");
+    workshop.caffe(&[]);
+    workshop.source(
+        "program.c",
+        "int _ZN5caffe4BlobIfE3sumEv(long); int main(void) { _ZN5caffe4BlobIfE3sumEv(1000); return raise(9); }",
+    );
+    let program = workshop.compile("dies", &["program.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"]);
+    let output = run(&workshop, &["--trace=t.json", "--report"], &[program.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.signal(), Some(libc::SIGKILL));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("objects made: 1") && error.contains("3.9 KiB"), "{error}");
+    assert!(error.contains("the trace is in /") && !error.contains("before it could report"), "{error}");
+    leaves_nothing(&workshop);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_said_before_the_program_starts() {
+    let workshop = Workshop::new("no-trace");
+    let told = shell(&workshop, &["--trace", "/no/such/folder/t.json"], "echo ran");
+    assert_eq!((told.status, told.output.as_str()), (Some(125), ""));
+    assert!(told.error.contains("/no/such/folder/t.json cannot be written: there is no such folder"), "{}", told.error);
+}
+
+#[track_caller]
+fn never_called(workshop: &Workshop, program: &Path, why: &str) {
+    let told = said(&mut run(workshop, &[], &[program.to_str().unwrap()]));
+    assert_eq!(told.status, Some(0), "the program runs all the same: {}", told.error);
+    assert!(told.error.contains("never called the library: "), "{}", told.error);
+    assert!(told.error.contains(why), "{why:?} is not in: {}", told.error);
+    assert!(!told.error.contains("objects made"), "{}", told.error);
+    leaves_nothing(workshop);
+}
+
+#[test]
+fn a_caffe_that_is_bound_inside_is_named_as_the_reason() {
+    let workshop = Workshop::new("bound");
+    workshop.caffe(&["-Wl,-Bsymbolic-functions"]);
+    never_called(&workshop, &workshop.program(&[]), "libcaffe.so calls its own SyncedMemory directly");
+}
+
+#[test]
+fn caffe_in_the_program_is_named_as_the_reason() {
+    let workshop = Workshop::new("inside");
+    never_called(&workshop, &workshop.program_with_caffe_inside(&[]), "Caffe is linked statically into");
+    never_called(&workshop, &workshop.program_with_caffe_inside(&["-static"]), "the program is linked statically");
+}
+
+#[test]
+fn other_reasons_are_named_too() {
+    let workshop = Workshop::new("others");
+    never_called(&workshop, Path::new("true"), "there is no Caffe in it");
+    let script = workshop.source("script", "#!/bin/sh\n");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    never_called(&workshop, &script, "it is a script, run by /bin/sh");
+}
+
+#[test]
+fn a_caffe_that_made_no_object_is_not_blamed() {
+    let workshop = Workshop::new("early");
+    workshop.caffe(&[]);
+    workshop.source(
+        "program.c",
+        "int _ZN5caffe4BlobIfE3sumEv(long); int main(int n, char **v) { return n > 9 && _ZN5caffe4BlobIfE3sumEv(1); }",
+    );
+    let program = workshop.compile("early", &["program.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"]);
+    never_called(&workshop, &program, "its Caffe can use the library, so either it ended before it made an object");
+}
+
+#[test]
+fn a_caffe_of_another_layout_is_not_started() {
+    let workshop = Workshop::new("layout");
+    workshop.source("more.c", "void *_ZN5caffe12SyncedMemory8prv_dataEv(void) { return 0; }");
+    workshop.caffe(&["more.c"]);
+    let told = said(&mut run(&workshop, &[], &[workshop.program(&[]).to_str().unwrap()]));
+    assert_eq!(told.status, Some(125), "{}", told.error);
+    assert!(told.error.contains("was not started") && told.error.contains("Intel's Caffe"), "{}", told.error);
+}
+
+#[test]
+fn a_program_that_is_not_there_or_cannot_be_run_is_told_as_shells_do() {
+    let workshop = Workshop::new("missing");
+    let told = said(&mut run(&workshop, &[], &["no-such-program"]));
+    assert_eq!(told.status, Some(127));
+    assert!(
+        told.error.contains("no-such-program could not be started") && told.error.contains("PATH"),
+        "{}",
+        told.error
+    );
+    let text = workshop.source("text", "hello");
+    let told = said(&mut run(&workshop, &[], &[text.to_str().unwrap()]));
+    assert_eq!(told.status, Some(126), "{}", told.error);
+    leaves_nothing(&workshop);
+}
+
+#[test]
+fn a_library_that_is_named_wrongly_is_an_error_and_another_one_is_used_where_it_is_named() {
+    let workshop = Workshop::new("library");
+    let told = shell(&workshop, &["--library", "/etc"], "echo ran");
+    assert_eq!((told.status, told.output.as_str()), (Some(125), ""));
+    assert!(told.error.contains("--library: /etc is no libsyncedmem.so"), "{}", told.error);
+    let told = said(run(&workshop, &[], &["true"]).env("SYNCEDMEM_LIBRARY", "/etc/passwd"));
+    assert_eq!(told.status, Some(125));
+    assert!(told.error.contains("SYNCEDMEM_LIBRARY: /etc/passwd is no libsyncedmem.so"), "{}", told.error);
+    // A copy of it, in its folder.
+    let found = said(command().arg("doctor")).output;
+    let line = found.lines().find(|line| line.starts_with("library")).unwrap();
+    let path = line.split_whitespace().nth(1).unwrap().trim_end_matches(',');
+    std::fs::create_dir(workshop.path("copy")).unwrap();
+    std::fs::copy(path, workshop.path("copy/libsyncedmem.so.0")).unwrap();
+    let told = shell(&workshop, &["--library", "copy"], "echo $LD_PRELOAD");
+    assert!(told.output.ends_with("/copy/libsyncedmem.so.0\n"), "{}{}", told.output, told.error);
+    std::fs::rename(workshop.path("copy"), workshop.path("a copy")).unwrap();
+    let told = shell(&workshop, &["--library", "a copy"], "echo ran");
+    assert_eq!(told.status, Some(125));
+    assert!(told.error.contains("has a space or a colon in its path"), "{}", told.error);
+}
+
+#[test]
+fn a_standard_error_that_takes_nothing_changes_no_exit_status() {
+    let (workshop, program) = caffe("full");
+    let script = format!("{}; exit 7", program.to_str().unwrap());
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = run(&workshop, &[], &["sh", "-c", &script]).stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(7));
+}

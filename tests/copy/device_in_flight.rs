@@ -1,0 +1,332 @@
+//! Copies in flight: what returns at once, what waits, and that a caller's stream is used only during the call that
+//! passes it. The simulated driver aborts on any use of a destroyed stream, and counts memory that is freed while a
+//! copy still needs it.
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
+
+const BYTES: usize = 10_000;
+/// Long enough to tell whoever does not wait. It is waited for only where something is wrong, or must wait.
+const LAG: u32 = 5_000;
+
+fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    for handle in [stream.handle(), std::ptr::null_mut()] {
+        let mut object = Object::new(BYTES);
+        object.fill_host(&pattern(1, BYTES));
+        assert_eq!(object.push(handle), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.head(), 3);
+        gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(handle), 0));
+        assert_bytes(&gpu.read(object.device_address(), BYTES), &pattern(1, BYTES), &"");
+    }
+}
+
+fn during_a_push_readers_return_at_once() {
+    let gpu = simulated_gpu();
+    let stream = gpu.stream();
+    gpu.control().simcuda_hold_streams();
+    let mut object = State::Pushing.object(&gpu, &stream, BYTES);
+    // Whoever waited here would wait for ever.
+    assert_bytes(&object.host_bytes(BYTES), &State::Pushing.contents(BYTES), &"");
+    assert_eq!(object.gpu_data(), object.gpu_data());
+    assert_eq!(object.is_ready(), Ok(false));
+    assert!(object.mutable_gpu_data().is_ok());
+    assert!(!stream.is_idle());
+    gpu.control().simcuda_release_streams();
+}
+
+/// What must wait for each copy in flight before it touches either side.
+fn waiting(state: State) -> &'static [Operation] {
+    use Operation::*;
+    match state {
+        State::Pushing => &[MutableCpuData, OverwriteCpuData, SetCpuData, SetGpuData, ReleaseCpu, ReleaseGpu, Wait],
+        _ => &[
+            CpuData,
+            MutableCpuData,
+            OverwriteCpuData,
+            MutableGpuData,
+            OverwriteGpuData,
+            SetCpuData,
+            SetGpuData,
+            ReleaseCpu,
+            ReleaseGpu,
+            Wait,
+        ],
+    }
+}
+
+fn whatever_touches_a_side_that_is_being_copied_waits_for_the_copy() {
+    let gpu = gpu();
+    let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
+    let _pinning = Pinning::always();
+    for state in [State::Pushing, State::Pulling] {
+        for &operation in waiting(state) {
+            stream.delay(LAG);
+            let mut object = state.object(&gpu, &stream, BYTES);
+            let outcome = object.run(operation, &lent.with(&stream));
+            assert!(!gpu.is_simulated() || stream.is_idle(), "{state:?} {operation:?} did not wait");
+            assert!(outcome.is_ok(), "{state:?} {operation:?} {outcome:?} {}", last_error());
+            assert_eq!(object.is_ready(), Ok(true), "{state:?} {operation:?}");
+            let contents = if is_set(operation) { pattern(9, BYTES) } else { state.contents(BYTES) };
+            if operation != Operation::OverwriteCpuData && operation != Operation::OverwriteGpuData {
+                assert_bytes(&object.host_bytes(BYTES), &contents, &format_args!("{state:?} {operation:?}"));
+            }
+        }
+    }
+}
+
+fn a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    let _pinning = Pinning::always();
+    stream.delay(LAG);
+    let mut object = State::Pushing.object(&gpu, &stream, BYTES);
+    object.mutable_gpu_data().unwrap();
+    assert_ne!(gpu.if_simulated(stream.is_idle()), Some(true));
+    object.cpu_data().unwrap();
+    assert_ne!(gpu.if_simulated(stream.is_idle()), Some(false));
+    assert_bytes(&object.host_bytes(BYTES), &State::Pushing.contents(BYTES), &"");
+}
+
+fn the_end_of_an_object_waits_for_its_copy() {
+    let gpu = simulated_gpu();
+    let stream = gpu.stream();
+    let _pinning = Pinning::always();
+    gpu.control().simcuda_set_lag(LAG);
+    for state in [State::Pushing, State::Pulling] {
+        let object = state.object(&gpu, &stream, BYTES);
+        assert!(!stream.is_idle());
+        drop(object);
+        assert!(stream.is_idle(), "{state:?}");
+    }
+}
+
+fn an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    let _pinning = Pinning::always();
+    for state in STATES {
+        stream.delay(LAG);
+        let mut object = state.object(&gpu, &stream, BYTES);
+        // Compat: yjxiong's `Resize`, which the C API does not have.
+        let this: *const syncedmem::object::SyncedMemory = object.mem().cast();
+        assert_eq!(unsafe { (*this).resize(2 * BYTES) }, Ok(()));
+        assert_eq!(object.head(), 0, "{state}");
+        if gpu.is_simulated() {
+            assert!(stream.is_idle(), "{state}");
+            let account = gpu.account();
+            assert_eq!((account.device_blocks, account.pinned_blocks), (0, 0), "{state}");
+        }
+        object.gpu_data().unwrap();
+        assert_bytes(&object.host_bytes(2 * BYTES), &vec![0; 2 * BYTES], &state);
+    }
+}
+
+fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
+    use Operation::*;
+    let gpu = gpu();
+    let lent = Lent::new(&gpu, BYTES);
+    let other = gpu.stream();
+    for pins in [false, true] {
+        let _pinning = pins.then(Pinning::always);
+        for state in [State::Pushing, State::Pulling] {
+            for operation in [None, Some(Wait), Some(IsReady), Some(MutableCpuData), Some(ReleaseCpu), Some(SetGpuData)]
+            {
+                let stream = gpu.stream();
+                stream.delay(LAG / 5);
+                let mut object = state.object(&gpu, &stream, BYTES);
+                stream.destroy();
+                if let Some(operation) = operation {
+                    let outcome = object.run(operation, &lent.with(&other));
+                    assert!(outcome.is_ok(), "{state:?} {operation:?} {}", last_error());
+                }
+            }
+        }
+    }
+}
+
+fn a_pull_is_at_the_device_until_it_is_known_to_have_landed() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    let _pinning = Pinning::always();
+    let mut object = match gpu.is_simulated() {
+        true => {
+            gpu.control().simcuda_hold_streams();
+            let mut object = State::Pulling.object(&gpu, &stream, BYTES);
+            assert_eq!((object.head(), object.is_ready(), object.head()), (2, Ok(false), 2));
+            gpu.control().simcuda_release_streams();
+            object
+        }
+        false => State::Pulling.object(&gpu, &stream, BYTES),
+    };
+    stream.synchronize();
+    assert_eq!(object.head(), 2, "nobody has looked yet");
+    assert_eq!((object.is_ready(), object.head()), (Ok(true), 3));
+    let data = object.host_address() as *const u8;
+    assert_eq!(unsafe { std::slice::from_raw_parts(data, BYTES) }, State::Pulling.contents(BYTES));
+}
+
+fn a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    for state in [State::AtCpu, State::Synced] {
+        let mut object = state.object(&gpu, &stream, BYTES);
+        assert_eq!((object.pull(stream.handle()), object.head()), (SYNCEDMEM_SUCCESS, state.head()));
+    }
+    let mut object = Object::new(BYTES);
+    assert_eq!((object.pull(stream.handle()), object.head()), (SYNCEDMEM_ERROR_INVALID_STATE, 0));
+    assert!(last_error().contains("UNINITIALIZED"), "{}", last_error());
+}
+
+fn pageable_data_is_pulled_too() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    for state in [State::AtGpu, State::AtGpuOverHost] {
+        for handle in [stream.handle(), std::ptr::null_mut()] {
+            let mut object = state.object(&gpu, &stream, BYTES);
+            gpu.within(0, || assert_eq!(object.pull(handle), SYNCEDMEM_SUCCESS));
+            assert_eq!((object.wait(), object.head()), (SYNCEDMEM_SUCCESS, 3));
+            assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &"");
+        }
+    }
+}
+
+fn a_push_from_one_thread_is_freed_on_another() {
+    let gpu = gpu();
+    for pins in [false, true] {
+        let _pinning = pins.then(Pinning::always);
+        for state in [State::Pushing, State::Pulling] {
+            for _ in 0..20 {
+                let stream = gpu.stream();
+                stream.delay(200);
+                let object = state.object(&gpu, &stream, BYTES);
+                stream.destroy();
+                std::thread::scope(|threads| threads.spawn(move || drop(object)).join().unwrap());
+            }
+        }
+    }
+}
+
+fn what_was_pushed_is_what_the_host_held_at_the_push() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    for pins in [false, true] {
+        let _pinning = pins.then(Pinning::always);
+        let mut object = Object::new(BYTES);
+        for seed in 1..10 {
+            object.fill_host(&pattern(seed, BYTES));
+            stream.delay(LAG / 5);
+            assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
+            let device = object.device_address();
+            // Waits, so that it may be written.
+            let host = object.overwrite_cpu_data().unwrap();
+            assert_bytes(&gpu.read(device, BYTES), &pattern(seed, BYTES), &format_args!("pinned: {pins}"));
+            unsafe { host.write_bytes(0xFF, BYTES) };
+        }
+    }
+}
+
+fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
+    let gpu = simulated_gpu();
+    let stream = gpu.stream();
+    for operation in [None, Some(Operation::ReleaseGpu), Some(Operation::SetGpuData)] {
+        let lent = Lent::new(&gpu, BYTES);
+        gpu.control().simcuda_set_lag(LAG);
+        let mut object = Object::new(BYTES);
+        object.mutable_gpu_data().unwrap();
+        if operation == Some(Operation::ReleaseGpu) {
+            object.overwrite_cpu_data().unwrap();
+        }
+        if let Some(operation) = operation {
+            object.run(operation, &lent.with(&stream)).unwrap();
+        }
+        drop(object);
+        // A fill of freed memory is found at the end of `gpu`.
+    }
+}
+
+fn one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    let _pinning = Pinning::always();
+    let mut storage = Storage::new();
+    for round in 0..50 {
+        stream.delay(200);
+        assert_eq!(storage.construct(BYTES), SYNCEDMEM_SUCCESS);
+        assert_eq!((storage.is_ready(), storage.head()), (Ok(true), 0), "round {round}");
+        storage.fill_host(&pattern(round, BYTES));
+        assert_eq!(storage.push(stream.handle()), SYNCEDMEM_SUCCESS);
+        assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+    }
+}
+
+fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    match gpu.is_simulated() {
+        true => gpu.control().simcuda_hold_streams(),
+        false => stream.delay(LAG),
+    }
+    let mut storage = Storage::new();
+    storage.construct(BYTES);
+    let block = gpu.block(BYTES);
+    let host = pattern(3, BYTES);
+    assert_eq!(storage.set_gpu_data(block.pointer()), SYNCEDMEM_SUCCESS);
+    assert_eq!(storage.set_cpu_data(host.as_ptr().cast_mut()), SYNCEDMEM_SUCCESS);
+    assert_eq!(storage.push(stream.handle()), SYNCEDMEM_SUCCESS);
+    // Destroyed behind the library's back, by an inlined original, and made anew by one.
+    storage.0[..32].fill(0);
+    storage.put(16, &100usize.to_le_bytes());
+    // What waited for the earlier object's copy would wait for ever.
+    assert!(all_zero(storage.cpu_data().unwrap(), 100));
+    assert_eq!((storage.is_ready(), storage.head()), (Ok(true), 1));
+    gpu.calm();
+    stream.synchronize();
+    assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+}
+
+fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    let _pinning = Pinning::always();
+    // A fill that is given to the legacy stream meanwhile is late, as behind somebody's kernel.
+    let late = |work: &mut dyn FnMut() -> usize| {
+        gpu.set_lag(20_000);
+        let address = work();
+        gpu.set_lag(0);
+        address
+    };
+    let mut pulled = Object::new(BYTES);
+    late(&mut || pulled.mutable_gpu_data().unwrap().addr());
+    assert_eq!(pulled.pull(stream.handle()), SYNCEDMEM_SUCCESS);
+    assert_bytes(&pulled.host_bytes(BYTES), &[0; BYTES], &"pulled");
+    let mut pushed = Object::new(BYTES);
+    let address = late(&mut || pushed.gpu_data().unwrap().addr());
+    let data = pushed.overwrite_cpu_data().unwrap();
+    unsafe { data.copy_from_nonoverlapping(pattern(9, BYTES).as_ptr(), BYTES) };
+    assert_eq!(pushed.push(stream.handle()), SYNCEDMEM_SUCCESS);
+    assert_eq!(pushed.wait(), SYNCEDMEM_SUCCESS);
+    assert_bytes(&gpu.read(address, BYTES), &pattern(9, BYTES), &"pushed");
+}
+
+crate::support::harness::tests![
+    a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done,
+    during_a_push_readers_return_at_once,
+    whatever_touches_a_side_that_is_being_copied_waits_for_the_copy,
+    a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it,
+    the_end_of_an_object_waits_for_its_copy,
+    an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back,
+    a_stream_may_be_destroyed_as_soon_as_the_push_has_returned,
+    a_pull_is_at_the_device_until_it_is_known_to_have_landed,
+    a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused,
+    pageable_data_is_pulled_too,
+    a_push_from_one_thread_is_freed_on_another,
+    what_was_pushed_is_what_the_host_held_at_the_push,
+    a_block_is_not_freed_while_its_first_fill_is_still_on_its_way,
+    one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies,
+    an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own,
+    a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros,
+];

@@ -1,0 +1,163 @@
+//! Copies through page-locked slots where something fails: the object is as it was, and nothing stays in flight.
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::staging::*;
+use crate::support::*;
+use syncedmem::abi::status::syncedmem_status_t;
+
+fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
+    let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
+        let gpu = with_a_ring(simulated_gpu());
+        for round in 0..3 {
+            assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+            assert_eq!(rings(&gpu), Some(0));
+            let contents = noise(round, 2 * SLOT + 1);
+            let mut object = at_cpu(&contents);
+            gpu.control().simcuda_clear_log();
+            let device = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+            assert_eq!(pieces(&gpu, c"HtoD"), Some((3, 0)));
+            assert_bytes(&gpu.read(device.addr(), contents.len()), &contents, &round);
+            assert_eq!(rings(&gpu), Some(1));
+        }
+    });
+    assert_eq!(errors, "");
+}
+
+fn where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it() {
+    let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
+        let gpu = simulated_gpu();
+        gpu.fail_times("cuMemHostAlloc", 1, 2, 0);
+        gpu.fail_times("cuMemHostRegister_v2", 1, 2, 0);
+        for (seed, bytes) in (1..).zip(SIZES) {
+            let contents = noise(seed, bytes);
+            let mut object = at_cpu(&contents);
+            gpu.control().simcuda_clear_log();
+            let device = object.gpu_data().unwrap().addr();
+            assert_eq!(pieces(&gpu, c"HtoD"), Some((1, 1)), "{bytes}");
+            assert_bytes(&gpu.read(device, bytes), &contents, &bytes);
+        }
+        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 0, "it was asked again and again");
+    });
+    assert_eq!(errors, "");
+}
+
+/// The status of a failure with that number.
+fn status_for(number: i32) -> syncedmem_status_t {
+    if matches!(number, 700 | 719) { SYNCEDMEM_ERROR_PENDING } else { SYNCEDMEM_ERROR_DRIVER }
+}
+
+/// Has every call that `operation` makes fail in turn, for objects as `made` makes them. `head` is theirs.
+/// Of many calls of one function, the first two and the last.
+fn every_fault(
+    gpu: &Gpu,
+    contents: &[u8],
+    made: &dyn Fn() -> Object,
+    operation: fn(&mut Object) -> Outcome,
+    head: u32,
+) -> usize {
+    let mut object = made();
+    let (outcome, calls) = gpu.watch(|| operation(&mut object));
+    assert!(outcome.is_ok() && object.head() == 3);
+    drop(object);
+    let mut faults = 0;
+    for at in 0..calls.len() {
+        let function = calls[at].function.as_str();
+        let number = |calls: &[Call]| calls.iter().filter(|call| call.function == function).count() as u32;
+        let (nth, all) = (number(&calls[..=at]), number(&calls));
+        if nth > 2 && nth < all {
+            continue;
+        }
+        for status in [1, 719, 4242] {
+            if (function, status) == ("cuPointerGetAttributes", 1) {
+                // So the driver says that it does not know an address: that is no failure.
+                continue;
+            }
+            let what = format!("{function} number {nth} returns {status}");
+            let mut object = made();
+            let earlier = (object.host_address(), object.device_address());
+            gpu.control().simcuda_clear_log();
+            gpu.fail(function, nth, status);
+            let outcome = operation(&mut object);
+            gpu.control().simcuda_clear_faults();
+            let met = |call: &Call| call.function == function && call.status == status;
+            assert!(gpu.log().iter().any(met), "{what}: it was not met");
+            if function == "cuCtxPopCurrent_v2" {
+                gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
+            }
+            assert!(gpu.current().is_null(), "{what}: a context is left current");
+            if let Err(error) = outcome {
+                assert_eq!(error, status_for(status), "{what}: {}", last_error());
+                assert!(
+                    last_error().contains(function) && last_error().contains(&format!("({status})")),
+                    "{}",
+                    last_error()
+                );
+                assert_eq!(
+                    (object.host_address(), object.device_address(), object.head()),
+                    (earlier.0, earlier.1, head),
+                    "{what}"
+                );
+                assert!(operation(&mut object).is_ok(), "{what}: {}", last_error());
+            }
+            assert_eq!(object.head(), 3, "{what}");
+            assert_bytes(&object.host_bytes(contents.len()), contents, &what);
+            let device = object.gpu_data().unwrap().addr();
+            assert_bytes(&gpu.read(device, contents.len()), contents, &what);
+            faults += 1;
+        }
+    }
+    faults
+}
+
+fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
+        let gpu = with_a_ring(simulated_gpu());
+        // It goes round the ring.
+        const BYTES: usize = 5 * SLOT + 13;
+        let contents = noise(1, BYTES);
+        let to_device = || {
+            let mut object = Object::new(BYTES);
+            object.overwrite_gpu_data().unwrap();
+            object.overwrite_cpu_data().unwrap();
+            object.fill_host(&contents);
+            object
+        };
+        let to_host = || {
+            let mut object = Object::new(BYTES);
+            object.overwrite_cpu_data().unwrap();
+            gpu.write(object.overwrite_gpu_data().unwrap().addr(), &contents);
+            object
+        };
+        let faults = every_fault(&gpu, &contents, &to_device, |object| object.gpu_data(), 1)
+            + every_fault(&gpu, &contents, &to_host, |object| object.cpu_data(), 2);
+        println!("{faults} faults");
+        assert!(faults > 60, "only {faults} faults");
+        let now = gpu.account();
+        assert_eq!((now.device_blocks, now.pinned_blocks, now.registered_blocks), (0, 0, 0), "{now:?}");
+    });
+}
+
+fn a_copy_that_fails_leaves_nothing_in_flight() {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
+        let gpu = with_a_ring(simulated_gpu());
+        let contents = noise(1, 5 * SLOT);
+        let mut object = Object::new(contents.len());
+        let device = object.overwrite_gpu_data().unwrap().addr();
+        object.fill_host(&contents);
+        gpu.control().simcuda_set_lag(20_000);
+        gpu.fail("cuMemcpyAsync", 3, 999);
+        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
+        // What was on its way has arrived: what is written now stays.
+        let mine = vec![0x5A_u8; 1000];
+        assert_eq!(gpu.control().simcuda_write(device as u64, mine.as_ptr().cast(), 1000), 0);
+        assert_bytes(&gpu.read(device, 1000), &mine, &"");
+    });
+}
+
+crate::support::harness::tests![
+    a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another,
+    where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it,
+    every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was,
+    a_copy_that_fails_leaves_nothing_in_flight,
+];

@@ -1,0 +1,158 @@
+//! The threads that copy through page-locked slots: started once, parked between copies, and in nobody's way.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
+
+use crate::refusing::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::staging::*;
+use crate::support::*;
+
+/// On how many processors a thread may run, as the library hears it.
+static PROCESSORS: AtomicUsize = AtomicUsize::new(16);
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sched_getaffinity(_thread: libc::pid_t, _bytes: usize, set: *mut libc::cpu_set_t) -> c_int {
+    (0..PROCESSORS.load(Relaxed)).for_each(|processor| unsafe { libc::CPU_SET(processor, &mut *set) });
+    0
+}
+
+/// Enough pieces for every thread.
+const BYTES: usize = SLOT + 1;
+/// The most that are started.
+const MOST: usize = 7;
+
+/// Copies to the device and back, and looks at the bytes.
+fn there_and_back(gpu: &Gpu, seed: u64) {
+    let contents = noise(seed, BYTES);
+    let mut object = at_cpu(&contents);
+    let device = object.mutable_gpu_data().unwrap().addr();
+    assert_bytes(&gpu.read(device, BYTES), &contents, &"to the device");
+    object.overwrite_cpu_data().unwrap();
+    object.overwrite_gpu_data().unwrap();
+    gpu.write(device, &contents);
+    assert_bytes(&object.host_bytes(BYTES), &contents, &"to the host");
+}
+
+/// The threads that help: the system's numbers, and which signals each has blocked.
+fn helpers() -> Vec<(String, u64)> {
+    let mut found: Vec<_> = pools::threads()
+        .into_iter()
+        .filter_map(|thread| {
+            let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?;
+            let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+            let blocked = u64::from_str_radix(field("SigBlk:")?, 16).ok()?;
+            (field("Name:")? == "syncedmem copy").then_some((thread, blocked))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The same, once there are so many: a thread gives itself its name when it first runs.
+fn helpers_once_there_are(count: usize) -> Vec<(String, u64)> {
+    let start = std::time::Instant::now();
+    while helpers().len() < count && start.elapsed().as_secs() < 60 {
+        std::thread::yield_now();
+    }
+    helpers()
+}
+
+fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
+        let gpu = with_a_ring(simulated_gpu());
+        let first = helpers_once_there_are(MOST);
+        assert_eq!(first.len(), MOST);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGCHLD, libc::SIGSEGV] {
+            assert!(first.iter().all(|(_, blocked)| blocked >> (signal - 1) & 1 == 1), "{first:?}");
+        }
+        ASKED.store(0, Relaxed);
+        let mut object = Object::new(BYTES);
+        object.overwrite_cpu_data().unwrap();
+        for _ in 0..500 {
+            object.mutable_gpu_data().unwrap();
+            object.mutable_cpu_data().unwrap();
+        }
+        let copies = [c"HtoD", c"DtoH"].map(|kind| pieces(&gpu, kind));
+        assert_eq!(copies, [Some((2 * 500, 0)); 2]);
+        assert_eq!((helpers(), ASKED.load(Relaxed)), (first, 0));
+        there_and_back(&gpu, 1);
+    });
+}
+
+fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
+    in_a_process_with_a_driver(&[("SYNCEDMEM_STAGE_FROM", "1M")], || {
+        let gpu = simulated_gpu();
+        at_cpu(&noise(1, 1 << 19)).gpu_data().unwrap();
+        assert_eq!((helpers().len(), rings(&gpu)), (0, Some(0)));
+        PROCESSORS.store(1, Relaxed);
+        there_and_back(&gpu, 2);
+        assert_eq!((helpers().len(), rings(&gpu)), (0, Some(1)));
+        PROCESSORS.store(3, Relaxed);
+        there_and_back(&gpu, 3);
+        assert_eq!(helpers_once_there_are(2).len(), 2);
+    });
+}
+
+fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some() {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
+        PROCESSORS.store(1, Relaxed);
+        // With the simulated driver's own thread for the ring's stream.
+        let gpu = with_a_ring(simulated_gpu());
+        PROCESSORS.store(16, Relaxed);
+        let start = Instant::now();
+        refuse(usize::MAX, libc::EAGAIN);
+        (0..10).for_each(|seed| there_and_back(&gpu, seed));
+        // Once in a second.
+        assert!((1..=2 + start.elapsed().as_secs() as usize).contains(&ASKED.load(Relaxed)), "{ASKED:?}");
+        assert_eq!(helpers().len(), 0);
+        assert_eq!((rings(&gpu), gpu.calls_of(c"cuMemcpy")), (Some(1), 0));
+        refuse(0, 0);
+        pools::until(|| {
+            there_and_back(&gpu, 1);
+            helpers().len() == MOST
+        });
+    });
+}
+
+fn a_fork_leaves_the_parked_threads_to_the_parent() {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
+        let gpu = with_a_ring(simulated_gpu());
+        let before = helpers_once_there_are(MOST);
+        let contents = noise(4, BYTES);
+        let mut object = at_cpu(&contents);
+        object.gpu_data().unwrap();
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            unsafe { libc::alarm(20) };
+            let right = helpers().is_empty() && object.host_bytes(BYTES) == contents;
+            let refused = object.mutable_gpu_data() == Err(SYNCEDMEM_ERROR_NO_GPU);
+            unsafe { libc::_exit(if right && refused { 7 } else { 1 }) };
+        }
+        let mut status = 0;
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+        there_and_back(&gpu, 5);
+        assert_eq!(helpers(), before);
+    });
+}
+
+fn a_process_exits_while_threads_are_parked() {
+    in_a_process_with_a_driver(&[EVERYTHING], || {
+        let gpu = with_a_ring(simulated_gpu());
+        assert_eq!(helpers_once_there_are(MOST).len(), MOST);
+        drop(gpu);
+        // An exit that hangs fails.
+        unsafe { libc::alarm(20) };
+    });
+}
+
+crate::support::harness::tests![
+    a_thousand_copies_start_seven_threads_which_take_no_signals,
+    no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor,
+    where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some,
+    a_fork_leaves_the_parked_threads_to_the_parent,
+    a_process_exits_while_threads_are_parked,
+];

@@ -1,0 +1,162 @@
+//! What a device is decides how host memory is treated: asked once, and nothing is done that is pointless or refused there.
+
+use std::ffi::{CStr, c_char};
+
+use crate::support::gpu::*;
+use crate::support::object::assert_bytes;
+use crate::support::pools::{MIB, alone_with_pools, filled};
+use crate::support::staging::*;
+use crate::support::*;
+use syncedmem::abi::c::cuda::syncedmem_cuda_status;
+
+const INTEGRATED: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "18=1");
+const HOST_PAGE_TABLES: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "88=1,100=1");
+const NO_REGISTRATION: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "99=0");
+const REGISTERED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "registered");
+const NOT_SUPPORTED: i32 = 801;
+const NOT_PERMITTED: i32 = 800;
+
+fn cuda_status() -> String {
+    let mut sentence: *const c_char = std::ptr::null();
+    assert_eq!(unsafe { syncedmem_cuda_status(&mut sentence) }, SYNCEDMEM_SUCCESS);
+    unsafe { CStr::from_ptr(sentence) }.to_str().unwrap().to_string()
+}
+
+/// Copies on each device, there and back, and looks that none was staged, although that is asked for. Returns the library's calls.
+fn copy_unstaged(gpu: &Gpu) -> Vec<Call> {
+    let contents = noise(1, 5000);
+    let ((), calls) = gpu.watch(|| {
+        for device in 0..2 {
+            for _ in 0..3 {
+                let mut object = at_cpu(&contents);
+                gpu.within(device, || object.mutable_gpu_data().unwrap());
+                assert_bytes(&object.host_bytes(5000), &contents, &device);
+            }
+        }
+    });
+    assert_eq!((rings(gpu), names(&calls).iter().filter(|&&name| name == "cuMemcpyAsync").count()), (Some(0), 0));
+    calls
+}
+
+/// How often a device was asked for an attribute.
+fn asked(calls: &[Call], device: &str, attribute: &str) -> usize {
+    let is = |call: &&Call| {
+        call.function == "cuDeviceGetAttribute"
+            && call.field("device") == Some(device)
+            && call.field("attribute") == Some(attribute)
+    };
+    calls.iter().filter(is).count()
+}
+
+fn nothing_is_staged(gpu: &Gpu, why: &str) {
+    let calls = copy_unstaged(gpu);
+    for device in ["0", "1"] {
+        assert_eq!(["18", "100", "99"].map(|attribute| asked(&calls, device, attribute)), [1; 3], "{device}");
+    }
+    let sentence = cuda_status();
+    assert!(sentence.contains(&format!("0 is Simulated GPU 0 (copies are not staged: {why}), 1 is")), "{sentence}");
+}
+
+fn copies_to_an_integrated_device_are_not_staged_and_the_status_says_why() {
+    alone_with_pools(&[EVERYTHING, INTEGRATED], |gpu| {
+        nothing_is_staged(gpu, "it is integrated, and has the host's own memory");
+    });
+}
+
+fn copies_to_a_device_that_reads_the_hosts_page_tables_are_not_staged_and_the_status_says_why() {
+    alone_with_pools(&[EVERYTHING, HOST_PAGE_TABLES], |gpu| {
+        nothing_is_staged(gpu, "it reads pageable memory by itself, through the host's page tables");
+    });
+}
+
+fn where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_why() {
+    alone_with_pools(&[EVERYTHING, NO_REGISTRATION], |gpu| {
+        nothing_is_staged(gpu, "its driver does not register host memory, as under confidential computing");
+        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 0);
+    });
+}
+
+fn a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device() {
+    alone_with_pools(&[EVERYTHING], |gpu| {
+        gpu.fail_times("cuMemHostRegister_v2", 1, NOT_PERMITTED, 0);
+        // Longer than the pause after any refusal.
+        let calls: Vec<_> = (0..30).flat_map(|_| copy_unstaged(gpu)).collect();
+        assert_eq!(names(&calls).iter().filter(|&&name| name == "cuMemHostRegister_v2").count(), 2);
+        let sentence = cuda_status();
+        assert!(sentence.contains("as under confidential computing), 1 is"), "{sentence}");
+    });
+}
+
+fn a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it() {
+    alone_with_pools(&[INTEGRATED], |gpu| {
+        let calls = copy_unstaged(gpu);
+        assert!(!names(&calls).contains(&"cuDeviceGetAttribute"), "{calls:?}");
+        assert!(!cuda_status().contains("staged"), "{}", cuda_status());
+    });
+}
+
+fn the_status_of_a_usual_device_says_nothing_of_staging() {
+    alone_with_pools(&[EVERYTHING], |gpu| {
+        assert!(!cuda_status().contains("staged"), "{}", cuda_status());
+        at_cpu(&noise(1, SLOT)).gpu_data().unwrap();
+        assert_eq!(rings(gpu), Some(1));
+    });
+}
+
+/// Makes so many page-locked blocks, and says how many the driver was asked to register, and to allocate.
+fn registered_and_allocated(gpu: &Gpu, blocks: usize) -> (usize, usize) {
+    let _pinning = Pinning::always();
+    gpu.control().simcuda_clear_log();
+    let held: Vec<_> = (0..blocks).map(|_| filled(2 * MIB, 1)).collect();
+    drop(held);
+    (gpu.calls_of(c"cuMemHostRegister_v2"), gpu.calls_of(c"cuMemHostAlloc"))
+}
+
+fn page_locked_blocks_for_an_integrated_device_are_allocated_although_registered_ones_are_asked_for() {
+    alone_with_pools(&[REGISTERED, INTEGRATED], |gpu| assert_eq!(registered_and_allocated(gpu, 3), (0, 3)));
+}
+
+fn a_driver_that_refuses_to_register_blocks_is_asked_once() {
+    alone_with_pools(&[REGISTERED], |gpu| {
+        gpu.fail_times("cuMemHostRegister_v2", 1, NOT_SUPPORTED, 0);
+        assert_eq!(registered_and_allocated(gpu, 5), (1, 5));
+    });
+}
+
+fn a_lack_of_memory_is_no_refusal_for_good() {
+    alone_with_pools(&[REGISTERED], |gpu| {
+        gpu.fail("cuMemHostRegister_v2", 1, 2);
+        assert_eq!(registered_and_allocated(gpu, 5), (5, 1));
+    });
+}
+
+fn where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver() {
+    alone_with_pools(&[NO_REGISTRATION], |gpu| {
+        let mut object = filled(5000, 1);
+        assert_eq!(object.pin(), SYNCEDMEM_ERROR_DRIVER);
+        assert!(last_error().contains("CUDA_ERROR_NOT_SUPPORTED"), "{}", last_error());
+        assert_eq!((gpu.calls_of(c"cuMemHostRegister_v2"), object.is_pinned()), (0, false));
+    });
+}
+
+fn what_refuses_one_buffer_of_a_callers_refuses_no_other() {
+    alone_with_pools(&[], |gpu| {
+        gpu.fail("cuMemHostRegister_v2", 1, NOT_SUPPORTED);
+        let mut object = filled(5000, 1);
+        assert_eq!([object.pin(), object.pin()], [SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS], "{}", last_error());
+    });
+}
+
+crate::support::harness::tests![
+    copies_to_an_integrated_device_are_not_staged_and_the_status_says_why,
+    copies_to_a_device_that_reads_the_hosts_page_tables_are_not_staged_and_the_status_says_why,
+    where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_why,
+    a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device,
+    a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it,
+    the_status_of_a_usual_device_says_nothing_of_staging,
+    page_locked_blocks_for_an_integrated_device_are_allocated_although_registered_ones_are_asked_for,
+    a_driver_that_refuses_to_register_blocks_is_asked_once,
+    a_lack_of_memory_is_no_refusal_for_good,
+    where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver,
+    what_refuses_one_buffer_of_a_callers_refuses_no_other,
+];

@@ -1,0 +1,161 @@
+//! A stream that is captured into a CUDA graph is refused, and a copy that a capture forbids says so.
+
+use crate::support::captures::*;
+use crate::support::driver::{self, Handle};
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+use syncedmem::abi::c::transfer::*;
+use syncedmem::abi::status::syncedmem_status_t;
+
+const BYTES: usize = 5000;
+
+/// A call that takes a stream.
+type Take = fn(&mut Object, Handle) -> syncedmem_status_t;
+
+const STREAM_CALLS: [(&str, Take); 4] = [
+    ("push", |object, stream| object.push(stream)),
+    ("pull", |object, stream| object.pull(stream)),
+    ("record_stream", |object, stream| unsafe { syncedmem_record_stream(object.mem(), stream.cast()) }),
+    ("stream_wait", |object, stream| unsafe { syncedmem_stream_wait(object.mem(), stream.cast()) }),
+];
+
+/// An object that `call` would do something with.
+fn ready_for(call: &str) -> Object {
+    let mut object = filled(BYTES, 1);
+    object.gpu_data().unwrap();
+    match call {
+        "push" => drop(object.mutable_cpu_data().unwrap()),
+        "pull" => drop(object.mutable_gpu_data().unwrap()),
+        _ => (),
+    }
+    object
+}
+
+#[track_caller]
+fn says_what_to_do() {
+    let error = last_error();
+    for part in ["captured", "CUDA graph", "end the capture"] {
+        assert!(error.contains(part), "{part:?} is not in {error:?}");
+    }
+}
+
+fn a_stream_that_is_captured_is_refused_and_nothing_is_changed() {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        for (flags, mode) in [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, RELAXED), (BLOCKING, THREAD_LOCAL)] {
+            for is_current in [true, false] {
+                for (name, call) in STREAM_CALLS {
+                    let mut object = gpu.within(0, || ready_for(name));
+                    let before = (object.head(), object.host_address(), object.device_address(), alive(gpu));
+                    let capture = Capture::new(gpu, flags, mode);
+                    let stream = capture.stream;
+                    let status = if is_current {
+                        gpu.within(0, || call(&mut object, stream))
+                    } else {
+                        call(&mut object, stream)
+                    };
+                    assert_eq!(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{name}: {}", last_error());
+                    says_what_to_do();
+                    let now = alive(gpu).map(|now| driver::Account { streams: now.streams - 1, ..now });
+                    assert_eq!((object.head(), object.host_address(), object.device_address(), now), before, "{name}");
+                    assert_eq!(object.is_ready(), Ok(true), "{name}: something is in flight");
+                    assert!(capture.end(), "{name}: the capture was invalidated");
+                }
+            }
+        }
+    });
+}
+
+fn a_push_to_a_captured_stream_makes_no_device_block() {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        let mut object = filled(BYTES, 1);
+        let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
+        let before = alive(gpu);
+        assert_eq!(gpu.within(0, || object.push(capture.stream)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+        assert_eq!((alive(gpu), object.device_address()), (before, 0));
+        assert!(capture.end());
+    });
+}
+
+fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        for (name, call) in STREAM_CALLS {
+            for legacy in [0, 1] {
+                let legacy: Handle = std::ptr::without_provenance_mut(legacy);
+                gpu.within(0, || {
+                    let mut object = ready_for(name);
+                    let before = object.head();
+                    let capture = Capture::new(gpu, BLOCKING, GLOBAL);
+                    let status = call(&mut object, legacy);
+                    // There is nothing to do where it is to wait for itself.
+                    let expected =
+                        if name == "stream_wait" { SYNCEDMEM_SUCCESS } else { SYNCEDMEM_ERROR_INVALID_ARGUMENT };
+                    assert_eq!(status, expected, "{name}: {}", last_error());
+                    if status != SYNCEDMEM_SUCCESS {
+                        says_what_to_do();
+                        assert_eq!(object.head(), before, "{name}");
+                    }
+                    assert!(capture.end(), "{name}: the capture was invalidated");
+                });
+            }
+        }
+    });
+}
+
+fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        let stream = gpu.stream();
+        let mut object = gpu.within(0, || ready_for("stream_wait"));
+        let capture = Capture::new(gpu, BLOCKING, GLOBAL);
+        let status = gpu.within(0, || unsafe { syncedmem_stream_wait(object.mem(), stream.handle().cast()) });
+        assert_ne!(status, SYNCEDMEM_SUCCESS);
+        says_what_to_do();
+        assert!(capture.end());
+    });
+}
+
+fn a_copy_of_a_thread_that_captures_says_so() {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        copies_say_so(gpu);
+    });
+}
+
+fn a_copy_through_page_locked_slots_says_so_too() {
+    alone_with_pools_on_any_driver(&[("SYNCEDMEM_STAGE_FROM", "1")], |gpu| {
+        copies_say_so(gpu);
+    });
+}
+
+fn copies_say_so(gpu: &Gpu) {
+    for (flags, mode) in [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, THREAD_LOCAL), (BLOCKING, GLOBAL), (BLOCKING, RELAXED)]
+    {
+        gpu.within(0, || {
+            let mut object = filled(BYTES, 1);
+            object.gpu_data().unwrap();
+            let mut on_device = filled(BYTES, 2);
+            on_device.mutable_gpu_data().unwrap();
+            object.mutable_cpu_data().unwrap();
+            let heads = (object.head(), on_device.head());
+            let capture = Capture::new(gpu, flags, mode);
+            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{mode}");
+            says_what_to_do();
+            capture.end();
+            let capture = Capture::new(gpu, flags, mode);
+            assert_eq!(on_device.cpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{mode}");
+            says_what_to_do();
+            capture.end();
+            assert_eq!((object.head(), on_device.head()), heads);
+            assert!(object.gpu_data().is_ok() && all_are(on_device.cpu_data().unwrap(), BYTES, 2));
+        });
+    }
+}
+
+crate::support::harness::tests![
+    a_stream_that_is_captured_is_refused_and_nothing_is_changed,
+    a_push_to_a_captured_stream_makes_no_device_block,
+    the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured,
+    another_stream_may_not_wait_for_the_default_stream_of_a_capture,
+    a_copy_of_a_thread_that_captures_says_so,
+    a_copy_through_page_locked_slots_says_so_too,
+];

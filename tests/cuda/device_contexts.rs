@@ -1,0 +1,324 @@
+//! Contexts and devices: the calling thread's context is left as it was found, and a block lives and dies in its own.
+
+use std::ffi::c_void;
+
+use crate::support::driver::{Address, Handle};
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
+
+const BYTES: usize = 1000;
+
+/// A context of the test's own, of device 0.
+struct Created<'g>(&'g Gpu, Handle);
+
+impl<'g> Created<'g> {
+    fn new(gpu: &'g Gpu) -> Created<'g> {
+        let (mut context, mut popped) = (std::ptr::null_mut(), std::ptr::null_mut());
+        assert_eq!(gpu.cuCtxCreate_v2(&mut context, 0, 0), 0);
+        // It is current now.
+        assert_eq!(gpu.cuCtxPopCurrent_v2(&mut popped), 0);
+        Created(gpu, context)
+    }
+}
+
+impl Drop for Created<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.0.cuCtxDestroy_v2(self.1), 0);
+        }
+    }
+}
+
+/// The context that a block belongs to, and its device.
+fn home(gpu: &Gpu, address: usize) -> (usize, i32) {
+    const CONTEXT: i32 = 1;
+    const DEVICE_ORDINAL: i32 = 9;
+    let (mut context, mut device) = (0usize, -1);
+    let at = address as Address;
+    assert_eq!(gpu.cuPointerGetAttribute((&raw mut context).cast::<c_void>(), CONTEXT, at), 0);
+    assert_eq!(gpu.cuPointerGetAttribute((&raw mut device).cast::<c_void>(), DEVICE_ORDINAL, at), 0);
+    (context, device)
+}
+
+/// Does `work` with nothing current, with device 0's primary context, another one of device 0, and the next device's.
+fn in_every_context(gpu: &Gpu, mut work: impl FnMut(&str)) {
+    let created = Created::new(gpu);
+    let situations = [
+        ("none", std::ptr::null_mut()),
+        ("primary", gpu.primary(0)),
+        ("created", created.1),
+        ("other device", gpu.primary(gpu.devices() - 1)),
+    ];
+    for (name, context) in situations {
+        assert_eq!(gpu.cuCtxSetCurrent(context), 0);
+        work(name);
+        assert_eq!(gpu.current(), context, "{name}");
+        assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
+    }
+}
+
+fn every_operation_from_every_state_leaves_the_current_context_as_it_found_it() {
+    let gpu = gpu();
+    let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
+    for pins in [false, true] {
+        let _pinning = pins.then(Pinning::always);
+        for state in STATES {
+            for operation in OPERATIONS {
+                // Made where nothing is current, so in device 0's primary context, as the stream is.
+                in_every_context(&gpu, |name| {
+                    let before = gpu.current();
+                    gpu.cuCtxSetCurrent(std::ptr::null_mut());
+                    let mut object = state.object(&gpu, &stream, BYTES);
+                    assert!(gpu.current().is_null(), "{state:?}");
+                    gpu.cuCtxSetCurrent(before);
+                    let outcome = object.run(operation, &lent.with(&stream));
+                    assert_eq!(gpu.current(), before, "{state:?} {operation:?} {name}");
+                    let refused = outcome.is_err_and(|status| status != SYNCEDMEM_ERROR_INVALID_STATE);
+                    assert!(!refused, "{state:?} {operation:?} {name}: {outcome:?} {}", last_error());
+                    drop(object);
+                    assert_eq!(gpu.current(), before, "{state:?} {operation:?} {name}, at the end");
+                });
+            }
+        }
+    }
+}
+
+fn an_operation_pushes_nothing_that_it_does_not_pop() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    // Two are stacked: below the current one there must be the other, and below that nothing.
+    let (below, top) = (gpu.primary(0), gpu.primary(gpu.devices() - 1));
+    gpu.cuCtxSetCurrent(std::ptr::null_mut());
+    assert_eq!(gpu.cuCtxPushCurrent_v2(below), 0);
+    assert_eq!(gpu.cuCtxPushCurrent_v2(top), 0);
+    for state in STATES {
+        let mut object = state.object(&gpu, &stream, BYTES);
+        object.gpu_data().unwrap();
+        object.cpu_data().unwrap();
+    }
+    let mut popped = std::ptr::null_mut();
+    assert_eq!((gpu.cuCtxPopCurrent_v2(&mut popped), popped), (0, top));
+    assert_eq!((gpu.cuCtxPopCurrent_v2(&mut popped), popped), (0, below));
+}
+
+fn a_new_block_belongs_to_the_current_context_or_else_to_device_0() {
+    let gpu = gpu();
+    let (created, last) = (Created::new(&gpu), gpu.devices() - 1);
+    let cases = [
+        (std::ptr::null_mut(), gpu.primary(0), 0),
+        (gpu.primary(0), gpu.primary(0), 0),
+        (created.1, created.1, 0),
+        (gpu.primary(last), gpu.primary(last), last),
+    ];
+    for (current, context, device) in cases {
+        gpu.cuCtxSetCurrent(current);
+        let mut object = Object::new(BYTES);
+        let data = object.mutable_gpu_data().unwrap();
+        gpu.cuCtxSetCurrent(std::ptr::null_mut());
+        assert_eq!(home(&gpu, data.addr()), (context.addr(), device));
+        assert_eq!(object.device_ordinal(), device);
+    }
+}
+
+fn a_block_keeps_its_device_whichever_is_current_later() {
+    let gpu = gpu();
+    let last = gpu.devices() - 1;
+    let mut object = Object::new(BYTES);
+    let first = gpu.within(last, || object.mutable_gpu_data().unwrap().addr());
+    in_every_context(&gpu, |name| {
+        for seed in 1..4 {
+            object.fill_host(&pattern(seed, BYTES));
+            assert_eq!(object.mutable_gpu_data().unwrap().addr(), first, "{name}");
+            assert_bytes(&gpu.read(first, BYTES), &pattern(seed, BYTES), &format_args!("{name}"));
+            gpu.write(first, &pattern(seed + 10, BYTES));
+            assert_bytes(&object.host_bytes(BYTES), &pattern(seed + 10, BYTES), &format_args!("{name}"));
+        }
+        assert_eq!(object.device_ordinal(), last, "{name}");
+    });
+}
+
+fn blocks_are_freed_from_any_thread_with_any_context_current() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    for state in STATES {
+        in_every_context(&gpu, |_| {
+            let before = gpu.current();
+            gpu.cuCtxSetCurrent(std::ptr::null_mut());
+            let (here, elsewhere) = (state.object(&gpu, &stream, BYTES), state.object(&gpu, &stream, BYTES));
+            gpu.cuCtxSetCurrent(before);
+            drop(here);
+            // A thread that never had a context.
+            std::thread::scope(|threads| threads.spawn(|| drop(elsewhere)).join().unwrap());
+        });
+    }
+}
+
+fn a_block_of_a_context_that_was_destroyed_is_dropped_silently() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = gpu();
+        let created = Created::new(&gpu);
+        let objects: Vec<Object> = gpu.within_context(created.1, || {
+            let mut objects: Vec<_> = (0..3).map(|_| Object::new(BYTES)).collect();
+            objects.iter_mut().for_each(|object| object.fill_host(&pattern(1, BYTES)));
+            objects.iter_mut().for_each(|object| assert!(object.gpu_data().is_ok()));
+            objects
+        });
+        drop(created);
+        drop(objects);
+        let mut object = Object::new(BYTES);
+        assert!(object.gpu_data().is_ok(), "{}", last_error());
+    });
+    assert_eq!(errors, "");
+}
+
+fn after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = gpu();
+        for current in [false, true] {
+            let (mut synced, mut stale, mut lost) = (Object::new(BYTES), Object::new(BYTES), Object::new(BYTES));
+            synced.fill_host(&pattern(1, BYTES));
+            synced.gpu_data().unwrap();
+            stale.gpu_data().unwrap();
+            stale.fill_host(&pattern(2, BYTES));
+            lost.mutable_gpu_data().unwrap();
+            assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+            // As a program goes on after cudaDeviceReset: retained and current again, or not.
+            let mut context = std::ptr::null_mut();
+            assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
+            if current {
+                assert_eq!(gpu.cuCtxSetCurrent(context), 0);
+            }
+            // The host has what it had; nothing of the device's is left to free.
+            assert_bytes(&synced.host_bytes(BYTES), &pattern(1, BYTES), &"");
+            assert_bytes(&stale.host_bytes(BYTES), &pattern(2, BYTES), &"");
+            assert!(lost.cpu_data().is_err(), "its data is gone");
+            assert!(lost.overwrite_cpu_data().is_ok(), "it is usable all the same: {}", last_error());
+            drop((synced, stale, lost));
+            let mut object = Object::new(BYTES);
+            object.fill_host(&pattern(3, BYTES));
+            let data = object.mutable_gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+            assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(3, BYTES), &"");
+            gpu.write(data.addr(), &pattern(4, BYTES));
+            assert_bytes(&object.host_bytes(BYTES), &pattern(4, BYTES), &"");
+            drop(object);
+            assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
+            assert_eq!(gpu.cuDevicePrimaryCtxRelease_v2(0), 0);
+        }
+    });
+    assert_eq!(errors, "");
+}
+
+fn what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = gpu();
+        for by_reset in [false, true] {
+            let created = (!by_reset).then(|| Created::new(&gpu));
+            let context = created.as_ref().map_or(gpu.primary(0), |created| created.1);
+            let stream = gpu.stream_of(context);
+            gpu.cuCtxSetCurrent(context);
+            let mut objects = [State::Pushing, State::Pushing, State::Pulling, State::Pulling]
+                .map(|state| (state, state.object(&gpu, &stream, BYTES)));
+            gpu.cuCtxSetCurrent(std::ptr::null_mut());
+            stream.destroy();
+            match created {
+                Some(created) => drop(created),
+                None => {
+                    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+                    // As a program goes on after cudaDeviceReset.
+                    let mut context = std::ptr::null_mut();
+                    assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
+                }
+            }
+            if gpu.is_simulated() {
+                gpu.control().simcuda_clear_log();
+            }
+            for (state, object) in objects.iter_mut().step_by(2) {
+                // Whether the copy came to its end before the context did, nobody knows; the library must not hang or
+                // touch what is gone, and what is on the host is there.
+                let _ = object.wait();
+                assert_eq!(object.is_ready(), Ok(true), "{state:?} {}", last_error());
+                if *state == State::Pushing {
+                    assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), state);
+                }
+                assert!(object.overwrite_cpu_data().is_ok(), "{state:?} {}", last_error());
+            }
+            drop(objects);
+            // One more, which must not be given an event that went with the context.
+            let stream = gpu.stream();
+            drop(State::Pushing.object(&gpu, &stream, BYTES));
+            if gpu.is_simulated() {
+                let is_late = |call: &&Call| call.function.starts_with("cuEvent") && call.status != 0;
+                assert_eq!(gpu.log().iter().find(is_late), None, "an event is used that is gone");
+            }
+        }
+    });
+    assert_eq!(errors, "");
+}
+
+fn a_borrowed_device_block_is_used_and_never_freed() {
+    let gpu = gpu();
+    let block = gpu.block(BYTES);
+    gpu.write(block.address, &pattern(5, BYTES));
+    for _ in 0..3 {
+        let mut object = Object::new(BYTES);
+        object.mutable_gpu_data().unwrap();
+        assert_eq!(object.set_gpu_data(block.pointer()), SYNCEDMEM_SUCCESS);
+        assert_eq!((object.head(), object.owns_gpu()), (2, false));
+        assert_eq!(object.gpu_data(), Ok(block.pointer()));
+        assert_bytes(&object.host_bytes(BYTES), &pattern(5, BYTES), &"");
+        assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
+        assert_eq!((object.head(), object.device_address()), (1, 0));
+    }
+    assert_bytes(&gpu.read(block.address, BYTES), &pattern(5, BYTES), &"");
+}
+
+fn a_set_device_block_may_be_of_another_device() {
+    let gpu = gpu();
+    let last = gpu.devices() - 1;
+    let mut address = 0;
+    gpu.within(last, || assert_eq!(gpu.cuMemAlloc_v2(&mut address, BYTES), 0));
+    gpu.write(address as usize, &pattern(6, BYTES));
+    let mut object = Object::new(BYTES);
+    assert_eq!(object.set_gpu_data(address as usize as *mut u8), SYNCEDMEM_SUCCESS);
+    in_every_context(&gpu, |name| {
+        assert_bytes(&object.host_bytes(BYTES), &pattern(6, BYTES), &format_args!("{name}"));
+        assert!(object.mutable_gpu_data().is_ok());
+    });
+    drop(object);
+    gpu.within(last, || assert_eq!(gpu.cuMemFree_v2(address), 0));
+}
+
+fn a_callers_stream_may_belong_to_another_context_than_the_current_one() {
+    let gpu = gpu();
+    let created = Created::new(&gpu);
+    let stream = gpu.stream_of(created.1);
+    for current in [std::ptr::null_mut(), gpu.primary(0), gpu.primary(gpu.devices() - 1)] {
+        gpu.cuCtxSetCurrent(current);
+        let mut object = Object::new(BYTES);
+        object.fill_host(&pattern(1, BYTES));
+        assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
+        assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+        assert_bytes(&gpu.read(object.device_address(), BYTES), &pattern(1, BYTES), &"");
+        gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(2, BYTES));
+        assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
+        assert_bytes(&object.host_bytes(BYTES), &pattern(2, BYTES), &"");
+        assert_eq!(gpu.current(), current);
+    }
+    gpu.cuCtxSetCurrent(std::ptr::null_mut());
+}
+
+crate::support::harness::tests![
+    every_operation_from_every_state_leaves_the_current_context_as_it_found_it,
+    an_operation_pushes_nothing_that_it_does_not_pop,
+    a_new_block_belongs_to_the_current_context_or_else_to_device_0,
+    a_block_keeps_its_device_whichever_is_current_later,
+    blocks_are_freed_from_any_thread_with_any_context_current,
+    a_block_of_a_context_that_was_destroyed_is_dropped_silently,
+    after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work,
+    what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for,
+    a_borrowed_device_block_is_used_and_never_freed,
+    a_set_device_block_may_be_of_another_device,
+    a_callers_stream_may_belong_to_another_context_than_the_current_one,
+];

@@ -1,0 +1,169 @@
+//! How blocks are known again: by the driver's number, and where it has none for host memory, by the life of their context.
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+use syncedmem::abi::status::syncedmem_status_t;
+
+/// The driver has no numbers for page-locked and registered memory.
+const NO_IDS: (&str, &str) = ("SIMCUDA_NO_HOST_IDS", "1");
+const REGISTERED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "registered");
+
+/// How many page-locked blocks the driver was asked for.
+fn made(gpu: &Gpu) -> usize {
+    gpu.calls_of(c"cuMemHostAlloc") + gpu.calls_of(c"cuMemHostRegister_v2")
+}
+
+/// The address of the page-locked block of an object that ends at once.
+fn page_locked(bytes: usize) -> usize {
+    filled(bytes, 3).host_address()
+}
+
+fn page_locked_blocks_without_a_number_are_kept_for_the_next_object() {
+    alone_with_pools(&[NO_IDS], |gpu| {
+        let _pinning = Pinning::always();
+        for bytes in [5000, 3 * MIB] {
+            let first = page_locked(bytes);
+            gpu.control().simcuda_clear_log();
+            assert_eq!((page_locked(bytes), made(gpu)), (first, 0), "{bytes}");
+        }
+    });
+}
+
+fn registered_blocks_without_a_number_are_kept_for_the_next_object() {
+    alone_with_pools(&[NO_IDS, REGISTERED], |gpu| {
+        let _pinning = Pinning::always();
+        let first = page_locked(3 * MIB);
+        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 1);
+        assert_eq!((page_locked(3 * MIB), made(gpu)), (first, 1));
+    });
+}
+
+/// Has a reset take an idle block, and looks that the next object has another.
+fn reset_over_an_idle_block(gpu: &Gpu) {
+    for context_is_current in [false, true] {
+        page_locked(3 * MIB);
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        gpu.control().simcuda_clear_log();
+        let use_it = || assert!(all_are(filled(3 * MIB, 9).cpu_data().unwrap(), 3 * MIB, 9));
+        if context_is_current {
+            gpu.within(0, use_it)
+        } else {
+            use_it()
+        }
+        assert_eq!(made(gpu), 1, "{context_is_current}");
+    }
+}
+
+fn a_block_without_a_number_is_not_handed_out_after_a_reset() {
+    alone_with_pools(&[NO_IDS], |gpu| {
+        let _pinning = Pinning::always();
+        reset_over_an_idle_block(gpu);
+    });
+}
+
+fn a_registered_block_without_a_number_is_not_handed_out_after_a_reset() {
+    alone_with_pools(&[NO_IDS, REGISTERED], |gpu| {
+        let _pinning = Pinning::always();
+        reset_over_an_idle_block(gpu);
+    });
+}
+
+fn memory_without_a_number_is_unpinned_once_and_not_after_a_reset() {
+    alone_with_pools(&[NO_IDS], |gpu| {
+        let mut object = filled(5000, 1);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        assert_eq!((object.is_pinned(), gpu.alive().registered_blocks), (true, 1));
+        assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        assert_eq!(gpu.alive().registered_blocks, 0);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        gpu.control().simcuda_clear_log();
+        assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        assert_eq!(gpu.calls_of(c"cuMemHostUnregister"), 0);
+    });
+}
+
+fn type_number_and_context_are_asked_for_in_one_call() {
+    alone_with_pools(&[], |gpu| {
+        let mut object = filled(3 * MIB, 7);
+        gpu.within(0, || {
+            object.mutable_gpu_data().unwrap();
+            gpu.control().simcuda_clear_log();
+            object.cpu_data().unwrap();
+        });
+        assert_eq!((gpu.calls_of(c"cuPointerGetAttributes"), gpu.calls_of(c"cuPointerGetAttribute")), (1, 0));
+    });
+}
+
+/// What waiting for a push says that a reset overtook.
+fn wait_after_a_reset(gpu: &Gpu, wait: impl FnOnce(&mut object::Object) -> syncedmem_status_t) {
+    let stream = gpu.stream();
+    let mut object = filled(5000, 1);
+    object.overwrite_gpu_data().unwrap();
+    object.mutable_cpu_data().unwrap();
+    assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
+    stream.synchronize();
+    stream.destroy();
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    assert_eq!(wait(&mut object), SYNCEDMEM_ERROR_DRIVER);
+    assert!(last_error().contains("the device was reset"), "{}", last_error());
+    // The context is brought back.
+    filled(10, 1).gpu_data().unwrap();
+}
+
+fn a_push_that_a_reset_overtook_says_so() {
+    alone_with_pools(&[], |gpu| wait_after_a_reset(gpu, |object| object.wait()));
+}
+
+fn a_push_that_a_reset_overtook_says_so_where_its_context_is_current() {
+    alone_with_pools(&[], |gpu| wait_after_a_reset(gpu, |object| gpu.within(0, || object.wait())));
+}
+
+/// Drivers before CUDA 9.2 know no ordinal of an address, and refuse the question for it and the context.
+fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
+    alone_with_pools(&[], |gpu| {
+        let (mut context, mut popped, mut block) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        assert_eq!(gpu.cuCtxCreate_v2(&mut context, 0, 0), 0);
+        assert_eq!(gpu.cuMemAlloc_v2(&mut block, 5000), 0);
+        assert_eq!(gpu.cuCtxPopCurrent_v2(&mut popped), 0);
+        let mut object = Object::new(5000);
+        let lent = std::ptr::with_exposed_provenance_mut(block as usize);
+        assert_eq!(object.set_gpu_data(lent), SYNCEDMEM_SUCCESS);
+        gpu.fail("cuPointerGetAttributes", 1, 1);
+        let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
+        let copy = calls.iter().find(|call| call.function.starts_with("cuMemcpy")).unwrap();
+        assert_eq!(copy.field("ctx"), Some(format!("{:#x}", context.addr()).as_str()), "{calls:?}");
+        drop(object);
+        gpu.within_context(context, || assert_eq!(gpu.cuMemFree_v2(block), 0));
+        assert_eq!(gpu.cuCtxDestroy_v2(context), 0);
+    });
+}
+
+fn a_look_up_that_fails_for_the_threads_own_context_loses_no_block() {
+    const CONTEXT_IS_DESTROYED: i32 = 709;
+    alone_with_pools(&[], |gpu| {
+        set_pools(false);
+        gpu.within(0, || {
+            let mut object = filled(5000, 3);
+            object.gpu_data().unwrap();
+            gpu.fail("cuPointerGetAttributes", 1, CONTEXT_IS_DESTROYED);
+            drop(object);
+        });
+        assert_eq!(gpu.alive().device_blocks, 0);
+    });
+}
+
+crate::support::harness::tests![
+    a_look_up_that_fails_for_the_threads_own_context_loses_no_block,
+    a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
+    page_locked_blocks_without_a_number_are_kept_for_the_next_object,
+    registered_blocks_without_a_number_are_kept_for_the_next_object,
+    a_block_without_a_number_is_not_handed_out_after_a_reset,
+    a_registered_block_without_a_number_is_not_handed_out_after_a_reset,
+    memory_without_a_number_is_unpinned_once_and_not_after_a_reset,
+    type_number_and_context_are_asked_for_in_one_call,
+    a_push_that_a_reset_overtook_says_so,
+    a_push_that_a_reset_overtook_says_so_where_its_context_is_current,
+];

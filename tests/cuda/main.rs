@@ -1,0 +1,28 @@
+//! The driver: contexts, devices, captures, resets, and what a device says of itself.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod device_attributes;
+mod device_capture;
+mod device_capture_beside;
+mod device_contexts;
+mod device_dead_contexts;
+mod device_defaults;
+mod device_identity;
+mod device_resets;
+#[path = "../support/mod.rs"]
+mod support;
+
+support::harness::suites![
+    device_attributes,
+    device_capture,
+    device_capture_beside,
+    device_contexts,
+    device_dead_contexts,
+    device_defaults,
+    device_identity,
+    device_resets,
+];

@@ -1,0 +1,109 @@
+//! A device whose memory is taken but for a little, as other programs take it.
+
+use crate::support::driver::Address;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
+
+/// All of device 0's memory but 32 to 96 MiB.
+struct Taken<'g> {
+    gpu: &'g Gpu,
+    blocks: Vec<Address>,
+}
+
+impl Taken<'_> {
+    fn of(gpu: &Gpu) -> Taken<'_> {
+        const LEFT: usize = 32 * MIB;
+        let (left, mut blocks) = (gpu.block(LEFT), Vec::new());
+        let (mut bytes, mut total) = (0, 0);
+        gpu.within(0, || {
+            assert_eq!(gpu.cuMemGetInfo_v2(&mut bytes, &mut total), 0);
+            while bytes >= LEFT {
+                let mut address = 0;
+                match gpu.cuMemAlloc_v2(&mut address, bytes) {
+                    0 => blocks.push(address),
+                    _ => bytes /= 2,
+                }
+            }
+        });
+        drop(left);
+        Taken { gpu, blocks }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let free = |&address: &Address| assert_eq!(self.gpu.cuMemFree_v2(address), 0);
+        self.gpu.within(0, || self.blocks.iter().for_each(free));
+    }
+}
+
+fn evictions_make_room_and_lose_no_byte() {
+    const BYTES: usize = 4 * MIB;
+    let gpu = gpu();
+    let _taken = Taken::of(&gpu);
+    // More than there is room for.
+    let mut objects: Vec<_> = (0..40).map(|_| Object::new(BYTES)).collect();
+    for (number, object) in objects.iter_mut().enumerate() {
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        let data = object.overwrite_gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+        gpu.write(data.addr(), &pattern(number as u8 + 1, BYTES));
+        object.end_access();
+    }
+    assert_eq!((objects[0].head(), objects[39].head()), (1, 2), "the oldest was evicted to the host");
+    for (number, object) in objects.iter_mut().enumerate() {
+        let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+        assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(number as u8 + 1, BYTES), &number);
+        object.end_access();
+        assert_bytes(&object.host_bytes(BYTES), &pattern(number as u8 + 1, BYTES), &number);
+        object.end_access();
+    }
+}
+
+fn out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room() {
+    let gpu = gpu();
+    let taken = Taken::of(&gpu);
+    let mut object = Object::new(128 * MIB);
+    object.fill_host(&pattern(1, 128 * MIB));
+    for outcome in [object.gpu_data(), object.mutable_gpu_data(), object.overwrite_gpu_data()] {
+        assert_eq!(outcome, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert!(last_error().contains("device 0"), "{}", last_error());
+        assert_eq!((object.head(), object.device_address()), (1, 0));
+    }
+    drop(taken);
+    let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+    assert_bytes(&gpu.read(data.addr(), 128 * MIB), &pattern(1, 128 * MIB), &"");
+}
+
+fn what_lies_idle_makes_room() {
+    alone_with_pools_on_any_driver(&[("SYNCEDMEM_DEVICE_POOL", "1G")], |gpu| {
+        const BYTES: usize = 4 * MIB;
+        let _taken = Taken::of(gpu);
+        let mut objects = Vec::new();
+        let refused = loop {
+            let mut object = Object::new(BYTES);
+            match object.overwrite_gpu_data() {
+                Ok(_) => objects.push(object),
+                Err(status) => break status,
+            }
+        };
+        let count = objects.len();
+        assert!(refused == SYNCEDMEM_ERROR_OUT_OF_MEMORY && (4..=24).contains(&count), "{refused:?} after {count}");
+        drop(objects);
+        assert_eq!(idle(DEVICE), count * BYTES);
+        let mut large = Object::new(count / 2 * BYTES);
+        assert!(large.gpu_data().is_ok(), "{}", last_error());
+        assert!(idle(DEVICE) < count * BYTES);
+    });
+}
+
+crate::support::harness::tests![
+    evictions_make_room_and_lose_no_byte,
+    out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room,
+    what_lies_idle_makes_room,
+];

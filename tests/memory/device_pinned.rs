@@ -1,0 +1,293 @@
+//! Page-locked host blocks: made in GPU mode, told by the flag, given back to the driver whatever the mode is by then.
+
+use crate::support::driver::loaded;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
+use syncedmem::abi::c::caffe_host::*;
+use syncedmem::abi::c::policy::*;
+
+const BYTES: usize = 3000;
+const AUTO: i32 = 0;
+const CPU: i32 = 1;
+const GPU: i32 = 2;
+const ALWAYS: i32 = 1;
+const NEVER: i32 = 2;
+
+/// Sets mode and pinning, for the length of a scope.
+struct Policy;
+
+fn policy(mode: i32, pinning: i32) -> Policy {
+    assert_eq!((syncedmem_set_mode(mode), syncedmem_set_pinning(pinning)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+    Policy
+}
+
+impl Drop for Policy {
+    fn drop(&mut self) {
+        syncedmem_set_mode(AUTO);
+        syncedmem_set_pinning(AUTO);
+    }
+}
+
+fn in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise() {
+    let gpu = gpu();
+    let cases = [
+        ((GPU, AUTO), true),
+        ((CPU, AUTO), false),
+        ((AUTO, AUTO), false),
+        ((CPU, ALWAYS), true),
+        ((AUTO, ALWAYS), true),
+        ((GPU, NEVER), false),
+    ];
+    for bytes in [1, BYTES, 100_000, 4 << 20] {
+        for ((mode, pinning), pinned) in cases {
+            let _policy = policy(mode, pinning);
+            let before = gpu.is_simulated().then(|| gpu.account());
+            let mut object = Object::new(bytes);
+            let data = object.cpu_data().unwrap();
+            assert!(all_zero(data, bytes));
+            assert_eq!(object.is_pinned(), pinned, "mode {mode}, pinning {pinning}, {bytes} bytes");
+            assert_eq!(object.flags()[..2], [1, u8::from(pinned)]);
+            if let Some(before) = before {
+                let now = gpu.account();
+                assert_eq!(now.pinned_blocks - before.pinned_blocks, usize::from(pinned));
+                assert!(now.pinned_bytes - before.pinned_bytes >= if pinned { bytes } else { 0 });
+                drop(object);
+                assert_eq!(gpu.account().pinned_blocks, before.pinned_blocks);
+            }
+        }
+    }
+}
+
+fn a_callback_tells_the_mode_to_whoever_asks_for_a_block() {
+    extern "C-unwind" fn mode(user: *mut std::ffi::c_void) -> i32 {
+        unsafe { user.cast::<i32>().read() }
+    }
+    // What was registered stays for ever: not in this process.
+    in_a_process_with_a_driver(&[], || {
+        let _gpu = gpu();
+        let answer = &raw mut *Box::leak(Box::new(0));
+        assert_eq!(unsafe { syncedmem_set_mode_callback(Some(mode), answer.cast()) }, SYNCEDMEM_SUCCESS);
+        // Anything but 0 and 1 counts as CPU mode.
+        for (number, pinned) in [(1, true), (0, false), (2, false), (-1, false)] {
+            unsafe { answer.write(number) };
+            assert_eq!(pins(), pinned, "{number}");
+            // What the user says outright wins.
+            let _policy = policy(CPU, AUTO);
+            assert!(!pins(), "{number}");
+        }
+    });
+}
+
+/// Whether a host block that is made now is pinned.
+fn pins() -> bool {
+    let mut object = Object::new(BYTES);
+    object.cpu_data().unwrap();
+    object.is_pinned()
+}
+
+fn mode_and_pinning_may_be_told_by_the_environment() {
+    let cases = [("gpu", "", true), ("cpu", "", false), ("gpu", "never", false), ("", "always", true), ("", "", false)];
+    for (mode, pin, pinned) in cases {
+        let case = format!("{mode}/{pin}");
+        let environment = [("SYNCEDMEM_MODE", mode), ("SYNCEDMEM_PIN", pin), ("CASE", &*case)];
+        in_a_process_with_a_driver(&environment, || {
+            if std::env::var("CASE").as_deref() == Ok(&case) {
+                let _gpu = gpu();
+                assert_eq!(pins(), pinned, "{case}");
+            }
+        });
+    }
+}
+
+fn pinned_memory_is_portable_and_never_write_combined() {
+    let gpu = gpu();
+    const PORTABLE: u32 = 1;
+    const WRITE_COMBINED: u32 = 4;
+    let _policy = policy(GPU, AUTO);
+    // Blocks that are registered, from 2 MiB on, have no such flags.
+    let registered = std::env::var("SYNCEDMEM_PINNED_BLOCKS").is_ok_and(|blocks| blocks == "registered");
+    for bytes in [1, BYTES, if registered { 1 << 20 } else { 4 << 20 }] {
+        let mut object = Object::new(bytes);
+        let block = object.overwrite_cpu_data().unwrap();
+        let (mut caffes, mut pinned) = (std::ptr::null_mut(), false);
+        assert_eq!(unsafe { CaffeMallocHost(&mut caffes, bytes, &mut pinned) }, SYNCEDMEM_SUCCESS);
+        for block in [block.cast(), caffes] {
+            let mut flags = 0;
+            gpu.within(0, || assert_eq!(gpu.cuMemHostGetFlags(&mut flags, block), 0));
+            assert_eq!(flags & (PORTABLE | WRITE_COMBINED), PORTABLE, "{bytes} bytes");
+        }
+        assert_eq!(unsafe { CaffeFreeHost(caffes, pinned) }, SYNCEDMEM_SUCCESS);
+    }
+}
+
+fn a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then() {
+    let _gpu = gpu();
+    for (first, second) in [((GPU, AUTO), (CPU, NEVER)), ((CPU, NEVER), (GPU, ALWAYS))] {
+        let mut objects: Vec<_> = [1, BYTES, 100_000, 4 << 20].into_iter().map(Object::new).collect();
+        let earlier = policy(first.0, first.1);
+        objects.iter_mut().for_each(|object| object.fill_host(&[1]));
+        drop(earlier);
+        let _later = policy(second.0, second.1);
+        let mut borrowed = vec![0; 4 << 20];
+        for (number, mut object) in objects.into_iter().enumerate() {
+            assert_eq!(object.is_pinned(), first.0 == GPU);
+            match number {
+                // By its end, by a borrowed one, by a release.
+                0 => {}
+                1 => assert_eq!(object.set_cpu_data(borrowed.as_mut_ptr()), SYNCEDMEM_SUCCESS),
+                _ => {
+                    object.gpu_data().unwrap();
+                    assert_eq!(object.release_cpu(), SYNCEDMEM_SUCCESS);
+                }
+            }
+            if number == 1 {
+                assert!(!object.is_pinned() && !object.owns_cpu());
+            }
+        }
+    }
+    // What was not freed so is seen at the end of `gpu`.
+}
+
+fn pinned_data_goes_to_the_device_and_back() {
+    let gpu = gpu();
+    let _policy = policy(GPU, AUTO);
+    for bytes in [1, BYTES, 4 << 20] {
+        let mut object = Object::new(bytes);
+        object.fill_host(&pattern(1, bytes));
+        let data = object.mutable_gpu_data().unwrap();
+        assert_bytes(&gpu.read(data.addr(), bytes), &pattern(1, bytes), &"");
+        gpu.write(data.addr(), &pattern(2, bytes));
+        assert_bytes(&object.host_bytes(bytes), &pattern(2, bytes), &"");
+    }
+}
+
+fn caffes_own_allocation_function_pins_in_gpu_mode_and_frees_what_it_pinned() {
+    let gpu = gpu();
+    for ((mode, pinning), is_pinned) in [((GPU, AUTO), true), ((CPU, AUTO), false), ((GPU, NEVER), false)] {
+        for bytes in [0, 1, BYTES, 4 << 20] {
+            let pinned_blocks = || gpu.is_simulated().then(|| gpu.account().pinned_blocks);
+            let before = pinned_blocks();
+            let (mut block, mut pinned) = (std::ptr::null_mut(), !is_pinned);
+            let earlier = policy(mode, pinning);
+            assert_eq!(unsafe { CaffeMallocHost(&mut block, bytes, &mut pinned) }, SYNCEDMEM_SUCCESS);
+            drop(earlier);
+            // For no bytes there is nothing to pin.
+            let expected = is_pinned && bytes > 0;
+            assert_eq!((pinned, block.is_null()), (expected, false), "mode {mode}, {bytes} bytes");
+            assert_eq!(pinned_blocks(), before.map(|before| before + usize::from(expected)));
+            unsafe { block.cast::<u8>().write_bytes(1, bytes) };
+            assert_eq!(unsafe { CaffeFreeHost(block, pinned) }, SYNCEDMEM_SUCCESS);
+            assert_eq!(pinned_blocks(), before);
+        }
+    }
+}
+
+fn where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once() {
+    let errors = in_a_process_with_a_driver(&[("SYNCEDMEM_PIN", "always")], || {
+        let gpu = loaded().is_some().then(simulated_gpu);
+        let before = last_error();
+        for status in [2, 1, 801, 4242] {
+            gpu.iter().for_each(|gpu| gpu.fail_times("cuMemHostAlloc", 1, status, 0));
+            for bytes in [1, BYTES, 4 << 20] {
+                let mut object = Object::new(bytes);
+                assert!(all_zero(object.cpu_data().unwrap(), bytes), "{}", last_error());
+                assert!(!object.is_pinned() && object.owns_cpu());
+                let (mut block, mut pinned) = (std::ptr::null_mut(), true);
+                assert_eq!(unsafe { CaffeMallocHost(&mut block, bytes, &mut pinned) }, SYNCEDMEM_SUCCESS);
+                assert!(!pinned);
+                assert_eq!(unsafe { CaffeFreeHost(block, pinned) }, SYNCEDMEM_SUCCESS);
+            }
+        }
+        assert_eq!(last_error(), before, "it is no error");
+    });
+    if !inside() {
+        let said: Vec<_> = errors.lines().filter(|line| line.contains("not page-locked")).collect();
+        assert_eq!((said.len(), errors.lines().count()), (1, 1), "{errors}");
+        let why = if loaded().is_some() { "cuMemHostAlloc" } else { "no GPU" };
+        assert!(said[0].contains(why), "{errors}");
+    }
+}
+
+fn pinned_memory_of_every_state_is_given_back_by_every_operation_that_ends_it() {
+    let gpu = gpu();
+    let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
+    let _pinning = Pinning::always();
+    for state in STATES {
+        let mut object = state.object(&gpu, &stream, BYTES);
+        let pinned_blocks = || gpu.is_simulated().then(|| gpu.account().pinned_blocks);
+        assert_eq!(pinned_blocks(), gpu.if_simulated(usize::from(object.is_pinned())), "{state:?}");
+        object.run(Operation::SetCpuData, &lent.with(&stream)).unwrap();
+        assert!(!object.is_pinned() && !object.owns_cpu(), "{state:?}");
+        assert_eq!(pinned_blocks(), gpu.if_simulated(0), "{state:?}");
+    }
+}
+
+fn a_forked_child_frees_nothing_of_its_parents() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = gpu();
+        let _policy = policy(GPU, AUTO);
+        let stream = gpu.stream();
+        let mut objects: Vec<_> = STATES.iter().map(|state| state.object(&gpu, &stream, BYTES)).collect();
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // Any call of the driver in a forked child ends it here, with a signal.
+            unsafe { libc::_exit(in_child(objects)) };
+        }
+        let mut status = 0;
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 0));
+        for (object, state) in objects.iter_mut().zip(STATES) {
+            assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &format_args!("{state:?}, in the parent"));
+        }
+    });
+    assert_eq!(errors, "");
+}
+
+/// In a forked child: what the host has stays readable, what needs the device is refused, nothing is freed.
+fn in_child(objects: Vec<Object>) -> i32 {
+    for (number, (mut object, state)) in objects.into_iter().zip(STATES).enumerate() {
+        let number = number as i32 * 10;
+        // Even where the parent's pointer is at hand.
+        if object.gpu_data() != Err(SYNCEDMEM_ERROR_NO_GPU) || object.mutable_gpu_data() != Err(SYNCEDMEM_ERROR_NO_GPU)
+        {
+            return number + 5;
+        }
+        if state.head() & 1 == 1 {
+            let data = object.cpu_data().unwrap_or(std::ptr::null_mut());
+            if data.is_null() || unsafe { std::slice::from_raw_parts(data, BYTES) } != state.contents(BYTES) {
+                return number + 1;
+            }
+            // Written too: it is the child's own copy.
+            if object.mutable_cpu_data().is_err() {
+                return number + 2;
+            }
+        }
+        if state.head() & 3 == 2 && object.cpu_data() != Err(SYNCEDMEM_ERROR_NO_GPU) {
+            return number + 3;
+        }
+        if state.head() & 3 == 2 && !last_error().contains("fork") {
+            return number + 4;
+        }
+        drop(object);
+    }
+    let mut fresh = Object::new(BYTES);
+    if fresh.gpu_data() != Err(SYNCEDMEM_ERROR_NO_GPU) || fresh.cpu_data().is_err() || fresh.is_pinned() {
+        return 99;
+    }
+    0
+}
+
+crate::support::harness::tests![
+    in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise,
+    a_callback_tells_the_mode_to_whoever_asks_for_a_block,
+    mode_and_pinning_may_be_told_by_the_environment,
+    pinned_memory_is_portable_and_never_write_combined,
+    a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then,
+    pinned_data_goes_to_the_device_and_back,
+    caffes_own_allocation_function_pins_in_gpu_mode_and_frees_what_it_pinned,
+    where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once,
+    pinned_memory_of_every_state_is_given_back_by_every_operation_that_ends_it,
+    a_forked_child_frees_nothing_of_its_parents,
+];

@@ -1,0 +1,381 @@
+//! How much of a device's and of page-locked memory may lie idle, and who gets it before a request fails.
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+use syncedmem::abi::c::pools::*;
+
+/// An object with a device block, of which nothing is written.
+fn on_device(bytes: usize) -> Object {
+    let mut object = Object::new(bytes);
+    object.overwrite_gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+    object
+}
+
+/// An object with a host block, page-locked if that can be.
+fn on_host(bytes: usize) -> Object {
+    let _pinning = Pinning::always();
+    let mut object = Object::new(bytes);
+    object.overwrite_cpu_data().unwrap();
+    object
+}
+
+fn set_pinned_limit(bytes: usize) {
+    assert_eq!(syncedmem_set_pinned_limit(bytes), SYNCEDMEM_SUCCESS);
+}
+
+fn what_lies_idle_is_known_to_the_byte() {
+    alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "1G"), ("SYNCEDMEM_PINNED_POOL", "1G")], |gpu| {
+        let mut objects = Vec::new();
+        let mut seed = 1usize;
+        for _ in 0..400 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let number = seed >> 33;
+            match number % 4 {
+                0 => objects.push(on_device(1 + number % 100_000)),
+                1 => objects.push(on_host(1 + number % 100_000)),
+                _ if !objects.is_empty() => drop(objects.swap_remove(number % objects.len())),
+                _ => {}
+            }
+            let account = gpu.account();
+            let (mut device, mut pinned) = (0, 0);
+            for object in &mut objects {
+                let bytes = object.word(16);
+                if object.is_pinned() { pinned += bytes } else { device += bytes }
+            }
+            // A block in use is up to an eighth larger than its object.
+            for (all, idle, used) in
+                [(account.device_bytes, idle(DEVICE), device), (account.pinned_bytes, idle(PINNED), pinned)]
+            {
+                assert!((used..=used + used / 8).contains(&(all - idle)), "{all} are there, {idle} idle, {used} used");
+            }
+        }
+        drop(objects);
+        let account = gpu.account();
+        assert_eq!((account.device_bytes, account.pinned_bytes), (idle(DEVICE), idle(PINNED)));
+        trim(DEVICE);
+        assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes), (0, idle(PINNED)));
+        trim(PINNED);
+        assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes, idle(ALL)), (0, 0, 0));
+    });
+}
+
+fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free() {
+    alone_with_pools(&[("SIMCUDA_MEMORY", "64M")], |gpu| {
+        drop([(); 5].map(|()| on_device(4 * MIB)));
+        assert_eq!(budget(DEVICE), 8 * MIB);
+        assert_eq!(idle(DEVICE), 8 * MIB);
+        // Another program takes most of what is left. The next fresh block finds out: a look is good for 100 ms.
+        let (mut free, mut total) = (0, 0);
+        gpu.within(0, || assert_eq!(gpu.cuMemGetInfo_v2(&mut free, &mut total), 0));
+        let others = gpu.block(free - MIB);
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        drop(on_device(100 * KIB));
+        assert!(idle(DEVICE) <= (MIB + 8 * MIB) / 4, "{}", idle(DEVICE));
+        drop(others);
+    });
+}
+
+fn each_device_has_a_budget_of_its_own() {
+    alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "1M")], |gpu| {
+        drop(on_device(MIB));
+        gpu.within(1, || drop(on_device(MIB)));
+        assert_eq!(idle(DEVICE), 2 * MIB);
+        // So far apart that the clock has ticked in between: of what is as old, the smallest goes first.
+        std::thread::sleep(std::time::Duration::from_millis(12));
+        drop(on_device(3 * MIB / 4));
+        assert!(idle(DEVICE) <= 2 * MIB);
+        gpu.within(1, || drop(on_device(100)));
+        // The oldest goes, of the device that has too much.
+        assert_eq!(idle(DEVICE), 3 * MIB / 4 + 100);
+    });
+}
+
+fn a_budget_of_nothing_keeps_nothing() {
+    let environment = [("SYNCEDMEM_DEVICE_POOL", "0"), ("SYNCEDMEM_PINNED_POOL", "0"), ALLOCATED];
+    alone_with_pools_on_any_driver(&environment, |gpu| {
+        for bytes in [100, 5 * MIB] {
+            gpu.observe(
+                || drop((on_device(bytes), on_host(bytes))),
+                |calls| {
+                    assert!(names(calls).contains(&"cuMemFree_v2"), "{calls:?}");
+                    assert_eq!((gpu.account().device_blocks, gpu.account().pinned_blocks), (0, 0));
+                },
+            );
+            assert_eq!(idle(ALL), 0);
+        }
+    });
+}
+
+fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
+    let environment = [("SYNCEDMEM_DEVICE_POOL", "64K"), ("SYNCEDMEM_PINNED_POOL", "64K"), ALLOCATED];
+    alone_with_pools_on_any_driver(&environment, |_| {
+        for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
+            drop([make(40 * KIB), make(40 * KIB)]);
+            assert_eq!(idle(memory), 40 * KIB);
+            drop([make(100 * KIB), make(5 * MIB)]);
+            assert_eq!(idle(memory), 40 * KIB, "what has no room drives nothing out");
+        }
+    });
+}
+
+fn budgets_may_be_changed_at_any_time() {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
+            set_budget(memory, 1 << 30);
+            assert_eq!(budget(memory), 1 << 30);
+            drop([3, 2, 1].map(|size| make(size * MIB)));
+            assert_eq!(idle(memory), 6 * MIB);
+            set_budget(memory, 4 * MIB);
+            assert_eq!(idle(memory), 3 * MIB, "the oldest went first");
+            set_budget(memory, 0);
+            assert_eq!(idle(memory), 0);
+        }
+        if gpu.is_simulated() {
+            assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes), (0, 0));
+        }
+    });
+}
+
+fn no_block_of_the_drivers_is_given_back_for_its_age() {
+    alone_with_pools(&[("SYNCEDMEM_POOL_AGE", "0.05")], |gpu| {
+        drop((on_device(MIB), on_host(MIB), on_host(4 * MIB)));
+        let calls = gpu.calls();
+        for _ in 0..2 {
+            give_back(5 * MIB, 1);
+            until(|| idle(PAGEABLE) == 0);
+        }
+        assert_eq!((idle(DEVICE), idle(PINNED)), (MIB, 5 * MIB));
+        assert_eq!(gpu.calls(), calls, "the thread that gives pageable memory back has called the driver");
+    });
+}
+
+fn without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it() {
+    alone_with_pools(&[], |gpu| {
+        drop((on_device(MIB), on_host(MIB)));
+        set_pools(false);
+        assert_eq!((gpu.account().device_blocks, gpu.account().pinned_blocks), (0, 0));
+        for bytes in [100, 5 * MIB] {
+            let (device, calls) = gpu.watch(|| on_device(bytes));
+            assert!(names(&calls).contains(&"cuMemAlloc_v2"), "{calls:?}");
+            let ((), calls) = gpu.watch(|| drop(device));
+            assert!(names(&calls).contains(&"cuMemFree_v2"), "{calls:?}");
+            let (host, calls) = gpu.watch(|| on_host(bytes));
+            assert!(names(&calls).contains(&"cuMemHostAlloc"), "{calls:?}");
+            let ((), calls) = gpu.watch(|| drop(host));
+            assert!(names(&calls).contains(&"cuMemFreeHost"), "{calls:?}");
+            assert_eq!(idle(ALL), 0);
+        }
+    });
+}
+
+fn a_full_device_gets_what_lies_idle_before_a_request_fails() {
+    alone_with_pools(&[("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_DEVICE_POOL", "1G")], |_| {
+        drop([on_device(6 * MIB), on_device(5 * MIB)]);
+        assert_eq!(idle(DEVICE), 11 * MIB);
+        let mut large = on_device(12 * MIB);
+        assert_eq!(large.device_ordinal(), 0);
+        let mut more = Object::new(8 * MIB);
+        assert_eq!(more.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        drop(large);
+        // Not as large that it fits, and nothing is free but what lies idle.
+        assert!(more.gpu_data().is_ok(), "{}", last_error());
+    });
+}
+
+fn what_lies_idle_in_another_context_makes_room_too() {
+    alone_with_pools(&[("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_DEVICE_POOL", "1G")], |gpu| {
+        let mut created = std::ptr::null_mut();
+        assert_eq!(gpu.cuCtxCreate_v2(&mut created, 0, 0), 0);
+        drop(on_device(12 * MIB));
+        assert_eq!(gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut()), 0);
+        assert_eq!(idle(DEVICE), 12 * MIB);
+        let large = gpu.within(0, || on_device(12 * MIB));
+        assert_eq!(idle(DEVICE), 0);
+        drop(large);
+        trim(ALL);
+        assert_eq!(gpu.cuCtxDestroy_v2(created), 0);
+    });
+}
+
+/// Calls that page-lock memory.
+fn locks(calls: &[Call]) -> usize {
+    names(calls)
+        .iter()
+        .filter(|name| name.starts_with("cuMemHost") && name.contains("lloc") || name.contains("Register_"))
+        .count()
+}
+
+fn beyond_the_pinned_limit_a_block_is_pageable() {
+    let errors = alone_with_pools_on_any_driver(&[("SYNCEDMEM_PINNED_LIMIT", "1M")], |gpu| {
+        let mut limit = 0;
+        assert_eq!(unsafe { syncedmem_get_pinned_limit(&mut limit) }, SYNCEDMEM_SUCCESS);
+        assert_eq!(limit, MIB);
+        let mut first = on_host(700 * KIB);
+        assert!(first.is_pinned());
+        for bytes in [400 * KIB, 3 * MIB] {
+            let mut second = gpu.observe(|| on_host(bytes), |calls| assert_eq!(locks(calls), 0, "{calls:?}"));
+            assert!(!second.is_pinned());
+        }
+        let mut small = on_host(100 * KIB);
+        assert!(small.is_pinned(), "there is room for that");
+        let is_within_the_limit = || !gpu.is_simulated() || gpu.account().pinned_bytes <= MIB;
+        assert!(is_within_the_limit());
+        drop((first, small));
+        let mut again = on_host(900 * KIB);
+        assert!(again.is_pinned(), "what lay idle made room");
+        assert!(is_within_the_limit());
+    });
+    if !inside() {
+        assert_eq!(errors.matches("not page-locked").count(), 1, "{errors}");
+        assert!(errors.contains("SYNCEDMEM_PINNED_LIMIT"), "{errors}");
+    }
+}
+
+fn a_pinned_limit_that_is_raised_holds_at_once() {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        for bytes in [100 * KIB, 3 * MIB] {
+            set_pinned_limit(0);
+            assert!(!on_host(bytes).is_pinned());
+            assert_eq!(gpu.is_simulated().then(|| gpu.account().pinned_bytes), gpu.if_simulated(0));
+            set_pinned_limit(64 * MIB);
+            assert!(on_host(bytes).is_pinned(), "{bytes}");
+        }
+    });
+}
+
+fn what_counts_under_the_pinned_limit_is_let_go_of_with_its_block() {
+    alone_with_pools_on_any_driver(&[REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
+        for _ in 0..20 {
+            let mut objects = [3 * MIB, 3 * MIB + 5000, MIB].map(on_host);
+            assert!(objects.iter_mut().all(|object| object.is_pinned()));
+            drop(objects);
+            trim(ALL);
+            if gpu.is_simulated() {
+                assert_eq!((gpu.account().pinned_bytes, gpu.account().registered_blocks), (0, 0));
+            }
+        }
+    });
+}
+
+/// Makes and gives back a page-locked block of `bytes` by those functions, and copies what it holds to the device.
+fn is_made_and_ended_by(gpu: &Gpu, bytes: usize, made: &str, ended: &str) {
+    let is_made =
+        |calls: &[Call]| assert_eq!((locks(calls), names(calls).contains(&made)), (1, true), "{bytes}: {calls:?}");
+    let mut object = gpu.observe(|| on_host(bytes), is_made);
+    assert!(object.is_pinned());
+    let data = object.mutable_cpu_data().unwrap();
+    unsafe { data.write_bytes(7, bytes) };
+    let data = object.gpu_data().unwrap();
+    assert!(gpu.read(data.addr(), bytes).iter().all(|&byte| byte == 7));
+    drop(object);
+    let is_ended = |calls: &[Call]| {
+        assert!(names(calls).contains(&ended), "{bytes}: {calls:?}");
+        assert_eq!(gpu.account().registered_blocks, 0);
+    };
+    gpu.observe(|| trim(PINNED), is_ended);
+    trim(DEVICE);
+}
+
+fn page_locked_blocks_are_the_drivers_own_whatever_their_size() {
+    alone_with_pools_on_any_driver(&[], |gpu| {
+        for bytes in [100, 2 * MIB, 40 * MIB + 1] {
+            is_made_and_ended_by(gpu, bytes, "cuMemHostAlloc", "cuMemFreeHost");
+        }
+    });
+}
+
+fn where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools() {
+    alone_with_pools_on_any_driver(&[REGISTERED], |gpu| {
+        is_made_and_ended_by(gpu, 2 * MIB - 1, "cuMemHostAlloc", "cuMemFreeHost");
+        for bytes in [2 * MIB, 40 * MIB + 1] {
+            is_made_and_ended_by(gpu, bytes, "cuMemHostRegister_v2", "cuMemHostUnregister");
+        }
+        set_pools(false);
+        let makes = |calls: &[Call]| assert!(names(calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
+        let mut object = gpu.observe(|| on_host(2 * MIB), makes);
+        assert!(object.is_pinned());
+        drop(object);
+        let ends = |calls: &[Call]| assert!(names(calls).contains(&"cuMemHostUnregister"), "{calls:?}");
+        gpu.observe(|| trim(PINNED), ends);
+    });
+}
+
+fn registered_memory_is_the_systems_again_once_it_is_given_back() {
+    alone_with_pools(&[REGISTERED], |_| {
+        let before = resident();
+        drop(on_host(64 * MIB));
+        assert!(resident() >= before + 64 * MIB, "its pages are there before it is registered");
+        trim(PINNED);
+        assert!(resident() <= before + 4 * MIB);
+    });
+}
+
+fn a_block_that_cannot_be_registered_is_the_drivers_after_all() {
+    alone_with_pools(&[REGISTERED], |gpu| {
+        for status in [2, 1, 801] {
+            gpu.fail("cuMemHostRegister_v2", 1, status);
+            let (mut object, calls) = gpu.watch(|| on_host(4 * MIB));
+            assert!(object.is_pinned() && names(&calls).contains(&"cuMemHostAlloc"), "{status}: {calls:?}");
+            drop(object);
+            trim(ALL);
+            assert_eq!(gpu.account().pinned_bytes, 0);
+        }
+    });
+}
+
+fn what_could_not_be_page_locked_does_not_count() {
+    alone_with_pools(&[REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
+        for _ in 0..5 {
+            gpu.fail("cuMemHostRegister_v2", 1, 999);
+            gpu.fail("cuMemHostAlloc", 1, 999);
+            assert!(!on_host(3 * MIB).is_pinned());
+        }
+        gpu.control().simcuda_clear_faults();
+        let mut objects = [on_host(3 * MIB), on_host(3 * MIB)];
+        assert!(objects.iter_mut().all(|object| object.is_pinned()));
+    });
+}
+
+fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
+    alone_with_pools(&[REGISTERED], |gpu| {
+        let object = on_host(4 * MIB);
+        let address = object.host_address();
+        drop(object);
+        gpu.fail("cuMemHostUnregister", 1, 999);
+        trim(PINNED);
+        // The driver has it still: it must not be given to anybody else.
+        let others = [(); 4].map(|()| filled(4 * MIB, 1));
+        assert!(others.iter().all(|other| other.host_address() != address));
+        drop(others);
+        // It is offered to the driver again.
+        drop(on_host(4 * MIB));
+        trim(ALL);
+        drop(on_host(100));
+        trim(ALL);
+        assert_eq!((gpu.account().registered_blocks, gpu.account().pinned_bytes), (0, 0));
+    });
+}
+
+crate::support::harness::tests![
+    what_lies_idle_is_known_to_the_byte,
+    by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free,
+    each_device_has_a_budget_of_its_own,
+    a_budget_of_nothing_keeps_nothing,
+    a_budget_of_almost_nothing_keeps_what_it_has_room_for,
+    budgets_may_be_changed_at_any_time,
+    no_block_of_the_drivers_is_given_back_for_its_age,
+    without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it,
+    a_full_device_gets_what_lies_idle_before_a_request_fails,
+    what_lies_idle_in_another_context_makes_room_too,
+    beyond_the_pinned_limit_a_block_is_pageable,
+    a_pinned_limit_that_is_raised_holds_at_once,
+    what_counts_under_the_pinned_limit_is_let_go_of_with_its_block,
+    page_locked_blocks_are_the_drivers_own_whatever_their_size,
+    where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools,
+    registered_memory_is_the_systems_again_once_it_is_given_back,
+    a_block_that_cannot_be_registered_is_the_drivers_after_all,
+    what_could_not_be_page_locked_does_not_count,
+    a_block_that_cannot_be_unregistered_is_not_unmapped,
+];

@@ -1,0 +1,213 @@
+//! Every driver call of a block that comes back fails in turn: nobody gets a block that is another's or gone, nothing
+//! leaks, and what fails says so or is found a way around.
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+use syncedmem::abi::c::pools::*;
+use syncedmem::abi::c::transfer::syncedmem_record_stream;
+
+/// Of a call that was wrong, of memory, of an earlier kernel's, and one that nobody knows.
+const STATUSES: [i32; 4] = [1, 2, 719, 4242];
+
+/// What a caller does with objects, and which of their calls fail in turn. `true`: it was done.
+struct Deed {
+    name: &'static str,
+    /// Makes the pools what they are before it.
+    prepare: fn(&Gpu),
+    work: fn(&Stream) -> bool,
+}
+
+const BYTES: usize = 5000;
+const LARGE: usize = 2 * MIB;
+/// What the device has.
+const MEMORY: usize = 64 * MIB;
+
+fn on_device(bytes: usize) -> Option<Object> {
+    let mut object = Object::new(bytes);
+    object.overwrite_gpu_data().is_ok().then_some(object)
+}
+
+fn on_host(bytes: usize) -> Option<Object> {
+    let _pinning = Pinning::always();
+    let mut object = Object::new(bytes);
+    object.overwrite_cpu_data().is_ok().then_some(object)
+}
+
+fn fill_pools(_: &Gpu) {
+    drop([(); 2].map(|()| (on_device(BYTES), on_host(BYTES), on_host(LARGE))));
+}
+
+fn nothing(_: &Gpu) {
+    trim(ALL);
+}
+
+const DEEDS: [Deed; 9] = [
+    Deed { name: "a device block comes back", prepare: fill_pools, work: |_| on_device(BYTES).is_some() },
+    Deed { name: "a page-locked block comes back", prepare: fill_pools, work: |_| on_host(BYTES).is_some() },
+    Deed { name: "a large page-locked block comes back", prepare: fill_pools, work: |_| on_host(LARGE).is_some() },
+    Deed {
+        name: "a device block comes back as zeros",
+        prepare: fill_pools,
+        work: |_| Object::new(BYTES).gpu_data().is_ok(),
+    },
+    Deed { name: "a device block is made anew and kept", prepare: nothing, work: |_| on_device(BYTES).is_some() },
+    Deed {
+        name: "a large page-locked block is made anew and kept",
+        prepare: nothing,
+        work: |_| on_host(LARGE).is_some(),
+    },
+    Deed {
+        name: "everything is trimmed",
+        prepare: fill_pools,
+        work: |_| {
+            trim(ALL);
+            true
+        },
+    },
+    Deed {
+        name: "a stream is declared, and its block comes back",
+        prepare: fill_pools,
+        work: |stream| {
+            let Some(mut object) = on_device(BYTES) else { return false };
+            let status = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
+            drop(object);
+            status == SYNCEDMEM_SUCCESS && on_device(BYTES).is_some()
+        },
+    },
+    Deed { name: "what lies idle makes room", prepare: fill_pools, work: |_| on_device(MEMORY - 2000).is_some() },
+];
+
+/// The n of the n-th call of its function, for each of some calls.
+fn numbered(calls: &[Call]) -> Vec<(String, u32)> {
+    let earlier = |at: usize| calls[..=at].iter().filter(|call| call.function == calls[at].function).count();
+    (0..calls.len()).map(|at| (calls[at].function.clone(), earlier(at) as u32)).collect()
+}
+
+/// Afterwards the pools work: blocks are their objects' own, and what they hold stays.
+fn works(gpu: &Gpu, what: &str) {
+    let mut objects: Vec<_> = (0..3).map(|_| (on_device(BYTES), on_host(BYTES), on_host(LARGE))).collect();
+    for (number, (device, host, large)) in objects.iter_mut().enumerate() {
+        let (Some(device), Some(host), Some(large)) = (device, host, large) else { panic!("{what}: {}", last_error()) };
+        gpu.write(device.device_address(), &pattern(number as u8 + 1, BYTES));
+        host.fill_host(&pattern(number as u8 + 11, BYTES));
+        unsafe { large.mutable_cpu_data().unwrap().write_bytes(number as u8 + 21, LARGE) };
+    }
+    for (number, objects) in objects.iter_mut().enumerate() {
+        let (Some(device), Some(host), Some(large)) = objects else { panic!("{what}") };
+        assert_bytes(&device.host_bytes(BYTES), &pattern(number as u8 + 1, BYTES), &what);
+        assert_bytes(&host.host_bytes(BYTES), &pattern(number as u8 + 11, BYTES), &what);
+        assert!(all_are(large.cpu_data().unwrap(), LARGE, number as u8 + 21), "{what}");
+    }
+}
+
+/// With everything given back, nothing is left.
+fn balances(gpu: &Gpu, what: &str) {
+    // What the driver refused is offered to it again when another is given back.
+    for _ in 0..3 {
+        trim(ALL);
+        let account = gpu.account();
+        if account.device_blocks + account.pinned_blocks + account.registered_blocks == 0 {
+            break;
+        }
+        drop((on_device(BYTES), on_host(BYTES)));
+    }
+    let account = gpu.account();
+    assert_eq!((account.device_blocks, account.pinned_blocks, account.registered_blocks), (0, 0, 0), "{what}");
+    assert_eq!(idle(ALL), 0, "{what}");
+    assert!(gpu.current().is_null(), "{what}: a context is left current");
+}
+
+fn every_fault(gpu: &Gpu, deed: &Deed) -> usize {
+    let (stream, mut faults) = (gpu.stream(), 0);
+    (deed.prepare)(gpu);
+    (deed.work)(&stream);
+    (deed.prepare)(gpu);
+    let (done, calls) = gpu.watch(|| (deed.work)(&stream));
+    assert!(done, "{}: {}", deed.name, last_error());
+    balances(gpu, deed.name);
+    for (function, nth) in numbered(&calls).into_iter() {
+        for status in STATUSES {
+            // So the driver says that it does not know a block: who gives it back believes that it is gone.
+            if (function.as_str(), status) == ("cuPointerGetAttributes", 1) {
+                continue;
+            }
+            let what = format!("{}: {function} number {nth} returns {status}", deed.name);
+            (deed.prepare)(gpu);
+            gpu.fail(&function, nth, status);
+            let done = (deed.work)(&stream);
+            gpu.control().simcuda_clear_faults();
+            if !done {
+                assert_ne!(last_error(), "", "{what}");
+            }
+            // What the failure of a pop itself leaves.
+            if function == "cuCtxPopCurrent_v2" {
+                gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
+            }
+            works(gpu, &what);
+            balances(gpu, &what);
+            faults += 1;
+        }
+    }
+    faults
+}
+
+/// A device that is soon full, and nothing that bounds what lies idle before.
+const ROOM: [(&str, &str); 2] = [("SIMCUDA_MEMORY", "64M"), ("SYNCEDMEM_DEVICE_POOL", "1G")];
+
+fn every_fault_of_every_deed(gpu: &Gpu) {
+    let faults: usize = DEEDS.iter().map(|deed| every_fault(gpu, deed)).sum();
+    println!("{faults} faults");
+    assert!(faults > 200, "only {faults} faults");
+}
+
+fn every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
+    alone_with_pools(&ROOM, |gpu| {
+        assert_eq!(syncedmem_set_reuse(0), SYNCEDMEM_SUCCESS);
+        every_fault_of_every_deed(gpu);
+    });
+}
+
+fn every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn() {
+    let [memory, pool] = ROOM;
+    alone_with_pools(&[memory, pool, REGISTERED], |gpu| {
+        assert_eq!(syncedmem_set_reuse(0), SYNCEDMEM_SUCCESS);
+        every_fault_of_every_deed(gpu);
+    });
+}
+
+fn by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
+    alone_with_pools(&ROOM, |gpu| {
+        assert_eq!(syncedmem_set_reuse(1), SYNCEDMEM_SUCCESS);
+        every_fault_of_every_deed(gpu);
+    });
+}
+
+fn a_synchronise_that_fails_clears_nothing() {
+    alone_with_pools(&[], |gpu| {
+        for (memory, make) in [(DEVICE, on_device as fn(usize) -> Option<Object>), (PINNED, on_host)] {
+            let first = make(BYTES).unwrap();
+            let address = if memory == DEVICE { first.device_address() } else { first.host_address() };
+            drop(first);
+            let mut others = Vec::new();
+            for status in STATUSES {
+                gpu.fail("cuCtxSynchronize", 1, status);
+                let other = make(BYTES).unwrap();
+                let is = if memory == DEVICE { other.device_address() } else { other.host_address() };
+                assert_ne!(is, address, "{status}");
+                others.push(other);
+            }
+            gpu.control().simcuda_clear_faults();
+            drop(others);
+            trim(ALL);
+        }
+    });
+}
+
+crate::support::harness::tests![
+    every_driver_call_around_a_block_that_comes_back_fails_in_turn,
+    every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn,
+    by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn,
+    a_synchronise_that_fails_clears_nothing,
+];

@@ -1,0 +1,186 @@
+//! No thread of the program's is made to wait for a device whose memory it does not ask for: what runs there may be waiting for
+//! what this thread is about to start, as a collective operation does.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+
+const BYTES: usize = 5000;
+const LARGE: usize = 3 * MIB;
+
+/// Does `work` while device 1 has work that ends only after `work` has.
+fn beside_a_busy_device(gpu: &Gpu, what: &str, work: impl FnOnce() + Send) {
+    let (stream, mut block) = (gpu.stream_of(gpu.primary(1)), 0);
+    gpu.within(1, || assert_eq!(gpu.cuMemAlloc_v2(&mut block, BYTES), 0));
+    gpu.control().simcuda_hold_streams();
+    gpu.within(1, || assert_eq!(gpu.cuMemsetD8Async(block, 1, BYTES, stream.handle()), 0));
+    let is_done = AtomicBool::new(false);
+    let went_on = std::thread::scope(|threads| {
+        threads.spawn(|| {
+            work();
+            is_done.store(true, Ordering::Release);
+        });
+        let start = Instant::now();
+        while !is_done.load(Ordering::Acquire) && start.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let went_on = is_done.load(Ordering::Acquire);
+        gpu.control().simcuda_release_streams();
+        went_on
+    });
+    assert!(went_on, "{what}: it waited for another device");
+    stream.synchronize();
+    gpu.within(1, || assert_eq!(gpu.cuMemFree_v2(block), 0));
+}
+
+/// An object of device 0 whose host memory, lent or its own, was pinned where it is.
+fn pinned(lent: Option<&mut Vec<u8>>) -> Object {
+    let mut object = filled(BYTES, 1);
+    if let Some(lent) = lent {
+        assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    }
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    object
+}
+
+fn memory_that_was_pinned_is_let_go_without_a_wait_for_another_device() {
+    alone_with_pools(&[], |gpu| {
+        gpu.primary(1);
+        let mut lent = vec![0; BYTES];
+        let object = pinned(Some(&mut lent));
+        beside_a_busy_device(gpu, "the end of an object to which memory was lent", || drop(object));
+        assert_eq!(gpu.alive().registered_blocks, 0, "its owner may free it now");
+        let mut object = pinned(None);
+        beside_a_busy_device(gpu, "unpin", || assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS));
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+        beside_a_busy_device(gpu, "the end of an object with a block of its own", || drop(object));
+        beside_a_busy_device(gpu, "a trim", || trim(ALL));
+        assert_eq!(gpu.alive().registered_blocks, 0);
+    });
+}
+
+fn a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device() {
+    alone_with_pools(&[REGISTERED], |gpu| {
+        let _pinning = Pinning::always();
+        gpu.primary(1);
+        for pools in [true, false] {
+            set_pools(pools);
+            let object = filled(LARGE, 1);
+            assert_eq!(gpu.alive().registered_blocks, 1);
+            beside_a_busy_device(gpu, "the end of its object", || drop(object));
+            beside_a_busy_device(gpu, "a trim", || trim(ALL));
+            assert_eq!(gpu.alive().registered_blocks, 0);
+        }
+    });
+}
+
+/// Blocks of both sides that device 1's stream may be using still, and that lie idle.
+fn idle_of_device_1(gpu: &Gpu) {
+    let _pinning = Pinning::always();
+    gpu.within(1, || {
+        let mut object = filled(BYTES, 1);
+        object.gpu_data().unwrap();
+    });
+}
+
+fn an_allocation_that_finds_no_memory_does_not_wait_for_another_device() {
+    alone_with_pools(&[("SIMCUDA_MEMORY", "64M")], |gpu| {
+        idle_of_device_1(gpu);
+        let pinned = idle(PINNED);
+        assert!(idle(DEVICE) > 0 && pinned > 0);
+        beside_a_busy_device(gpu, "device memory", || {
+            gpu.within(0, || assert!(Object::new(65 * MIB).mutable_gpu_data().is_err()));
+        });
+        assert!(idle(DEVICE) > 0, "the other device's block lies where it lay");
+        let _pinning = Pinning::always();
+        gpu.fail_times("cuMemHostAlloc", 1, 2, 2);
+        beside_a_busy_device(gpu, "page-locked memory", || {
+            gpu.within(0, || assert!(filled(100_000, 2).cpu_data().is_ok()));
+        });
+        assert!(idle(PINNED) >= pinned);
+    });
+}
+
+fn a_free_beyond_the_budget_does_not_wait_for_another_device() {
+    alone_with_pools(&[], |gpu| {
+        idle_of_device_1(gpu);
+        set_budget(PINNED, idle(PINNED) + BYTES);
+        let _pinning = Pinning::always();
+        let object = gpu.within(0, || filled(2 * BYTES, 1));
+        beside_a_busy_device(gpu, "a free", || drop(object));
+        assert!(idle(PINNED) <= budget(PINNED));
+    });
+}
+
+fn memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded() {
+    alone_with_pools(&[], |gpu| {
+        let ((), calls) = gpu.watch(|| drop(pinned(None)));
+        assert!(!names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
+        assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (1, BYTES));
+        trim(PINNED);
+        assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
+        set_budget(PINNED, 3 * BYTES);
+        for _ in 0..10 {
+            drop(pinned(None));
+            assert!(idle(PINNED) <= 4 * BYTES, "{}", idle(PINNED));
+        }
+        set_pools(false);
+        assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
+        // Without pools, too, no free unregisters; the next one that pins does.
+        for _ in 0..10 {
+            drop(pinned(None));
+            assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (1, BYTES));
+        }
+    });
+}
+
+fn a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free() {
+    alone_with_pools(&[REGISTERED], |gpu| {
+        let _pinning = Pinning::always();
+        for pools in [true, false] {
+            set_pools(pools);
+            set_budget(PINNED, LARGE / 2);
+            let object = filled(LARGE, 1);
+            let ((), calls) = gpu.watch(|| drop(object));
+            assert!(!names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
+            assert!(idle(PINNED) >= LARGE);
+            drop(filled(LARGE + MIB, 1));
+            assert_eq!(gpu.alive().registered_blocks, 1, "the first one was given back for the second");
+            trim(ALL);
+        }
+    });
+}
+
+fn threads_that_end_pinned_objects_beside_trims_leave_nothing_behind() {
+    alone_with_pools(&[], |gpu| {
+        std::thread::scope(|threads| {
+            for thread in 0..4 {
+                threads.spawn(move || {
+                    for _ in 0..100 {
+                        let mut object = pinned(None);
+                        if thread == 0 {
+                            trim(PINNED);
+                        }
+                        assert!(all_are(object.cpu_data().unwrap(), BYTES, 1), "another thread has freed it");
+                    }
+                });
+            }
+        });
+        trim(PINNED);
+        assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
+    });
+}
+
+crate::support::harness::tests![
+    threads_that_end_pinned_objects_beside_trims_leave_nothing_behind,
+    memory_that_was_pinned_is_let_go_without_a_wait_for_another_device,
+    a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device,
+    an_allocation_that_finds_no_memory_does_not_wait_for_another_device,
+    a_free_beyond_the_budget_does_not_wait_for_another_device,
+    memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded,
+    a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free,
+];

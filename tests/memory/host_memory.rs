@@ -1,0 +1,277 @@
+//! Host blocks: alignment, zeros, sizes at the edges, limits, and whose `free()` takes them.
+
+use crate::support::*;
+use syncedmem::abi::c::caffe_host::*;
+
+const HUGE_PAGE: usize = 2 << 20;
+const SIZES: [usize; 12] =
+    [1, 2, 63, 64, 65, 1032, 4096, 100_000, HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 1, 3 * HUGE_PAGE + 4097];
+
+/// Touches an object of `bytes`, lets `check` look at its data, and ends it.
+fn touched(bytes: usize, check: impl FnOnce(*mut u8)) {
+    let mut storage = Storage::new();
+    storage.construct(bytes);
+    check(storage.cpu_data().unwrap_or_else(|status| panic!("{status:?}: {}", last_error())));
+    assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+}
+
+/// Bytes of the process that are in physical memory.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before() {
+    for _ in 0..3 {
+        for bytes in SIZES {
+            touched(bytes, |data| {
+                let alignment = if bytes > 4096 { 64 } else { align_of::<libc::max_align_t>() };
+                assert_eq!(data.addr() % alignment, 0, "{bytes}");
+                assert!(all_zero(data, bytes), "{bytes}");
+                // For the next one that gets this memory.
+                unsafe { data.write_bytes(0xFF, bytes) };
+            });
+        }
+    }
+}
+
+fn large_blocks_start_on_a_huge_page() {
+    touched(HUGE_PAGE, |data| assert_eq!(data.addr() % HUGE_PAGE, 0));
+}
+
+fn untouched_pages_of_a_large_block_are_not_paid_for() {
+    alone(&[], || {
+        let before = resident();
+        touched(1 << 30, |data| {
+            unsafe { data.write(1) };
+            let paid = resident() - before;
+            assert!(paid <= HUGE_PAGE + (1 << 20), "{paid} bytes for one byte touched");
+        });
+    });
+}
+
+fn huge_pages_can_be_turned_off() {
+    alone(&[("SYNCEDMEM_HUGE_PAGES", "never")], || {
+        touched(64 * HUGE_PAGE, |data| {
+            let before = resident();
+            unsafe { data.add(32 * HUGE_PAGE).write(1) };
+            let always = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+            if !always.is_ok_and(|setting| setting.contains("[always]")) {
+                assert!(resident() - before < HUGE_PAGE / 2);
+            }
+            assert!(all_zero(data, HUGE_PAGE));
+        });
+    });
+}
+
+fn size_zero_gives_an_address_and_nothing_to_free() {
+    touched(0, |data| {
+        assert!(!data.is_null());
+        assert_eq!(data.addr() % 64, 0);
+    });
+    let mut storage = Storage::new();
+    storage.construct(0);
+    assert_eq!(storage.cpu_data(), storage.mutable_cpu_data());
+    assert_eq!((storage.head(), storage.flags()[0]), (1, 0));
+    let mut own = [0u8; 1];
+    assert_eq!(storage.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+}
+
+fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
+    for bytes in [(1 << 56) + 1, isize::MAX as usize, isize::MAX as usize + 1, usize::MAX - 4096, usize::MAX] {
+        let mut storage = Storage::new();
+        assert_eq!(storage.construct(bytes), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+        assert!(last_error().contains("no address space holds that"), "{}", last_error());
+        assert_eq!(storage.0, [FILL; 64], "nothing is written");
+        // A C++ constructor cannot refuse; the first touch does.
+        unsafe { syncedmem::abi::caffe::new(std::ptr::NonNull::from(&mut storage.0).cast(), bytes) };
+        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert_eq!((storage.head(), storage.word(0)), (0, 0));
+    }
+}
+
+fn a_size_that_the_system_refuses_is_told_with_what_is_known() {
+    let mut storage = Storage::new();
+    for bytes in [1 << 56, 1 << 50] {
+        storage.construct(bytes);
+        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        let message = last_error();
+        for part in ["syncedmem_cpu_data", &bytes.to_string(), "iB)", "the system has no pageable memory", "holds"] {
+            assert!(message.contains(part), "{part:?} in {message}");
+        }
+    }
+}
+
+fn the_limit_on_the_address_space_is_told() {
+    alone(&[], || {
+        const LIMIT: u64 = 1 << 30;
+        let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+        let mut storage = Storage::new();
+        storage.construct(2 << 30);
+        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        let message = last_error();
+        assert!(message.contains("ulimit -v) is 1073741824 bytes (1.0 GiB)"), "{message}");
+    });
+}
+
+fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there() {
+    const LIMIT: &str = "vm.max_map_count";
+    alone(&[], || {
+        let mut storage = Storage::new();
+        storage.construct(1 << 50);
+        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert!(!last_error().contains(LIMIT), "{}", last_error());
+        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+        let count: usize = limit.trim().parse().unwrap();
+        assert!(count <= 1 << 22, "{LIMIT} is {count}: too many to make here; run this where it is smaller");
+        // Neighbours with other protections are never merged.
+        for access in [libc::PROT_NONE, libc::PROT_READ].into_iter().cycle() {
+            let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, access, kind, -1, 0) };
+            if page == libc::MAP_FAILED {
+                break;
+            }
+        }
+        storage.construct(4 << 20);
+        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        let message = last_error();
+        let words = format!("memory mappings, and the limit (sysctl {LIMIT}) is {}", limit.trim());
+        assert!(message.contains(&words) && message.contains("raise"), "{message}");
+    });
+}
+
+fn the_host_limit_holds_and_what_is_freed_counts_again() {
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "3M")], || {
+        let (mut first, mut second) = (Storage::new(), Storage::new());
+        first.construct(HUGE_PAGE);
+        second.construct(HUGE_PAGE);
+        assert!(first.cpu_data().is_ok());
+        assert_eq!(second.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        let message = last_error();
+        assert!(message.contains("SYNCEDMEM_HOST_LIMIT is 3145728 bytes (3.0 MiB)"), "{message}");
+        assert!(message.contains("holds 2097152 bytes (2.0 MiB)"), "{message}");
+        assert_eq!(first.destruct(), SYNCEDMEM_SUCCESS);
+        assert!(second.cpu_data().is_ok());
+        assert_eq!(second.destruct(), SYNCEDMEM_SUCCESS);
+    });
+}
+
+fn the_host_limit_holds_under_many_threads() {
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")], || {
+        let given = std::sync::atomic::AtomicUsize::new(0);
+        let all_done = std::sync::Barrier::new(8);
+        std::thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(|| {
+                    let mut objects: Vec<_> = (0..100).map(|_| Storage::new()).collect();
+                    for storage in &mut objects {
+                        storage.construct(1000);
+                        let given_now = usize::from(storage.cpu_data().is_ok());
+                        given.fetch_add(given_now, std::sync::atomic::Ordering::Relaxed);
+                    }
+                    all_done.wait();
+                    objects.iter_mut().for_each(|storage| assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS));
+                });
+            }
+        });
+        assert_eq!(given.into_inner(), 65536 / 1000);
+    });
+}
+
+fn a_limit_that_is_no_number_is_told_and_does_not_hold() {
+    let errors = alone(&[("SYNCEDMEM_HOST_LIMIT", "lots")], || touched(4096, |_| ()));
+    if !inside() {
+        assert!(errors.contains("SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"), "{errors}");
+    }
+}
+
+fn an_unknown_choice_is_told_with_the_known_ones() {
+    let errors = alone(&[("SYNCEDMEM_HUGE_PAGES", "sometimes")], || touched(HUGE_PAGE, |_| ()));
+    if !inside() {
+        assert!(errors.contains("SYNCEDMEM_HUGE_PAGES=sometimes is not one of auto never; using auto"), "{errors}");
+    }
+}
+
+fn every_block_is_mallocs_where_that_is_asked_for() {
+    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
+        for bytes in SIZES {
+            let mut storage = Storage::new();
+            storage.construct(bytes);
+            let data = storage.cpu_data().unwrap();
+            assert!(all_zero(data, bytes), "{bytes}");
+            unsafe { data.write_bytes(0xFF, bytes) };
+            // As the original's destructor, inlined elsewhere, would.
+            unsafe { libc::free(data.cast()) };
+        }
+    });
+}
+
+fn small_blocks_are_mallocs_by_default() {
+    for bytes in SIZES.into_iter().filter(|&bytes| (1..HUGE_PAGE).contains(&bytes)) {
+        let mut storage = Storage::new();
+        storage.construct(bytes);
+        unsafe { libc::free(storage.cpu_data().unwrap().cast()) };
+    }
+}
+
+fn pinning_without_a_driver_gives_pageable_memory_and_says_so_once() {
+    let errors = alone(&[("SYNCEDMEM_PIN", "always"), ("CUDA_VISIBLE_DEVICES", "")], || {
+        for _ in 0..3 {
+            let mut storage = Storage::new();
+            storage.construct(100);
+            assert!(storage.cpu_data().is_ok());
+            assert_eq!(storage.flags()[1], 0, "the flag says that it is not page-locked");
+            storage.destruct();
+        }
+    });
+    if !inside() {
+        assert_eq!(errors.matches("host memory is not page-locked: no GPU: ").count(), 1, "{errors}");
+    }
+}
+
+fn caffe_malloc_host_and_free_agree_with_malloc_and_free() {
+    for bytes in SIZES.into_iter().chain([0]) {
+        let (mut data, mut pinned) = (std::ptr::null_mut(), true);
+        let allocate = |data: &mut _, pinned: &mut _| unsafe { CaffeMallocHost(data, bytes, pinned) };
+        assert_eq!(allocate(&mut data, &mut pinned), SYNCEDMEM_SUCCESS);
+        assert!(!data.is_null() && data.addr() % 64 == 0 && !pinned);
+        unsafe { data.write_bytes(1, bytes) };
+        unsafe { libc::free(data) };
+        assert_eq!(allocate(&mut data, &mut pinned), SYNCEDMEM_SUCCESS);
+        assert_eq!(unsafe { CaffeFreeHost(data, pinned) }, SYNCEDMEM_SUCCESS);
+        assert_eq!(unsafe { CaffeFreeHost(libc::malloc(bytes), false) }, SYNCEDMEM_SUCCESS);
+    }
+    assert_eq!(unsafe { CaffeFreeHost(std::ptr::null_mut(), false) }, SYNCEDMEM_SUCCESS);
+}
+
+fn caffe_malloc_host_writes_nothing_when_it_fails() {
+    let (mut data, mut pinned) = (std::ptr::dangling_mut(), true);
+    let (before, null) = (data, std::ptr::null_mut::<*mut std::ffi::c_void>());
+    assert_eq!(unsafe { CaffeMallocHost(&mut data, usize::MAX, &mut pinned) }, SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+    assert_eq!(unsafe { CaffeMallocHost(&mut data, 8, std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!(unsafe { CaffeMallocHost(null, 8, &mut pinned) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!((data, pinned), (before, true));
+}
+
+crate::support::harness::tests![
+    blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before,
+    large_blocks_start_on_a_huge_page,
+    untouched_pages_of_a_large_block_are_not_paid_for,
+    huge_pages_can_be_turned_off,
+    size_zero_gives_an_address_and_nothing_to_free,
+    sizes_that_cannot_exist_are_an_error_not_an_overflow,
+    a_size_that_the_system_refuses_is_told_with_what_is_known,
+    the_limit_on_the_address_space_is_told,
+    the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there,
+    the_host_limit_holds_and_what_is_freed_counts_again,
+    the_host_limit_holds_under_many_threads,
+    a_limit_that_is_no_number_is_told_and_does_not_hold,
+    an_unknown_choice_is_told_with_the_known_ones,
+    every_block_is_mallocs_where_that_is_asked_for,
+    small_blocks_are_mallocs_by_default,
+    pinning_without_a_driver_gives_pageable_memory_and_says_so_once,
+    caffe_malloc_host_and_free_agree_with_malloc_and_free,
+    caffe_malloc_host_writes_nothing_when_it_fails,
+];

@@ -1,0 +1,358 @@
+//! How much may lie idle, for how long, and who gets it before a request fails.
+
+use crate::mappings::mappings;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+use syncedmem::abi::c::pools::*;
+
+/// Numbers that follow from a seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % end
+    }
+}
+
+/// The most that idle blocks and blocks in use may be together, when so much was in use at most.
+fn most(peak: usize) -> usize {
+    peak + peak / 16 + 2 * MIB
+}
+
+fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {
+    alone(&[], || {
+        let mut numbers = Numbers(1);
+        let mut objects: Vec<Object> = Vec::new();
+        let (mut held, mut peak) = (0, 0);
+        let mut reused = 0;
+        for step in 0..4000 {
+            if objects.len() < 12 && numbers.below(2) == 0 {
+                let size = [33 * KIB, 200 * KIB, MIB, 2 * MIB, 7 * MIB, 30 * MIB][numbers.below(6)];
+                let bytes = size + numbers.below(size / 2);
+                let before = idle(PAGEABLE);
+                let mut object = Object::new(bytes);
+                object.overwrite_cpu_data().unwrap();
+                reused += usize::from(idle(PAGEABLE) < before);
+                objects.push(object);
+                held += bytes;
+                peak = peak.max(held);
+            } else if !objects.is_empty() {
+                let object = objects.swap_remove(numbers.below(objects.len()));
+                held -= object.word(16);
+            }
+            // A block in use may be an eighth larger than its object.
+            let all = held + idle(PAGEABLE);
+            assert!(all <= most(peak) + peak / 8, "step {step}: {all} bytes, when {peak} were once in use");
+        }
+        assert!(reused > 500, "{reused} blocks came back");
+    });
+}
+
+fn a_block_that_never_fits_is_given_back_rather_than_added_to() {
+    alone(&[], || {
+        // Each larger than what the one before could serve: the worst that a pool can be offered.
+        for bytes in [10, 12, 14, 17, 20, 24, 28, 34].map(|size| size * MIB) {
+            give_back(bytes, 1);
+            assert!(idle(PAGEABLE) <= most(bytes), "{} lie idle", idle(PAGEABLE));
+        }
+    });
+}
+
+fn the_default_budget_is_a_share_of_the_processs_memory() {
+    alone(&[], || {
+        let bytes = budget(PAGEABLE);
+        let machine = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) * libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        assert!(bytes > 0 && bytes <= machine / 4, "{bytes} of {machine}");
+        let pinned = budget(PINNED);
+        assert!(pinned > 0 && pinned <= bytes / 4 + 1, "{pinned}");
+    });
+}
+
+fn a_budget_of_nothing_keeps_nothing() {
+    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "0")], || {
+        assert_eq!(budget(PAGEABLE), 0);
+        for bytes in [33 * KIB, 5 * MIB] {
+            give_back(bytes, 1);
+            assert_eq!(idle(PAGEABLE), 0, "{bytes}");
+        }
+    });
+}
+
+fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
+    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "64K")], || {
+        assert_eq!(budget(PAGEABLE), 64 * KIB);
+        drop([filled(40 * KIB, 1), filled(40 * KIB, 1)]);
+        assert!((40 * KIB..=64 * KIB).contains(&idle(PAGEABLE)), "one of two: {}", idle(PAGEABLE));
+        let address = filled(40 * KIB, 1).host_address();
+        drop([filled(100 * KIB, 1), filled(5 * MIB, 1)]);
+        assert_eq!(filled(40 * KIB, 1).host_address(), address, "what has no room drives nothing out");
+    });
+}
+
+fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
+    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "1G")], || {
+        let objects = [3, 5, 7].map(|size| filled(size * MIB, 1));
+        let addresses = objects.each_ref().map(|object| object.host_address());
+        for object in objects {
+            // So far apart that the clock has ticked in between.
+            std::thread::sleep(std::time::Duration::from_millis(12));
+            drop(object);
+        }
+        assert_eq!(idle(PAGEABLE), 15 * MIB);
+        set_budget(PAGEABLE, 14 * MIB);
+        assert_eq!((budget(PAGEABLE), idle(PAGEABLE)), (14 * MIB, 12 * MIB));
+        let middle = filled(5 * MIB, 1);
+        assert_eq!(middle.host_address(), addresses[1]);
+        std::thread::sleep(std::time::Duration::from_millis(12));
+        // Now it is the younger one.
+        drop(middle);
+        set_budget(PAGEABLE, 6 * MIB);
+        assert_eq!(idle(PAGEABLE), 5 * MIB);
+        set_budget(PAGEABLE, 0);
+        assert_eq!(idle(PAGEABLE), 0);
+        give_back(3 * MIB, 1);
+        assert_eq!(idle(PAGEABLE), 0);
+        set_budget(PAGEABLE, usize::MAX);
+        give_back(3 * MIB, 1);
+        assert_eq!(idle(PAGEABLE), 3 * MIB);
+    });
+}
+
+fn blocks_that_grow_old_are_given_back_to_the_system() {
+    alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
+        drop([40, 24].map(|size| filled(size * MIB, 1)));
+        let before = resident();
+        assert!(idle(PAGEABLE) >= 64 * MIB, "{}", idle(PAGEABLE));
+        let took = until(|| idle(PAGEABLE) == 0);
+        assert!(took.as_millis() >= 150, "after {took:?} already");
+        until(|| before.saturating_sub(resident()) >= 60 * MIB);
+    });
+}
+
+fn a_block_that_is_used_again_and_again_does_not_grow_old() {
+    alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
+        give_back(3 * MIB, 1);
+        mappings();
+        let start = std::time::Instant::now();
+        while start.elapsed().as_millis() < 600 {
+            give_back(3 * MIB, 1);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(mappings(), (0, 0));
+    });
+}
+
+fn trim_gives_everything_idle_back_to_the_system() {
+    alone(&[], || {
+        // Mapped, and of malloc's.
+        for (count, bytes) in [(4, 16 * MIB), (64, MIB)] {
+            for memory in [PAGEABLE, ALL] {
+                let before = resident();
+                drop((0..count).map(|_| filled(bytes, 1)).collect::<Vec<_>>());
+                assert!(idle(memory) >= count * bytes && resident() >= before + 60 * MIB);
+                trim(PINNED);
+                trim(DEVICE);
+                assert!(idle(PAGEABLE) >= count * bytes, "of another kind");
+                trim(memory);
+                assert_eq!(idle(ALL), 0);
+                assert!(resident() <= before + 4 * MIB, "{} bytes stay of {bytes}", resident() - before);
+            }
+        }
+    });
+}
+
+fn trim_touches_no_data() {
+    alone(&[], || {
+        let objects = [40 * KIB, MIB, 3 * MIB].map(|bytes| filled(bytes, 7));
+        give_back(MIB, 1);
+        trim(ALL);
+        for mut object in objects {
+            let bytes = object.word(16);
+            assert!(all_are(object.cpu_data().unwrap(), bytes, 7));
+        }
+    });
+}
+
+/// Every block is made and given back as the originals were.
+fn nothing_is_kept() {
+    let mut on = true;
+    assert_eq!(unsafe { syncedmem_get_pools(&mut on) }, SYNCEDMEM_SUCCESS);
+    assert!(!on);
+    let threads_before = threads().len();
+    for _ in 0..10 {
+        mappings();
+        let object = filled(4 * MIB, 1);
+        let (made, _) = mappings();
+        assert!(made >= 1);
+        drop(object);
+        assert_eq!(mappings(), (0, 1));
+        for bytes in [100, 100_000] {
+            give_back(bytes, 1);
+        }
+        assert_eq!(idle(ALL), 0);
+    }
+    assert!(threads().len() <= threads_before);
+}
+
+fn without_pools_nothing_is_kept() {
+    alone(&[("SYNCEDMEM_POOLS", "off")], || {
+        nothing_is_kept();
+        set_pools(true);
+        give_back(5 * MIB, 1);
+        assert_eq!(idle(PAGEABLE), 5 * MIB);
+    });
+}
+
+fn pools_that_are_turned_off_give_back_what_they_kept() {
+    alone(&[], || {
+        drop([filled(5 * MIB, 1), filled(100_000, 1)]);
+        set_pools(false);
+        assert_eq!(idle(ALL), 0);
+        nothing_is_kept();
+    });
+}
+
+fn idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails() {
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "8M")], || {
+        // All of it was once in use: what is idle need not make room by itself.
+        give_back(8 * MIB, 1);
+        trim(ALL);
+        drop([filled(4 * MIB, 1), filled(3 * MIB, 1)]);
+        assert_eq!(idle(PAGEABLE), 7 * MIB);
+        let six = filled(6 * MIB, 1);
+        assert!(idle(PAGEABLE) <= 2 * MIB, "{} idle, 6 MiB in use, 8 allowed", idle(PAGEABLE));
+        let mut more = Object::new(3 * MIB);
+        assert_eq!(more.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert!(last_error().contains("holds 6291456 bytes (6.0 MiB)"), "{}", last_error());
+        drop(six);
+        assert!(more.cpu_data().is_ok());
+    });
+}
+
+fn the_host_limit_holds_whatever_lies_idle() {
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "64M")], || {
+        let mut numbers = Numbers(7);
+        let mut objects: Vec<Object> = Vec::new();
+        let mut refused = 0;
+        for step in 0..3000 {
+            if numbers.below(2) == 0 {
+                let mut object = Object::new(40 * KIB + numbers.below(12 * MIB));
+                match object.overwrite_cpu_data() {
+                    Ok(_) => objects.push(object),
+                    Err(status) => {
+                        assert_eq!(status, SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+                        let held: usize = objects.iter().map(|object| object.word(16)).sum();
+                        assert!(held + object.word(16) > 64 * MIB, "step {step}: {held} bytes are in use");
+                        refused += 1;
+                    }
+                }
+            } else if !objects.is_empty() {
+                objects.swap_remove(numbers.below(objects.len()));
+            }
+            let held: usize = objects.iter().map(|object| object.word(16)).sum();
+            assert!(held <= 64 * MIB);
+            // A block may be an eighth larger than what is in it, and begins on a page.
+            let all = held + idle(PAGEABLE);
+            assert!(all <= 64 * MIB + 8 * MIB, "step {step}: {held} bytes are in use, {} idle", idle(PAGEABLE));
+        }
+        assert!(refused > 10, "{refused} refused");
+    });
+}
+
+/// Gives back a block of which nothing was written.
+fn touched(bytes: usize) {
+    Object::new(bytes).overwrite_cpu_data().unwrap();
+}
+
+fn idle_blocks_go_before_the_address_space_is_exhausted() {
+    alone(&[], || {
+        // So much was once in use: what is idle need not make room by itself.
+        touched(4096 * MIB);
+        trim(PAGEABLE);
+        touched(512 * MIB);
+        assert_eq!(idle(PAGEABLE), 512 * MIB);
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let now = statm.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
+        let limit = libc::rlimit { rlim_cur: now + (100 << 20), rlim_max: now + (100 << 20) };
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+        let mut larger = Object::new(400 * MIB);
+        assert!(larger.overwrite_cpu_data().is_ok(), "{}", last_error());
+        assert_eq!(idle(PAGEABLE), 0);
+        let mut too_large = Object::new(4096 * MIB);
+        assert_eq!(too_large.overwrite_cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    });
+}
+
+fn what_makes_no_sense_in_the_environment_is_told_once_and_the_default_holds() {
+    for (variable, value, told) in [
+        ("SYNCEDMEM_POOLS", "maybe", "SYNCEDMEM_POOLS=maybe is not one of on off; using on"),
+        ("SYNCEDMEM_PAGEABLE_POOL", "some", "SYNCEDMEM_PAGEABLE_POOL=some is not a number of bytes"),
+        ("SYNCEDMEM_POOL_AGE", "-3", "SYNCEDMEM_POOL_AGE=-3 is not a number of seconds; using 10"),
+        ("SYNCEDMEM_POOL_AGE", "soon", "SYNCEDMEM_POOL_AGE=soon is not a number of seconds; using 10"),
+        ("SYNCEDMEM_PINNED_POOL", "1.5G", "SYNCEDMEM_PINNED_POOL=1.5G is not a number of bytes"),
+        ("SYNCEDMEM_PINNED_LIMIT", "-1", "SYNCEDMEM_PINNED_LIMIT=-1 is not a number of bytes"),
+        ("SYNCEDMEM_REUSE", "never", "SYNCEDMEM_REUSE=never is not one of synchronised stream; using synchronised"),
+    ] {
+        let errors = alone(&[(variable, value)], || {
+            for _ in 0..3 {
+                let address = give_back(100_000, 1);
+                assert_eq!(filled(100_000, 1).host_address(), address);
+            }
+            let (mut age, mut reuse) = (0.0, syncedmem_reuse_t::SYNCEDMEM_REUSE_STREAM);
+            assert_eq!(unsafe { syncedmem_get_pool_age(&mut age) }, SYNCEDMEM_SUCCESS);
+            assert_eq!(unsafe { syncedmem_get_reuse(&mut reuse) }, SYNCEDMEM_SUCCESS);
+            assert_eq!((age, reuse), (10.0, syncedmem_reuse_t::SYNCEDMEM_REUSE_SYNCHRONISED));
+        });
+        if !inside() {
+            assert_eq!(errors.matches(told).count(), 1, "{errors}");
+            assert_eq!(errors.lines().count(), 1, "{errors}");
+        }
+    }
+}
+
+fn what_the_calls_are_given_is_checked() {
+    for memory in [-1, 4, i32::MIN, i32::MAX] {
+        let mut bytes = 7usize;
+        assert_eq!(syncedmem_trim(memory), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+        assert_eq!(unsafe { syncedmem_idle_bytes(memory, &mut bytes) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+        assert_eq!(syncedmem_set_pool_budget(memory, 0), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+        assert_eq!(unsafe { syncedmem_get_pool_budget(memory, &mut bytes) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+        assert!(last_error().contains("SYNCEDMEM_MEMORY_PAGEABLE (0)"), "{}", last_error());
+        assert_eq!(bytes, 7);
+    }
+    assert_eq!(syncedmem_set_pool_budget(ALL, 0), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    for seconds in [-1.0, f64::NAN, f64::NEG_INFINITY] {
+        assert_eq!(syncedmem_set_pool_age(seconds), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    }
+    for reuse in [-1, 2] {
+        assert_eq!(syncedmem_set_reuse(reuse), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    }
+    assert_eq!(unsafe { syncedmem_idle_bytes(PAGEABLE, std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!(unsafe { syncedmem_get_pool_budget(PAGEABLE, std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!(unsafe { syncedmem_get_pools(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!(unsafe { syncedmem_get_pool_age(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!(unsafe { syncedmem_get_pinned_limit(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!(unsafe { syncedmem_get_reuse(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+}
+
+crate::support::harness::tests![
+    what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use,
+    a_block_that_never_fits_is_given_back_rather_than_added_to,
+    the_default_budget_is_a_share_of_the_processs_memory,
+    a_budget_of_nothing_keeps_nothing,
+    a_budget_of_almost_nothing_keeps_what_it_has_room_for,
+    a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first,
+    blocks_that_grow_old_are_given_back_to_the_system,
+    a_block_that_is_used_again_and_again_does_not_grow_old,
+    trim_gives_everything_idle_back_to_the_system,
+    trim_touches_no_data,
+    without_pools_nothing_is_kept,
+    pools_that_are_turned_off_give_back_what_they_kept,
+    idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails,
+    the_host_limit_holds_whatever_lies_idle,
+    idle_blocks_go_before_the_address_space_is_exhausted,
+    what_makes_no_sense_in_the_environment_is_told_once_and_the_default_holds,
+    what_the_calls_are_given_is_checked,
+];

@@ -1,0 +1,46 @@
+//! Where a block comes from and goes: the host, the pools, the driver.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod device_full;
+mod device_out_of_memory;
+mod device_pinned;
+mod device_pool;
+mod device_pool_bounds;
+mod device_pool_edges;
+mod device_pool_faults;
+mod device_pool_in_use;
+mod device_waits;
+mod host_memory;
+mod host_pool;
+mod host_pool_bounds;
+mod host_pool_cost;
+mod host_pool_edges;
+mod host_pool_growth;
+mod mappings;
+mod other_mallocs;
+#[path = "../support/mod.rs"]
+mod support;
+
+support::harness::suites![
+    device_full,
+    device_out_of_memory,
+    device_pinned,
+    device_pool,
+    device_pool_bounds,
+    device_pool_edges,
+    device_pool_faults,
+    device_pool_in_use,
+    device_waits,
+    host_memory,
+    host_pool,
+    host_pool_bounds,
+    host_pool_cost,
+    host_pool_edges,
+    host_pool_growth,
+    other_mallocs,
+];

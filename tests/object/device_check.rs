@@ -1,0 +1,93 @@
+//! Data on one device while another is current: handed out and counted as in the original's release builds, refused
+//! where the check of its debug builds is asked for.
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::*;
+use syncedmem::abi::c::cuda::*;
+
+const BYTES: usize = 1000;
+
+fn mismatches() -> u64 {
+    let mut count = 0;
+    assert_eq!(unsafe { syncedmem_device_mismatches(&mut count) }, SYNCEDMEM_SUCCESS);
+    count
+}
+
+fn a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_where_the_driver_is_called_anyway() {
+    let gpu = gpu().with_devices(2);
+    let mut object = Object::new(BYTES);
+    object.fill_host(&pattern(1, BYTES));
+    gpu.within(1, || assert!(object.gpu_data().is_ok()));
+    let before = mismatches();
+    gpu.within(1, || {
+        object.mutable_cpu_data().unwrap();
+        object.gpu_data().unwrap();
+    });
+    assert_eq!(mismatches(), before);
+    gpu.within(0, || {
+        object.mutable_cpu_data().unwrap();
+        // A copy: the driver is called anyway.
+        assert!(object.gpu_data().is_ok());
+        assert_eq!(mismatches(), before + 1);
+        // Nothing to do: nobody looks.
+        assert!(object.gpu_data().is_ok());
+        assert_eq!(mismatches(), before + 1);
+    });
+}
+
+fn with_the_device_check_on_every_call_looks_and_refuses_another_devices_block() {
+    let gpu = gpu().with_devices(2);
+    let mut object = Object::new(BYTES);
+    object.fill_host(&pattern(1, BYTES));
+    gpu.within(1, || assert!(object.gpu_data().is_ok()));
+    assert_eq!(syncedmem_set_device_check(true), SYNCEDMEM_SUCCESS);
+    let mut on = false;
+    assert_eq!((unsafe { syncedmem_get_device_check(&mut on) }, on), (SYNCEDMEM_SUCCESS, true));
+    let before = mismatches();
+    gpu.within(0, || {
+        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_WRONG_DEVICE), "nothing to do, and looked at");
+        assert_eq!(object.mutable_gpu_data(), Err(SYNCEDMEM_ERROR_WRONG_DEVICE));
+        assert!(last_error().contains("device 1") && last_error().contains("device 0"), "{}", last_error());
+    });
+    assert_eq!(mismatches(), before + 2);
+    gpu.within(1, || assert!(object.mutable_gpu_data().is_ok(), "{}", last_error()));
+    assert_eq!(syncedmem_set_device_check(false), SYNCEDMEM_SUCCESS);
+    gpu.within(0, || assert!(object.gpu_data().is_ok()));
+}
+
+fn the_device_check_may_be_asked_for_by_the_environment() {
+    for (value, is_on) in [("1", true), ("0", false)] {
+        in_a_process_with_a_driver(&[("SYNCEDMEM_CHECK_DEVICE", value), ("CASE", value)], || {
+            if std::env::var("CASE").as_deref() != Ok(value) {
+                return;
+            }
+            let gpu = gpu().with_devices(2);
+            let mut object = Object::new(BYTES);
+            gpu.within(1, || assert!(object.gpu_data().is_ok()));
+            gpu.within(0, || assert_eq!(object.gpu_data().err(), is_on.then_some(SYNCEDMEM_ERROR_WRONG_DEVICE)));
+        });
+    }
+}
+
+fn with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_counted() {
+    let gpu = gpu();
+    assert_eq!(syncedmem_set_device_check(true), SYNCEDMEM_SUCCESS);
+    let before = mismatches();
+    let mut object = Object::new(BYTES);
+    object.fill_host(&pattern(1, BYTES));
+    for current in [true, false] {
+        let mut read = || object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+        let data = if current { gpu.within(0, read) } else { read() };
+        assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &current);
+    }
+    assert_eq!(mismatches(), before);
+    assert_eq!(syncedmem_set_device_check(false), SYNCEDMEM_SUCCESS);
+}
+
+crate::support::harness::tests![
+    with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_counted,
+    a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_where_the_driver_is_called_anyway,
+    with_the_device_check_on_every_call_looks_and_refuses_another_devices_block,
+    the_device_check_may_be_asked_for_by_the_environment,
+];

@@ -1,0 +1,322 @@
+//! Tensors of DLPack's on the device: where they are, how long they keep their object, and what streams wait for.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::rc::Rc;
+
+use crate::support::driver;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::tensor::*;
+use crate::support::*;
+use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
+use syncedmem::abi::c::eviction::syncedmem_set_evictable;
+use syncedmem::abi::c::object::syncedmem_t;
+use syncedmem::abi::c::transfer::*;
+use syncedmem::abi::caffe;
+
+const BYTES: usize = 9600;
+const FLOATS_THERE: Ask<'static> =
+    Ask { side: DEVICE, access: READ, code: 2, bits: 32, shape: &[20, 30, 4], versioned: true };
+
+fn gpu_data(mem: *mut syncedmem_t) -> *const c_void {
+    let mut data = std::ptr::null();
+    assert_eq!(unsafe { syncedmem_gpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
+    data
+}
+
+/// An object of `syncedmem_create` whose host side holds a pattern.
+fn at_cpu(bytes: usize) -> *mut syncedmem_t {
+    let mem = created(bytes);
+    let mut data = std::ptr::null_mut();
+    assert_eq!(unsafe { syncedmem_mutable_cpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
+    unsafe { std::slice::from_raw_parts_mut(data.cast(), bytes) }.copy_from_slice(&pattern(1, bytes));
+    mem
+}
+
+fn a_tensor_on_the_device_names_it_and_holds_what_the_host_held() {
+    let gpu = gpu();
+    for device in 0..gpu.devices() {
+        let mem = at_cpu(BYTES);
+        let tensor = gpu.within(device, || export(mem, FLOATS_THERE)).unwrap();
+        let described = tensor.tensor();
+        assert_eq!((described.device, described.data.cast_const()), ((2, device), gpu_data(mem)));
+        assert_eq!((tensor.shape(), tensor.strides()), (vec![20, 30, 4], vec![120, 4, 1]));
+        assert_eq!(tensor.managed().flags, 1);
+        assert_bytes(&gpu.read(described.data as usize, BYTES), &pattern(1, BYTES), &device);
+        drop(tensor);
+        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    }
+}
+
+fn the_last_tensor_on_the_device_gives_its_memory_back() {
+    let gpu = simulated_gpu();
+    let before = gpu.account().device_bytes;
+    let mem = at_cpu(BYTES);
+    let tensor = export(mem, Ask { access: WRITE, ..FLOATS_THERE }).unwrap();
+    let held = gpu.account().device_bytes;
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    assert_eq!(gpu.account().device_bytes, held, "the tensor holds it");
+    std::thread::spawn(move || drop(tensor)).join().unwrap();
+    assert_eq!(gpu.account().device_bytes, before);
+}
+
+fn each_sides_tensors_guard_that_side_alone() {
+    let gpu = gpu();
+    let mut object = Object::new(BYTES);
+    let there = export(object.mem(), FLOATS_THERE).unwrap();
+    assert_eq!(object.cpu_data().err(), None);
+    assert_eq!(exports(object.mem()), (0, 1));
+    let other = gpu.block(BYTES);
+    assert_eq!(object.set_gpu_data(other.pointer()), SYNCEDMEM_ERROR_EXPORTED);
+    assert_eq!(object.release_gpu(), SYNCEDMEM_ERROR_EXPORTED);
+    assert_eq!(object.release_cpu(), SYNCEDMEM_SUCCESS);
+    drop(there);
+    assert_eq!(object.set_gpu_data(other.pointer()), SYNCEDMEM_SUCCESS);
+}
+
+fn an_export_whose_access_fails_leaves_no_trace() {
+    let gpu = simulated_gpu();
+    let mem = created(BYTES);
+    gpu.fail_times("cuMemAlloc_v2", 1, 2, 9);
+    assert_eq!(export(mem, FLOATS_THERE).err(), Some(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    gpu.calm();
+    assert_eq!(exports(mem), (0, 0));
+    drop(export(mem, FLOATS_THERE).unwrap());
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+fn a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it() {
+    let _gpu = gpu();
+    let mem = created(0);
+    let tensor = export(mem, Ask { shape: &[0], ..FLOATS_THERE }).unwrap();
+    assert_eq!((tensor.tensor().device, tensor.tensor().data), ((2, 0), std::ptr::null_mut()));
+    drop(tensor);
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+fn an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is() {
+    const MIB: usize = 1 << 20;
+    let gpu = simulated_gpu();
+    gpu.control().simcuda_set_memory(0, 2 * MIB);
+    let (mem, wants) = (at_cpu(MIB + MIB / 2), created(MIB));
+    assert_eq!(unsafe { syncedmem_set_evictable(mem, SYNCEDMEM_EVICT_REDUNDANT as i32) }, SYNCEDMEM_SUCCESS);
+    let tensor = export(mem, Ask { shape: &[1], ..FLOATS_THERE }).unwrap();
+    let mut data = std::ptr::null();
+    assert_eq!(unsafe { syncedmem_gpu_data(wants, &mut data) }, SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+    drop(tensor);
+    assert_eq!(unsafe { syncedmem_gpu_data(wants, &mut data) }, SYNCEDMEM_SUCCESS);
+    assert_eq!((destroy(mem), destroy(wants)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+    gpu.control().simcuda_set_memory(0, 256 * MIB);
+}
+
+fn a_lent_device_tensor_is_the_objects_device_side() {
+    let gpu = gpu();
+    let block = gpu.block(BYTES);
+    gpu.write(block.pointer() as usize, &pattern(3, BYTES));
+    let mut foreign = Theirs::of(block.pointer(), BYTES);
+    foreign.managed.tensor.device = (2, 0);
+    let mut object = Object::new(BYTES);
+    assert_eq!(foreign.lend(object.mem()), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(object.gpu_data(), Ok(block.pointer()));
+    assert_bytes(&object.host_bytes(BYTES), &pattern(3, BYTES), &"");
+    assert_eq!(foreign.deleted(), 0);
+    assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
+    assert_eq!(foreign.deleted(), 1);
+}
+
+fn a_stream_that_does_not_block_waits_for_the_librarys_fill_when_it_is_told_to() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    if gpu.is_simulated() {
+        gpu.control().simcuda_hold_streams();
+    }
+    let mem = created(BYTES);
+    // The fill is held on the legacy default stream; the stream's own work is behind it.
+    let there = gpu.within(0, || gpu_data(mem));
+    gpu.observe(
+        || assert_eq!(unsafe { syncedmem_stream_wait(mem, stream.handle().cast()) }, SYNCEDMEM_SUCCESS),
+        |calls| assert!(calls.iter().any(|call| call.function == "cuStreamWaitEvent"), "{calls:?}"),
+    );
+    // To page-locked memory, since a copy to any other would be waited for.
+    let copy = gpu.pinned(BYTES);
+    unsafe { copy.pointer().write_bytes(FILL, BYTES) };
+    let to = copy.pointer() as u64;
+    gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(to, there as u64, BYTES, stream.handle()), 0));
+    gpu.calm();
+    stream.synchronize();
+    assert!(all_zero(copy.pointer(), BYTES), "the fill came first");
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+fn for_the_default_stream_there_is_nothing_to_wait_for() {
+    let gpu = simulated_gpu();
+    let mem = at_cpu(BYTES);
+    gpu.within(0, || gpu_data(mem));
+    for stream in [std::ptr::null_mut(), std::ptr::without_provenance_mut(1)] {
+        let ((), calls) = gpu.watch(|| {
+            assert_eq!(unsafe { syncedmem_stream_wait(mem, stream) }, SYNCEDMEM_SUCCESS);
+        });
+        assert_eq!(names(&calls), Vec::<&str>::new());
+    }
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+fn a_wait_that_the_driver_refuses_leaves_no_event() {
+    let gpu = simulated_gpu();
+    let stream = gpu.stream();
+    let mem = at_cpu(BYTES);
+    gpu.within(0, || gpu_data(mem));
+    for function in ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"] {
+        let events = gpu.account().events;
+        gpu.fail(function, 1, 400);
+        let status = unsafe { syncedmem_stream_wait(mem, stream.handle().cast()) };
+        gpu.calm();
+        // An event may be one that was kept: then none is made.
+        if function != "cuEventCreate" {
+            assert_eq!(status, SYNCEDMEM_ERROR_DRIVER, "{function}");
+        }
+        assert!(gpu.account().events <= events, "{function}");
+    }
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = gpu();
+        let (mem, next) = (at_cpu(BYTES), at_cpu(BYTES));
+        let tensor = export(mem, FLOATS_THERE).unwrap();
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        let has_its_address = gpu_data(next) == tensor.tensor().data.cast_const();
+        assert!(has_its_address || !gpu.is_simulated(), "the test needs it");
+        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+        drop(tensor);
+        assert_bytes(&gpu.read(gpu_data(next) as usize, BYTES), &pattern(1, BYTES), &"");
+        assert_eq!(destroy(next), SYNCEDMEM_SUCCESS);
+    });
+    assert_eq!(errors, "");
+}
+
+fn what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays() {
+    let _gpu = gpu();
+    let mut object = Object::new(BYTES);
+    let nowhere = std::ptr::without_provenance_mut(0x10);
+    assert_eq!(object.set_gpu_data(nowhere), SYNCEDMEM_SUCCESS);
+    object.overwrite_cpu_data().unwrap();
+    let refused = export(object.mem(), Ask { access: OVERWRITE, ..FLOATS_THERE }).err();
+    assert_eq!((refused, object.head()), (Some(SYNCEDMEM_ERROR_INVALID_ARGUMENT), 1));
+    assert!(last_error().contains("on which device"), "{}", last_error());
+    assert_eq!(exports(object.mem()), (0, 0));
+}
+
+/// Pinned memory with a pattern, and a tensor of it whose deleter notes down what is there, and whether any memory is
+/// registered, and overwrites it.
+fn lent(gpu: &Gpu, memory: *mut u8, seen: &Rc<RefCell<Vec<u8>>>) -> Calling {
+    let (control, seen) = (gpu.is_simulated().then(|| gpu.control()), seen.clone());
+    Calling::new(memory, BYTES, move || {
+        let mut account = driver::Account { size: size_of::<driver::Account>(), ..Default::default() };
+        control.inspect(|control| control.simcuda_account(&mut account));
+        assert_eq!(account.registered_blocks, 0, "it is the driver's no more");
+        let bytes = unsafe { std::slice::from_raw_parts_mut(memory, BYTES) };
+        seen.replace(bytes.to_vec());
+        bytes.fill(0xEE);
+    })
+}
+
+fn lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it() {
+    let gpu = gpu();
+    let (stream, memory, other, seen) = (gpu.stream(), gpu.pinned(BYTES), gpu.pinned(BYTES), Rc::default());
+    for push in [true, false] {
+        let mut object = Object::new(BYTES);
+        let mut tensor = lent(&gpu, memory.pointer(), &seen);
+        unsafe { memory.pointer().copy_from(pattern(5, BYTES).as_ptr(), BYTES) };
+        assert_eq!(unsafe { syncedmem_set_dlpack(object.mem(), tensor.address(), true) }, SYNCEDMEM_SUCCESS);
+        stream.delay(20_000);
+        let there = if push {
+            assert_eq!(object.push(stream.handle().cast()), SYNCEDMEM_SUCCESS);
+            let there = object.device_address();
+            assert_eq!(object.set_cpu_data(other.pointer()), SYNCEDMEM_SUCCESS);
+            Some(there)
+        } else {
+            let there = object.overwrite_gpu_data().unwrap();
+            gpu.write(there as usize, &pattern(6, BYTES));
+            assert_eq!(object.pull(stream.handle().cast()), SYNCEDMEM_SUCCESS);
+            assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+            None
+        };
+        gpu.set_lag(0);
+        assert_bytes(&seen.borrow(), &pattern(if push { 5 } else { 6 }, BYTES), &push);
+        if let Some(there) = there {
+            assert_bytes(&gpu.read(there, BYTES), &pattern(5, BYTES), &"pushed");
+        }
+    }
+}
+
+fn lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go() {
+    let gpu = gpu();
+    let (mut memory, seen) = (vec![7u8; BYTES], Rc::default());
+    for way in 0..3 {
+        memory.fill(7);
+        let mut object = Object::new(BYTES);
+        let mut tensor = lent(&gpu, memory.as_mut_ptr(), &seen);
+        assert_eq!(unsafe { syncedmem_set_dlpack(object.mem(), tensor.address(), true) }, SYNCEDMEM_SUCCESS);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+        assert!(object.is_pinned());
+        assert_eq!(gpu.is_simulated().then(|| gpu.alive().registered_blocks), gpu.if_simulated(1));
+        match way {
+            0 => assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS)),
+            1 => unsafe { caffe::resize(object.mem().cast(), 2 * BYTES) },
+            _ => {
+                object.mutable_gpu_data().unwrap();
+                assert_eq!(object.release_cpu(), SYNCEDMEM_SUCCESS);
+            }
+        }
+        assert_bytes(&seen.take(), &[7; BYTES], &way);
+    }
+}
+
+fn a_reset_of_the_device_takes_nothing_that_was_lent() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = gpu();
+        let (mut memory, mut object) = (vec![7u8; BYTES], Object::new(BYTES));
+        let mut host = Theirs::of(memory.as_mut_ptr(), BYTES);
+        let block = gpu.block(BYTES);
+        let mut there = Theirs::of(block.pointer(), BYTES);
+        // The reset takes it.
+        std::mem::forget(block);
+        there.managed.tensor.device = (2, 0);
+        assert_eq!(there.lend(object.mem()), SYNCEDMEM_SUCCESS);
+        assert_eq!(host.lend(object.mem()), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        assert_eq!((host.deleted(), there.deleted()), (0, 0));
+        assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
+        assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+        assert_eq!((host.deleted(), there.deleted()), (1, 1));
+        // The device goes on.
+        let mem = at_cpu(BYTES);
+        assert_bytes(&gpu.read(gpu_data(mem) as usize, BYTES), &pattern(1, BYTES), &"");
+        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    });
+    assert_eq!(errors, "");
+}
+
+crate::support::harness::tests![
+    a_tensor_on_the_device_names_it_and_holds_what_the_host_held,
+    the_last_tensor_on_the_device_gives_its_memory_back,
+    each_sides_tensors_guard_that_side_alone,
+    an_export_whose_access_fails_leaves_no_trace,
+    a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it,
+    an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is,
+    a_lent_device_tensor_is_the_objects_device_side,
+    a_stream_that_does_not_block_waits_for_the_librarys_fill_when_it_is_told_to,
+    for_the_default_stream_there_is_nothing_to_wait_for,
+    a_wait_that_the_driver_refuses_leaves_no_event,
+    after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block,
+    what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays,
+    lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it,
+    lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go,
+    a_reset_of_the_device_takes_nothing_that_was_lent,
+];

@@ -1,0 +1,345 @@
+//! Every driver call of every operation, from every state, fails in turn, with statuses known and unknown: the error
+//! names the call and the status, the object is as it was, the same operation succeeds afterwards, nothing leaks.
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
+use syncedmem::abi::c::caffe_host::CaffeFreeHost;
+use syncedmem::abi::status::syncedmem_status_t;
+
+const BYTES: usize = 600;
+const OUT_OF_MEMORY: i32 = 2;
+/// Of a kind that says something about the call itself, about an earlier kernel, and nothing that anybody knows.
+const STATUSES: [i32; 6] = [1, OUT_OF_MEMORY, 700, 719, 999, 4242];
+
+/// What is left behind by a kernel, as the CUDA Driver API's list of errors says.
+const LEFT_BEHIND: [i32; 12] = [214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719];
+
+fn status_for(status: i32) -> syncedmem_status_t {
+    if LEFT_BEHIND.contains(&status) { SYNCEDMEM_ERROR_PENDING } else { SYNCEDMEM_ERROR_DRIVER }
+}
+
+/// The n of the n-th call of its function, for each of some calls.
+fn numbered(calls: &[Call]) -> Vec<(String, u32)> {
+    let earlier = |at: usize| calls[..=at].iter().filter(|call| call.function == calls[at].function).count();
+    (0..calls.len()).map(|at| (calls[at].function.clone(), earlier(at) as u32)).collect()
+}
+
+/// A fault, and where.
+struct Case<'c> {
+    gpu: &'c Gpu,
+    function: &'c str,
+    nth: u32,
+    status: i32,
+    what: String,
+}
+
+impl Case<'_> {
+    fn arm(&self) {
+        self.gpu.control().simcuda_clear_log();
+        self.gpu.fail(self.function, self.nth, self.status);
+    }
+
+    /// Ends the fault, which must have been met, and undoes what the failure of a pop itself leaves.
+    /// Events are kept from one copy to the next, so their making may not be met again.
+    fn disarm(&self) {
+        self.gpu.control().simcuda_clear_faults();
+        let met = |call: &Call| call.function == self.function && call.status == self.status;
+        let log = self.gpu.log();
+        assert!(log.iter().any(met) || self.function == "cuEventCreate", "{}: it was not met: {log:?}", self.what);
+        if self.function == "cuCtxPopCurrent_v2" {
+            self.gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
+        }
+        assert!(self.gpu.current().is_null(), "{}: a context is left current", self.what);
+    }
+
+    /// What an operation that met the fault returned must fit it.
+    fn judge(&self, status: syncedmem_status_t) {
+        assert_eq!(status, status_for(self.status), "{}: {}", self.what, last_error());
+        let error = last_error();
+        if is_unknown_to_the_driver(self.function, self.status) {
+            assert!(error.contains("the device was reset"), "{}: {error}", self.what);
+            return;
+        }
+        let named = error.contains(self.function) && error.contains(&format!("({})", self.status));
+        assert!(named, "{}: the error does not name the call and the status: {error}", self.what);
+        assert_eq!(error.contains("found pending"), status == SYNCEDMEM_ERROR_PENDING, "{error}");
+    }
+}
+
+/// So the driver says that it does not know a block: who gives it back, or waits for its copy, believes that it is gone.
+fn is_unknown_to_the_driver(function: &str, status: i32) -> bool {
+    (function, status) == ("cuPointerGetAttributes", 1)
+}
+
+/// Blocks that could not be given back are offered again when others are; and when page-locked memory is given back,
+/// the driver is asked for some again after it had none.
+fn flush(gpu: &Gpu) {
+    let mut block = std::ptr::null_mut();
+    gpu.within(0, || assert_eq!(gpu.cuMemHostAlloc(&mut block, BYTES, 0), 0));
+    assert_eq!(unsafe { CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
+    for _ in 0..2 {
+        let mut object = Object::new(BYTES);
+        assert!(object.cpu_data().is_ok() && object.gpu_data().is_ok(), "{}", last_error());
+    }
+}
+
+fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> usize {
+    let (stream, lent) = (gpu.stream(), Lent::new(gpu, BYTES));
+    let with = lent.with(&stream);
+    let made = || {
+        let object = state.object(gpu, &stream, BYTES);
+        // What a fault says of a copy in flight is true: nothing runs any more.
+        stream.synchronize();
+        object
+    };
+    let mut object = made();
+    let (reference, calls) = gpu.watch(|| object.run(operation, &with));
+    let head = object.head();
+    drop(object);
+    flush(gpu);
+    let calls = numbered(&calls);
+    let before = gpu.account();
+    for (function, nth) in &calls {
+        let gives_back = matches!(operation, Operation::ReleaseCpu | Operation::ReleaseGpu) || is_set(operation);
+        let believes = gives_back || matches!(state, State::Pushing | State::Pulling);
+        for status in STATUSES {
+            if believes && is_unknown_to_the_driver(function, status) {
+                continue;
+            }
+            let what = format!("{state:?} {operation:?}, pinned {pins}: {function} number {nth} returns {status}");
+            let case = Case { gpu, function, nth: *nth, status, what };
+            let mut object = made();
+            let earlier = (object.host_address(), object.device_address());
+            case.arm();
+            let outcome = object.run(operation, &with);
+            case.disarm();
+            let what = &case.what;
+            let was_flying = matches!(state, State::Pushing | State::Pulling);
+            let gone = was_flying && outcome == Err(SYNCEDMEM_ERROR_PENDING);
+            match outcome {
+                Err(SYNCEDMEM_ERROR_INVALID_STATE) if reference.is_err() => {}
+                Err(status) => {
+                    case.judge(status);
+                    // A push that failed leaves the data where it was.
+                    let heads = [state.head(), if state == State::Pushing { 1 } else { state.head() }];
+                    assert!(heads.contains(&object.head()), "{what}: head {}", object.head());
+                    assert_eq!((object.host_address(), object.device_address()), earlier, "{what}");
+                    let again = object.run(operation, &with);
+                    // A copy that came to nothing is not in flight any more, and its side not current.
+                    let without_the_copy = gone && again == Err(SYNCEDMEM_ERROR_INVALID_STATE);
+                    let agrees = without_the_copy || again.is_ok() == (gone || reference.is_ok());
+                    assert!(agrees, "{what}: afterwards {again:?} {}", last_error());
+                }
+                // The library has found a way around it.
+                Ok(_) => assert!(reference.is_ok(), "{what}"),
+            }
+            // A pull that gets no event is waited for at once.
+            let settled = matches!(operation, Operation::Wait | Operation::IsReady | Operation::Pull);
+            assert!(object.head() == head || settled || gone, "{what}: head {} instead of {head}", object.head());
+            if !matches!(operation, Operation::OverwriteCpuData | Operation::OverwriteGpuData) {
+                stream.synchronize();
+                let contents = if is_set(operation) { pattern(9, BYTES) } else { state.contents(BYTES) };
+                assert_bytes(&object.host_bytes(BYTES), &contents, &format_args!("{what}"));
+            }
+            drop(object);
+            flush(gpu);
+            let after = gpu.account();
+            let blocks = (after.device_blocks, after.pinned_blocks);
+            assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}: left over");
+        }
+    }
+    calls.len() * STATUSES.len()
+}
+
+fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
+    let gpu = simulated_gpu();
+    for pins in [false, true] {
+        let _pinning = pins.then(Pinning::always);
+        let mut faults = 0;
+        for state in STATES {
+            for operation in OPERATIONS {
+                faults += every_fault_of(&gpu, state, operation, pins);
+            }
+        }
+        println!("{faults} faults, pinned {pins}");
+        assert!(faults > 1000, "only {faults} faults");
+    }
+    // The library keeps some for its next copies.
+    let events = gpu.account().events;
+    assert!(events <= 64, "{events} events are left");
+}
+
+fn a_copy_that_gets_no_event_does_not_start() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = simulated_gpu();
+        let stream = gpu.stream();
+        let states = [State::AtCpu, State::AtCpuOverDevice, State::AtGpu, State::AtGpuOverHost];
+        let mut objects = states.map(|state| (state, state.object(&gpu, &stream, BYTES)));
+        let start = |state: State, object: &mut Object| match state.head() {
+            1 => object.push(stream.handle()),
+            _ => object.pull(stream.handle()),
+        };
+        for (state, object) in &mut objects {
+            for status in STATUSES {
+                gpu.fail("cuEventCreate", 1, status);
+                gpu.control().simcuda_clear_log();
+                assert_eq!(start(*state, object), status_for(status), "{state:?} {}", last_error());
+                assert!(last_error().contains("cuEventCreate") && last_error().contains(&format!("({status})")));
+                assert_eq!((object.head(), gpu.copies()), (state.head(), [0, 0]), "{state:?} {status}");
+                assert_eq!(object.is_ready(), Ok(true));
+            }
+        }
+        gpu.control().simcuda_clear_faults();
+        for (state, object) in &mut objects {
+            assert_eq!(start(*state, object), SYNCEDMEM_SUCCESS, "{}", last_error());
+            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+            assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &format_args!("{state:?}"));
+        }
+    });
+    assert_eq!(errors, "");
+}
+
+fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = simulated_gpu();
+        // Each of them gives its blocks back to the driver.
+        pools::set_pools(false);
+        let _pinning = Pinning::always();
+        let stream = gpu.stream();
+        let mut faults = 0;
+        for state in STATES {
+            let object = state.object(&gpu, &stream, BYTES);
+            stream.synchronize();
+            let ((), calls) = gpu.watch(|| drop(object));
+            flush(&gpu);
+            let before = gpu.account();
+            for (function, nth) in numbered(&calls) {
+                for status in STATUSES {
+                    if is_unknown_to_the_driver(&function, status) {
+                        continue;
+                    }
+                    let what = format!("the end of {state:?}: {function} number {nth} returns {status}");
+                    let case = Case { gpu: &gpu, function: &function, nth, status, what };
+                    let object = state.object(&gpu, &stream, BYTES);
+                    stream.synchronize();
+                    case.arm();
+                    drop(object);
+                    case.disarm();
+                    flush(&gpu);
+                    let after = gpu.account();
+                    let blocks = (after.device_blocks, after.pinned_blocks);
+                    assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{}", case.what);
+                    faults += 1;
+                }
+            }
+        }
+        println!("{faults} faults");
+        assert!(faults > 100, "only {faults} faults");
+    });
+    let lines: Vec<_> = errors.lines().collect();
+    assert!(lines.len() <= 1 && lines.iter().all(|line| line.contains("could not be given back")), "{errors}");
+}
+
+fn every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other() {
+    let gpu = simulated_gpu();
+    let mut object = Object::new(BYTES);
+    object.fill_host(&pattern(1, BYTES));
+    object.gpu_data().unwrap();
+    for status in (1..1000).chain([4242, 100_000, i32::MAX, -1]) {
+        // Of the process's end, and of the context's: they are met elsewhere.
+        if [4, 201, 709].contains(&status) {
+            continue;
+        }
+        object.mutable_cpu_data().unwrap();
+        gpu.fail("cuMemcpy", 1, status);
+        let outcome = object.gpu_data();
+        assert_eq!(outcome, Err(status_for(status)), "{status}: {}", last_error());
+        assert!(last_error().contains("cuMemcpy") && last_error().contains(&format!("({status})")));
+        assert_eq!(object.head(), 1);
+    }
+    assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"");
+}
+
+fn what_a_kernel_broke_is_found_pending_and_the_host_goes_on() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = simulated_gpu();
+        let stream = gpu.stream();
+        let mut objects: Vec<_> = STATES.iter().map(|state| state.object(&gpu, &stream, BYTES)).collect();
+        stream.synchronize();
+        stream.destroy();
+        gpu.control().simcuda_break_context(gpu.primary(0), 719);
+        for (object, state) in objects.iter_mut().zip(STATES) {
+            let touches = object.mutable_cpu_data();
+            let needs_the_device =
+                matches!(state, State::AtGpu | State::AtGpuOverHost | State::Pushing | State::Pulling);
+            if needs_the_device {
+                assert_eq!(touches, Err(SYNCEDMEM_ERROR_PENDING), "{state:?}");
+                assert!(last_error().contains("found pending") && last_error().contains("(719)"), "{}", last_error());
+            } else {
+                assert!(touches.is_ok(), "{state:?} {}", last_error());
+                assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_PENDING), "{state:?}");
+                assert!(last_error().contains("found pending"), "{}", last_error());
+                assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &format_args!("{state:?}"));
+            }
+            assert!(object.overwrite_cpu_data().is_ok(), "{state:?}: {}", last_error());
+        }
+        drop(objects);
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        let mut object = Object::new(BYTES);
+        object.fill_host(&pattern(1, BYTES));
+        assert!(object.mutable_gpu_data().is_ok(), "{}", last_error());
+        assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"");
+    });
+    assert!(errors.lines().count() <= 1, "{errors}");
+}
+
+fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
+    for function in ["cuMemcpy", "cuMemFree_v2", "cuCtxGetCurrent", "cuEventSynchronize"] {
+        let errors = in_a_process_with_a_driver(&[("CASE", function)], || {
+            if std::env::var("CASE").as_deref() != Ok(function) {
+                return;
+            }
+            let gpu = simulated_gpu();
+            pools::set_pools(false);
+            let _pinning = Pinning::always();
+            let stream = gpu.stream();
+            let objects: Vec<_> = STATES.iter().map(|state| state.object(&gpu, &stream, BYTES)).collect();
+            stream.synchronize();
+            gpu.fail_times(function, 1, 4, 0);
+            let mut has_ended = false;
+            for mut object in objects {
+                let ((), calls) = gpu.watch(|| {
+                    let _ = object.mutable_cpu_data();
+                    // What is on the host alone stays there.
+                    assert!(object.cpu_data().is_ok() || object.head() == 2);
+                    drop(object);
+                });
+                // Whoever is first meets it, and after that nobody asks any more.
+                assert!(!has_ended || calls.is_empty(), "{calls:?}");
+                has_ended |= calls.iter().any(|call| call.status == 4);
+            }
+            assert!(has_ended, "nobody called {function}");
+            let mut fresh = Object::new(BYTES);
+            let (data, calls) = gpu.watch(|| fresh.gpu_data());
+            assert_eq!((data, names(&calls)), (Err(SYNCEDMEM_ERROR_NO_GPU), Vec::new()));
+            assert!(last_error().contains("exiting"), "{}", last_error());
+            assert!(fresh.cpu_data().is_ok());
+            drop(fresh);
+            // What it held is left to the system, so the account is not empty.
+            drop(stream);
+            std::mem::forget(gpu);
+        });
+        assert_eq!(errors, "", "{function}");
+    }
+}
+
+crate::support::harness::tests![
+    every_driver_call_of_every_operation_from_every_state_fails_in_turn,
+    a_copy_that_gets_no_event_does_not_start,
+    every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once,
+    every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other,
+    what_a_kernel_broke_is_found_pending_and_the_host_goes_on,
+    once_the_driver_says_that_it_has_ended_it_is_left_alone,
+];

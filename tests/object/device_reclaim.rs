@@ -1,0 +1,368 @@
+//! A device or a host without room: idle blocks are given back, and then what may be evicted and is not in use.
+
+use crate::support::driver::Address;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
+use syncedmem::abi::c::pinning::syncedmem_pin;
+use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_DEVICE;
+use syncedmem::abi::c::pools::{syncedmem_idle_bytes, syncedmem_set_pools};
+
+const MIB: usize = 1 << 20;
+/// What the device has room for.
+const ROOM: usize = 8;
+const HOST: u32 = 1;
+const DEVICE: u32 = 2;
+const BOTH: u32 = 3;
+
+/// A device with little memory, for the length of a scope.
+struct Small<'g>(&'g Gpu);
+
+impl<'g> Small<'g> {
+    fn device(gpu: &'g Gpu) -> Self {
+        gpu.control().simcuda_set_memory(0, ROOM * MIB);
+        Small(gpu)
+    }
+}
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        self.0.control().simcuda_set_memory(0, 256 * MIB);
+    }
+}
+
+/// An object in a state, with its pattern, that may be evicted in that way, and with no access open.
+fn idle(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Object {
+    let stream = gpu.stream();
+    let mut object = state.object(gpu, &stream, MIB);
+    stream.synchronize();
+    assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.set_evictable(how), SYNCEDMEM_SUCCESS);
+    object
+}
+
+/// Objects with a device block each, as many as the device has room for, used in this order.
+fn full(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Vec<Object> {
+    (0..ROOM).map(|_| idle(gpu, state, how)).collect()
+}
+
+fn heads(objects: &[Object]) -> Vec<u32> {
+    objects.iter().map(|object| object.head()).collect()
+}
+
+fn assert_contents(object: &mut Object, state: State) {
+    let contents = object.host_bytes(MIB);
+    assert_bytes(&contents, &state.contents(MIB), &state);
+    object.end_access();
+}
+
+fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are_needed() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
+    // The first is used again.
+    objects[0].gpu_data().unwrap();
+    objects[0].end_access();
+    let mut large = Object::new(2 * MIB);
+    large.fill_host(&pattern(3, 2 * MIB));
+    let data = large.gpu_data().unwrap();
+    assert_eq!(heads(&objects), [BOTH, HOST, HOST, BOTH, BOTH, BOTH, BOTH, BOTH]);
+    assert_eq!((objects[1].device_address(), objects[1].owns_gpu()), (0, false));
+    assert_bytes(&gpu.read(data.addr(), 2 * MIB), &pattern(3, 2 * MIB), &"");
+    drop(large);
+    // What was evicted comes back when it is wanted.
+    for object in &mut objects {
+        let data = object.gpu_data().unwrap();
+        assert_bytes(&gpu.read(data.addr(), MIB), &State::Synced.contents(MIB), &"");
+        object.end_access();
+    }
+    assert_eq!(heads(&objects), [BOTH; ROOM]);
+}
+
+fn what_is_not_marked_or_in_use_stays_and_the_failure_says_so() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_NEVER);
+    let mut other = Object::new(MIB);
+    assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    let nothing = "no idle block and no evictable object was left to make room";
+    assert!(last_error().contains(nothing), "{}", last_error());
+    assert!(last_error().contains("syncedmem_set_evictable"), "{}", last_error());
+    for object in &mut objects {
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        // An access to either side keeps both.
+        object.cpu_data().unwrap();
+    }
+    let addresses: Vec<_> = objects.iter().map(|object| object.device_address()).collect();
+    assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert!(last_error().contains(nothing), "{}", last_error());
+    assert!(!last_error().contains("syncedmem_set_evictable"), "{}", last_error());
+    assert!(objects.iter().map(|object| object.device_address()).eq(addresses));
+    assert_eq!(heads(&objects), [BOTH; ROOM]);
+    objects[5].end_access();
+    assert!(other.gpu_data().is_ok(), "{}", last_error());
+    assert_eq!(heads(&objects), [BOTH, BOTH, BOTH, BOTH, BOTH, HOST, BOTH, BOTH]);
+}
+
+fn the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed() {
+    use State::*;
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let cases = [
+        (AtGpu, SYNCEDMEM_EVICT_REDUNDANT),
+        (AtGpu, SYNCEDMEM_EVICT_ALWAYS),
+        (AtGpuOverHost, SYNCEDMEM_EVICT_ALWAYS),
+        (Synced, SYNCEDMEM_EVICT_REDUNDANT),
+        // Stale, so nothing is lost.
+        (AtCpuOverDevice, SYNCEDMEM_EVICT_REDUNDANT),
+        (Synced, SYNCEDMEM_EVICT_ALWAYS),
+        (AtGpu, SYNCEDMEM_EVICT_NEVER),
+        (Synced, SYNCEDMEM_EVICT_NEVER),
+    ];
+    let mut objects: Vec<_> = cases.iter().map(|&(state, how)| idle(&gpu, state, how)).collect();
+    let mut takers: Vec<_> = (0..6).map(|_| Object::new(MIB)).collect();
+    let mut evicted = Vec::new();
+    for taker in &mut takers {
+        let before: Vec<_> = objects.iter().map(|object| object.device_address() != 0).collect();
+        if taker.gpu_data().is_err() {
+            break;
+        }
+        evicted.extend((0..ROOM).filter(|&at| before[at] && objects[at].device_address() == 0));
+    }
+    assert_eq!(evicted, [3, 4, 5, 1, 2]);
+    assert!(last_error().contains("no evictable object was left"), "{}", last_error());
+    drop(takers);
+    for (object, (state, _)) in objects.iter_mut().zip(cases) {
+        assert_contents(object, state);
+    }
+}
+
+fn a_failure_tells_what_was_given_back_in_vain() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let cases = [
+        (State::Synced, SYNCEDMEM_EVICT_REDUNDANT),
+        (State::Synced, SYNCEDMEM_EVICT_ALWAYS),
+        (State::AtGpu, SYNCEDMEM_EVICT_ALWAYS),
+        (State::AtGpu, SYNCEDMEM_EVICT_REDUNDANT),
+    ];
+    let mut objects: Vec<_> = cases.iter().map(|&(state, how)| idle(&gpu, state, how)).collect();
+    let mut large = Object::new(ROOM * MIB);
+    assert_eq!(large.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    let error = last_error();
+    let told = "to make room it gave back the device copies of 2 objects of 2097152 bytes (2.0 MiB), then the newest \
+                device data of 1 object of 1048576 bytes (1.0 MiB), copied to the host before";
+    assert!(error.contains(told), "{error}");
+    // It is the failure that it began with.
+    assert!(error.contains("has 4194304 bytes (4.0 MiB) free of 8388608 bytes (8.0 MiB)"), "{error}");
+    // The next one has a story of its own.
+    assert_eq!(large.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert!(last_error().contains("no evictable object was left"), "{}", last_error());
+    for (object, (state, _)) in objects.iter_mut().zip(cases) {
+        assert_contents(object, state);
+    }
+}
+
+fn idle_blocks_go_before_anything_is_evicted() {
+    in_a_process_with_a_driver(&[("SYNCEDMEM_DEVICE_POOL", "8M")], || {
+        let gpu = simulated_gpu();
+        let _small = Small::device(&gpu);
+        assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
+        let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
+        drop([0; 3].map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER)));
+        let mut bytes = 0;
+        let status = unsafe { syncedmem_idle_bytes(SYNCEDMEM_MEMORY_DEVICE as i32, &mut bytes) };
+        assert_eq!((status, bytes), (SYNCEDMEM_SUCCESS, 3 * MIB));
+        // Too large for any of them, and for what is free beside them.
+        let mut other = Object::new(4 * MIB);
+        assert!(other.gpu_data().is_ok(), "{}", last_error());
+        assert_eq!(heads(&objects), [BOTH; 4]);
+        // It is idle itself, then, and not enough.
+        drop(other);
+        let mut large = Object::new(6 * MIB);
+        assert!(large.gpu_data().is_ok(), "{}", last_error());
+        assert_eq!(heads(&objects), [HOST, HOST, BOTH, BOTH]);
+        drop(large);
+        objects.iter_mut().for_each(|object| assert!(object.cpu_data().is_ok()));
+        drop(idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER));
+        assert_eq!(Object::new(7 * MIB).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        let told = "to make room it gave back idle blocks of 1048576 bytes (1.0 MiB);";
+        assert!(last_error().contains(told), "{}", last_error());
+    });
+}
+
+fn nothing_is_evicted_for_what_the_device_could_never_hold() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
+    assert_eq!(Object::new(ROOM * MIB + 1).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!(heads(&objects), [BOTH; ROOM]);
+    assert!(!last_error().contains("make room"), "{}", last_error());
+}
+
+fn a_push_makes_room_too() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
+    let stream = gpu.stream();
+    let mut other = Object::new(MIB);
+    other.fill_host(&pattern(5, MIB));
+    assert_eq!(other.push(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
+    stream.synchronize();
+    assert_eq!(heads(&objects)[..2], [HOST, BOTH]);
+    assert_bytes(&gpu.read(other.device_address(), MIB), &pattern(5, MIB), &"");
+}
+
+fn an_object_that_needs_room_is_not_evicted_for_itself() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let mut only = Object::new(6 * MIB);
+    assert_eq!(only.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    only.gpu_data().unwrap();
+    only.end_access();
+    let other = gpu.block(2 * MIB);
+    only.overwrite_cpu_data().unwrap();
+    only.end_access();
+    assert_eq!(only.release_gpu(), SYNCEDMEM_SUCCESS);
+    let rest = gpu.block(2 * MIB);
+    assert_eq!(only.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!(only.head(), HOST);
+    drop((other, rest));
+    assert!(only.gpu_data().is_ok());
+}
+
+fn objects_of_another_device_make_no_room() {
+    let gpu = simulated_gpu().with_devices(2);
+    let _small = Small::device(&gpu);
+    let mut elsewhere = gpu.within(1, || idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS));
+    assert_eq!(elsewhere.device_ordinal(), 1);
+    let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
+    let mut other = Object::new(MIB);
+    assert!(other.gpu_data().is_ok(), "{}", last_error());
+    assert_eq!((elsewhere.head(), objects[0].head()), (BOTH, HOST));
+    assert_eq!(objects[1].device_ordinal(), 0);
+}
+
+fn what_still_runs_on_an_evicted_block_is_waited_for() {
+    const LAG: u32 = 20_000;
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    for how in [SYNCEDMEM_EVICT_REDUNDANT, SYNCEDMEM_EVICT_ALWAYS] {
+        let state = if how == SYNCEDMEM_EVICT_ALWAYS { State::AtGpu } else { State::Synced };
+        let mut objects = full(&gpu, state, how);
+        let (stream, to) = (gpu.stream(), gpu.pinned(MIB));
+        // As a kernel would, on a stream that waits for nothing else, after the access was ended.
+        gpu.control().simcuda_set_lag(LAG);
+        let from = objects[0].gpu_data().unwrap().addr() as Address;
+        gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(to.address as Address, from, MIB, stream.handle()), 0));
+        objects[0].end_access();
+        for object in &mut objects[1..] {
+            // Used later than that.
+            object.gpu_data().unwrap();
+            object.end_access();
+        }
+        assert!(!stream.is_idle());
+        let mut other = Object::new(MIB);
+        assert!(other.overwrite_gpu_data().is_ok(), "{}", last_error());
+        assert!(stream.is_idle(), "it did not wait");
+        assert_eq!(objects[0].device_address(), 0);
+        gpu.control().simcuda_set_lag(0);
+        let copied = unsafe { std::slice::from_raw_parts(to.pointer(), MIB) };
+        assert_bytes(copied, &state.contents(MIB), &state);
+        // What was evicted while it was the newest is on the host alone.
+        assert_contents(&mut objects[0], state);
+    }
+}
+
+fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let (stream, _pinning) = (gpu.stream(), Pinning::always());
+    for state in [State::Pushing, State::Pulling] {
+        gpu.control().simcuda_hold_streams();
+        let mut objects: Vec<_> = (0..ROOM).map(|_| state.object(&gpu, &stream, MIB)).collect();
+        for object in &mut objects {
+            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
+        }
+        let mut other = Object::new(MIB);
+        // Whoever waited here would wait for ever.
+        assert_eq!(other.overwrite_gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), "{state}");
+        assert_eq!(heads(&objects), [state.head(); ROOM], "{state}");
+        gpu.control().simcuda_release_streams();
+        stream.synchronize();
+        // Nobody has asked for these copies yet, and they are done.
+        assert!(other.overwrite_gpu_data().is_ok(), "{state} {}", last_error());
+        assert_eq!((objects[0].head(), objects[0].device_address()), (HOST, 0), "{state}");
+        assert_contents(&mut objects[0], state);
+        assert_contents(&mut objects[1], state);
+    }
+}
+
+fn the_newest_data_is_never_copied_into_a_callers_memory() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let mut own = vec![9u8; MIB];
+    let mut object = Object::new(MIB);
+    assert_eq!(object.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(2, MIB));
+    object.end_access();
+    let rest = gpu.block((ROOM - 1) * MIB);
+    let mut other = Object::new(MIB);
+    assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!((object.head(), own[0]), (DEVICE, 9));
+    // Once it is there, because its user asked for it, the device's copy may go.
+    object.cpu_data().unwrap();
+    object.end_access();
+    assert!(other.gpu_data().is_ok(), "{}", last_error());
+    assert_eq!(object.head(), HOST);
+    assert_bytes(&own, &pattern(2, MIB), &"");
+    drop((rest, object));
+}
+
+fn a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let mut own = pattern(2, MIB);
+    let mut object = Object::new(MIB);
+    assert_eq!(object.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_pin(object.mem()) }, SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
+    object.gpu_data().unwrap();
+    object.end_access();
+    let _rest = gpu.block((ROOM - 1) * MIB);
+    let mut other = Object::new(MIB);
+    assert!(other.overwrite_gpu_data().is_ok(), "{}", last_error());
+    assert_eq!((object.head(), object.is_pinned(), gpu.account().registered_blocks), (HOST, true, 1));
+}
+
+fn borrowed_device_memory_is_never_given_back() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let lent = gpu.block(ROOM * MIB);
+    let mut object = Object::new(MIB);
+    assert_eq!(object.set_gpu_data(lent.pointer()), SYNCEDMEM_SUCCESS);
+    object.cpu_data().unwrap();
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    assert_eq!(Object::new(MIB).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!((object.head(), object.device_address()), (BOTH, lent.address));
+}
+
+crate::support::harness::tests![
+    device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are_needed,
+    what_is_not_marked_or_in_use_stays_and_the_failure_says_so,
+    the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed,
+    a_failure_tells_what_was_given_back_in_vain,
+    idle_blocks_go_before_anything_is_evicted,
+    nothing_is_evicted_for_what_the_device_could_never_hold,
+    a_push_makes_room_too,
+    an_object_that_needs_room_is_not_evicted_for_itself,
+    objects_of_another_device_make_no_room,
+    what_still_runs_on_an_evicted_block_is_waited_for,
+    a_copy_in_flight_keeps_its_object_until_it_is_done,
+    the_newest_data_is_never_copied_into_a_callers_memory,
+    a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted,
+    borrowed_device_memory_is_never_given_back,
+];

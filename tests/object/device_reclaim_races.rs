@@ -1,0 +1,385 @@
+//! Evictions beside the users of what is evicted, and beside failures of the driver.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::support::driver::Address;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
+use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
+use syncedmem::abi::c::eviction::*;
+use syncedmem::abi::c::object::syncedmem_t;
+use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
+use syncedmem::abi::c::pools::syncedmem_trim;
+
+const BYTES: usize = 16 << 10;
+/// What the device has room for.
+const ROOM: usize = 4;
+
+struct Small<'g>(&'g Gpu);
+
+impl<'g> Small<'g> {
+    fn device(gpu: &'g Gpu) -> Self {
+        gpu.control().simcuda_set_memory(0, ROOM * BYTES);
+        Small(gpu)
+    }
+}
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        self.0.control().simcuda_release_streams();
+        self.0.control().simcuda_set_memory(0, 256 << 20);
+    }
+}
+
+/// Lets the streams go on at the end of its scope, where a test has failed as well.
+struct Release<'g>(&'g Gpu);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.control().simcuda_release_streams();
+    }
+}
+
+fn idle(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Object {
+    let mut object = state.object(gpu, &gpu.stream(), BYTES);
+    assert_eq!(object.set_evictable(how), SYNCEDMEM_SUCCESS);
+    object
+}
+
+/// A handle that threads share.
+#[derive(Clone, Copy)]
+struct Shared(*mut syncedmem_t);
+unsafe impl Send for Shared {}
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// An address for reading, whose access is open.
+    fn read(self, device: bool) -> Outcome {
+        let mut data = std::ptr::null();
+        let read = if device { syncedmem_gpu_data } else { syncedmem_cpu_data };
+        match unsafe { read(self.0, &mut data) } {
+            SYNCEDMEM_SUCCESS => Ok(data.cast_mut().cast()),
+            status => Err(status),
+        }
+    }
+
+    fn end_access(self) {
+        assert_eq!(unsafe { syncedmem_end_access(self.0) }, SYNCEDMEM_SUCCESS, "{}", last_error());
+    }
+}
+
+/// What somebody does while an eviction of the first of two objects, which are all that the device has room for, waits
+/// for the context. `evicted` says whether it comes to pass.
+fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(&Gpu, &mut Object) + Send) -> bool {
+    let gpu = simulated_gpu();
+    trim();
+    let _small = Small::device(&gpu);
+    let mut victim = idle(&gpu, state, how);
+    let rest = gpu.block((ROOM - 1) * BYTES);
+    let (stream, to) = (gpu.stream(), gpu.pinned(BYTES));
+    // Something runs on that block until the streams are released.
+    gpu.control().simcuda_hold_streams();
+    let from = victim.device_address() as Address;
+    gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(to.address as Address, from, BYTES, stream.handle()), 0));
+    let waits = gpu.calls_of(c"cuCtxSynchronize");
+    let outcome = std::thread::scope(|threads| {
+        let other = threads.spawn(|| {
+            let mut other = Object::new(BYTES);
+            other.overwrite_gpu_data().map(drop)
+        });
+        while gpu.calls_of(c"cuCtxSynchronize") == waits && !other.is_finished() {
+            std::thread::yield_now();
+        }
+        {
+            let _release = Release(&gpu);
+            act(&gpu, &mut victim);
+        }
+        other.join().unwrap()
+    });
+    stream.synchronize();
+    drop(rest);
+    trim();
+    if outcome.is_err() {
+        assert_eq!(outcome, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    }
+    outcome.is_ok()
+}
+
+const CASES: [(State, syncedmem_eviction_t); 2] =
+    [(State::Synced, SYNCEDMEM_EVICT_REDUNDANT), (State::AtGpu, SYNCEDMEM_EVICT_ALWAYS)];
+
+fn an_eviction_beside_which_nothing_is_done_comes_to_pass() {
+    for (state, how) in CASES {
+        assert!(beside_an_eviction(state, how, |_, _| ()));
+    }
+}
+
+fn a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_object() {
+    for (state, how) in CASES {
+        let evicted = beside_an_eviction(state, how, |gpu, victim| {
+            let before = (victim.head(), victim.device_address());
+            let data = Shared(victim.mem()).read(true).unwrap();
+            gpu.control().simcuda_release_streams();
+            // The eviction is over when a writer has its turn.
+            assert_eq!(victim.mutable_gpu_data(), Ok(data));
+            assert_eq!(victim.device_address(), before.1);
+            assert_bytes(&gpu.read(data.addr(), BYTES), &state.contents(BYTES), &state);
+        });
+        assert!(!evicted, "{state}");
+    }
+}
+
+fn an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on_the_device() {
+    for (state, how) in CASES {
+        let evicted = beside_an_eviction(state, how, |_, victim| {
+            // What it has started meanwhile, nobody waits for.
+            Shared(victim.mem()).read(true).unwrap();
+            Shared(victim.mem()).end_access();
+        });
+        assert!(!evicted, "{state}");
+    }
+}
+
+fn a_writer_who_comes_during_an_eviction_has_its_turn_afterwards() {
+    for (state, how) in CASES {
+        beside_an_eviction(state, how, |gpu, victim| {
+            gpu.control().simcuda_release_streams();
+            let data = victim.mutable_cpu_data().unwrap();
+            let bytes = unsafe { std::slice::from_raw_parts(data, BYTES) };
+            assert_bytes(bytes, &state.contents(BYTES), &state);
+            assert_eq!(victim.head(), 1);
+        });
+    }
+}
+
+fn the_end_of_an_object_waits_for_its_eviction() {
+    for (state, how) in CASES {
+        let ended = AtomicBool::new(false);
+        let ended = &ended;
+        beside_an_eviction(state, how, |gpu, victim| {
+            let mem = Shared(victim.mem());
+            std::thread::scope(|threads| {
+                threads.spawn(move || {
+                    let mem = mem;
+                    assert_eq!(unsafe { syncedmem::abi::c::object::syncedmem_destruct(mem.0) }, SYNCEDMEM_SUCCESS);
+                    ended.store(true, Ordering::SeqCst);
+                });
+                // Time enough for one who does not wait.
+                for _ in 0..1000 {
+                    std::thread::yield_now();
+                }
+                assert!(!ended.load(Ordering::SeqCst), "{state}");
+                gpu.control().simcuda_release_streams();
+            });
+            // For the end of the scope.
+            assert_eq!(victim.construct(BYTES), SYNCEDMEM_SUCCESS);
+        });
+    }
+}
+
+fn a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was() {
+    for (state, how) in CASES {
+        beside_an_eviction(state, how, |_, victim| {
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // What only the device has is out of reach there.
+                let reads = victim.cpu_data().is_ok() == (state == State::Synced);
+                // The eviction, which has the object in its hands, does not exist there.
+                let ends = victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS;
+                unsafe { libc::_exit(i32::from(!reads) + 2 * i32::from(!ends)) };
+            }
+            let mut status = -1;
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0, "{state}");
+        });
+    }
+}
+
+fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_room() {
+    const OBJECTS: usize = 6;
+    const READS: usize = 1000;
+    const TAKES: usize = 200;
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    gpu.control().simcuda_set_lag(50);
+    let mut objects: Vec<_> = (0..OBJECTS).map(|_| Object::new(BYTES)).collect();
+    for (number, object) in objects.iter_mut().enumerate() {
+        object.fill_host(&pattern(number as u8 + 1, BYTES));
+        let how = if number % 2 == 0 { SYNCEDMEM_EVICT_ALWAYS } else { SYNCEDMEM_EVICT_REDUNDANT };
+        assert_eq!(object.set_evictable(how), SYNCEDMEM_SUCCESS);
+    }
+    let shared: Vec<_> = objects.iter_mut().map(|object| Shared(object.mem())).collect();
+    let (gpu, shared) = (&gpu, &shared);
+    let check = |number: usize, device: bool| {
+        let Ok(data) = shared[number].read(device) else { return false };
+        let mut bytes = vec![0; BYTES];
+        if device {
+            // The block is there, whatever is evicted meanwhile. Copies from pageable memory lag.
+            gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0));
+            let read = gpu.control().simcuda_read(data.addr() as Address, bytes.as_mut_ptr().cast(), BYTES);
+            assert_eq!(read, 0, "{number}");
+        } else {
+            bytes.copy_from_slice(unsafe { std::slice::from_raw_parts(data, BYTES) });
+        }
+        assert_bytes(&bytes, &pattern(number as u8 + 1, BYTES), &format_args!("{number} {device}"));
+        shared[number].end_access();
+        true
+    };
+    let check = &check;
+    let (reads, takes) = std::thread::scope(|threads| {
+        let reader = |thread: usize| {
+            let read = move |turn: usize| check((turn * 7 + thread) % OBJECTS, (turn + thread) % 3 != 0);
+            threads.spawn(move || (0..READS).filter(|&turn| read(turn)).count())
+        };
+        let taker = || {
+            let take = |turn: usize| {
+                let mut object = Object::new(BYTES);
+                let taken = object.mutable_gpu_data();
+                taken.is_ok_and(|data| {
+                    gpu.write(data.addr(), &pattern(turn as u8 | 128, BYTES));
+                    object.host_bytes(BYTES) == pattern(turn as u8 | 128, BYTES)
+                })
+            };
+            threads.spawn(move || (0..TAKES).filter(|&turn| take(turn)).count())
+        };
+        let readers: Vec<_> = (0..3).map(reader).collect();
+        let takers: Vec<_> = (0..2).map(|_| taker()).collect();
+        let sum = |threads: Vec<std::thread::ScopedJoinHandle<usize>>| {
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+        };
+        (sum(readers), sum(takers))
+    });
+    println!("{reads} reads, {takes} takes");
+    // Some find everything in use. Most do not.
+    assert!(reads > READS && takes > TAKES / 2, "{reads} reads, {takes} takes");
+    gpu.control().simcuda_set_lag(0);
+    drop(objects);
+}
+
+fn threads_that_make_room_at_each_others_cost_do_not_wait_for_each_other_for_ever() {
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let gpu = &gpu;
+    std::thread::scope(|threads| {
+        for thread in 0..4u8 {
+            threads.spawn(move || {
+                let mut objects: Vec<_> = (0..3).map(|_| Object::new(BYTES)).collect();
+                for (number, object) in objects.iter_mut().enumerate() {
+                    object.fill_host(&pattern(thread * 3 + number as u8 + 1, BYTES));
+                    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+                }
+                for turn in 0..300 {
+                    let number = turn % objects.len();
+                    let object = &mut objects[number];
+                    let at_gpu = if turn % 2 == 0 { object.gpu_data() } else { object.mutable_gpu_data() };
+                    if let Ok(data) = at_gpu {
+                        let seen = gpu.read(data.addr(), BYTES);
+                        assert_bytes(&seen, &pattern(thread * 3 + number as u8 + 1, BYTES), &thread);
+                        object.end_access();
+                    }
+                }
+                for (number, object) in objects.iter_mut().enumerate() {
+                    assert_bytes(&object.host_bytes(BYTES), &pattern(thread * 3 + number as u8 + 1, BYTES), &thread);
+                }
+            });
+        }
+    });
+}
+
+fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole() {
+    use State::*;
+    let gpu = simulated_gpu();
+    let _small = Small::device(&gpu);
+    let cases =
+        [(AtGpu, SYNCEDMEM_EVICT_ALWAYS), (AtGpuOverHost, SYNCEDMEM_EVICT_ALWAYS), (Synced, SYNCEDMEM_EVICT_REDUNDANT)];
+    let mut faults = 0;
+    for (pins, needs) in [(false, 2), (true, 2), (false, 4)] {
+        let _pinning = pins.then(Pinning::always);
+        let made = || cases.map(|(state, how)| idle(&gpu, state, how));
+        let takes = |other: &mut Object| other.gpu_data().map(drop);
+        let prepared = || {
+            let mut other = Object::new(needs * BYTES);
+            other.fill_host(&pattern(3, needs * BYTES));
+            other
+        };
+        let (objects, mut other) = (made(), prepared());
+        let (outcome, calls) = gpu.watch(|| takes(&mut other));
+        assert!(outcome.is_ok(), "{}", last_error());
+        drop((objects, other));
+        flush(&gpu);
+        let before = gpu.account();
+        let mut met = HashMap::new();
+        for call in &calls {
+            let nth: &mut u32 = met.entry(call.function.clone()).or_default();
+            *nth += 1;
+            for status in [1, 2, 700, 4242] {
+                if (call.function.as_str(), status) == ("cuPointerGetAttributes", 1) {
+                    // So the driver says that it does not know a block, which is then believed to be gone.
+                    continue;
+                }
+                let what = format!("pinned {pins}, {} number {nth} returns {status}", call.function);
+                let (mut objects, mut other) = (made(), prepared());
+                gpu.fail(&call.function, *nth, status);
+                let outcome = takes(&mut other);
+                gpu.control().simcuda_clear_faults();
+                if call.function == "cuCtxPopCurrent_v2" {
+                    gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
+                }
+                assert!(gpu.current().is_null(), "{what}: a context is left current");
+                if outcome.is_ok() {
+                    let data = gpu.read(other.device_address(), needs * BYTES);
+                    assert_bytes(&data, &pattern(3, needs * BYTES), &format_args!("{what}"));
+                } else {
+                    assert_eq!((other.head(), other.device_address()), (1, 0), "{what}");
+                }
+                for (object, (state, _)) in objects.iter_mut().zip(cases) {
+                    let is_evicted = object.device_address() == 0;
+                    let head = if is_evicted { 1 } else { state.head() };
+                    assert_eq!(object.head(), head, "{what}: {state}");
+                    assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &format_args!("{what}: {state}"));
+                }
+                drop((objects, other));
+                flush(&gpu);
+                let after = gpu.account();
+                let blocks = (after.device_blocks, after.pinned_blocks);
+                assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}: left over");
+                faults += 1;
+            }
+        }
+    }
+    println!("{faults} faults");
+    assert!(faults > 300, "only {faults} faults");
+}
+
+/// Blocks that could not be given back are offered again when others are.
+fn flush(gpu: &Gpu) {
+    let mut block = std::ptr::null_mut();
+    gpu.within(0, || assert_eq!(gpu.cuMemHostAlloc(&mut block, BYTES, 0), 0));
+    assert_eq!(unsafe { syncedmem::abi::c::caffe_host::CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
+    for _ in 0..4 {
+        let mut object = Object::new(100);
+        assert!(object.cpu_data().is_ok() && object.gpu_data().is_ok(), "{}", last_error());
+        drop(object);
+        trim();
+    }
+}
+
+fn trim() {
+    assert_eq!(syncedmem_trim(SYNCEDMEM_MEMORY_ALL as i32), SYNCEDMEM_SUCCESS);
+}
+
+crate::support::harness::tests![
+    an_eviction_beside_which_nothing_is_done_comes_to_pass,
+    a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_object,
+    an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on_the_device,
+    a_writer_who_comes_during_an_eviction_has_its_turn_afterwards,
+    the_end_of_an_object_waits_for_its_eviction,
+    a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was,
+    readers_of_evictable_objects_always_read_what_was_written_while_others_make_room,
+    threads_that_make_room_at_each_others_cost_do_not_wait_for_each_other_for_ever,
+    every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole,
+];

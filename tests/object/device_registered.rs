@@ -1,0 +1,184 @@
+//! Host memory that was pinned where it is: not freed while the driver has it, and let go by resets, forks and exits.
+
+use crate::support::crossing::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::*;
+use syncedmem::abi::c::pools::*;
+
+/// A block of the library's own that is a mapping.
+const LARGE: usize = (4 << 20) + 12;
+const BYTES: usize = 5000;
+/// As by default.
+const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
+
+/// An object with a block of its own that is pinned where it is.
+fn pinned() -> Object {
+    let mut object = filled(LARGE);
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    object
+}
+
+/// An object to which `data` is lent.
+fn borrower(data: &mut [u8]) -> Object {
+    let mut object = Object::new(data.len());
+    assert_eq!(object.set_cpu_data(data.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    object
+}
+
+fn idle() -> usize {
+    let mut bytes = 0;
+    assert_eq!(unsafe { syncedmem_idle_bytes(0, &mut bytes) }, SYNCEDMEM_SUCCESS);
+    bytes
+}
+
+fn no_number_of_copies_page_locks_a_block() {
+    in_a_process_with_a_driver(&[POOLS], || {
+        let gpu = gpu();
+        let mut object = filled(LARGE);
+        for _ in 0..10 {
+            object.mutable_cpu_data().unwrap();
+            assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
+            object.mutable_gpu_data().unwrap();
+            object.cpu_data().unwrap();
+        }
+        assert!(!object.is_pinned());
+        assert_eq!(gpu.is_simulated().then(|| gpu.calls_of(c"cuMemHostRegister_v2")), gpu.if_simulated(0));
+    });
+}
+
+fn objects_that_pin_one_buffer_at_once_register_it_once() {
+    in_a_process_with_a_driver(&[POOLS], || {
+        let gpu = simulated_gpu();
+        let control = gpu.control();
+        let mut lent = pattern(1, LARGE);
+        let mut objects = [borrower(&mut lent), borrower(&mut lent)];
+        control.simcuda_hold_registrations();
+        std::thread::scope(|threads| {
+            let handles = objects.each_mut().map(|object| threads.spawn(|| object.pin()));
+            until("one of them is at it", || control.simcuda_waiting_registrations() == 1);
+            control.simcuda_release_registrations();
+            assert_eq!(handles.map(|handle| handle.join().unwrap()), [SYNCEDMEM_SUCCESS; 2]);
+        });
+        assert_eq!((registered(&gpu), gpu.calls_of(c"cuMemHostRegister_v2")), (Some(1), 1));
+        let [first, mut second] = objects;
+        drop(first);
+        assert_eq!((registered(&gpu), second.is_pinned()), (Some(1), true));
+        drop(second);
+        assert_eq!(registered(&gpu), Some(0));
+    });
+}
+
+fn a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it() {
+    in_a_process_with_a_driver(&[POOLS], || {
+        let gpu = gpu();
+        let stream = gpu.stream();
+        let (mut owner, mut other) = (pinned(), Object::new(LARGE));
+        assert_eq!(other.set_cpu_data(owner.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
+        match gpu.is_simulated() {
+            true => gpu.control().simcuda_hold_streams(),
+            false => stream.delay(5000),
+        }
+        assert_eq!(other.push(stream.handle()), SYNCEDMEM_SUCCESS);
+        assert_eq!(
+            (owner.unpin(), registered(&gpu)),
+            (SYNCEDMEM_SUCCESS, gpu.if_simulated(1)),
+            "unregistered under a copy"
+        );
+        gpu.calm();
+        assert_eq!(other.wait(), SYNCEDMEM_SUCCESS);
+        assert_bytes(&gpu.read(other.device_address(), LARGE), &pattern(1, LARGE), &"");
+        drop(other);
+        assert_eq!((owner.is_pinned(), registered(&gpu)), (false, gpu.if_simulated(0)));
+    });
+}
+
+fn a_block_whose_registration_does_not_end_is_not_handed_on() {
+    let errors = in_a_process_with_a_driver(&[POOLS], || {
+        let gpu = simulated_gpu();
+        let (object, other) = (pinned(), pinned());
+        drop((object, other));
+        gpu.fail("cuMemHostUnregister", 1, 999);
+        assert_eq!(syncedmem_trim(1), SYNCEDMEM_SUCCESS);
+        assert_eq!((registered(&gpu), idle() >= 2 * LARGE), (Some(1), false));
+        assert_eq!(syncedmem_trim(1), SYNCEDMEM_SUCCESS);
+        assert_eq!(registered(&gpu), Some(0), "it was not offered again");
+        assert!(idle() >= 2 * LARGE);
+    });
+    assert!(
+        inside() || errors.lines().count() == 1 && errors.contains("could not be unregistered: cuMemHostUnregister"),
+        "{errors}"
+    );
+}
+
+fn a_reset_of_the_device_ends_registrations() {
+    let errors = in_a_process_with_a_driver(&[POOLS], || {
+        let gpu = gpu();
+        let mut lent = pattern(1, LARGE);
+        let (mut object, mut borrower) = (pinned(), borrower(&mut lent));
+        cross(&mut object, 1);
+        assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        assert_eq!(registered(&gpu), gpu.if_simulated(0));
+        object.mutable_cpu_data().unwrap();
+        assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        cross(&mut object, 1);
+        assert!(!object.is_pinned());
+        assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        assert_eq!(registered(&gpu), gpu.if_simulated(1));
+        drop(borrower);
+        assert_eq!(registered(&gpu), gpu.if_simulated(0));
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        gpu.observe(|| drop(object), |calls| assert!(!names(calls).contains(&"cuMemHostUnregister"), "{calls:?}"));
+    });
+    assert_eq!(errors, "");
+}
+
+fn a_child_leaves_its_parents_registrations_alone() {
+    in_a_process_with_a_driver(&[POOLS], || {
+        let gpu = gpu();
+        let (mut object, mut lent) = (pinned(), pattern(1, BYTES));
+        let mut borrower = borrower(&mut lent);
+        assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS);
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let reads = object.host_bytes(LARGE) == pattern(1, LARGE);
+            let refused = [borrower.pin(), borrower.unpin()] == [SYNCEDMEM_ERROR_NO_GPU; 2];
+            drop((object, borrower));
+            unsafe { libc::_exit(if reads && refused { 7 } else { 1 }) };
+        }
+        let mut status = 0;
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+        assert_eq!(registered(&gpu), gpu.if_simulated(2));
+        cross(&mut object, 1);
+    });
+}
+
+fn the_exit_of_the_process_ends_no_registration() {
+    // The simulated driver ends a process that calls it after its own exit handler.
+    let errors = in_a_process_with_a_driver(&[POOLS], || {
+        static KEPT: std::sync::Mutex<Vec<Object>> = std::sync::Mutex::new(Vec::new());
+        extern "C" fn end_them() {
+            KEPT.lock().unwrap().clear();
+        }
+        // Registered before the driver is used, it runs after the driver's handler.
+        assert_eq!(unsafe { libc::atexit(end_them) }, 0);
+        let gpu = gpu();
+        KEPT.lock().unwrap().push(pinned());
+        assert_eq!(registered(&gpu), gpu.if_simulated(1));
+        std::mem::forget(gpu);
+    });
+    assert_eq!(errors, "");
+}
+
+crate::support::harness::tests![
+    no_number_of_copies_page_locks_a_block,
+    objects_that_pin_one_buffer_at_once_register_it_once,
+    a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it,
+    a_block_whose_registration_does_not_end_is_not_handed_on,
+    a_reset_of_the_device_ends_registrations,
+    a_child_leaves_its_parents_registrations_alone,
+    the_exit_of_the_process_ends_no_registration,
+];

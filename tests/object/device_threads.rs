@@ -1,0 +1,245 @@
+//! Many threads and both sides: one of many readers allocates and copies, and copies in flight end on any thread.
+
+use std::sync::{Barrier, Mutex, mpsc};
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::states::*;
+use crate::support::*;
+use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_gpu_data};
+use syncedmem::abi::c::object::syncedmem_t;
+
+const THREADS: usize = 8;
+const BYTES: usize = 5000;
+
+/// A handle that threads share.
+#[derive(Clone, Copy)]
+struct Shared(*mut syncedmem_t);
+unsafe impl Send for Shared {}
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn read(&self, device: bool) -> usize {
+        let mut data = std::ptr::null();
+        let read = if device { syncedmem_gpu_data } else { syncedmem_cpu_data };
+        let status = unsafe { read(self.0, &mut data) };
+        assert_eq!(status, SYNCEDMEM_SUCCESS, "{}", last_error());
+        data.addr()
+    }
+}
+
+/// Reads both sides of `object` on all threads at once; the addresses that the host and the device readers got.
+fn read_at_once(object: &mut Object, is_device: fn(usize) -> bool) -> [Vec<usize>; 2] {
+    let (shared, start) = (Shared(object.mem()), Barrier::new(THREADS));
+    let read: Vec<(bool, usize)> = std::thread::scope(|threads| {
+        let (shared, start) = (&shared, &start);
+        let reader = |thread: usize| {
+            threads.spawn(move || {
+                start.wait();
+                (is_device(thread), shared.read(is_device(thread)))
+            })
+        };
+        let readers: Vec<_> = (0..THREADS).map(reader).collect();
+        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+    });
+    [false, true].map(|device| read.iter().filter(|(of, _)| *of == device).map(|(_, address)| *address).collect())
+}
+
+fn many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy() {
+    let gpu = gpu();
+    // Every round allocates: nothing comes from the round before.
+    pools::set_pools(false);
+    for round in 0..100 {
+        let mut object = Object::new(BYTES);
+        let look = |calls: &[Call]| {
+            let allocations = calls.iter().filter(|call| call.function == "cuMemAlloc_v2").count();
+            // Whoever is first fills a side with zeros; the other side is one copy of it.
+            assert_eq!((allocations, gpu.copies().iter().sum::<usize>()), (1, 1), "round {round}: {calls:?}");
+        };
+        let addresses = gpu.observe(|| read_at_once(&mut object, |thread| thread % 2 == 1), look);
+        for (address, side) in addresses.iter().zip([object.host_address(), object.device_address()]) {
+            assert!(address.iter().all(|&address| address == side), "round {round}");
+        }
+        assert_eq!(object.head(), 3);
+        assert!(all_zero(object.cpu_data().unwrap(), BYTES));
+        assert_bytes(&gpu.read(object.device_address(), BYTES), &vec![0; BYTES], &"");
+    }
+}
+
+fn many_readers_of_the_other_side_make_exactly_one_copy() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    for state in [State::AtCpu, State::AtGpu, State::AtCpuOverDevice, State::AtGpuOverHost, State::Pulling] {
+        for _ in 0..30 {
+            let mut object = state.object(&gpu, &stream, BYTES);
+            let copies = if state == State::Pulling { 0 } else { 1 };
+            gpu.observe(
+                || read_at_once(&mut object, |thread| thread % 2 == 1),
+                |calls| assert_eq!(gpu.copies().iter().sum::<usize>(), copies, "{state:?} {calls:?}"),
+            );
+            assert_eq!(object.head(), 3, "{state:?}");
+            assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &format_args!("{state:?}"));
+            assert_bytes(&gpu.read(object.device_address(), BYTES), &state.contents(BYTES), &format_args!("{state:?}"));
+        }
+    }
+}
+
+fn many_readers_that_complete_one_pull_all_see_its_data() {
+    let gpu = gpu();
+    let stream = gpu.stream();
+    let _pinning = Pinning::always();
+    for _ in 0..30 {
+        stream.delay(300);
+        let mut object = State::Pulling.object(&gpu, &stream, BYTES);
+        let (shared, start) = (Shared(object.mem()), Barrier::new(THREADS));
+        std::thread::scope(|threads| {
+            for thread in 0..THREADS {
+                let (shared, start) = (&shared, &start);
+                threads.spawn(move || {
+                    start.wait();
+                    let data = shared.read(thread % 4 == 3);
+                    if thread % 4 != 3 {
+                        let data: *const u8 = std::ptr::with_exposed_provenance(data);
+                        let data = unsafe { std::slice::from_raw_parts(data, BYTES) };
+                        assert_eq!(data, State::Pulling.contents(BYTES));
+                    }
+                });
+            }
+        });
+        assert_eq!(object.head(), 3);
+    }
+}
+
+fn a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream() {
+    const OBJECTS: usize = 100;
+    const ROUNDS: usize = 1200;
+    let gpu = gpu();
+    for pins in [false, true] {
+        let _pinning = pins.then(Pinning::always);
+        gpu.set_lag(50);
+        // An object and the seed of its contents; whoever has the lock is its only user.
+        let bytes = |number: usize| 1 + number * 97;
+        let objects: Vec<_> = (0..OBJECTS).map(|number| Mutex::new((Object::new(bytes(number)), 0u8))).collect();
+        std::thread::scope(|threads| {
+            for thread in 0..THREADS {
+                let (gpu, objects) = (&gpu, &objects);
+                threads.spawn(move || {
+                    let stream = gpu.stream();
+                    // Any sequence will do that is another one on each thread.
+                    let mut random = 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(thread as u64 + 1);
+                    for round in 0..ROUNDS {
+                        random ^= random << 13;
+                        random ^= random >> 7;
+                        random ^= random << 17;
+                        let number = (random >> 20) as usize % OBJECTS;
+                        let mut entry = objects[number].lock().unwrap();
+                        let (object, seed) = &mut *entry;
+                        visit(gpu, &stream, object, seed, bytes(number), random, round as u8 | 1);
+                    }
+                });
+            }
+        });
+        for (number, entry) in objects.into_iter().enumerate() {
+            let (mut object, seed) = entry.into_inner().unwrap();
+            assert_bytes(&object.host_bytes(bytes(number)), &pattern(seed, bytes(number)), &"");
+        }
+    }
+}
+
+/// One thing that a user does to an object that nobody else uses just now; what it holds must be `seed`'s pattern.
+fn visit(gpu: &Gpu, stream: &Stream, object: &mut Object, seed: &mut u8, bytes: usize, random: u64, new: u8) {
+    match random % 8 {
+        0 => assert_bytes(&object.host_bytes(bytes), &pattern(*seed, bytes), &""),
+        1 => {
+            // A caller of the device side after a push synchronises first.
+            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+            let data = object.gpu_data().unwrap();
+            assert_bytes(&gpu.read(data.addr(), bytes), &pattern(*seed, bytes), &"");
+        }
+        2 => {
+            *seed = new;
+            object.fill_host(&pattern(new, bytes));
+        }
+        3 => {
+            *seed = new;
+            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+            gpu.write(object.overwrite_gpu_data().unwrap().addr(), &pattern(new, bytes));
+        }
+        4 => {
+            *seed = new;
+            object.fill_host(&pattern(new, bytes));
+            assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
+        }
+        5 => {
+            let status = object.pull(stream.handle());
+            assert_eq!(status == SYNCEDMEM_SUCCESS, object.head() != 0, "{}", last_error());
+        }
+        6 => {
+            let status = if random & 64 == 0 { object.release_cpu() } else { object.release_gpu() };
+            assert!([SYNCEDMEM_SUCCESS, SYNCEDMEM_ERROR_INVALID_STATE].contains(&status), "{}", last_error());
+        }
+        _ => {
+            // Ended, perhaps with a copy in flight that another thread began, and made anew.
+            (*object, *seed) = (Object::new(bytes), 0);
+        }
+    }
+}
+
+fn objects_pushed_by_one_thread_end_on_another_while_both_go_on() {
+    let gpu = gpu();
+    for pins in [false, true] {
+        let _pinning = pins.then(Pinning::always);
+        std::thread::scope(|threads| {
+            for _ in 0..THREADS / 2 {
+                let (to_the_end, ends) = mpsc::channel::<Object>();
+                let gpu = &gpu;
+                threads.spawn(move || {
+                    for number in 0..150 {
+                        let stream = gpu.stream();
+                        stream.delay(100);
+                        let state = if number % 3 == 0 { State::Pulling } else { State::Pushing };
+                        to_the_end.send(state.object(gpu, &stream, BYTES)).unwrap();
+                    }
+                });
+                threads.spawn(move || {
+                    for (number, mut object) in ends.into_iter().enumerate() {
+                        if number % 2 == 0 {
+                            assert_bytes(&object.host_bytes(BYTES), &State::Pushing.contents(BYTES), &"");
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
+
+fn a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_context() {
+    let gpu = simulated_gpu();
+    let stream = gpu.stream();
+    let mut object = State::AtCpu.object(&gpu, &stream, 1 << 20);
+    let start = Barrier::new(2);
+    let shared = Shared(object.mem());
+    let ((), calls) = gpu.watch(|| {
+        std::thread::scope(|threads| {
+            for device in [0, 1] {
+                let (start, shared, gpu) = (&start, &shared, &gpu);
+                threads.spawn(move || {
+                    gpu.within(device, || {
+                        start.wait();
+                        shared.read(true);
+                    });
+                });
+            }
+        });
+    });
+    assert_eq!(gpu.copies(), [1, 0], "{calls:?}");
+}
+
+crate::support::harness::tests![
+    many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy,
+    many_readers_of_the_other_side_make_exactly_one_copy,
+    many_readers_that_complete_one_pull_all_see_its_data,
+    a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream,
+    objects_pushed_by_one_thread_end_on_another_while_both_go_on,
+    a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_context,
+];

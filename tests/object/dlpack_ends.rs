@@ -1,0 +1,155 @@
+//! What ends when: deleters that call back into the library, and objects that hold one another's memory.
+
+use std::ffi::c_void;
+use std::sync::Barrier;
+
+use crate::support::object::Object;
+use crate::support::tensor::*;
+use crate::support::*;
+use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::dlpack::*;
+use syncedmem::abi::c::object::*;
+
+const BYTES: usize = 96;
+
+fn lend(mem: *mut syncedmem_t, tensor: *mut c_void) {
+    assert_eq!(unsafe { syncedmem_set_dlpack(mem, tensor, true) }, SYNCEDMEM_SUCCESS, "{}", last_error());
+}
+
+fn cpu_data(mem: *mut syncedmem_t) -> *const u8 {
+    let mut data = std::ptr::null();
+    assert_eq!(unsafe { syncedmem_cpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
+    data.cast()
+}
+
+fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
+    let mut bytes = [[1u8; BYTES], [2; BYTES], [3; BYTES]];
+    let mem = created(BYTES);
+    let mut third = Theirs::of(bytes[2].as_mut_ptr(), BYTES);
+    let last = std::ptr::from_mut(&mut *third.managed).cast::<c_void>();
+    let handle = mem as usize;
+    let mut first = Calling::new(bytes[0].as_mut_ptr(), BYTES, move || lend(handle as *mut syncedmem_t, last));
+    let mut second = Theirs::of(bytes[1].as_mut_ptr(), BYTES);
+    lend(mem, first.address());
+    assert_eq!(second.lend(mem), SYNCEDMEM_SUCCESS);
+    assert_eq!((cpu_data(mem), second.deleted(), third.deleted()), (bytes[2].as_ptr(), 1, 0));
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    assert_eq!((second.deleted(), third.deleted()), (1, 1));
+}
+
+fn a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it() {
+    let mut bytes = [[1u8; BYTES], [2; BYTES]];
+    let mem = created(BYTES);
+    let handle = mem as usize;
+    let ends = move || assert_eq!(destroy(handle as *mut syncedmem_t), SYNCEDMEM_SUCCESS);
+    let mut first = Calling::new(bytes[0].as_mut_ptr(), BYTES, ends);
+    let mut second = Theirs::of(bytes[1].as_mut_ptr(), BYTES);
+    lend(mem, first.address());
+    assert_eq!(second.lend(mem), SYNCEDMEM_SUCCESS);
+    assert_eq!(second.deleted(), 1);
+}
+
+fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
+    let mut bytes = [1u8; BYTES];
+    let mut object = Object::new(BYTES);
+    let mut tensor = Calling::new(bytes.as_mut_ptr(), BYTES, || {
+        let mem = created(BYTES);
+        drop(export(mem, Ask { access: WRITE, ..FLOATS }).unwrap());
+        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    });
+    lend(object.mem(), tensor.address());
+    assert_eq!(object.destruct(), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.construct(BYTES), SYNCEDMEM_SUCCESS);
+}
+
+fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {
+    const LINKS: usize = 2_000;
+    let mut bytes = [7u8; BYTES];
+    let mut tensor = Theirs::of(bytes.as_mut_ptr(), BYTES);
+    let mut last = created(BYTES);
+    assert_eq!(tensor.lend(last), SYNCEDMEM_SUCCESS);
+    for _ in 0..LINKS {
+        let next = created(BYTES);
+        lend(next, export(last, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw());
+        assert_eq!(destroy(last), SYNCEDMEM_SUCCESS);
+        last = next;
+    }
+    assert_eq!((cpu_data(last), tensor.deleted()), (bytes.as_ptr(), 0));
+    let last = last as usize;
+    let ends = move || assert_eq!(destroy(last as *mut syncedmem_t), SYNCEDMEM_SUCCESS);
+    std::thread::Builder::new().stack_size(128 << 10).spawn(ends).unwrap().join().unwrap();
+    assert_eq!(tensor.deleted(), 1);
+}
+
+fn a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free() {
+    let (one, other) = (created(BYTES), created(BYTES));
+    lend(other, export(one, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw());
+    let back = export(other, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw();
+    // It would hold itself.
+    assert_eq!(unsafe { syncedmem_set_dlpack(one, back, true) }, SYNCEDMEM_ERROR_EXPORTED);
+    let third = created(BYTES);
+    lend(third, back);
+    assert_eq!([one, other].map(destroy), [SYNCEDMEM_SUCCESS; 2]);
+    assert_eq!(unsafe { cpu_data(third).read() }, 0);
+    assert_eq!(destroy(third), SYNCEDMEM_SUCCESS);
+}
+
+fn an_empty_tensor_of_ours_may_be_lent_in_every_shape() {
+    for shape in [[3i64, 0], [0, 3], [0, i64::MAX]] {
+        let (from, to) = (created(0), created(0));
+        lend(to, export(from, Ask { access: WRITE, shape: &shape, ..FLOATS }).unwrap().into_raw());
+        assert_eq!(exports(from), (1, 0));
+        assert_eq!([from, to].map(destroy), [SYNCEDMEM_SUCCESS; 2]);
+    }
+    let mut bytes = [1u8; 8];
+    let mut odd = Theirs::of(bytes.as_mut_ptr(), 0).shaped(&[i64::MAX, 4, 0], &[]);
+    let mem = created(0);
+    assert_eq!(odd.lend(mem), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    assert_eq!(odd.deleted(), 1);
+}
+
+fn an_address_that_is_all_offset_is_no_memory() {
+    let mut odd = Theirs::of(std::ptr::null_mut(), BYTES);
+    odd.managed.tensor.byte_offset = 4096;
+    let mem = created(BYTES);
+    assert_eq!(odd.lend(mem), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert!(last_error().contains("data is NULL"), "{}", last_error());
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+}
+
+fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given() {
+    const THREADS: usize = 6;
+    for bytes in [BYTES, 50_000] {
+        let (mem, begin) = (created(bytes) as usize, Barrier::new(THREADS));
+        let (give, take) = std::sync::mpsc::channel();
+        std::thread::scope(|threads| {
+            for _ in 0..THREADS {
+                let (begin, give) = (&begin, give.clone());
+                threads.spawn(move || {
+                    begin.wait();
+                    for _ in 0..100 {
+                        let tensor = export(mem as *mut syncedmem_t, FLOATS).unwrap();
+                        assert_eq!(unsafe { tensor.data::<u8>().read() }, 0);
+                        give.send(tensor).unwrap();
+                    }
+                });
+            }
+            drop(give);
+            threads.spawn(|| take.into_iter().for_each(drop));
+        });
+        let mem = mem as *mut syncedmem_t;
+        assert_eq!((exports(mem), destroy(mem)), ((0, 0), SYNCEDMEM_SUCCESS));
+    }
+}
+
+crate::support::harness::tests![
+    a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays,
+    a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it,
+    a_deleter_at_its_objects_end_may_make_use_and_end_others,
+    a_chain_of_objects_of_any_length_ends_on_a_small_stack,
+    a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free,
+    an_empty_tensor_of_ours_may_be_lent_in_every_shape,
+    an_address_that_is_all_offset_is_no_memory,
+    many_threads_export_one_object_for_reading_and_delete_what_others_were_given,
+];

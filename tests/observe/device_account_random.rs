@@ -1,0 +1,175 @@
+//! The account of page-locked and device memory, after each of thousands of random steps, against an account that is made
+//! from the simulated driver's log alone; and what threads do to each other.
+
+use crate::support::bookkeeper::*;
+use crate::support::figures::*;
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
+
+const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
+/// Of malloc's cache, of the pool, staged, and large enough for a mapping; one piece each where it is staged.
+const SIZES: [usize; 6] = [0, 100, 5_000, 60_000, 300_000, 3 << 20];
+
+/// Numbers that are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % end
+    }
+
+    fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+}
+
+/// Entry points, and how one of their calls may fail.
+const FAULTS: [(&str, i32); 9] = [
+    ("cuMemAlloc_v2", 2),
+    ("cuMemAlloc_v2", 999),
+    ("cuMemHostAlloc", 2),
+    ("cuMemHostRegister_v2", 2),
+    ("cuMemcpy", 999),
+    ("cuMemcpyAsync", 999),
+    ("cuMemsetD8_v2", 999),
+    ("cuEventRecord", 999),
+    ("cuEventCreate", 2),
+];
+
+/// Does so many random operations on several objects, and checks every figure after each.
+fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
+    const MOST: usize = SIZES[SIZES.len() - 1];
+    set_age(1e6);
+    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let stream = gpu.stream();
+    let mut pageable: Vec<Vec<u8>> = (0..4).map(|_| vec![1; MOST]).collect();
+    let pinned: Vec<Foreign> = (0..4).map(|_| gpu.pinned(MOST)).collect();
+    let device: Vec<Foreign> = (0..4).map(|_| gpu.block(MOST)).collect();
+    let own = |blocks: &[Foreign]| blocks.iter().map(|block| (block.address, MOST)).collect::<Vec<_>>();
+    let mut books = Bookkeeper::new(&own(&device), &own(&pinned));
+    let mut objects: Vec<Object> = (0..4).map(|_| Object::new(dice.one_of(&SIZES))).collect();
+    books.expected.objects_made = 4;
+    let mut pinning = None;
+    for step in 0..steps {
+        let at = dice.below(objects.len());
+        let mut is_calm = true;
+        match dice.below(40) {
+            0..3 => {
+                let new = Object::new(dice.one_of(&SIZES));
+                let ((), calls) = gpu.watch(|| drop(std::mem::replace(&mut objects[at], new)));
+                books.read(calls, true);
+                books.expected.objects_made += 1;
+                books.expected.objects_ended += 1;
+            }
+            3..5 => pinning = pinning.is_none().then(Pinning::always),
+            5 => {
+                let ((), calls) = gpu.watch(|| trim(dice.below(4) as i32));
+                books.read(calls, true);
+            }
+            6 => {
+                let ((), calls) = gpu.watch(|| set_pools(dice.below(4) > 0));
+                books.read(calls, true);
+            }
+            other => {
+                if faults && other < 12 {
+                    let (function, status) = dice.one_of(&FAULTS);
+                    gpu.control().simcuda_clear_faults();
+                    gpu.fail_times(function, 1, status, dice.one_of(&[1, 0]));
+                    is_calm = false;
+                }
+                let operation = dice.one_of(&OPERATIONS);
+                let host = if pinning.is_some() { pinned[at].pointer() } else { pageable[at].as_mut_ptr() };
+                let with = With { host, device: device[at].pointer(), stream: stream.handle() };
+                // New blocks are where their thread is; copies on streams stay on the stream's device.
+                let device =
+                    if matches!(operation, Operation::Push | Operation::Pull) { 0 } else { dice.below(2) as i32 };
+                let work = |object: &mut Object| gpu.within(device, || object.run(operation, &with));
+                let outcome = books.step(gpu, &mut objects, at, operation, work);
+                gpu.control().simcuda_clear_faults();
+                let is_refused = outcome == Err(SYNCEDMEM_ERROR_INVALID_STATE);
+                assert!(
+                    outcome.is_ok() || is_refused || !is_calm,
+                    "{step}: {operation:?} {outcome:?} {}",
+                    last_error()
+                );
+            }
+        }
+        books.check(gpu, &objects, is_calm);
+    }
+    let last = objects.len() as u64;
+    let ((), calls) = gpu.watch(|| objects.clear());
+    books.read(calls, true);
+    books.expected.objects_ended += last;
+    books.check(gpu, &objects, true);
+    if !faults {
+        assert_eq!(figures().waits.count, books.started(), "every copy that was started is known to be done once");
+    }
+    set_pools(true);
+}
+
+fn every_figure_agrees_with_the_drivers_log_after_every_one_of_thousands_of_random_steps() {
+    alone_with_pools(&[ACCESSES, STAGED], |gpu| at_random(gpu, 1, 4000, false));
+}
+
+fn every_figure_agrees_where_the_drivers_calls_fail_now_and_then() {
+    alone_with_pools(&[ACCESSES, STAGED, REGISTERED], |gpu| at_random(gpu, 2, 4000, true));
+}
+
+fn what_threads_take_from_each_other_is_counted_once() {
+    const THREADS: usize = 4;
+    const TURNS: usize = 500;
+    alone_with_pools(&[ACCESSES], |gpu| {
+        // Every object that is wanted on the device drives another's out.
+        gpu.control().simcuda_set_memory(0, 3 * MIB);
+        std::thread::scope(|threads| {
+            for thread in 0..THREADS {
+                threads.spawn(move || {
+                    let mut dice = Dice(thread as u64 + 1);
+                    let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
+                    for object in &mut objects {
+                        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+                    }
+                    for _ in 0..TURNS {
+                        let object = &mut objects[dice.below(3)];
+                        // Where all that could go is in use just now, it is refused.
+                        let outcome = match dice.below(3) {
+                            0 => object.gpu_data(),
+                            1 => object.mutable_gpu_data(),
+                            _ => object.mutable_cpu_data(),
+                        };
+                        if outcome.is_ok() {
+                            object.end_access();
+                        }
+                    }
+                });
+            }
+        });
+        let stats = counts();
+        assert!(stats.device_evictions.count > 10, "{:?}", stats.device_evictions);
+        for memory in [stats.pageable, stats.device] {
+            let (came, went) = (memory.allocations.count + memory.pool_hits.count, memory.frees);
+            assert_eq!((memory.live, went.count), (0, came), "{memory:?}");
+            assert_eq!(went.bytes, memory.allocations.bytes + memory.pool_hits.bytes);
+        }
+        let copies = [stats.to_device_pageable.count, stats.to_host_pageable.count].map(|count| count as usize);
+        assert_eq!(gpu.copies(), copies);
+        let given = gpu.log().iter().filter(|call| call.function == "cuMemAlloc_v2" && call.status == 0).count();
+        assert_eq!(stats.device.allocations.count, given as u64);
+        let accesses = stats.device_reads + stats.device_writes + stats.host_writes;
+        assert_eq!(accesses as usize, THREADS * TURNS);
+        trim(ALL);
+        gpu.control().simcuda_set_memory(0, 256 * MIB);
+    });
+}
+
+crate::support::harness::tests![
+    every_figure_agrees_with_the_drivers_log_after_every_one_of_thousands_of_random_steps,
+    every_figure_agrees_where_the_drivers_calls_fail_now_and_then,
+    what_threads_take_from_each_other_is_counted_once,
+];

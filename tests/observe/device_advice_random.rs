@@ -1,0 +1,230 @@
+//! The advice on random calls: what it counts is recomputed from the calls, and from the driver's own log of copies, by the
+//! naive rules.
+
+#[allow(dead_code, reason = "contents are not compared here")]
+#[path = "../advice/naive.rs"]
+mod naive;
+
+use std::collections::BTreeMap;
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use naive::{Act, Copy, Life};
+use syncedmem::observe::event::{Cause, Path, Site};
+use syncedmem::observe::recorder;
+use syncedmem::state::head::Access::{self, Overwrite, Read, Write};
+use syncedmem::state::head::Side::{self, Device, Host};
+
+/// Counts and bytes by rule, certainty and subject.
+type Counts = BTreeMap<(&'static str, &'static str, String), (u64, u64)>;
+
+/// An object, and what is known of it from the calls alone.
+struct Watched<'g> {
+    gpu: &'g Gpu,
+    object: Object,
+    size: usize,
+    life: Life,
+    pinned: bool,
+    every_access: bool,
+    in_flight: Option<Side>,
+    call: u32,
+}
+
+impl Watched<'_> {
+    fn act(&mut self, act: Act) {
+        self.life.acts.push((self.call, self.size as u64, act));
+    }
+
+    fn current(&self) -> [bool; 2] {
+        let head = self.object.head();
+        // A pull in flight has not made the host current yet.
+        [head & 1 == 1, head & 2 == 2]
+    }
+
+    /// Does an operation, and writes down what became of it.
+    fn run(&mut self, operation: Operation, with: &With) {
+        self.call += 1;
+        let (before, in_flight) = (self.current(), self.in_flight);
+        let (outcome, calls) = self.gpu.watch(|| self.object.run(operation, with));
+        if outcome.is_err() {
+            return;
+        }
+        let after = self.current();
+        match access(operation) {
+            Some((side, access)) => self.accessed(side, access, before, &calls),
+            None => {
+                if !matches!(operation, Operation::Push | Operation::Pull) || self.copy_of(&calls).is_some() {
+                    self.landed();
+                }
+                self.done(operation, &calls);
+            }
+        }
+        if in_flight == Some(Host) && !before[0] && after[0] {
+            assert_eq!(self.in_flight, None, "{operation:?} made the host current, so the pull has landed");
+        }
+    }
+
+    fn accessed(&mut self, side: Side, access: Access, before: [bool; 2], calls: &[Call]) {
+        let (is_current, is_other) = (before[side as usize], before[side.other() as usize]);
+        let waits = self.in_flight == Some(Host) && !(side == Device && access == Read);
+        let is_ready = is_current && (access == Read || !is_other) && !waits;
+        if is_ready && !self.every_access {
+            return;
+        }
+        self.act(Act::Asked(side, access));
+        if waits || !is_ready {
+            self.landed();
+        }
+        if let Some(to) = self.copy_of(calls) {
+            self.copied(to, Some(Cause::Access(access)));
+        } else if before == [false; 2] && access != Overwrite {
+            self.act(Act::Filled(side, access, Site::UNKNOWN, 0));
+        }
+        if access != Read {
+            self.act(Act::Wrote(side, access, Site::UNKNOWN));
+        }
+    }
+
+    fn done(&mut self, operation: Operation, calls: &[Call]) {
+        match operation {
+            Operation::SetCpuData => self.act(Act::Lent(Host)),
+            Operation::SetGpuData => self.act(Act::Lent(Device)),
+            Operation::ReleaseCpu => self.act(Act::GivenBack(Host)),
+            Operation::ReleaseGpu => self.act(Act::GivenBack(Device)),
+            Operation::Push | Operation::Pull => {
+                let Some(to) = self.copy_of(calls) else { return };
+                // Without an event there is nothing to wait for: it was waited for at once.
+                let goes_on = calls.iter().any(|call| call.function.starts_with("cuEventRecord"));
+                self.copied(to, if goes_on { None } else { Some(Cause::Stream) });
+                self.in_flight = goes_on.then_some(to);
+            }
+            _ => {}
+        }
+    }
+
+    /// Nothing is in flight any more.
+    fn landed(&mut self) {
+        if self.in_flight.take() == Some(Host) {
+            self.act(Act::Landed);
+        }
+    }
+
+    /// The side that was copied to, by the driver's log.
+    fn copy_of(&self, calls: &[Call]) -> Option<Side> {
+        let copies: Vec<_> =
+            calls.iter().filter_map(|call| Some((call.field("kind")?, call.field("bytes")?))).collect();
+        assert!(copies.len() <= 1, "{calls:?}");
+        let (kind, bytes) = copies.first()?;
+        assert_eq!(bytes.parse(), Ok(self.size));
+        Some(if *kind == "HtoD" { Device } else { Host })
+    }
+
+    fn copied(&mut self, to: Side, cause: Option<Cause>) {
+        let path = if self.pinned { Path::Pinned } else { Path::Pageable };
+        self.act(Act::Copied(Copy { to, path, cause, took: None, site: Site::UNKNOWN }));
+    }
+
+    fn end(mut self) -> Life {
+        self.call += 1;
+        self.landed();
+        self.life.current = self.current();
+        let has = [self.object.owns_cpu(), self.object.owns_gpu()];
+        let at = [self.object.host_address(), self.object.device_address()];
+        self.life.held = [0, 1].map(|side| if has[side] && at[side] != 0 { self.size as u64 } else { 0 });
+        self.act(Act::Ended);
+        self.life
+    }
+}
+
+fn access(operation: Operation) -> Option<(Side, Access)> {
+    match operation {
+        Operation::CpuData => Some((Host, Read)),
+        Operation::MutableCpuData => Some((Host, Write)),
+        Operation::OverwriteCpuData => Some((Host, Overwrite)),
+        Operation::GpuData => Some((Device, Read)),
+        Operation::MutableGpuData => Some((Device, Write)),
+        Operation::OverwriteGpuData => Some((Device, Overwrite)),
+        _ => None,
+    }
+}
+
+/// Numbers that look random.
+fn next(state: &mut u64) -> usize {
+    *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    (*state >> 33) as usize
+}
+
+/// One object's life, at random. What is lent to it is page-locked if its own memory is.
+fn life(gpu: &Gpu, seed: u64, pinned: bool, every_access: bool) -> Life {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let size = [4096, 64 << 10][next(&mut state) % 2];
+    let stream = gpu.stream();
+    let (device, locked, mut pageable) = (gpu.block(size), gpu.pinned(size), vec![0; size]);
+    let host = if pinned { locked.pointer() } else { pageable.as_mut_ptr() };
+    let with = With { host, device: device.pointer(), stream: stream.handle() };
+    let life = Life { made: Site::UNKNOWN, acts: Vec::new(), held: [0; 2], current: [false; 2] };
+    let object = Object::new(size);
+    let mut watched = Watched { gpu, object, size, life, pinned, every_access, in_flight: None, call: 0 };
+    for _ in 0..4 + next(&mut state) % 24 {
+        let operation = OPERATIONS[next(&mut state) % OPERATIONS.len()];
+        watched.run(operation, &with);
+        stream.synchronize();
+    }
+    watched.end()
+}
+
+fn check(gpu: &Gpu, pinned: bool, every_access: bool) {
+    let _pinning = pinned.then(Pinning::always);
+    let mut lives = Vec::new();
+    let mut spoken = Counts::new();
+    for seed in 0..300 {
+        lives.push(life(gpu, seed, pinned, every_access));
+        let mut found = Counts::new();
+        for advice in recorder::with_ledger(|ledger| ledger.advice()) {
+            let key = (advice.rule.name(), advice.certainty.name(), format!("{:?}", advice.subject));
+            let sum = found.entry(key).or_default();
+            *sum = (sum.0 + advice.count, sum.1 + advice.bytes);
+        }
+        let mut expected = Counts::new();
+        for (key, _, count, bytes, _) in naive::advice(&lives, &[], every_access) {
+            let sum = expected.entry((key.0, key.1, key.2)).or_default();
+            *sum = (sum.0 + count, sum.1 + bytes);
+        }
+        assert_eq!(found, expected, "seed {seed}: {:#?}", lives.last());
+        spoken = found;
+    }
+    let rules: Vec<_> = spoken.keys().map(|key| key.0).collect();
+    let mut always = vec!["overwritten-copy", "ping-pong", "unread-copy", "unused-side"];
+    always.extend(every_access.then_some("overwritten-fill"));
+    always.extend((!pinned).then_some("pageable-copy"));
+    assert!(always.iter().all(|rule| rules.contains(rule)), "{rules:?}");
+}
+
+fn observed<F: FnOnce(&Gpu)>(account: &str, body: F) {
+    in_a_process_with_a_driver(&[("SYNCEDMEM_ACCOUNT", account)], || {
+        body(&simulated_gpu());
+    });
+}
+
+fn the_advice_on_random_calls_is_that_of_the_naive_rules() {
+    observed("on", |gpu| check(gpu, false, false));
+}
+
+fn so_it_is_where_host_memory_is_page_locked() {
+    observed("on", |gpu| check(gpu, true, false));
+}
+
+fn so_it_is_where_every_access_is_told() {
+    observed("accesses", |gpu| check(gpu, false, true));
+}
+
+fn so_it_is_where_every_access_is_told_and_host_memory_is_page_locked() {
+    observed("accesses", |gpu| check(gpu, true, true));
+}
+
+crate::support::harness::tests![
+    the_advice_on_random_calls_is_that_of_the_naive_rules,
+    so_it_is_where_host_memory_is_page_locked,
+    so_it_is_where_every_access_is_told,
+    so_it_is_where_every_access_is_told_and_host_memory_is_page_locked,
+];

@@ -1,0 +1,45 @@
+//! What the library records: the account, traces, advice, reports, NVTX.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod account;
+mod account_objects;
+mod device_account;
+mod device_account_random;
+mod device_advice;
+mod device_advice_random;
+mod device_advice_trace;
+mod nvtx;
+mod report;
+#[path = "../support/mod.rs"]
+mod support;
+mod trace;
+mod trace_cost;
+mod trace_format;
+mod trace_library;
+mod trace_processes;
+mod trace_reader;
+mod traced_account;
+
+support::harness::suites![
+    account,
+    account_objects,
+    device_account,
+    device_account_random,
+    device_advice,
+    device_advice_random,
+    device_advice_trace,
+    nvtx,
+    report,
+    trace_cost,
+    trace_format,
+    trace_library,
+    trace_processes,
+    trace_reader,
+    traced_account,
+];

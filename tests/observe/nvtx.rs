@@ -1,0 +1,138 @@
+//! Ranges reach a tool that is attached, as NVTX describes it, and nobody where there is none.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{alone, inside};
+use syncedmem::observe::nvtx;
+
+/// Builds the tool in a folder of the test's own, which is removed afterwards.
+struct Tool(PathBuf);
+
+impl Tool {
+    fn new(name: &str) -> Tool {
+        let folder = std::env::temp_dir().join(format!("syncedmem-nvtx-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let tool = Tool(folder);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("cpp_tests/fake_profiler/fake.c");
+        let built = Command::new("cc")
+            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
+            .args([&tool.library(), &source])
+            .status()
+            .unwrap();
+        assert!(built.success());
+        tool
+    }
+
+    fn library(&self) -> PathBuf {
+        self.0.join("libfake.so")
+    }
+
+    /// Runs `body` in a process that has this tool in its environment, and returns what the tool saw.
+    fn sees(&self, environment: &[(&str, &str)], body: impl FnOnce()) -> Vec<String> {
+        let (library, log) = (self.library(), self.0.join("log"));
+        let mut all =
+            vec![("NVTX_INJECTION64_PATH", library.to_str().unwrap()), ("FAKE_PROFILER", log.to_str().unwrap())];
+        all.extend(environment);
+        alone(&all, body);
+        let text = std::fs::read_to_string(log).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Tool {
+    fn drop(&mut self) {
+        // What is left behind is not a failure of the test.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn two_ranges() {
+    let outer = nvtx::range(c"allocate device", 4096);
+    drop(nvtx::range(c"copy to host", u64::MAX));
+    drop(outer);
+}
+
+fn ranges_nest_in_a_domain_of_the_librarys_own() {
+    let tool = Tool::new("ranges");
+    let seen = tool.sees(&[], || {
+        assert!(nvtx::attach());
+        two_ranges();
+    });
+    if !inside() {
+        assert_eq!(
+            seen,
+            [
+                "initialize",
+                "create libsyncedmem",
+                "push ours 3 48 allocate device 4096 at 0",
+                "push ours 3 48 copy to host 18446744073709551615 at 1",
+                "pop ours at 1",
+                "pop ours at 0",
+            ]
+        );
+    }
+}
+
+fn what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named() {
+    // As CUPTI is in a process with PyTorch: without a driver its entry calls itself until the stack ends.
+    let tool = Tool::new("unnamed");
+    let library = tool.library();
+    let environment = [("NVTX_INJECTION64_PATH", ""), ("TOOL", library.to_str().unwrap())];
+    let seen = tool.sees(&environment, || {
+        let library = CString::new(std::env::var("TOOL").unwrap()).unwrap();
+        assert!(!unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) }.is_null());
+        assert!(!nvtx::attach());
+        two_ranges();
+    });
+    assert!(inside() || seen.is_empty(), "{seen:?}");
+}
+
+fn a_tool_that_wants_no_ranges_is_not_called_again() {
+    let tool = Tool::new("nothing");
+    let environment = [("FAKE_PROFILER_WANTS", "nothing")];
+    let seen = tool.sees(&environment, || {
+        assert!(!nvtx::attach());
+        two_ranges();
+    });
+    assert!(inside() || seen == ["initialize"], "{seen:?}");
+}
+
+fn a_tool_that_fails_is_not_called_again_whatever_it_left() {
+    let tool = Tool::new("failure");
+    let environment = [("FAKE_PROFILER_WANTS", "failure")];
+    let seen = tool.sees(&environment, || {
+        assert!(!nvtx::attach());
+        two_ranges();
+    });
+    assert!(inside() || seen == ["initialize"], "{seen:?}");
+}
+
+fn off_does_not_even_load_the_tool() {
+    let tool = Tool::new("off");
+    let seen = tool.sees(&[("SYNCEDMEM_NVTX", "off")], || {
+        assert!(!nvtx::attach());
+        two_ranges();
+        assert!(!std::fs::read_to_string("/proc/self/maps").unwrap().contains("libfake.so"));
+    });
+    assert!(inside() || seen.is_empty(), "{seen:?}");
+}
+
+fn without_a_tool_there_are_no_ranges_and_no_failure() {
+    for path in ["", "/no/such/tool.so"] {
+        alone(&[("NVTX_INJECTION64_PATH", path)], || {
+            assert!(!nvtx::attach());
+            two_ranges();
+        });
+    }
+}
+
+crate::support::harness::tests![
+    ranges_nest_in_a_domain_of_the_librarys_own,
+    what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named,
+    a_tool_that_wants_no_ranges_is_not_called_again,
+    a_tool_that_fails_is_not_called_again_whatever_it_left,
+    off_does_not_even_load_the_tool,
+    without_a_tool_there_are_no_ranges_and_no_failure,
+];

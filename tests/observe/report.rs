@@ -1,0 +1,248 @@
+//! The report that `SYNCEDMEM_REPORT` asks for, of C++ programs that are built here with the class as Caffe declares it:
+//! linked with the library and with it in the program, ending in every way that a program can.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What each program does, by its first argument.
+const PROGRAM: &str = r#"
+#include GENERATION
+#include <cstdlib>
+#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using caffe::SyncedMemory;
+
+namespace zoo {
+__attribute__((noinline)) SyncedMemory* weights() { return new SyncedMemory(3 << 20); }
+__attribute__((noinline)) SyncedMemory* data() { return new SyncedMemory(1 << 20); }
+__attribute__((noinline)) void* touch(SyncedMemory* memory) {
+  void* address = memory->mutable_cpu_data();
+  asm volatile("" : "+r"(address));
+  return address;
+}
+}  // namespace zoo
+
+int main(int, char** arguments) {
+  const char* how = arguments[1];
+  if (!strcmp(how, "never")) return 3;
+  SyncedMemory* weights = zoo::weights();
+  SyncedMemory* data = zoo::data();
+  zoo::touch(weights);
+  zoo::touch(data);
+  if (!strcmp(how, "out-of-memory")) zoo::touch(new SyncedMemory(64 << 20));
+  if (!strcmp(how, "abort")) abort();
+  if (!strcmp(how, "_exit")) _exit(4);
+  if (!strcmp(how, "fork")) {
+    pid_t child = fork();
+    if (!child) {
+      zoo::touch(zoo::data());
+      exit(0);
+    }
+    waitpid(child, nullptr, 0);
+  }
+  if (!strcmp(how, "fork-idle")) {
+    pid_t child = fork();
+    if (!child) exit(0);
+    waitpid(child, nullptr, 0);
+  }
+  delete weights;
+  delete data;
+  return 5;
+}
+"#;
+
+const OUTLINED: &str = "bvlc_master";
+const INLINED: &str = "bvlc_rc2";
+
+/// The folder of the library as users get it.
+fn libraries() -> &'static Path {
+    crate::support::as_shipped::library().parent().unwrap()
+}
+
+/// How a program has the library.
+#[derive(Clone, Copy, PartialEq)]
+enum Linked {
+    Shared,
+    Static,
+}
+
+/// A program in a folder of its own.
+struct Program(PathBuf);
+
+impl Program {
+    /// With the class as a generation of Caffe declares it.
+    fn new(generation: &str, linked: Linked, flags: &[&str]) -> Program {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("syncedmem-report-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let program = Program(folder);
+        let source = program.0.join("zoo.cpp");
+        std::fs::write(&source, PROGRAM).unwrap();
+        let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("cpp_tests/generations");
+        let mut build = Command::new("c++");
+        build.args(["-std=c++11", "-O2", "-w", "-o"]).args([&program.0.join("zoo"), &source]).args(flags);
+        build.arg(format!("-DGENERATION=\"{generation}.hpp\"")).arg("-I").arg(headers);
+        match linked {
+            Linked::Shared => {
+                // Its name in the program is the soname.
+                std::fs::copy(libraries().join("libsyncedmem.so"), program.0.join("libsyncedmem.so.0")).unwrap();
+                build.arg(program.0.join("libsyncedmem.so.0"));
+            }
+            Linked::Static => {
+                build.arg(libraries().join("libsyncedmem.a"));
+                build.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]);
+            }
+        }
+        let built = build.output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        program
+    }
+
+    fn report(&self) -> PathBuf {
+        self.0.join("report")
+    }
+
+    /// Runs it with the report going to a file.
+    fn run(&self, how: &str) -> Output {
+        self.run_with(how, &[("SYNCEDMEM_REPORT", self.report().to_str().unwrap())])
+    }
+
+    fn run_with(&self, how: &str, environment: &[(&str, &str)]) -> Output {
+        let mut run = Command::new(self.0.join("zoo"));
+        run.arg(how).env("LD_LIBRARY_PATH", &self.0).envs(environment.iter().copied()).output().unwrap()
+    }
+
+    /// The reports in the file, each from its first line on.
+    fn reports(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.report()).unwrap_or_default();
+        const BEGIN: &str = "libsyncedmem: memory of zoo (process ";
+        assert!(text.is_empty() || text.starts_with(BEGIN), "{text}");
+        text.split(BEGIN).skip(1).map(|report| format!("{BEGIN}{report}")).collect()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The holder of so many bytes, as a report has it.
+fn holder<'r>(report: &'r str, bytes: &str) -> &'r str {
+    let line = report.lines().find(|line| line.trim().starts_with(bytes) && line.contains(" in ")).unwrap_or_default();
+    line.rsplit_once("block ").unwrap_or_else(|| panic!("nobody has {bytes}: {report}")).1.trim()
+}
+
+fn a_report_is_written_when_the_program_returns() {
+    let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
+    let run = zoo.run("return");
+    assert_eq!((run.status.code(), run.stderr.as_slice()), (Some(5), b"".as_slice()));
+    let reports = zoo.reports();
+    assert_eq!(reports.len(), 1);
+    assert!(reports[0].contains("\nobjects made: 2, ended: 2, alive: 0\n"), "{}", reports[0]);
+    assert!(reports[0].contains("who held the pageable memory at its peak of 4.0 MiB\n"), "{}", reports[0]);
+    // A second process adds its own.
+    zoo.run("return");
+    assert_eq!(zoo.reports().len(), 2);
+}
+
+fn makers_are_named_where_they_have_names_and_else_by_their_place() {
+    for linked in [Linked::Shared, Linked::Static] {
+        let zoo = Program::new(OUTLINED, linked, &["-rdynamic"]);
+        zoo.run("return");
+        let report = zoo.reports().remove(0);
+        assert_eq!(holder(&report, "3.0 MiB"), "zoo::weights, from main (the program)", "{report}");
+        assert_eq!(holder(&report, "1.0 MiB"), "zoo::data, from main (the program)", "{report}");
+
+        let nameless = Program::new(OUTLINED, linked, &["-s"]);
+        nameless.run("return");
+        let report = nameless.reports().remove(0);
+        let [weights, data] = ["3.0 MiB", "1.0 MiB"].map(|bytes| holder(&report, bytes).to_string());
+        for place in [&weights, &data] {
+            let offset = place.strip_prefix("the program+0x").unwrap_or_else(|| panic!("{report}"));
+            assert!(u64::from_str_radix(offset, 16).is_ok_and(|offset| offset > 0), "{place}");
+        }
+        assert_ne!(weights, data, "{report}");
+    }
+}
+
+fn of_inlined_constructors_the_first_access_is_named_and_that_is_said() {
+    let zoo = Program::new(INLINED, Linked::Shared, &["-rdynamic"]);
+    zoo.run("return");
+    let report = zoo.reports().remove(0);
+    assert!(report.contains("objects made: 2, ended: 2, alive: 0\n2 of them were noticed at an access"), "{report}");
+    // Both by the same caller, from the same function: one holder.
+    let line = report.lines().find(|line| line.trim().starts_with("4.0 MiB in")).expect(&report);
+    assert!(line.contains("2 blocks") && line.ends_with("zoo::touch, from main (the program)"), "{line}");
+}
+
+fn a_report_comes_before_the_library_ends_the_process() {
+    let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
+    let report = zoo.report();
+    let run = zoo
+        .run_with("out-of-memory", &[("SYNCEDMEM_REPORT", report.to_str().unwrap()), ("SYNCEDMEM_HOST_LIMIT", "8M")]);
+    assert_eq!(run.status.signal(), Some(6), "{run:?}");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(said.contains("host allocation of size 67108864 failed"), "{said}");
+    let reports = zoo.reports();
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    assert!(reports[0].contains("\nobjects made: 3, ended: 0, alive: 3\n"), "{}", reports[0]);
+    let failed = reports[0].lines().find(|line| line.contains("allocation for the host that failed")).unwrap();
+    assert_eq!(failed.split_whitespace().collect::<Vec<_>>()[6..9], ["1", "64.0", "MiB"], "{failed}");
+}
+
+fn a_process_that_ends_without_the_library_leaves_none_and_is_not_disturbed() {
+    let zoo = Program::new(OUTLINED, Linked::Shared, &[]);
+    let never = zoo.run("never");
+    assert_eq!((never.status.code(), never.stderr.as_slice()), (Some(3), b"".as_slice()));
+    assert_eq!(zoo.run("_exit").status.code(), Some(4));
+    assert_eq!(zoo.run("abort").status.signal(), Some(6));
+    assert!(!zoo.report().exists(), "{:?}", zoo.reports());
+}
+
+fn a_forked_child_reports_what_it_did_and_nothing_of_its_parents() {
+    let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
+    zoo.run("fork");
+    let reports = zoo.reports();
+    assert_eq!(reports.len(), 2, "{reports:?}");
+    // The child's is first: the parent waits for it.
+    assert!(reports[0].contains("\nobjects made: 1, ended: 0, alive: 1\n"), "{}", reports[0]);
+    assert_eq!(holder(&reports[0], "1.0 MiB"), "zoo::data, from main (the program)");
+    assert!(reports[1].contains("\nobjects made: 2, ended: 2, alive: 0\n"), "{}", reports[1]);
+    std::fs::remove_file(zoo.report()).unwrap();
+    zoo.run("fork-idle");
+    assert_eq!(zoo.reports().len(), 1, "a child that did nothing has nothing to report");
+}
+
+fn what_cannot_be_written_to_its_file_goes_to_standard_error() {
+    let zoo = Program::new(OUTLINED, Linked::Shared, &[]);
+    let missing = zoo.0.join("no-such-folder/report");
+    let run = zoo.run_with("return", &[("SYNCEDMEM_REPORT", missing.to_str().unwrap())]);
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(
+        said.starts_with(&format!(
+            "libsyncedmem: SYNCEDMEM_REPORT={}: there is no such folder; the report follows here\n",
+            missing.display()
+        )),
+        "{said}"
+    );
+    assert!(said.contains("libsyncedmem: memory of zoo (process "), "{said}");
+    assert_eq!(run.status.code(), Some(5));
+    let run = zoo.run_with("return", &[("SYNCEDMEM_REPORT", "stderr")]);
+    assert!(run.stderr.starts_with(b"libsyncedmem: memory of zoo (process "));
+}
+
+crate::support::harness::tests![
+    a_report_is_written_when_the_program_returns,
+    makers_are_named_where_they_have_names_and_else_by_their_place,
+    of_inlined_constructors_the_first_access_is_named_and_that_is_said,
+    a_report_comes_before_the_library_ends_the_process,
+    a_process_that_ends_without_the_library_leaves_none_and_is_not_disturbed,
+    a_forked_child_reports_what_it_did_and_nothing_of_its_parents,
+    what_cannot_be_written_to_its_file_goes_to_standard_error,
+];

@@ -1,0 +1,198 @@
+//! What the library itself traces, on the simulated driver: the trace obeys the format, and tells of the copies and
+//! allocations that the driver's own log has.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::*;
+use crate::trace::reader::Item;
+use crate::trace::*;
+use syncedmem::abi::c::account::syncedmem_set_name;
+use syncedmem::abi::c::trace::{syncedmem_trace_start, syncedmem_trace_stop};
+use syncedmem::observe::event::{Event, What};
+use syncedmem::observe::ledger::Ledger;
+use syncedmem::state::flags;
+use syncedmem::state::head::Side;
+use syncedmem::state::kind::Kind;
+
+const BYTES: usize = 100_000;
+
+/// A few objects that cross in every way: by accessors, by streams, with a name, with an eviction of nothing.
+fn work(gpu: &Gpu) {
+    let stream = gpu.stream();
+    let mut object = Object::new(BYTES);
+    assert_eq!(unsafe { syncedmem_set_name(object.mem(), c"data \"1\"".as_ptr()) }, SYNCEDMEM_SUCCESS);
+    object.fill_host(&pattern(1, BYTES));
+    object.gpu_data().unwrap();
+    object.mutable_gpu_data().unwrap();
+    object.cpu_data().unwrap();
+    object.fill_host(&pattern(2, BYTES));
+    assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+    object.mutable_gpu_data().unwrap();
+    assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
+    object.cpu_data().unwrap();
+    let mut other = Object::new(3 << 20);
+    other.mutable_gpu_data().unwrap();
+    other.cpu_data().unwrap();
+    other.release_gpu();
+}
+
+/// The folder in which the outer process reads what the inner one traced.
+fn traced_to(name: &str) -> (Folder, PathBuf) {
+    let folder = Folder::new();
+    let path = folder.path(name);
+    (folder, path)
+}
+
+fn copied(events: &[Event], to: Side) -> Vec<u64> {
+    let copied = events.iter().filter_map(|event| match event.what {
+        What::Copied { to: side, bytes, .. } | What::Started { to: side, bytes, .. } if side == to => Some(bytes),
+        _ => None,
+    });
+    copied.collect()
+}
+
+fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
+    let (_folder, path) = traced_to("t.json");
+    alone(&[("SYNCEDMEM_TRACE", path.to_str().unwrap())], || {
+        let gpu = simulated_gpu();
+        let (_, calls) = gpu.watch(|| work(&gpu));
+        let text = std::fs::read_to_string(std::env::var("SYNCEDMEM_TRACE").unwrap()).unwrap();
+        let found = rules::check(&text);
+        assert_eq!(found.flows, 2, "a push and a pull");
+        let (items, notes) = read(Path::new(&std::env::var("SYNCEDMEM_TRACE").unwrap()));
+        assert_eq!((notes.damaged, notes.foreign, notes.incomplete, notes.late), (0, 0, false, 0));
+        let events = events_of(&items, std::process::id());
+        let logged = |kind: &str| -> Vec<u64> {
+            let copies = calls.iter().filter(|call| call.field("kind") == Some(kind));
+            copies.map(|call| call.field("bytes").expect("a copy has bytes").parse().unwrap()).collect()
+        };
+        assert_eq!(copied(&events, Side::Device), logged("HtoD"));
+        assert_eq!(copied(&events, Side::Host), logged("DtoH"));
+        let mut ledger = Ledger::new();
+        events.iter().for_each(|event| ledger.take(event));
+        let account = ledger.account();
+        let allocations = calls.iter().filter(|call| call.function == "cuMemAlloc_v2").count() as u64;
+        assert_eq!(account.memory(Kind::Device).fresh.count, allocations);
+        assert_eq!(account.memory(Kind::Device).live, 0, "every object is gone");
+        assert_eq!((account.made, account.ended), (2, 2));
+        let named = items.iter().any(|item| matches!(item, Item::Name { name, .. } if name == "data \"1\""));
+        assert!(named, "{items:?}");
+        let last = found.records.iter().rfind(|record| record["ph"] == "C").unwrap();
+        assert_eq!(last["args"]["device"], 0, "the counters end with what is left");
+    });
+}
+
+fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
+    let (_folder, path) = traced_to("t.json");
+    alone(&[("SYNCEDMEM_ACCOUNT", "on"), ("TRACE_TO", path.to_str().unwrap())], || {
+        let gpu = simulated_gpu();
+        work(&gpu);
+        let path = PathBuf::from(std::env::var("TRACE_TO").unwrap());
+        assert_eq!(unsafe { syncedmem_trace_start(c_path(&path).as_ptr()) }, SYNCEDMEM_SUCCESS);
+        work(&gpu);
+        assert_eq!(syncedmem_trace_stop(), SYNCEDMEM_SUCCESS);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        rules::check(&whole);
+        work(&gpu);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), whole, "nothing is told after the end");
+        let (items, _) = read(&path);
+        let mut known = std::collections::HashSet::new();
+        for item in &items {
+            match item {
+                Item::Site { site, place, .. } => {
+                    assert!(!place.is_empty());
+                    known.insert(*site);
+                }
+                Item::Event { event, .. } if event.site.0 != 0 => assert!(known.contains(&event.site), "{event:?}"),
+                _ => {}
+            }
+        }
+        assert!(!known.is_empty());
+    });
+}
+
+fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
+    let (_folder, path) = traced_to("t.json");
+    alone(&[("SYNCEDMEM_TRACE", path.to_str().unwrap()), ("SYNCEDMEM_ACCOUNT", "accesses")], || {
+        let gpu = simulated_gpu();
+        let gpu = &gpu;
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..20).for_each(|_| gpu.within(0, || work(gpu))));
+            }
+        });
+        let path = PathBuf::from(std::env::var("SYNCEDMEM_TRACE").unwrap());
+        let found = rules::check(&std::fs::read_to_string(&path).unwrap());
+        assert_eq!(found.flows, 4 * 20 * 2);
+        let events = events_of(&read(&path).0, std::process::id());
+        let mut ledger = Ledger::new();
+        events.iter().for_each(|event| ledger.take(event));
+        let account = ledger.account();
+        assert_eq!((account.made, account.ended), (160, 160));
+        for kind in Kind::ALL {
+            assert_eq!(account.memory(kind).live, 0, "{kind:?}");
+        }
+    });
+}
+
+fn a_trace_that_cannot_begin_leaves_nothing_traced() {
+    alone(&[], || {
+        let folder = Folder::new();
+        let [path, no_path] = ["t.json", "no/t.json"].map(|name| c_path(&folder.path(name)));
+        assert_eq!(unsafe { syncedmem_trace_start(path.as_ptr()) }, SYNCEDMEM_SUCCESS);
+        assert!(flags::has(flags::TRACE));
+        assert_eq!(unsafe { syncedmem_trace_start(no_path.as_ptr()) }, SYNCEDMEM_ERROR_FILE);
+        assert!(flags::off(), "nothing is told to nobody");
+    });
+}
+
+fn a_file_that_cannot_be_is_said_once_and_the_program_goes_on() {
+    let said = alone(&[("SYNCEDMEM_TRACE", "/no/such/folder/t.json")], || {
+        let gpu = simulated_gpu();
+        work(&gpu);
+        work(&gpu);
+    });
+    assert!(inside() || said.matches("libsyncedmem: SYNCEDMEM_TRACE=/no/such/folder/t.json").count() == 1, "{said}");
+}
+
+fn a_profiler_sees_ranges_around_what_takes_time() {
+    let folder = Folder::new();
+    let (tool, log) = (folder.path("libfake.so"), folder.path("log"));
+    if !inside() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("cpp_tests/fake_profiler/fake.c");
+        let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&tool, &source]).status().unwrap();
+        assert!(built.success());
+    }
+    let environment = [("NVTX_INJECTION64_PATH", tool.to_str().unwrap()), ("FAKE_PROFILER", log.to_str().unwrap())];
+    alone(&environment, || {
+        let gpu = simulated_gpu();
+        work(&gpu);
+        let log = std::fs::read_to_string(std::env::var("FAKE_PROFILER").unwrap()).unwrap();
+        let mut open = 0;
+        for line in log.lines() {
+            open += i32::from(line.starts_with("push")) - i32::from(line.starts_with("pop"));
+            assert!((0..=2).contains(&open), "{log}");
+        }
+        assert_eq!(open, 0, "each range ends: {log}");
+        let count = |title: &str, bytes: usize| log.matches(&format!("ours 3 48 {title} {bytes} at")).count();
+        assert_eq!(count("copy to device", BYTES), 1, "{log}");
+        assert_eq!(count("copy to host", BYTES), 1, "{log}");
+        assert_eq!(count("copy to host", 3 << 20), 1, "{log}");
+        assert_eq!(count("start copy to device", BYTES) + count("start copy to host", BYTES), 2, "{log}");
+        assert!(count("wait for copy", 0) >= 2, "{log}");
+        assert_eq!(count("allocate device", BYTES) + count("allocate device", 3 << 20), 2, "{log}");
+    });
+}
+
+crate::support::harness::tests![
+    a_trace_by_the_environment_tells_what_the_drivers_log_tells,
+    a_trace_by_the_api_begins_with_the_places_that_are_known_already,
+    threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest,
+    a_trace_that_cannot_begin_leaves_nothing_traced,
+    a_file_that_cannot_be_is_said_once_and_the_program_goes_on,
+    a_profiler_sees_ranges_around_what_takes_time,
+];

@@ -1,0 +1,84 @@
+//! The allocator of this program: glibc's, which fails where a test says so, and counts the blocks of one size.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
+
+/// How many allocations succeed before one fails; below zero, none does.
+pub static LEFT: AtomicIsize = AtomicIsize::new(-1);
+/// Whether one has failed.
+pub static FIRED: AtomicBool = AtomicBool::new(false);
+/// Whether those after it fail too.
+pub static FOR_GOOD: AtomicBool = AtomicBool::new(false);
+/// The thread that is meant, as `pthread_self` names it.
+pub static THREAD: AtomicIsize = AtomicIsize::new(0);
+
+/// Blocks of `WATCHED` bytes that were allocated. The size is that of no other block.
+pub static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+pub const WATCHED: usize = 54_321;
+
+fn fails_now() -> bool {
+    if LEFT.load(Ordering::Relaxed) < 0 || THREAD.load(Ordering::Relaxed) != this_thread() {
+        return false;
+    }
+    let left = LEFT.load(Ordering::Relaxed);
+    if left > 0 || !FOR_GOOD.load(Ordering::Relaxed) {
+        LEFT.store(left - 1, Ordering::Relaxed);
+    }
+    FIRED.fetch_or(left == 0, Ordering::Relaxed);
+    left == 0
+}
+
+pub fn this_thread() -> isize {
+    unsafe { libc::pthread_self() as isize }
+}
+
+unsafe extern "C" {
+    fn __libc_malloc(bytes: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, bytes: usize) -> *mut c_void;
+    fn __libc_realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
+    fn __libc_memalign(alignment: usize, bytes: usize) -> *mut c_void;
+}
+
+fn refuse() -> *mut c_void {
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    std::ptr::null_mut()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn malloc(bytes: usize) -> *mut c_void {
+    if fails_now() { refuse() } else { unsafe { __libc_malloc(bytes) } }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
+    if fails_now() { refuse() } else { unsafe { __libc_calloc(count, bytes) } }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
+    if fails_now() { refuse() } else { unsafe { __libc_realloc(block, bytes) } }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn posix_memalign(block: *mut *mut c_void, alignment: usize, bytes: usize) -> c_int {
+    if bytes == WATCHED {
+        ALLOCATED.fetch_add(1, Ordering::Relaxed);
+        // Long enough for every other thread to arrive.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let new = if fails_now() { refuse() } else { unsafe { __libc_memalign(alignment, bytes) } };
+    if new.is_null() {
+        return libc::ENOMEM;
+    }
+    unsafe { block.write(new) };
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mmap(at: *mut c_void, len: usize, access: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void {
+    if fails_now() {
+        refuse();
+        return libc::MAP_FAILED;
+    }
+    unsafe { libc::syscall(libc::SYS_mmap, at, len, access, flags, file, offset) as *mut c_void }
+}

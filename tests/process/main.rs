@@ -1,0 +1,23 @@
+//! The process around the library: forks, signals, threads, and memory that malloc refuses.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod allocator;
+mod faults;
+mod fork;
+mod fork_order;
+mod pool_fork;
+mod pool_threads;
+mod refused_threads;
+#[path = "../support/refusing.rs"]
+mod refusing;
+mod signals;
+#[path = "../support/mod.rs"]
+mod support;
+mod threads;
+
+support::harness::suites![faults, fork, fork_order, pool_fork, pool_threads, refused_threads, signals, threads,];

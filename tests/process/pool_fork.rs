@@ -1,0 +1,156 @@
+//! Forks of a process whose pools are full: the child goes on with what is pageable and leaves the rest alone, the parent
+//! does not notice.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+
+/// Does `work` in a forked child, which must end by itself; an assertion that fails there is told by its message.
+/// The simulated driver aborts a child that calls it.
+fn in_child(work: impl FnOnce()) {
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        unsafe { libc::alarm(30) };
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        unsafe { libc::_exit(i32::from(outcome.is_err())) };
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "how the child ended");
+}
+
+/// One idle block of each kind, and where it is: on the host, page-locked, registered, on the device.
+fn fill_pools() -> [usize; 4] {
+    let pinned = |bytes| {
+        let _pinning = Pinning::always();
+        filled(bytes, 2)
+    };
+    let mut on_device = Object::new(5000);
+    on_device.overwrite_gpu_data().unwrap();
+    let objects = [filled(MIB, 1), pinned(5000), pinned(3 * MIB)];
+    let addresses = [0, 1, 2].map(|at| objects[at].host_address());
+    [addresses[0], addresses[1], addresses[2], on_device.device_address()]
+}
+
+fn a_child_goes_on_with_what_is_idle_and_pageable() {
+    alone(&[], || {
+        let address = give_back(5 * MIB, 1);
+        in_child(|| {
+            assert_eq!(idle(PAGEABLE), 5 * MIB);
+            let mut object = Object::new(5 * MIB);
+            let data = object.cpu_data().unwrap();
+            assert_eq!(data.addr(), address);
+            assert!(all_zero(data, 5 * MIB));
+            drop(object);
+            trim(ALL);
+            assert_eq!(idle(ALL), 0);
+            give_back(5 * MIB, 3);
+        });
+        let mut object = Object::new(5 * MIB);
+        let data = object.overwrite_cpu_data().unwrap();
+        assert_eq!(data.addr(), address);
+        assert!(all_are(data, 5 * MIB, 1), "what the child did there is its own");
+    });
+}
+
+fn a_childs_idle_blocks_grow_old_as_its_parents_do() {
+    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")], || {
+        give_back(5 * MIB, 1);
+        in_child(|| {
+            // The thread that looks after them is not forked: another is started with the next that is kept.
+            give_back(MIB, 1);
+            until(|| idle(PAGEABLE) == 0);
+        });
+        until(|| idle(PAGEABLE) == 0);
+    });
+}
+
+fn a_child_calls_no_driver_whatever_lies_idle() {
+    alone_with_pools(&[REGISTERED], |_| {
+        let addresses = fill_pools();
+        let before = (idle(PAGEABLE), idle(PINNED), idle(DEVICE));
+        assert!(before.0 > 0 && before.1 > 0 && before.2 > 0);
+        in_child(|| {
+            let _pinning = Pinning::always();
+            for bytes in [5000, MIB, 3 * MIB] {
+                let mut object = filled(bytes, 4);
+                assert!(!object.is_pinned(), "what is page-locked is the parent's");
+                assert!(!addresses[1..].contains(&object.host_address()));
+                assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
+            }
+            for memory in [PAGEABLE, PINNED, DEVICE, ALL] {
+                trim(memory);
+            }
+            for memory in [PAGEABLE, PINNED, DEVICE] {
+                set_budget(memory, 0);
+            }
+            set_pools(false);
+            set_pools(true);
+            set_age(0.01);
+            give_back(MIB, 1);
+        });
+        assert_eq!((idle(PAGEABLE), idle(PINNED), idle(DEVICE)), before);
+        assert_eq!(fill_pools(), addresses, "the parent goes on with its own");
+    });
+}
+
+fn an_object_that_the_child_ends_gives_nothing_of_the_parents_back() {
+    alone_with_pools(&[], |gpu| {
+        let _pinning = Pinning::always();
+        let mut object = filled(5000, 7);
+        object.gpu_data().unwrap();
+        let account = gpu.account();
+        let mut copy = std::mem::ManuallyDrop::new(object);
+        in_child(|| {
+            assert!(all_are(copy.cpu_data().unwrap(), 5000, 7));
+            assert_eq!(copy.destruct(), SYNCEDMEM_SUCCESS);
+            assert_eq!(idle(DEVICE) + idle(PINNED), 0, "it is not kept for anybody");
+        });
+        assert_eq!(gpu.account(), account);
+        let mut object = std::mem::ManuallyDrop::into_inner(copy);
+        assert_bytes(&gpu.read(object.gpu_data().unwrap().addr(), 5000), &[7; 5000], &"");
+    });
+}
+
+fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
+    const FORKS: usize = 200;
+    alone(&[("SYNCEDMEM_POOL_AGE", "0.01")], || {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            for thread in 0..4usize {
+                let stop = &stop;
+                threads.spawn(move || {
+                    while !stop.load(Relaxed) {
+                        match thread {
+                            0 => trim(ALL),
+                            1 => set_budget(PAGEABLE, if idle(PAGEABLE) > MIB { 0 } else { 64 * MIB }),
+                            _ => drop([filled(100_000, 1), filled(2 * MIB, 1)]),
+                        }
+                    }
+                });
+            }
+            for _ in 0..FORKS {
+                in_child(|| {
+                    for bytes in [100_000, 2 * MIB] {
+                        let mut object = Object::new(bytes);
+                        assert!(all_zero(object.cpu_data().unwrap(), bytes));
+                    }
+                    trim(ALL);
+                });
+            }
+            stop.store(true, Relaxed);
+        });
+    });
+}
+
+crate::support::harness::tests![
+    a_child_goes_on_with_what_is_idle_and_pageable,
+    a_childs_idle_blocks_grow_old_as_its_parents_do,
+    a_child_calls_no_driver_whatever_lies_idle,
+    an_object_that_the_child_ends_gives_nothing_of_the_parents_back,
+    forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free,
+];

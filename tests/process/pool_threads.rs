@@ -1,0 +1,142 @@
+//! Many threads at the pools at once, while others empty them and change what they may keep: nobody gets what is somebody
+//! else's, and the account is right at the end.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use crate::support::gpu::*;
+use crate::support::object::*;
+use crate::support::pools::*;
+use crate::support::*;
+use syncedmem::abi::c::pools::syncedmem_set_reuse;
+
+const THREADS: usize = 4;
+/// So few that everybody wants the same blocks.
+const SIZES: [usize; 5] = [50_000, 51_000, 400_000, 2 * MIB, 2 * MIB + 5000];
+
+/// What one thread does: holds a few objects that are its own, ends them and makes others.
+fn churn(thread: usize, rounds: usize, one: impl Fn(usize, u8) -> Object, check: impl Fn(&mut Object, usize, u8)) {
+    let mut held: Vec<(Object, usize, u8)> = Vec::new();
+    for round in 0..rounds {
+        let (bytes, mark) = (SIZES[(round * 7 + thread) % SIZES.len()], (thread * 50 + round % 50) as u8 + 1);
+        held.push((one(bytes, mark), bytes, mark));
+        if held.len() > 3 {
+            let (mut object, bytes, mark) = held.swap_remove(round % 3);
+            check(&mut object, bytes, mark);
+        }
+    }
+    held.iter_mut().for_each(|(object, bytes, mark)| check(object, *bytes, *mark));
+}
+
+/// Lets `churners` work while `disturb` is called again and again.
+fn under(disturb: impl Fn(usize) + Sync, churner: impl Fn(usize) + Sync) {
+    let (stop, disturbances, start) = (AtomicBool::new(false), AtomicUsize::new(0), Barrier::new(THREADS + 1));
+    std::thread::scope(|threads| {
+        let churners: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (start, churner) = (&start, &churner);
+                threads.spawn(move || {
+                    start.wait();
+                    churner(thread);
+                })
+            })
+            .collect();
+        threads.spawn(|| {
+            start.wait();
+            while !stop.load(Relaxed) {
+                disturb(disturbances.fetch_add(1, Relaxed));
+            }
+        });
+        let outcomes: Vec<_> = churners.into_iter().map(|churner| churner.join()).collect();
+        stop.store(true, Relaxed);
+        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
+    });
+    assert!(disturbances.into_inner() > 0);
+}
+
+/// Everything that may be asked of the pools, in turn.
+fn disturb(number: usize) {
+    match number % 8 {
+        0 => trim(ALL),
+        1 => trim(number as i32 / 8 % 3),
+        2 => set_budget(number as i32 / 8 % 3, 0),
+        3 => set_budget(number as i32 / 8 % 3, MIB),
+        4 => set_pools(number % 16 < 8),
+        5 => set_age([0.0, 0.001, 10.0][number / 8 % 3]),
+        6 => (0..3).for_each(|memory| set_budget(memory, 64 * MIB)),
+        _ => assert!(idle(ALL) < 1 << 30),
+    }
+}
+
+fn pageable_blocks_under_load() {
+    alone(&[], || {
+        let check = |object: &mut Object, bytes, mark| {
+            assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
+        };
+        under(disturb, |thread| churn(thread, 1500, filled, check));
+        trim(ALL);
+        assert_eq!(idle(ALL), 0);
+    });
+}
+
+fn first_accesses_read_zeros_under_load() {
+    alone(&[], || {
+        let zeros = |bytes, mark| {
+            let mut object = Object::new(bytes);
+            let data = object.mutable_cpu_data().unwrap();
+            assert!(all_zero(data, bytes));
+            unsafe { data.write_bytes(mark, bytes) };
+            object
+        };
+        let check = |object: &mut Object, bytes, mark| {
+            assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
+        };
+        under(disturb, |thread| churn(thread, 800, zeros, check));
+    });
+}
+
+/// Objects with page-locked and device blocks, both with the same contents.
+fn on_both_sides(gpu: &Gpu, reuse: i32, lag: u32) {
+    assert_eq!(syncedmem_set_reuse(reuse), SYNCEDMEM_SUCCESS);
+    let _pinning = Pinning::always();
+    gpu.control().simcuda_set_lag(lag);
+    let both = |bytes, mark| {
+        let mut object = filled(bytes, mark);
+        assert!(object.gpu_data().is_ok(), "{}", last_error());
+        object
+    };
+    let check = |object: &mut Object, bytes, mark| {
+        assert!(all_are(object.mutable_cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark} on the host");
+        assert!(object.gpu_data().is_ok(), "{}", last_error());
+        assert!(object.mutable_gpu_data().is_ok(), "{}", last_error());
+        assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark} on the device");
+    };
+    under(disturb, |thread| churn(thread, 150, both, check));
+    gpu.control().simcuda_set_lag(0);
+    // What the library's own thread has taken out is given back soon.
+    until(|| {
+        trim(ALL);
+        let account = gpu.account();
+        account.device_blocks + account.pinned_blocks + account.registered_blocks + idle(ALL) == 0
+    });
+}
+
+fn device_and_page_locked_blocks_under_load() {
+    alone_with_pools(&[], |gpu| on_both_sides(gpu, 0, 0));
+}
+
+fn device_and_page_locked_blocks_under_load_while_streams_lag() {
+    alone_with_pools(&[], |gpu| on_both_sides(gpu, 0, 50));
+}
+
+fn by_event_device_and_page_locked_blocks_under_load_while_streams_lag() {
+    alone_with_pools(&[], |gpu| on_both_sides(gpu, 1, 50));
+}
+
+crate::support::harness::tests![
+    pageable_blocks_under_load,
+    first_accesses_read_zeros_under_load,
+    device_and_page_locked_blocks_under_load,
+    device_and_page_locked_blocks_under_load_while_streams_lag,
+    by_event_device_and_page_locked_blocks_under_load_while_streams_lag,
+];

@@ -1,0 +1,204 @@
+//! A storm of signals to a thread that uses objects, with a handler that reads data that is current already.
+
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
+
+use crate::support::object::Object;
+use crate::support::*;
+use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_mutable_cpu_data};
+use syncedmem::abi::c::eviction::syncedmem_end_access;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
+use syncedmem::abi::c::object::syncedmem_t;
+use syncedmem::abi::c::stats::{syncedmem_stats, syncedmem_stats_t};
+use syncedmem::observe::event::{Event, Site, What};
+use syncedmem::observe::trace as writer;
+
+/// Seconds after which a process that hangs ends by a signal, which its parent reports.
+const LIMIT: u32 = 60;
+
+/// What the handler reads, and whether its accesses are to be ended.
+static OBJECTS: [AtomicPtr<syncedmem_t>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
+static ENDS: AtomicBool = AtomicBool::new(false);
+/// How often the handler was served, and how often it was told that it has interrupted the library; anything else.
+static SERVED: AtomicUsize = AtomicUsize::new(0);
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+static WRONG: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn read_current_data(_signal: i32) {
+    for object in &OBJECTS {
+        let object = object.load(Relaxed);
+        let mut data = std::ptr::null();
+        let status = unsafe { syncedmem_cpu_data(object, &mut data) };
+        let counter = match status {
+            SYNCEDMEM_SUCCESS if unsafe { data.cast::<u8>().read() } == 42 => &SERVED,
+            SYNCEDMEM_ERROR_REENTERED => &REFUSED,
+            _ => &WRONG,
+        };
+        counter.fetch_add(1, Relaxed);
+        if status == SYNCEDMEM_SUCCESS && ENDS.load(Relaxed) {
+            let ended = unsafe { syncedmem_end_access(object) };
+            if !matches!(ended, SYNCEDMEM_SUCCESS | SYNCEDMEM_ERROR_REENTERED) {
+                WRONG.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// The two objects that the handler reads, a small and a larger one.
+fn objects() -> [Object; 2] {
+    [100, 50_000].map(|bytes| {
+        let mut object = Object::new(bytes);
+        unsafe { object.mutable_cpu_data().unwrap().write(42) };
+        object
+    })
+}
+
+/// Does `work` again and again while another thread sends this one signals, until enough of them were handled.
+fn under_signals(objects: &mut [Object; 2], is_enough: impl Fn() -> bool, mut work: impl FnMut()) {
+    for (place, object) in OBJECTS.iter().zip(objects) {
+        place.store(object.mem(), Relaxed);
+    }
+    unsafe { libc::alarm(LIMIT) };
+    unsafe { libc::signal(libc::SIGUSR1, read_current_data as *const () as libc::sighandler_t) };
+    let stop = AtomicBool::new(false);
+    let thread = unsafe { libc::pthread_self() } as usize;
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !stop.load(Relaxed) {
+                unsafe { libc::pthread_kill(thread as libc::pthread_t, libc::SIGUSR1) };
+            }
+        });
+        while SERVED.load(Relaxed) < 1000 || !is_enough() {
+            work();
+        }
+        stop.store(true, Relaxed);
+    });
+    unsafe { libc::alarm(0) };
+    assert_eq!(WRONG.load(Relaxed), 0);
+}
+
+fn touch(object: &mut Object) {
+    let mut data = std::ptr::null_mut();
+    assert_eq!(unsafe { syncedmem_mutable_cpu_data(object.mem(), &mut data) }, SYNCEDMEM_SUCCESS);
+}
+
+fn stats() -> syncedmem_stats_t {
+    let mut stats: syncedmem_stats_t = unsafe { std::mem::zeroed() };
+    stats.size = size_of::<syncedmem_stats_t>();
+    assert_eq!(unsafe { syncedmem_stats(&mut stats) }, SYNCEDMEM_SUCCESS);
+    stats
+}
+
+fn a_signal_handler_may_read_current_data_while_every_access_is_counted() {
+    alone(&[("SYNCEDMEM_ACCOUNT", "accesses")], || {
+        let mut objects = objects();
+        let mut own = Object::new(1000);
+        under_signals(
+            &mut objects,
+            || stats().dropped > 0,
+            || {
+                touch(&mut own);
+                touch(&mut Object::new(200));
+            },
+        );
+        assert_eq!(REFUSED.load(Relaxed), 0);
+        let stats = stats();
+        assert_eq!(stats.host_reads + stats.dropped, SERVED.load(Relaxed) as u64);
+    });
+}
+
+fn a_signal_handler_may_read_current_data_while_every_access_is_traced() {
+    let file = trace_file("accesses");
+    alone(&[("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", &file)], || {
+        let mut objects = objects();
+        let mut own = Object::new(1000);
+        under_signals(
+            &mut objects,
+            || stats().dropped > 0,
+            || {
+                touch(&mut own);
+                touch(&mut Object::new(200));
+            },
+        );
+        assert_eq!(REFUSED.load(Relaxed), 0);
+    });
+    let _ = std::fs::remove_file(file);
+}
+
+fn trace_file(name: &str) -> String {
+    let file = std::env::temp_dir().join(format!("syncedmem-signals-{}-{name}", std::process::id()));
+    file.to_str().unwrap().to_string()
+}
+
+/// Records, but not for ever, where signals come faster than records are written.
+extern "C" fn record(_signal: i32) {
+    if SERVED.fetch_add(1, Relaxed) > 100 {
+        return;
+    }
+    let what = What::Synchronised;
+    let event = Event { start: 1, duration: 1, thread: 1, object: 0x1000, site: Site(1), what };
+    writer::record(&event, &writer::Live::default());
+}
+
+/// Sends this thread a signal every few microseconds: another thread of a test does not exist in a forked child.
+fn start_timer() {
+    let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+    (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, libc::SIGUSR1);
+    let mut timer = std::ptr::null_mut();
+    assert_eq!(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) }, 0);
+    let often = libc::timespec { tv_sec: 0, tv_nsec: 20_000 };
+    let times = libc::itimerspec { it_interval: often, it_value: often };
+    assert_eq!(unsafe { libc::timer_settime(timer, 0, &times, std::ptr::null_mut()) }, 0);
+}
+
+fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
+    let file = trace_file("forks");
+    alone(&[("TRACE_TO", &file)], || {
+        let file = std::ffi::CString::new(std::env::var("TRACE_TO").unwrap()).unwrap();
+        writer::start(&file).unwrap();
+        unsafe { libc::signal(libc::SIGUSR1, record as *const () as libc::sighandler_t) };
+        for _ in 0..300 {
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                unsafe { libc::alarm(LIMIT) };
+                start_timer();
+                (0..20).for_each(|_| record(0));
+                unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };
+                unsafe { libc::_exit(0) };
+            }
+            let mut status = -1;
+            unsafe { libc::waitpid(child, &mut status, 0) };
+            assert_eq!(status, 0, "the status of a child");
+        }
+    });
+    let _ = std::fs::remove_file(file);
+}
+
+fn a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between() {
+    alone(&[], || {
+        let mut objects = objects();
+        for object in &mut objects {
+            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        }
+        ENDS.store(true, Relaxed);
+        let [mut one, mut other] = [100, 50_000].map(Object::new);
+        for object in [&mut one, &mut other] {
+            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        }
+        let has_come_in_between = || REFUSED.load(Relaxed) > 0;
+        under_signals(&mut objects, has_come_in_between, || {
+            for object in [&mut one, &mut other] {
+                touch(object);
+                assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
+            }
+            // Its memory comes from malloc, under the lock that the handler may want.
+            (0..50).for_each(|_| touch(&mut Object::new(200)));
+        });
+    });
+}
+
+crate::support::harness::tests![
+    a_signal_handler_may_read_current_data_while_every_access_is_counted,
+    a_signal_handler_may_read_current_data_while_every_access_is_traced,
+    a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over,
+    a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between,
+];

@@ -1,0 +1,130 @@
+//! Many readers of one object: one of them allocates and fills, all get the same address.
+
+use std::sync::Barrier;
+use std::sync::atomic::Ordering;
+
+use crate::allocator::{ALLOCATED, WATCHED};
+use crate::support::*;
+use syncedmem::abi::c::access::syncedmem_cpu_data;
+use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
+use syncedmem::abi::c::pools::syncedmem_set_pools;
+
+const THREADS: usize = 8;
+
+/// A handle that threads share.
+#[derive(Clone, Copy)]
+struct Shared(*mut syncedmem_t);
+unsafe impl Send for Shared {}
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn create(bytes: usize) -> Shared {
+        let mut mem = std::ptr::null_mut();
+        assert_eq!(unsafe { syncedmem_create(bytes, &mut mem) }, SYNCEDMEM_SUCCESS);
+        Shared(mem)
+    }
+
+    fn read(&self) -> *const u8 {
+        let mut data = std::ptr::null();
+        assert_eq!(unsafe { syncedmem_cpu_data(self.0, &mut data) }, SYNCEDMEM_SUCCESS);
+        data.cast()
+    }
+
+    fn destroy(self) {
+        assert_eq!(unsafe { syncedmem_destroy(self.0) }, SYNCEDMEM_SUCCESS);
+    }
+}
+
+fn exactly_one_of_many_readers_allocates_and_all_get_the_same_address() {
+    const ROUNDS: usize = 200;
+    // Every round allocates: nothing comes from the round before.
+    assert_eq!(syncedmem_set_pools(false), SYNCEDMEM_SUCCESS);
+    for round in 1..=ROUNDS {
+        let shared = Shared::create(WATCHED);
+        let start = Barrier::new(THREADS);
+        let addresses: Vec<usize> = std::thread::scope(|threads| {
+            let readers: Vec<_> = (0..THREADS)
+                .map(|_| {
+                    threads.spawn(|| {
+                        let shared = &shared;
+                        start.wait();
+                        let data = shared.read();
+                        assert!(all_zero(data, WATCHED));
+                        data.addr()
+                    })
+                })
+                .collect();
+            readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+        });
+        assert!(addresses.iter().all(|&address| address == addresses[0]));
+        assert_eq!(ALLOCATED.load(Ordering::Relaxed), round);
+        shared.destroy();
+    }
+}
+
+fn readers_of_a_large_object_get_the_same_zeros() {
+    for _ in 0..20 {
+        let shared = Shared::create(8 << 20);
+        let start = Barrier::new(THREADS);
+        std::thread::scope(|threads| {
+            for _ in 0..THREADS {
+                threads.spawn(|| {
+                    let shared = &shared;
+                    start.wait();
+                    assert!(all_zero(shared.read(), 8 << 20));
+                });
+            }
+        });
+        shared.destroy();
+    }
+}
+
+fn objects_of_their_own_do_not_disturb_each_other() {
+    std::thread::scope(|threads| {
+        for thread in 0..THREADS {
+            threads.spawn(move || {
+                for round in 0..2000 {
+                    let mut storage = Storage::new();
+                    storage.construct(64 + round % 3000);
+                    let data = storage.mutable_cpu_data().unwrap();
+                    assert!(all_zero(data, 64));
+                    unsafe { data.write_bytes(thread as u8 + 1, 64) };
+                    assert_eq!(storage.cpu_data(), Ok(data));
+                    assert_eq!(unsafe { data.read() }, thread as u8 + 1);
+                    storage.destruct();
+                }
+            });
+        }
+    });
+}
+
+fn the_last_error_is_each_threads_own() {
+    driver::hide_devices();
+    let shared = Shared::create(8);
+    let fail = |name: &str, mem: *mut syncedmem_t| {
+        let mut data = std::ptr::null();
+        match name {
+            "null" => unsafe { syncedmem_cpu_data(std::ptr::null_mut(), &mut data) },
+            _ => unsafe { syncedmem::abi::c::access::syncedmem_gpu_data(mem, &mut data) },
+        };
+        last_error()
+    };
+    std::thread::scope(|threads| {
+        let other = threads.spawn(|| {
+            let shared = &shared;
+            assert_eq!(last_error(), "");
+            fail("gpu", shared.0)
+        });
+        assert!(fail("null", shared.0).contains("mem is NULL"));
+        assert!(other.join().unwrap().contains("no GPU"));
+    });
+    assert!(last_error().contains("mem is NULL"));
+    shared.destroy();
+}
+
+crate::support::harness::tests![
+    exactly_one_of_many_readers_allocates_and_all_get_the_same_address,
+    readers_of_a_large_object_get_the_same_zeros,
+    objects_of_their_own_do_not_disturb_each_other,
+    the_last_error_is_each_threads_own,
+];

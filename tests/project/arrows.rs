@@ -1,0 +1,244 @@
+//! The crates, and the rooms of `src/`: each uses those below it and none above it, and no modules of `src/` use each other
+//! in a circle.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// From the top to the bottom. Rooms of one row do not use each other.
+const ROOMS: [&[&str]; 10] = [
+    &["abi"],
+    &["process"],
+    &["object"],
+    &["copy"],
+    &["memory"],
+    &["cuda", "caffe"],
+    &["observe"],
+    &["state"],
+    &["settings", "error"],
+    &["platform"],
+];
+
+/// The crates of this workspace that each crate may use. Cargo.toml says which it does use.
+const CRATES: [(&str, &[&str]); 5] = [
+    ("crates/trace", &[]),
+    ("crates/analysis", &["syncedmem-trace"]),
+    ("crates/trace-reader", &["syncedmem-trace"]),
+    (".", &["syncedmem-analysis", "syncedmem-trace"]),
+    ("crates/command", &["syncedmem", "syncedmem-analysis", "syncedmem-trace", "syncedmem-trace-reader"]),
+];
+
+/// Crates without unsafe code.
+const SAFE: [&str; 3] = ["crates/trace", "crates/analysis", "crates/trace-reader"];
+
+/// Modules that use each other, and are to be untangled.
+const CIRCLES: [&[&str]; 1] = [&["abi/c/object", "abi/c/pointers"]];
+
+fn row(room: &str) -> usize {
+    ROOMS
+        .iter()
+        .position(|row| row.contains(&room))
+        .unwrap_or_else(|| panic!("src/{room} is no room of tests/arrows.rs"))
+}
+
+/// By module (`memory/cache/bins`), the modules that it names.
+type Uses = BTreeMap<String, BTreeSet<String>>;
+
+/// The source of every module of the library, by its path without `.rs` and `/mod.rs`.
+fn modules(folder: &Path, prefix: &str, found: &mut BTreeMap<String, String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_string();
+        if path.is_dir() {
+            modules(&path, &format!("{prefix}{name}/"), found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let module =
+                if name == "mod" { prefix.trim_end_matches('/').to_string() } else { format!("{prefix}{name}") };
+            found.insert(module, code(&std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+/// The code of a file without comments, strings and unit tests.
+fn code(source: &str) -> String {
+    let mut code = String::new();
+    for line in source.lines() {
+        if line.starts_with("mod tests {") {
+            break;
+        }
+        let line = line.split("//").next().unwrap();
+        // Between quotation marks.
+        code.extend(line.split('"').step_by(2));
+        code.push('\n');
+    }
+    code
+}
+
+/// The paths that begin at `text`, which is behind `prefix`: one, or all of a group in braces.
+fn paths(text: &str, prefix: &str, found: &mut Vec<String>) {
+    let text = text.trim_start();
+    if let Some(group) = text.strip_prefix('{') {
+        let (mut depth, mut start) = (0, 0);
+        for (at, letter) in group.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth > 0 => depth -= 1,
+                ',' | '}' if depth == 0 => {
+                    paths(&group[start..at], prefix, found);
+                    start = at + 1;
+                    if letter == '}' {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+        return;
+    }
+    let word: String = text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+    let path = if prefix.is_empty() { word.clone() } else { format!("{prefix}/{word}") };
+    match text[word.len()..].strip_prefix("::") {
+        Some(rest) => paths(rest, &path, found),
+        None => found.push(path.trim_end_matches('/').to_string()),
+    }
+}
+
+/// What the code of `module` names: by `crate::`, by `super::`, and by the name of a module below it.
+fn names(module: &str, code: &str, children: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
+    for (word, base) in [("crate::", ""), ("super::", parent(module))] {
+        for (at, _) in code.match_indices(word).filter(|(at, _)| !code[..*at].ends_with(is_name)) {
+            let (mut base, mut rest) = (base, &code[at + word.len()..]);
+            while let Some(above) = rest.strip_prefix("super::") {
+                (base, rest) = (parent(base), above);
+            }
+            paths(rest, base, &mut found);
+        }
+    }
+    let named = |child: &&str| code.match_indices(&format!("{child}::")).any(|(at, _)| !code[..at].ends_with(is_name));
+    found.extend(children.iter().filter(|child| named(child)).map(|child| format!("{module}/{child}")));
+    found
+}
+
+fn parent(module: &str) -> &str {
+    module.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+fn uses(sources: &BTreeMap<String, String>) -> Uses {
+    let module_of = |path: &str| {
+        let mut path = path;
+        while !path.is_empty() && !sources.contains_key(path) {
+            path = parent(path);
+        }
+        path.to_string()
+    };
+    let used = |(module, code): (&String, &String)| {
+        let children: Vec<_> =
+            sources.keys().filter(|other| parent(other) == module).map(|child| &child[module.len() + 1..]).collect();
+        let named = names(module, code, &children).into_iter().map(|path| {
+            let used = module_of(&path);
+            assert!(!used.is_empty(), "src/{module}: {path} is in no room");
+            used
+        });
+        (module.clone(), named.filter(|used| used != module).collect())
+    };
+    sources.iter().filter(|(module, _)| *module != "lib").map(used).collect()
+}
+
+fn room(module: &str) -> &str {
+    module.split('/').next().unwrap()
+}
+
+/// Uses of a higher room, or of another of the same row: the module, and the room.
+fn upwards(uses: &Uses) -> BTreeSet<(&str, &str)> {
+    let pairs = uses.iter().flat_map(|(module, used)| used.iter().map(move |used| (module.as_str(), room(used))));
+    pairs.filter(|(module, used)| room(module) != *used && row(used) <= row(room(module))).collect()
+}
+
+/// Modules that reach themselves, a folder and what is in it apart.
+fn circles(uses: &Uses) -> BTreeSet<&str> {
+    let is_within = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
+    let next = |module: &str| {
+        let module = module.to_string();
+        uses[&module].iter().filter(move |used| !is_within(used, &module) && !is_within(&module, used))
+    };
+    let reaches_itself = |start: &&str| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![*start]);
+        while let Some(module) = open.pop() {
+            for used in next(module).filter(|used| uses.contains_key(*used)) {
+                if used == start {
+                    return true;
+                }
+                if seen.insert(used) {
+                    open.push(used);
+                }
+            }
+        }
+        false
+    };
+    uses.keys().map(String::as_str).filter(reaches_itself).collect()
+}
+
+fn library() -> Uses {
+    let mut sources = BTreeMap::new();
+    modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut sources);
+    uses(&sources)
+}
+
+#[test]
+fn no_room_uses_a_room_above_it() {
+    let uses = library();
+    assert!(uses.len() > 100, "all of src/ is looked at: {} modules", uses.len());
+    assert_eq!(upwards(&uses), BTreeSet::new());
+}
+
+#[test]
+fn no_crate_uses_a_crate_above_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (folder, below) in CRATES {
+        let manifest = std::fs::read_to_string(root.join(folder).join("Cargo.toml")).unwrap();
+        let dependencies = manifest.split("\n[dependencies]\n").nth(1).unwrap_or("").split("\n[").next().unwrap();
+        let named = dependencies.lines().filter_map(|line| line.split(['.', ' ']).next());
+        let used: Vec<_> = named.filter(|name| name.starts_with("syncedmem")).collect();
+        assert_eq!(used, below, "{folder}/Cargo.toml");
+    }
+}
+
+#[test]
+fn the_crates_that_only_compute_forbid_unsafe_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in SAFE {
+        let source = std::fs::read_to_string(root.join(folder).join("src/lib.rs")).unwrap();
+        assert!(source.lines().any(|line| line == "#![forbid(unsafe_code)]"), "{folder}/src/lib.rs");
+    }
+}
+
+#[test]
+fn no_modules_use_each_other_in_a_circle() {
+    let expected: BTreeSet<&str> = CIRCLES.iter().flat_map(|circle| circle.iter().copied()).collect();
+    assert_eq!(circles(&library()), expected);
+}
+
+#[test]
+fn an_arrow_upwards_and_a_circle_are_found() {
+    let source = |module: &str, source: &str| (module.to_string(), code(source));
+    let sources = BTreeMap::from([
+        source("platform/sync", "use crate::object::SyncedMemory; // crate::abi::c\n"),
+        source("platform/text", "const A: &str = \"crate::abi::c\";\nuse super::sync::Lock;\n"),
+        source("object", "fn f() { claims::g(); }\n#[cfg(test)]\nmod tests {\nuse crate::abi::c::x;\n}\n"),
+        source("object/claims", "use crate::{observe::{live, switch::{set}}, platform::text};\n"),
+        source("observe/live", "use super::switch;\n"),
+        source("observe/switch", "fn f() { super::live::tell() }\n"),
+        source("cuda", "use crate::caffe;\n"),
+        source("caffe", ""),
+        source("abi/c", "use super::super::object;\n"),
+    ]);
+    let uses = uses(&sources);
+    assert_eq!(upwards(&uses), BTreeSet::from([("platform/sync", "object"), ("cuda", "caffe")]));
+    assert_eq!(uses["abi/c"], BTreeSet::from(["object".to_string()]));
+    assert_eq!(uses["object/claims"].len(), 3);
+    // Through the room above, too.
+    let circle = ["object/claims", "observe/live", "observe/switch", "platform/sync", "platform/text"];
+    assert!(circles(&uses).is_subset(&circle.into_iter().chain(["object"]).collect()));
+    assert!(circles(&uses).contains("observe/live") && !circles(&uses).contains("cuda"));
+}

@@ -1,0 +1,55 @@
+//! The documents: every file that a link names is there.
+
+use std::path::{Path, PathBuf};
+
+/// Folders of builds and downloads, which git ignores.
+const BUILT: [&str; 4] = ["target", "build", "node_modules", "venv"];
+
+/// Every Markdown file of the project.
+fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !name.starts_with('.') && !BUILT.contains(&name.as_str()) && !path.is_symlink() {
+            documents(&path, found);
+        } else if name.ends_with(".md") {
+            found.push(path);
+        }
+    }
+}
+
+/// The targets of `[text](target)`, outside blocks of code.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    let prose = text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        is_code ^= fence;
+        !is_code && !fence
+    });
+    prose.flat_map(|line| line.split("](").skip(1).filter_map(|rest| rest.split(')').next()))
+}
+
+fn broken(document: &Path, text: &str) -> Vec<String> {
+    let leads_nowhere = |link: &&str| {
+        let file = link.split('#').next().unwrap_or_default();
+        !link.contains("://") && !file.is_empty() && !document.parent().unwrap().join(file).exists()
+    };
+    links(text).filter(leads_nowhere).map(|link| format!("{}: {link}", document.display())).collect()
+}
+
+#[test]
+fn every_file_that_a_document_links_to_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    documents(root, &mut found);
+    assert!(found.contains(&root.join("README.md")) && found.contains(&root.join("docs/caffe-abi.md")));
+    let broken: Vec<_> = found.iter().flat_map(|path| broken(path, &std::fs::read_to_string(path).unwrap())).collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_is_found() {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let text = "[a](LICENSE) [b](LICENCE#x)\n```\n[c](code)\n```\n[d](https://caffe.berkeleyvision.org) [e](#here)";
+    assert_eq!(broken(&document, text), [format!("{}: LICENCE#x", document.display())]);
+}

@@ -1,0 +1,251 @@
+//! The protocol of an object's word and the table of work in progress, in every interleaving that matters.
+//!
+//! Run by `scripts/model`, which also checks that a model fails when any ordering is weakened.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use loom::thread;
+use syncedmem::object::SyncedMemory;
+use syncedmem::object::claims::{Claim, Identity, NoClaim, Patience, Table};
+use syncedmem::object::evictable::{Eviction, Registry, Use};
+use syncedmem::state::head::{Access, Head, Side};
+
+/// Filled without a claim: of two threads, one frees its block.
+const BRIEF: usize = 8;
+/// Filled under a claim.
+const CLAIMED: usize = 70_000;
+
+/// An object on the heap, ended when the last thread is done with it.
+struct Object(Box<MaybeUninit<SyncedMemory>>);
+
+impl Object {
+    fn new(bytes: usize) -> Arc<Object> {
+        let mut storage = Box::new(MaybeUninit::uninit());
+        unsafe { SyncedMemory::construct(NonNull::new(storage.as_mut_ptr()).unwrap(), bytes) };
+        Arc::new(Object(storage))
+    }
+
+    fn read(&self) -> usize {
+        let data = self.data(Access::Read, Side::Host).unwrap();
+        assert!(!data.is_null(), "a word that says ready leads to a pointer");
+        assert_eq!(unsafe { data.cast::<u8>().read() }, 0);
+        data.addr()
+    }
+}
+
+impl std::ops::Deref for Object {
+    type Target = SyncedMemory;
+    fn deref(&self) -> &SyncedMemory {
+        unsafe { self.0.assume_init_ref() }
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        unsafe { self.destruct() }.unwrap();
+    }
+}
+
+fn readers_agree(bytes: usize) {
+    let object = Object::new(bytes);
+    let other = thread::spawn({
+        let object = object.clone();
+        move || object.read()
+    });
+    let here = object.read();
+    assert_eq!(other.join().unwrap(), here);
+    assert_eq!(object.head(), Ok(Head::AtCpu));
+}
+
+#[test]
+fn two_readers_of_a_small_object_get_one_block() {
+    loom::model(|| readers_agree(BRIEF));
+}
+
+#[test]
+fn two_readers_of_a_large_object_get_one_block() {
+    loom::model(|| readers_agree(CLAIMED));
+}
+
+#[test]
+fn what_is_ready_has_its_pointer_and_its_contents() {
+    loom::model(|| {
+        let object = Object::new(CLAIMED);
+        let other = thread::spawn({
+            let object = object.clone();
+            move || object.ready(Access::Read, Side::Host)
+        });
+        let data = object.data(Access::Read, Side::Host).unwrap();
+        if let Some(seen) = other.join().unwrap() {
+            assert_eq!(seen, data);
+        }
+    });
+}
+
+#[test]
+fn a_writer_beside_a_reader_leaves_the_object_whole() {
+    for bytes in [BRIEF, CLAIMED] {
+        loom::model(move || {
+            let object = Object::new(bytes);
+            let mut own = vec![0u8; bytes];
+            let address = own.as_mut_ptr().addr();
+            let other = thread::spawn({
+                let object = object.clone();
+                move || object.data(Access::Read, Side::Host).map(|data| data.addr())
+            });
+            unsafe { object.set_cpu_data(own.as_mut_ptr().cast()) }.unwrap();
+            other.join().unwrap().unwrap();
+            assert_eq!(object.head(), Ok(Head::AtCpu));
+            assert_eq!(object.read(), address, "set_cpu_data was the last to change it");
+        });
+    }
+}
+
+#[test]
+fn objects_that_share_a_shard_do_not_wait_for_each_others_work() {
+    loom::model(|| {
+        let (first, second) = (Object::new(CLAIMED), Object::new(CLAIMED));
+        let other = thread::spawn({
+            let first = first.clone();
+            move || first.read()
+        });
+        let here = second.read();
+        assert_ne!(other.join().unwrap(), here);
+    });
+}
+
+/// A copy in flight is a number here.
+type Numbers = Table<u32>;
+const IDENTITY: Identity = Identity { object: 0x1000, host: 1, device: 2, size: 8 };
+
+fn claim(table: &Numbers, owner: usize) -> Claim<'_, u32> {
+    table.claim(IDENTITY.object, owner, Patience::Wait, || IDENTITY, |_| None::<()>).unwrap()
+}
+
+#[test]
+fn what_is_parked_is_taken_over_by_one_claim_after_the_other_and_never_lost() {
+    loom::model(|| {
+        let table = Arc::new(Numbers::new());
+        let mut first = claim(&table, 1);
+        first.in_flight = Some(7);
+        let other = thread::spawn({
+            let table = table.clone();
+            // Comes before or after it is parked; takes it, and leaves it.
+            move || claim(&table, 2).in_flight
+        });
+        first.publish(|| (), || IDENTITY);
+        let here = claim(&table, 1).in_flight;
+        assert_eq!((here, other.join().unwrap()), (Some(7), Some(7)));
+        assert_eq!(table.purge(IDENTITY.object), Some((7, IDENTITY)));
+    });
+}
+
+/// An object that may be evicted: which of its blocks it refers to, and which of them are there.
+struct Evictable {
+    table: Numbers,
+    marks: Registry,
+    block: AtomicUsize,
+    is_there: [AtomicBool; 2],
+}
+
+/// No block.
+const NONE: usize = 2;
+
+impl Evictable {
+    fn new() -> Arc<Evictable> {
+        let (marks, block) = (Registry::new(), AtomicUsize::new(0));
+        assert!(marks.mark(IDENTITY, Eviction::Redundant));
+        let is_there = [true, false].map(AtomicBool::new);
+        Arc::new(Evictable { table: Numbers::new(), marks, block, is_there })
+    }
+
+    /// Opens an access as `data` does, and ends it.
+    fn read(&self) {
+        let opens = |_| {
+            let block = self.block.load(Relaxed);
+            (block != NONE && self.marks.open(IDENTITY).unwrap()).then_some(block)
+        };
+        let block = match self.table.claim(IDENTITY.object, 1, Patience::Wait, || IDENTITY, opens) {
+            Err(NoClaim::Unneeded(block)) => block,
+            Err(_) => unreachable!("nobody re-enters, and there is room"),
+            Ok(claim) => {
+                self.is_there[1].store(true, Relaxed);
+                let open = || {
+                    self.marks.follow(IDENTITY, IDENTITY, Use::Opens);
+                    self.block.store(1, Relaxed);
+                };
+                claim.publish(open, || IDENTITY);
+                1
+            }
+        };
+        thread::yield_now();
+        assert!(self.is_there[block].load(Relaxed), "a block is there while an access to it is open");
+        assert_eq!(self.table.under_lock(IDENTITY.object, || self.marks.end(IDENTITY)), Ok(Ok(Some(true))));
+    }
+
+    /// As evictions do.
+    fn evict(&self) -> bool {
+        let Some(taken) = self.marks.take(Side::Device, Eviction::Redundant, 0, u64::MAX) else { return false };
+        let claim = self.table.claim(taken.object, 2, Patience::Refuse, || IDENTITY, |_| None::<()>);
+        let Ok(claim) = claim else { return false };
+        let block = self.block.load(Relaxed);
+        let publish = || {
+            let is_unused = block != NONE && taken.is_unused(IDENTITY);
+            if is_unused {
+                self.block.store(NONE, Relaxed);
+            }
+            is_unused
+        };
+        let is_evicted = claim.publish(publish, || IDENTITY);
+        if is_evicted {
+            self.is_there[block].store(false, Relaxed);
+        }
+        is_evicted
+    }
+}
+
+#[test]
+fn a_block_stays_while_an_access_is_open_and_is_made_again_where_it_was_evicted() {
+    loom::model(|| {
+        let object = Evictable::new();
+        let other = thread::spawn({
+            let object = object.clone();
+            move || object.evict()
+        });
+        object.read();
+        let evicted = other.join().unwrap();
+        let block = object.block.load(Relaxed);
+        assert!(block == NONE || object.is_there[block].load(Relaxed));
+        assert!(evicted || block == 0);
+    });
+}
+
+#[test]
+fn an_object_is_not_ended_while_an_eviction_has_it_in_its_hands() {
+    loom::model(|| {
+        let object = Evictable::new();
+        let storage = Arc::new(UnsafeCell::new(7));
+        let other = thread::spawn({
+            let (object, storage) = (object.clone(), storage.clone());
+            move || {
+                let taken = object.marks.take(Side::Device, Eviction::Redundant, 0, u64::MAX);
+                // loom sees it if it is written meanwhile.
+                taken.map(|_taken| storage.with(|storage| assert_eq!(unsafe { *storage }, 7)))
+            }
+        });
+        object.marks.purge(IDENTITY.object);
+        storage.with_mut(|storage| unsafe { *storage = 0 });
+        other.join().unwrap();
+        assert!(!object.marks.knows(IDENTITY.object));
+    });
+}

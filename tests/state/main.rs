@@ -1,0 +1,6 @@
+//! The word of an object: the pure state machine, and with `--cfg loom` (scripts/model) the models of what threads do to it.
+
+#[cfg(loom)]
+mod loom;
+#[cfg(not(loom))]
+mod state_machine;
