@@ -146,7 +146,7 @@ class Sum:
 class MemoryStats:
     """One kind of memory, in bytes. It never grows."""
     live: int
-    """Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then.
+    """Bytes that objects hold now. Known without accounting too; pageable blocks of up to 4 KiB are not counted then.
     The page-locked slots for staged copies, which no object holds, are not among them."""
     peak: int
     """The most that was since accounting began, or since `syncedmem_reset_peaks`."""
