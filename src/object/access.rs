@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::claims::{NoClaim, Patience};
+use super::claims::{Blocking, Claimed};
 use super::eviction::evictable::Use;
 use super::eviction::reclaim;
 use super::{Outcome, Owned, SyncedMemory, TABLE, refused, start, watch_forks};
@@ -71,7 +71,7 @@ impl SyncedMemory {
             self.head()?;
             cuda::driver()?;
         }
-        watch_forks::<()>().map_err(refused)?;
+        watch_forks().map_err(refused)?;
         start();
         let bytes = self.size.load(Ordering::Relaxed);
         // Asked before anything is held: it may be Caffe's own code that answers.
@@ -81,17 +81,16 @@ impl SyncedMemory {
                 return Ok(address);
             }
         }
-        let claim = self.claim(Patience::Wait, |is_known| self.ready_under_lock(access, side, is_known));
-        let mut claim = match claim {
-            Ok(claim) => claim,
-            Err(NoClaim::Unneeded(address)) => {
+        let claimed = self.claim_unless(Blocking::Yes, |is_known| self.ready_under_lock(access, side, is_known));
+        let mut claim = match claimed.map_err(refused)? {
+            Claimed::Owner(claim) => claim,
+            Claimed::Ready(address) => {
                 let address = address?;
                 if flags::has(ACCESSES) {
                     self.tell_access(access, side, true);
                 }
                 return Ok(address);
             }
-            Err(why) => return Err(refused(why)),
         };
         if !flags::off() {
             self.tell_access(access, side, false);

@@ -36,7 +36,7 @@ use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use crate::{cuda, settings};
-use claims::{Identity, NoClaim, Patience};
+use claims::{Blocking, Claimed, Identity, NoClaim};
 pub use eviction::evictable;
 use eviction::evictable::{Registry, Use};
 use outcome::{Outcome, Owned};
@@ -262,24 +262,41 @@ impl SyncedMemory {
         Some((self.block(word, Side::Device).filter(|_| word.owns_device())?, self.address()))
     }
 
-    /// Claims the object, unless `unless` answers; it is told whether there is an entry.
-    fn claim<T>(&self, patience: Patience, unless: impl Fn(bool) -> Option<T>) -> Result<Claim<'static>, NoClaim<T>> {
+    /// Claims the object.
+    fn claim(&self, blocking: Blocking) -> Result<Claim<'static>, NoClaim> {
         watch_forks()?;
-        let mut claim = TABLE.claim(self.address(), this_thread(), patience, || self.identity(), unless)?;
+        TABLE.claim(self.address(), this_thread(), blocking, || self.identity()).map(|claim| self.sorted(claim))
+    }
+
+    /// Claims the object, unless `unless` answers, which gets whether there is an entry.
+    fn claim_unless<T>(
+        &self,
+        blocking: Blocking,
+        unless: impl Fn(bool) -> Option<T>,
+    ) -> Result<Claimed<Claim<'static>, T>, NoClaim> {
+        watch_forks()?;
+        match TABLE.claim_unless(self.address(), this_thread(), blocking, || self.identity(), unless)? {
+            Claimed::Owner(claim) => Ok(Claimed::Owner(self.sorted(claim))),
+            ready => Ok(ready),
+        }
+    }
+
+    /// Drops a copy in flight that belonged to an earlier object at this address.
+    fn sorted(&self, mut claim: Claim<'static>) -> Claim<'static> {
         if self.load().is_untouched() {
             claim.stale = claim.stale.or(claim.in_flight.take());
         }
         if let Some(stale) = claim.stale.take() {
             stale.abandon();
         }
-        Ok(claim)
+        claim
     }
 
     fn claim_always(&self) -> Result<Claim<'static>, Error> {
         if settings::checks_device() {
             self.check_device()?;
         }
-        self.claim(Patience::Wait, |_| None::<std::convert::Infallible>).map_err(refused)
+        self.claim(Blocking::Yes).map_err(refused)
     }
 
     /// Ends a claim with an outcome: everybody sees both at once.
@@ -307,7 +324,7 @@ impl SyncedMemory {
     }
 }
 
-fn watch_forks<T>() -> Result<(), NoClaim<T>> {
+fn watch_forks() -> Result<(), NoClaim> {
     // A model has no processes.
     if cfg!(loom) || fork::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
 }
@@ -333,15 +350,15 @@ fn settle() {
 }
 
 #[cold]
-fn refused<T>(why: NoClaim<T>) -> Error {
+fn refused(why: NoClaim) -> Error {
     match why {
         NoClaim::NoRoom => {
             Error::OutOfMemory { side: Side::Host, asked: size_of::<Identity>(), cause: Cause::Bookkeeping }
         }
         NoClaim::Reentered => Error::Reentered,
         NoClaim::Interrupted => Error::Interrupted,
-        // Only an `unless` that answers, and impatience, lead here, and who asks for them takes the answer.
-        NoClaim::Unneeded(_) | NoClaim::Busy => Error::Internal,
+        // A caller that does not block takes this answer itself.
+        NoClaim::Busy => Error::Internal,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use super::claims::{NoClaim, Patience};
+use super::claims::{Blocking, Claimed, NoClaim};
 use super::eviction::evictable::Use;
 use super::{Claim, SyncedMemory, refused};
 use crate::copy::Ends;
@@ -159,11 +159,8 @@ impl SyncedMemory {
     /// Waits until nothing is in flight.
     pub fn wait(&self) -> Result<(), Error> {
         self.head()?;
-        let mut claim = match self.claim(Patience::Wait, |is_known| self.nothing_in_flight(is_known)) {
-            Ok(claim) => claim,
-            Err(NoClaim::Unneeded(())) => return Ok(()),
-            Err(why) => return Err(refused(why)),
-        };
+        let claimed = self.claim_unless(Blocking::Yes, |is_known| self.nothing_in_flight(is_known));
+        let Claimed::Owner(mut claim) = claimed.map_err(refused)? else { return Ok(()) };
         self.finish(&mut claim)?;
         let now = self.now()?;
         self.publish(claim, now, Use::None);
@@ -173,9 +170,9 @@ impl SyncedMemory {
     /// Whether nothing is in flight (any more). It never waits.
     pub fn is_ready(&self) -> Result<bool, Error> {
         self.head()?;
-        let mut claim = match self.claim(Patience::Refuse, |is_known| self.nothing_in_flight(is_known)) {
-            Ok(claim) => claim,
-            Err(NoClaim::Unneeded(())) => return Ok(true),
+        let mut claim = match self.claim_unless(Blocking::No, |is_known| self.nothing_in_flight(is_known)) {
+            Ok(Claimed::Owner(claim)) => claim,
+            Ok(Claimed::Ready(())) => return Ok(true),
             Err(NoClaim::Busy) => return Ok(false),
             Err(why) => return Err(refused(why)),
         };

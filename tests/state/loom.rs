@@ -16,7 +16,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use syncedmem::object::SyncedMemory;
-use syncedmem::object::claims::{Claim, Identity, NoClaim, Patience, Table};
+use syncedmem::object::claims::{Blocking, Claim, Claimed, Identity, Table};
 use syncedmem::object::evictable::{Eviction, Registry, Use};
 use syncedmem::state::head::{Access, Head, Side};
 
@@ -129,7 +129,7 @@ type Numbers = Table<u32>;
 const IDENTITY: Identity = Identity { object: 0x1000, host: 1, device: 2, size: 8 };
 
 fn claim(table: &Numbers, owner: usize) -> Claim<'_, u32> {
-    table.claim(IDENTITY.object, owner, Patience::Wait, || IDENTITY, |_| None::<()>).unwrap()
+    table.claim(IDENTITY.object, owner, Blocking::Yes, || IDENTITY).unwrap()
 }
 
 #[test]
@@ -175,10 +175,10 @@ impl Evictable {
             let block = self.block.load(Relaxed);
             (block != NONE && self.marks.open(IDENTITY).unwrap()).then_some(block)
         };
-        let block = match self.table.claim(IDENTITY.object, 1, Patience::Wait, || IDENTITY, opens) {
-            Err(NoClaim::Unneeded(block)) => block,
+        let block = match self.table.claim_unless(IDENTITY.object, 1, Blocking::Yes, || IDENTITY, opens) {
+            Ok(Claimed::Ready(block)) => block,
             Err(_) => unreachable!("nobody re-enters, and there is room"),
-            Ok(claim) => {
+            Ok(Claimed::Owner(claim)) => {
                 self.is_there[1].store(true, Relaxed);
                 let open = || {
                     self.marks.follow(IDENTITY, IDENTITY, Use::Opens);
@@ -196,7 +196,7 @@ impl Evictable {
     /// As evictions do.
     fn evict(&self) -> bool {
         let Some(taken) = self.marks.take(Side::Device, Eviction::Redundant, 0, u64::MAX) else { return false };
-        let claim = self.table.claim(taken.object, 2, Patience::Refuse, || IDENTITY, |_| None::<()>);
+        let claim = self.table.claim(taken.object, 2, Blocking::No, || IDENTITY);
         let Ok(claim) = claim else { return false };
         let block = self.block.load(Relaxed);
         let publish = || {

@@ -12,36 +12,51 @@ use crate::object::SyncedMemory;
 use crate::state::fast_path;
 use crate::state::head::{Access, Side};
 
-/// Writes the address of `side`'s data to `*data`, ready for `access`.
+/// Writes the address of `side`'s data to `*data`, ready for `access`: at once where nothing need be done.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
 #[inline(always)]
 unsafe fn data(
-    name: &str,
+    name: &'static str,
     mem: *mut syncedmem_t,
     access: Access,
     side: Side,
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    if let (Ok(object), Ok(out)) = unsafe { (object(mem), Out::new(data)) } {
-        let ready = object.ready_if(fast_path::deciding(access, side), side);
-        let first_touch = || if side == Side::Host { object.first_touch(access) } else { None };
-        if let Some(address) = ready.or_else(first_touch) {
+    if let (Ok(object), Ok(out)) = (unsafe { object(mem) }, unsafe { Out::new(data) }) {
+        if let Some(address) = object.ready_if(fast_path::deciding(access, side), side) {
             out.set(address);
             return syncedmem_status_t::SYNCEDMEM_SUCCESS;
         }
     }
+    // SAFETY: the caller guarantees it.
+    unsafe { prepared(name, mem, access, side, data) }
+}
+
+/// The same where something is to be done, or refused. It is an entry point too: call sites are told by its frame.
+///
+/// # Safety
+/// As for `data`.
+#[inline(never)]
+#[unsafe(link_section = "syncedmem_entry")]
+unsafe fn prepared(
+    name: &'static str,
+    mem: *mut syncedmem_t,
+    access: Access,
+    side: Side,
+    data: *mut *mut c_void,
+) -> syncedmem_status_t {
     call(name, || {
-        // Of the device side C++ alone opens it: where Caffe was built with CPU_ONLY, only C may use the device.
-        if side == Side::Host {
-            fast_path::open(access, side);
-        }
         // SAFETY: the caller guarantees it.
         let object = unsafe { object(mem) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(data) }?;
+        // Of the device side C++ alone opens it: where Caffe was built with CPU_ONLY, only C may use the device.
+        if side == Side::Host {
+            fast_path::open(access, side);
+        }
         out.set(object.data(access, side)?);
         Ok(())
     })

@@ -12,7 +12,7 @@ pub(crate) mod reclaim;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::claims::Patience;
+use super::claims::Blocking;
 use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::copy::transfer::Trouble;
 use crate::cuda::context::{self, Context, Within};
@@ -72,7 +72,7 @@ impl SyncedMemory {
         // only do when it is put back; whoever marks an object guarantees that one of them comes before its storage goes.
         let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(taken.object) };
         // Who waited here might wait for a thread that waits for this one.
-        let mut claim = object.claim(Patience::Refuse, |_| None::<std::convert::Infallible>).ok()?;
+        let mut claim = object.claim(Blocking::No).ok()?;
         object.settle(&mut claim, round)?;
         if !taken.is_unused(object.marked_identity()) {
             return None;
