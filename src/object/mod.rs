@@ -32,7 +32,7 @@ use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
 use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
-use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
+use crate::state::flags::{self, BESIDE, CHECKED, MAY_PIN, UNSETTLED};
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use crate::{cuda, settings};
@@ -84,14 +84,14 @@ impl SyncedMemory {
     /// # Safety
     /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and nobody uses it as an object.
     pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
-        if !flags::none() {
+        if flags::has(BESIDE) {
             Self::begin(Subject { object: storage.addr().get(), bytes });
         }
         // SAFETY: the caller guarantees it.
         unsafe { Self::write(storage, bytes) };
     }
 
-    /// `construct` while no flag is set.
+    /// `construct` where no flag of [`BESIDE`] is set.
     ///
     /// # Safety
     /// As for `construct`.
@@ -128,8 +128,8 @@ impl SyncedMemory {
     pub unsafe fn destruct_small(&self) -> bool {
         // Relaxed: the caller has seen all that other threads did with the object.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
-        let is_small = bytes <= host::BRIEF && word.owns_pageable_alone();
-        if !flags::none_but(MAY_PIN) || !(is_small || word.is_untouched()) {
+        let is_small = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none_but(MAY_PIN);
+        if !(is_small || word.is_untouched() && !flags::has(BESIDE)) {
             return false;
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);

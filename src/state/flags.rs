@@ -36,6 +36,8 @@ pub const CHECKED: Flags = Flags(512);
 pub const MAY_PIN: Flags = Flags(1024);
 /// Something was kept beside an object: a mark for eviction, a tensor, a registration, a copy in flight.
 pub const KEPT: Flags = Flags(2048);
+/// What the making of an object has to look at, and the end of one that owns nothing.
+pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
 impl Flags {
     /// No flags.

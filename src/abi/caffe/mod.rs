@@ -19,7 +19,7 @@ use crate::object::SyncedMemory;
 use crate::observe::call_counts::{Call, count};
 use crate::settings;
 use crate::state::fast_path;
-use crate::state::flags;
+use crate::state::flags::{self, BESIDE};
 use crate::state::head::{Access, Side};
 use fatal::Failure;
 
@@ -127,7 +127,7 @@ macro_rules! constructor {
             }
             // Compat: from rc4 on there is a default constructor too, for an object without bytes.
             let bytes = 0 $(+ $bytes)?;
-            if flags::none() {
+            if !flags::has(BESIDE) {
                 // SAFETY: as above.
                 unsafe { SyncedMemory::write(this, bytes) };
             } else {
