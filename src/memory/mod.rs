@@ -7,4 +7,3 @@ pub(crate) mod host;
 pub(crate) mod host_usage;
 pub(crate) mod malloc;
 pub(crate) mod mapping;
-pub(crate) mod reclaimed;

@@ -184,7 +184,7 @@ impl SyncedMemory {
             copy.abandon();
         } else if let Some(driver) = cuda::driver_in_use() {
             let span = recorder::begin_wait();
-            copy.finish_at_last(driver);
+            copy.finish_or_abandon(driver);
             self.tell_completed(span, copy);
         }
     }
@@ -333,13 +333,13 @@ fn watch_forks() -> Result<(), NoClaim> {
 #[inline]
 fn start() {
     if flags::has(UNSETTLED) {
-        settle();
+        read_settings();
     }
 }
 
 #[cold]
-fn settle() {
-    settings::settle();
+fn read_settings() {
+    settings::read_host_settings();
     control::read_settings();
     flags::raise_if(settings::host_limit().is_some() || settings::checks_device(), CHECKED);
     flags::raise_if(host::may_pin(), MAY_PIN);

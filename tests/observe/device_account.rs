@@ -219,7 +219,7 @@ fn what_others_use_of_the_device_is_not_ours() {
     alone_with_pools(&[ON], |gpu| {
         let not_ours = || {
             let report = report();
-            let line = report.lines().find(|line| line.contains("are in use that are not ours")).unwrap();
+            let line = report.lines().find(|line| line.contains("are in use beyond libsyncedmem")).unwrap();
             line.trim().trim_start_matches("device 0: ").split(" are in use").next().unwrap().to_string()
         };
         let used = || {

@@ -18,7 +18,7 @@ Examples:
   syncedmem completions zsh  > ~/.zfunc/_syncedmem
   syncedmem completions fish > ~/.config/fish/completions/syncedmem.fish")]
 pub struct Completions {
-    /// The shell that is to read them.
+    /// The shell that reads them.
     shell: Shell,
 }
 
@@ -29,7 +29,7 @@ Examples:
   syncedmem man | man -l -
   syncedmem man --directory ~/.local/share/man/man1")]
 pub struct Man {
-    /// The folder for syncedmem.1, syncedmem-run.1 and so on; it is made if it is missing.
+    /// The folder for syncedmem.1, syncedmem-run.1 and so on; created if it is missing.
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 }

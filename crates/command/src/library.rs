@@ -15,25 +15,22 @@ const BUILT_IN: Option<&str> = option_env!("SYNCEDMEM_BUILT_IN");
 #[derive(Debug)]
 pub struct NotFound {
     /// The option or variable that named it, if one did.
-    told_by: Option<&'static str>,
+    named_by: Option<&'static str>,
     looked_in: Vec<PathBuf>,
 }
 
 impl fmt::Display for NotFound {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        if let Some(told_by) = self.told_by {
+        if let Some(named_by) = self.named_by {
             let path = self.looked_in.first().map(|path| path.display().to_string()).unwrap_or_default();
-            return write!(
-                formatter,
-                "{told_by}: {path} is no libsyncedmem.so; name the file itself, or the folder that has it"
-            );
+            return write!(formatter, "{named_by}: {path} is no libsyncedmem.so; name the file, or its folder");
         }
-        formatter.write_str("libsyncedmem.so was not found. It was looked for in:\n")?;
+        formatter.write_str("libsyncedmem.so is in none of these folders:\n")?;
         for folder in &self.looked_in {
             writeln!(formatter, "  {}", folder.display())?;
         }
         formatter.write_str(
-            "Name it with --library PATH or SYNCEDMEM_LIBRARY=PATH; where there is none, build it: cargo build --release --lib",
+            "Name it with --library PATH or SYNCEDMEM_LIBRARY=PATH, or build it: cargo build --release --lib",
         )
     }
 }
@@ -41,11 +38,11 @@ impl fmt::Display for NotFound {
 /// The library's absolute path: the named one, or the one that belongs to this command.
 pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let variable = std::env::var_os("SYNCEDMEM_LIBRARY").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let told = named.map(|path| (path.to_path_buf(), "--library"));
-    if let Some((path, told_by)) = told.or(variable.map(|path| (path, "SYNCEDMEM_LIBRARY"))) {
+    let given = named.map(|path| (path.to_path_buf(), "--library"));
+    if let Some((path, named_by)) = given.or(variable.map(|path| (path, "SYNCEDMEM_LIBRARY"))) {
         let inside = NAMES.iter().map(|name| path.join(name));
         let found = std::iter::once(path.clone()).chain(inside).find_map(|path| ours(&path));
-        return found.ok_or(NotFound { told_by: Some(told_by), looked_in: vec![path] });
+        return found.ok_or(NotFound { named_by: Some(named_by), looked_in: vec![path] });
     }
     let mut folders = Vec::new();
     // The folder of the file itself, and that of a link to it.
@@ -67,14 +64,14 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let found = folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name))).find_map(|path| ours(&path));
     found.or_else(installed).ok_or_else(|| {
         folders.push("the dynamic linker's folders".into());
-        NotFound { told_by: None, looked_in: folders }
+        NotFound { named_by: None, looked_in: folders }
     })
 }
 
 /// The library that the dynamic linker would find.
 fn installed() -> Option<PathBuf> {
-    let nobody = Object::default();
-    NAMES.iter().find_map(|name| Search::new().find(name, &nobody, &nobody)).and_then(|(path, _)| ours(&path))
+    let none = Object::default();
+    NAMES.iter().find_map(|name| Search::new().find(name, &none, &none)).and_then(|(path, _)| ours(&path))
 }
 
 /// The absolute path, if the file is this library.

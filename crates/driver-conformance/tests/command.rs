@@ -170,7 +170,7 @@ fn with_one_device_what_needs_two_is_skipped() {
 
 #[test]
 fn a_driver_that_forgets_a_rule_is_found_out() {
-    // A release of what nobody retains is granted.
+    // The faulty driver accepts a release without a retain.
     let fault = [("SIMCUDA_FAIL", "cuDevicePrimaryCtxRelease_v2:1=0")];
     let output = on_the_simulator(&["--only", "releasing what nobody retains"], &fault);
     let text = standard_output(&output);

@@ -144,7 +144,7 @@ pub extern "C" fn cuEventElapsedTime(milliseconds: Out<c_float>, start: Handle, 
     })
 }
 
-/// Returns at once; a recording that is still to come is no longer anybody's business.
+/// Returns at once; a recording that is still queued has no effect any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuEventDestroy_v2(event: Handle) -> c_int {
     enter("cuEventDestroy_v2", |call| {

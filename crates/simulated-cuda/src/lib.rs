@@ -28,8 +28,8 @@
 //!
 //! # Time
 //! An operation has a number in its stream; a `stream::Token` names it. What it must wait for is decided when it is
-//! queued, and is a list of tokens, each of which is done one day and then for ever. So nothing ever waits for a
-//! condition that may pass again, and whoever waits, waits for one token after the other, in any order.
+//! queued, and is a list of tokens. A token that is done stays done. So no thread waits for a condition that may end
+//! again, and a thread waits for one token after the other, in any order.
 //!
 //! Calls that wait for their own operation, as synchronous copies do, take a number in the stream and do the work in the
 //! calling thread when it is their turn: a program that never uses a stream never has a thread of the simulator.

@@ -133,7 +133,7 @@ fn move_or_fill(action: Action) {
 fn call(function: HostFunction, argument: Address, broken: Option<Status>) {
     let argument = std::ptr::with_exposed_provenance_mut(argument);
     match function {
-        // Not called once the context is broken, unlike a callback, which is told (`cuLaunchHostFunc`).
+        // Not called once the context is broken, unlike a callback, which gets the status (`cuLaunchHostFunc`).
         HostFunction::Plain(_) if broken.is_some() => {}
         // SAFETY: the program gave a function to be called with this argument.
         HostFunction::Plain(function) => unsafe { function(argument) },

@@ -103,7 +103,7 @@ pub extern "C" fn cuMemAllocAsync(address: Out<Address>, bytes: usize, stream: H
     })
 }
 
-/// From now on the address is nobody's; the memory comes back in stream order.
+/// The address is invalid from now on; the memory comes back in stream order.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFreeAsync(address: Address, stream: Handle) -> c_int {
     enter("cuMemFreeAsync", |call| {

@@ -110,8 +110,8 @@ unsafe extern "C" fn after_fork_in_child() {
     drop(HELD_FOR_FORK.take().map(ManuallyDrop::into_inner));
 }
 
-/// Sees to it that a forked child finds no lock taken. At the first call, and not at load: a library that was only
-/// loaded leaves no trace.
+/// Registers the fork handlers, so that a forked child finds no lock taken. Done at the first call and not at load: a
+/// library that is loaded and not used has no effect on forks.
 pub fn prepare_for_forks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::state::Guard;
 
-/// A condition variable that costs nothing to raise when nobody waits.
+/// A condition variable that costs nothing to raise when no thread waits.
 ///
-/// Whoever waits holds the lock until then, and whoever raises it held the lock when the condition changed: so the
+/// A thread holds the lock until it waits, and a thread that raises held the lock when the condition changed: so the
 /// number of waiting threads is never read too early.
 pub struct Signal {
     condition: Condvar,

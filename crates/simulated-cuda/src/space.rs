@@ -44,7 +44,7 @@ fn map(bytes: usize, protection: libc::c_int) -> Option<Address> {
 }
 
 fn unmap(address: Address, bytes: usize) {
-    // SAFETY: the callers pass what `map` gave, which nobody uses yet or any more.
+    // SAFETY: the callers pass a mapping of `map` that has no users yet, or none any more.
     unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(address), bytes) };
 }
 
@@ -147,7 +147,7 @@ const EDGE: usize = 64 << 20;
 /// Fills a block.
 ///
 /// # Safety
-/// The range is writable and lies in private anonymous memory, and nobody relies on what it holds.
+/// The range is writable and lies in private anonymous memory, and its contents are not needed.
 unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
     if bytes <= 2 * EDGE {
         // SAFETY: the caller guarantees it.
@@ -159,7 +159,7 @@ unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
         unsafe { fill_bytes(edge, pattern, 1, EDGE) };
     }
     let (start, end) = ((address + EDGE).next_multiple_of(GAP), (address + bytes - EDGE) / GAP * GAP);
-    // SAFETY: whole pages within the range, whose contents nobody relies on.
+    // SAFETY: whole pages within the range, whose contents are not needed.
     unsafe { libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED) };
 }
 
@@ -188,7 +188,7 @@ const BURNT_LIMIT: usize = 256;
 pub fn unmap_host(address: Address, bytes: usize) {
     let (start, whole) = (address - GAP, bytes.next_multiple_of(GAP) + 2 * GAP);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    // SAFETY: replaces a mapping of this module, which nobody may use any more, by one without pages.
+    // SAFETY: replaces a mapping of this module, whose block was freed, by one without pages.
     unsafe { libc::mmap(std::ptr::with_exposed_provenance_mut(start), whole, libc::PROT_NONE, flags, -1, 0) };
     let mut burnt = BURNT.lock().unwrap_or_else(PoisonError::into_inner);
     burnt.push_back((start, whole));

@@ -104,7 +104,7 @@ const FIRST_HANDLE: Handle = 0x0051_4d00_0000_0000;
 const HANDLE_STEP: Handle = 16;
 
 impl State {
-    /// A handle that nobody had before.
+    /// A handle that was never used before.
     pub fn new_handle(&mut self, kind: Kind) -> Handle {
         self.handles.push((kind, Fate::Alive));
         FIRST_HANDLE + HANDLE_STEP * (self.handles.len() - 1)

@@ -219,7 +219,7 @@ impl State {
     /// Ends streams whose context goes, and gives back their threads.
     pub fn cancel(&mut self, streams: &[Arc<Stream>]) -> u64 {
         let dropped = streams.iter().map(|stream| stream.cancel()).sum();
-        // Anybody may wait for anybody: wake all.
+        // Each stream may wait for each other one: wake all.
         self.contexts
             .values()
             .flat_map(|context| context.streams.iter().chain([&context.legacy]))

@@ -1,4 +1,4 @@
-//! Device and pinned memory: patterns, limits, reuse, and what nobody may touch.
+//! Device and pinned memory: patterns, limits, reuse, and forbidden addresses.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;

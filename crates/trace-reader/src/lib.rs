@@ -8,7 +8,7 @@
 
 mod line;
 mod order;
-mod trouble;
+mod read_error;
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -17,8 +17,8 @@ use std::path::Path;
 
 use line::Record;
 use order::Order;
+pub use read_error::ReadError;
 use syncedmem_trace::event::{Event, Site, What};
-pub use trouble::Trouble;
 
 /// The contents of a trace, each process's items in the order of time. A forked process starts with its parent's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,8 +97,8 @@ struct Process {
 }
 
 impl Reader<BufReader<File>> {
-    pub fn open(path: &Path) -> Result<Self, Trouble> {
-        Ok(Reader::new(BufReader::with_capacity(1 << 18, File::open(path).map_err(Trouble::System)?)))
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Ok(Reader::new(BufReader::with_capacity(1 << 18, File::open(path).map_err(ReadError::System)?)))
     }
 }
 
@@ -126,9 +126,9 @@ impl<R: BufRead> Reader<R> {
         self.notes
     }
 
-    fn advance(&mut self) -> Result<(), Trouble> {
+    fn advance(&mut self) -> Result<(), ReadError> {
         self.line.clear();
-        let read = (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.line).map_err(Trouble::System)?;
+        let read = (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.line).map_err(ReadError::System)?;
         self.position += read as u64;
         if read == 0 {
             return self.end();
@@ -136,7 +136,7 @@ impl<R: BufRead> Reader<R> {
         self.lines += 1;
         let whole = self.line.ends_with(b"\n");
         if !whole && read as u64 == LONGEST_LINE {
-            return Err(Trouble::Line(self.lines, "it is too long for a record"));
+            return Err(ReadError::Line(self.lines, "it is too long for a record"));
         }
         let line = self.line.trim_ascii();
         let line = if self.lines == 1 { line::after_bracket(line)? } else { line };
@@ -145,7 +145,7 @@ impl<R: BufRead> Reader<R> {
             Ok(Some(record)) => self.take(record)?,
             Err(_) if !whole => self.notes.incomplete = true,
             // No record of libsyncedmem so far, and no JSON: the file is no trace.
-            Err(what) if self.notes.ours == 0 => return Err(Trouble::Line(self.lines, what)),
+            Err(what) if self.notes.ours == 0 => return Err(ReadError::Line(self.lines, what)),
             Err(_) => {
                 self.notes.damaged += 1;
                 if self.notes.first_damaged == 0 {
@@ -156,7 +156,7 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    fn take(&mut self, record: Record) -> Result<(), Trouble> {
+    fn take(&mut self, record: Record) -> Result<(), ReadError> {
         if matches!(record, Record::Foreign) {
             self.notes.foreign += 1;
             return Ok(());
@@ -165,7 +165,7 @@ impl<R: BufRead> Reader<R> {
         match record {
             Record::Foreign | Record::Drawn => {}
             Record::Process { format, .. } if format > syncedmem_trace::format::FORMAT.into() => {
-                return Err(Trouble::Newer(format));
+                return Err(ReadError::Newer(format));
             }
             Record::Process { process, name, parent, .. } => self.begin(process, name, parent),
             Record::End { process } => self.processes.entry(process).or_default().ended = true,
@@ -240,10 +240,10 @@ impl<R: BufRead> Reader<R> {
         self.ready.extend(std::iter::from_fn(|| process.order.next()));
     }
 
-    fn end(&mut self) -> Result<(), Trouble> {
+    fn end(&mut self) -> Result<(), ReadError> {
         self.ended = true;
         if self.notes.ours == 0 {
-            return Err(if self.lines == 0 { Trouble::Empty } else { Trouble::NotOurs(self.notes.foreign) });
+            return Err(if self.lines == 0 { ReadError::Empty } else { ReadError::NotOurs(self.notes.foreign) });
         }
         let mut left: Vec<(u32, Process)> = self.processes.drain().collect();
         left.sort_by_key(|(process, _)| *process);
@@ -256,7 +256,7 @@ impl<R: BufRead> Reader<R> {
 }
 
 impl<R: BufRead> Iterator for Reader<R> {
-    type Item = Result<Item, Trouble>;
+    type Item = Result<Item, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -266,10 +266,10 @@ impl<R: BufRead> Iterator for Reader<R> {
             if self.ended {
                 return None;
             }
-            if let Err(trouble) = self.advance() {
+            if let Err(error) = self.advance() {
                 self.ended = true;
                 self.ready.clear();
-                return Some(Err(trouble));
+                return Some(Err(error));
             }
         }
     }

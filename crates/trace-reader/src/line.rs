@@ -11,7 +11,7 @@ use syncedmem_trace::format::{
     rmm::COLUMNS,
 };
 
-use crate::Trouble;
+use crate::ReadError;
 
 /// The contents of a line.
 pub enum Record {
@@ -142,12 +142,12 @@ impl Fields for Args<'_> {
 }
 
 /// The part of the first line after the bracket.
-pub fn after_bracket(line: &[u8]) -> Result<&[u8], Trouble> {
+pub fn after_bracket(line: &[u8]) -> Result<&[u8], ReadError> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.starts_with(COLUMNS.trim_ascii_end().as_bytes()) {
-        return Err(Trouble::Csv);
+        return Err(ReadError::Csv);
     }
-    line.strip_prefix(b"[").ok_or(Trouble::Line(1, "it does not begin with the bracket of a JSON array"))
+    line.strip_prefix(b"[").ok_or(ReadError::Line(1, "it does not begin with the bracket of a JSON array"))
 }
 
 /// Parses a record; `None` for a line without one.

@@ -16,7 +16,7 @@ use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
 use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
 use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
-use crate::platform::address_hash::spread;
+use crate::platform::address_hash::hash_address;
 use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, Lock, this_thread};
 use crate::settings;
@@ -83,7 +83,7 @@ fn shards() -> impl Iterator<Item = &'static Shard> {
 }
 
 fn own_shard() -> usize {
-    (spread(this_thread()) >> 32) as usize % SHARDS
+    (hash_address(this_thread()) >> 32) as usize % SHARDS
 }
 
 static PEAK: Peak = Peak::new();
@@ -131,7 +131,7 @@ pub fn keep(source: Source, bytes: usize) -> bool {
     }
     let idle = idle();
     if idle > WATCHED_FROM {
-        decay::watch(age);
+        decay::ensure_trimmer(trim);
     }
     if idle > budget {
         reduce();
@@ -240,7 +240,7 @@ pub fn reduce_to(bytes: u64) {
 }
 
 /// Gives back what has been idle for longer than `most` milliseconds.
-fn age(most: u64) -> bool {
+fn trim(most: u64) -> bool {
     let now = coarse_milliseconds();
     let is_old = |idle: &Idle<Source>| now.saturating_sub(idle.since) > most;
     let mut was_mallocs = false;

@@ -1,8 +1,8 @@
-//! Blocks that the driver gave: device memory and page-locked host memory.
+//! Blocks that the driver allocated or page-locked: device memory and page-locked host memory.
 
 pub mod blocks;
 pub(crate) mod deferred;
+pub mod host_register;
 pub mod record;
-pub mod registering;
 pub mod source;
 pub mod usage;

@@ -302,7 +302,7 @@ unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
 /// What Caffe's `CaffeMallocHost` hands out, with any contents: page-locked memory in GPU mode, which `cudaFreeHost`
 /// takes, else memory that `free()` takes.
 pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
-    settle();
+    settings::read_host_settings();
     check_size(bytes, Side::Host)?;
     if bytes > 0 && wants_pinned(bytes) {
         if let Some(address) = pinned::caffe_malloc(bytes) {
@@ -392,12 +392,6 @@ fn fresh(bytes: usize) -> Result<Found, Cause> {
 unsafe fn fill(address: NonNull<c_void>, bytes: usize) {
     // SAFETY: the caller guarantees it.
     unsafe { address.cast::<u8>().write_bytes(0, bytes) };
-}
-
-/// Reads the settings before any lock is taken.
-#[inline]
-pub fn settle() {
-    settings::settle();
 }
 
 /// Whether blocks may have to be page-locked: [`wants_pinned`] is to be asked for each.

@@ -12,7 +12,7 @@ use crate::memory::driver::blocks::{self, Freed};
 use crate::memory::host_usage;
 use crate::observe::event::What;
 use crate::observe::recorder::{self, Subject};
-use crate::platform::text::{Text, to_stderr};
+use crate::platform::text::warn_once;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
@@ -27,8 +27,8 @@ pub fn allocate(request: Request) -> Option<Found> {
     registration::reduce_near();
     let attempt = || {
         let driver = cuda::driver()?;
-        let request = blocks::Request { side: Side::Host, bytes, holder, unsettled: false };
-        context::for_new_block(driver, |within| blocks::allocate(driver, within, request))
+        let request = blocks::Request { side: Side::Host, bytes, holder, pending_on_legacy: false };
+        context::for_new_block(driver, |guard| blocks::allocate(driver, guard, request))
     };
     let block = or_pageable(Subject { object: holder, bytes }, || match attempt() {
         Err(why) if is_exhausted(why) && registration::give_back_near() > 0 => attempt(),
@@ -60,7 +60,7 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
 pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     or_pageable(Subject { object: 0, bytes }, || {
         let driver = cuda::driver()?;
-        context::for_new_block(driver, |_within| Ok(blocks::pin(driver, bytes)?))
+        context::for_new_block(driver, |_guard| Ok(blocks::pin(driver, bytes)?))
     })
 }
 
@@ -71,7 +71,7 @@ pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
 pub unsafe fn caffe_free(address: NonNull<c_void>) -> Result<(), Error> {
     let Ok(driver) = cuda::driver() else { return Ok(()) };
     REFUSED_FROM.store(usize::MAX, Relaxed);
-    context::for_new_block(driver, |_within| {
+    context::for_new_block(driver, |_guard| {
         // SAFETY: the caller guarantees it.
         Ok(unsafe { blocks::unpin(driver, address) }?)
     })
@@ -91,7 +91,7 @@ fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>)
             if let Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. } = why {
                 recorder::record(subject, || What::TurnedAway { kind: Kind::Pinned, bytes: bytes as u64 });
             }
-            say_once(why);
+            report_once(why);
             None
         }
     }
@@ -103,10 +103,10 @@ fn is_exhausted(why: Error) -> bool {
 }
 
 #[cold]
-fn say_once(why: Error) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    // What ends the use of the driver ends the use of page-locked memory with it: nobody is to be told.
-    if cuda::may_be_used() && !SAID.swap(true, Relaxed) {
-        to_stderr(Text::<600>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n")).as_bytes());
+fn report_once(why: Error) {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    // At the end of the driver's use, page-locked memory ends too.
+    if cuda::may_be_used() {
+        warn_once(&REPORTED, format_args!("host memory is not page-locked: {why}"));
     }
 }

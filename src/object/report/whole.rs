@@ -7,7 +7,7 @@ use crate::object::trim;
 use crate::observe::call_counts;
 use crate::observe::call_site::Place;
 use crate::observe::event::Site;
-use crate::observe::summary::{About, Idle, Summary, Told};
+use crate::observe::summary::{About, Idle, Report, Summary};
 use crate::observe::{call_site, recorder};
 use crate::state::flags;
 use crate::state::kind::Kind;
@@ -28,7 +28,7 @@ pub fn text() -> Option<String> {
         not_ours: &not_ours[..devices],
     };
     let mut paper = Paper(String::new());
-    write!(paper, "{}", Told { summary: &summary, about: &about, place }).ok()?;
+    write!(paper, "{}", Report { summary: &summary, about: &about, place }).ok()?;
     if !flags::on() {
         let how = "syncedmem_set_accounting or SYNCEDMEM_ACCOUNT=on keeps it";
         writeln!(paper, "\nThe account is not being kept: {how}.").ok()?;

@@ -68,7 +68,7 @@ impl History {
         };
         let mut state = self.state.clone();
         let mut scribe = Scribe { findings, seen: &mut seen, object, who };
-        state.settle(&mut scribe);
+        state.end_access(&mut scribe);
         state.rules.take(&Fact::End, &mut scribe);
     }
 }
@@ -82,7 +82,7 @@ impl Default for State {
 impl State {
     fn take(&mut self, event: &Event, scribe: &mut Scribe<'_>) {
         if !belongs_to_the_last(&event.what) {
-            self.settle(scribe);
+            self.end_access(scribe);
         }
         if !matches!(event.what, What::Freed { .. } | What::Completed { .. } | What::Ended) {
             self.rules.take(&Fact::GoesOn, scribe);
@@ -94,7 +94,9 @@ impl State {
                     self.rules.take(&Fact::New, scribe);
                 }
             }
-            What::Accessed { side, access, .. } => self.asked(Pending { side, access, site: event.site }, scribe),
+            What::Accessed { side, access, .. } => {
+                self.begin_access(Pending { side, access, site: event.site }, scribe)
+            }
             What::Allocated { kind, bytes, origin, .. } => {
                 if scribe.findings.would_have_served(kind, bytes, origin) {
                     let cost = Cost { bytes, time: Time::measured(event.duration) };
@@ -161,8 +163,8 @@ impl State {
         }
     }
 
-    fn asked(&mut self, asked: Pending, scribe: &mut Scribe<'_>) {
-        let Pending { side, access, .. } = asked;
+    fn begin_access(&mut self, access_begun: Pending, scribe: &mut Scribe<'_>) {
+        let Pending { side, access, .. } = access_begun;
         self.rules.take(&Fact::Asked { side, access }, scribe);
         let needs_nothing = match (access, self.head) {
             (Access::Read, _) | (_, None) => false,
@@ -171,14 +173,14 @@ impl State {
         };
         // A pull in flight is completed first: a `Completed` follows.
         if needs_nothing && !self.pulls {
-            self.write(asked, scribe);
+            self.write(access_begun, scribe);
         } else {
-            self.pending = Some(asked);
+            self.pending = Some(access_begun);
         }
     }
 
     /// Counts the pending access as done, unless its success would have been recorded by an event.
-    fn settle(&mut self, scribe: &mut Scribe<'_>) {
+    fn end_access(&mut self, scribe: &mut Scribe<'_>) {
         let Some(pending) = self.pending.take() else { return };
         let is_done = match pending.access {
             _ if self.pulls => false,

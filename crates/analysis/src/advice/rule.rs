@@ -80,17 +80,15 @@ impl Rule {
     /// The observation, in one sentence.
     pub const fn what_was_seen(self) -> &'static str {
         match self {
-            Rule::UnreadCopy => "What a copy brought was made void before anybody asked for it.",
-            Rule::UnchangedCopy => {
-                "Data was copied to the other side although it had not changed since both were the same."
-            }
-            Rule::PingPong => "One object was copied to and fro, four times or more in a row.",
+            Rule::UnreadCopy => "The data of a copy became void before any access asked for it.",
+            Rule::UnchangedCopy => "Data was copied although the other side held the same data already.",
+            Rule::PingPong => "An object was copied back and forth, four times or more in a row.",
             Rule::OverwrittenFill => "Memory was filled with zeros that were then overwritten.",
             Rule::OverwrittenCopy => "Data was copied for a writing access that may have overwritten all of it.",
-            Rule::PageableCopy => "The same objects were copied from or to pageable memory again and again.",
+            Rule::PageableCopy => "The same objects were copied from or to pageable memory repeatedly.",
             Rule::UnusedSide => "Memory is held on both sides, and only one of them is used.",
             Rule::TurnedAway => {
-                "Memory was allocated anew for which there had been a block, had a budget not turned it away."
+                "Memory was allocated although a fitting block had been freed before: a budget turned that block away."
             }
         }
     }
@@ -103,8 +101,8 @@ impl Rule {
                  before the device reads it."
             }
             (Rule::UnreadCopy, Subject::EvictionTo(_)) => {
-                "Destroy the object, or call overwrite_* on it, before memory runs out: its data was \
-                 saved for nobody."
+                "Destroy the object, or call overwrite_* on it, before memory runs out: the eviction \
+                 saved data that no access read."
             }
             (Rule::UnreadCopy, _) => "Leave out this async_cpu_pull, or pull only what cpu_data is then called for.",
             (Rule::UnchangedCopy, Subject::CopyTo(Side::Host)) => {
@@ -151,39 +149,35 @@ impl Rule {
     /// The limits of what the library can know, in one sentence. Each finding is to be read with it.
     pub const fn not_known(self, certainty: Certainty) -> &'static str {
         match (self, certainty) {
-            (Rule::UnreadCopy, Certainty::Certain) => {
-                "By the calls that were made, nobody had an address to read it through."
-            }
+            (Rule::UnreadCopy, Certainty::Certain) => "No caller had an address to read the data through.",
             (Rule::UnreadCopy, _) => {
-                "Somebody may use an address that was asked for before the copy: that is not seen."
+                "A caller may have read it through an address that it got before the copy: the library does not see that."
             }
             (Rule::UnchangedCopy, _) => {
-                "Contents are compared by a hash: that it is the same by chance is next to impossible."
+                "Contents are compared by a hash of 64 bits: two that differ have the same one hardly ever."
             }
-            (Rule::PingPong, _) => {
-                "Whether the work between the copies can be done on one side is the caller's to know."
-            }
+            (Rule::PingPong, _) => "Only the caller knows whether the work between the copies can be done on one side.",
             (Rule::OverwrittenFill, Certainty::Possible) => {
-                "Whether the zeros were read, as code that adds to them does, is not seen."
+                "The library does not see whether the zeros were read, as by code that adds to them."
             }
             (Rule::OverwrittenFill | Rule::OverwrittenCopy, Certainty::Compared) => {
-                "Everything has changed at the places that were looked at; whether it was read before \
-                 it was written is not seen."
+                "All words that were compared have changed; the library does not see whether they were \
+                 read before."
             }
-            (Rule::OverwrittenFill, _) => "Whether the zeros were read is not seen.",
+            (Rule::OverwrittenFill, _) => "The library does not see whether the zeros were read.",
             (Rule::OverwrittenCopy, _) => {
-                "Whether all of it was written, and none of it read, is not seen; \
-                 SYNCEDMEM_COMPARE=on looks at the contents."
+                "The library does not see whether all of it was written and none of it read; \
+                 SYNCEDMEM_COMPARE=on compares the contents."
             }
             (Rule::PageableCopy, _) => {
-                "The time that pinning itself takes is not taken off; what would be saved is unknown \
-                 where this run has made no pinned copy of 64 KiB or more."
+                "The time that pinning takes is not subtracted. The saving is unknown if this run \
+                 made no pinned copy of 64 KiB or more."
             }
             (Rule::UnusedSide, _) => {
-                "Use through an address that was asked for before is not seen; where not every access \
-                 is counted, nor are readings of a side while it is up to date."
+                "The library does not see use through an address that a caller got before, nor, unless \
+                 every access is counted, reads of a side that is up to date."
             }
-            (Rule::TurnedAway, _) => "Whether the block would have been kept for so long is not known.",
+            (Rule::TurnedAway, _) => "The block may not have stayed in the cache for so long.",
         }
     }
 }

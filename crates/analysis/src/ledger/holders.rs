@@ -42,7 +42,7 @@ pub struct Holders {
 
 impl Share {
     /// Brings `at_peak` up to date. Called before a change to that kind.
-    fn settle(&mut self, kind: Kind, peaks: u64) {
+    fn update_peak(&mut self, kind: Kind, peaks: u64) {
         let kind = kind as usize;
         if self.peak[kind] != peaks {
             (self.at_peak[kind], self.blocks_at_peak[kind], self.peak[kind]) =
@@ -64,7 +64,7 @@ impl Holders {
         }
         let peaks = self.peaks[block.kind as usize];
         let share = self.shares.entry(holder).or_default();
-        share.settle(block.kind, peaks);
+        share.update_peak(block.kind, peaks);
         share.live[block.kind as usize] += block.bytes;
         share.blocks[block.kind as usize] += 1;
         true
@@ -74,7 +74,7 @@ impl Holders {
     pub fn subtract(&mut self, holder: Holder, block: Block) {
         let peaks = self.peaks[block.kind as usize];
         let Some(share) = self.shares.get_mut(&holder) else { return };
-        share.settle(block.kind, peaks);
+        share.update_peak(block.kind, peaks);
         let (live, blocks) = (&mut share.live[block.kind as usize], &mut share.blocks[block.kind as usize]);
         (*live, *blocks) = (live.saturating_sub(block.bytes), blocks.saturating_sub(1));
     }
@@ -111,7 +111,7 @@ impl Holders {
     pub fn iter(&self) -> impl Iterator<Item = (Holder, Share)> {
         self.shares.iter().map(|(&holder, &share)| {
             let mut share = share;
-            Kind::ALL.into_iter().for_each(|kind| share.settle(kind, self.peaks[kind as usize]));
+            Kind::ALL.into_iter().for_each(|kind| share.update_peak(kind, self.peaks[kind as usize]));
             (holder, share)
         })
     }

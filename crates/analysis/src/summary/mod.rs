@@ -1,10 +1,10 @@
 //! The data of a report: sums, holders of memory and advice, taken from a ledger.
 //!
-//! [`Told`] formats it as text, for the process and for the command.
+//! [`Report`] formats it as text, for the process and for the command.
 
 mod text;
 
-pub use text::{About, Idle, Told};
+pub use text::{About, Idle, Report};
 
 use super::account::Account;
 use super::advice::Advice;

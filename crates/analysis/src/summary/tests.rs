@@ -22,7 +22,7 @@ fn summary_of(events: &[(u64, u32, u64, What)]) -> Summary {
 fn text_of(summary: &Summary) -> String {
     let idle = [Idle { bytes: 1 << 20, budget: 4 << 20 }; 3];
     let about = About { program: "caffe", process: 7, idle: Some(idle), not_ours: &[(0, 512 << 20)] };
-    format!("{}", Told { summary, about: &about, place })
+    format!("{}", Report { summary, about: &about, place })
 }
 
 fn made(bytes: u64) -> What {
@@ -66,7 +66,7 @@ fn the_text_has_the_account_s_figures_and_nothing_that_did_not_happen() {
         "libsyncedmem: memory of caffe (process 7)",
         "objects made: 3, ended: 0, alive: 3",
         "  pageable       3.0 MiB     3.0 MiB     1.0 MiB     4.0 MiB",
-        "  device 0: 512.0 MiB are in use that are not ours",
+        "  device 0: 512.0 MiB are in use beyond libsyncedmem",
         "     2.0 MiB in     1 block   place 1",
         "     8.0 MiB in     1 block   data",
         "  pageable memory from the system                    2     3.0 MiB      2.0 us",

@@ -38,7 +38,7 @@ pub struct About<'a> {
 }
 
 /// Formats a summary as text.
-pub struct Told<'a, P: Fn(Site) -> Place> {
+pub struct Report<'a, P: Fn(Site) -> Place> {
     /// The summary.
     pub summary: &'a Summary,
     /// Its subject.
@@ -47,7 +47,7 @@ pub struct Told<'a, P: Fn(Site) -> Place> {
     pub place: P,
 }
 
-impl<P: Fn(Site) -> Place> fmt::Display for Told<'_, P> {
+impl<P: Fn(Site) -> Place> fmt::Display for Report<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let About { program, process, .. } = *self.about;
         let program = Escaped(program.as_bytes());
@@ -63,21 +63,21 @@ impl<P: Fn(Site) -> Place> fmt::Display for Told<'_, P> {
             0 => Ok(()),
             dropped => writeln!(
                 f,
-                "Incomplete: {dropped} things were not taken down, for want of memory or in a signal handler."
+                "Incomplete: {dropped} events were not recorded: out of memory, or inside a signal handler."
             ),
         }
     }
 }
 
-impl<P: Fn(Site) -> Place> Told<'_, P> {
+impl<P: Fn(Site) -> Place> Report<'_, P> {
     fn objects(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let account = &self.summary.account;
         write!(f, "objects made: {}, ended: {}, alive: {}", account.made, account.ended, self.summary.objects)?;
         if account.made_unseen > 0 {
             write!(
                 f,
-                "\n{} of them were noticed at an access (their constructor is part of the program, or came before); what\n\
-                 is told as their maker is who accessed them first",
+                "\n{} of them were noticed at an access (the program has the constructor inlined, or called it before the\n\
+                 recording): the place of that access stands for their maker",
                 account.made_unseen
             )?;
         }
@@ -111,7 +111,7 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
             writeln!(f)?;
         }
         for (ordinal, bytes) in self.about.not_ours {
-            writeln!(f, "  device {ordinal}: {} are in use that are not ours", size(*bytes))?;
+            writeln!(f, "  device {ordinal}: {} are in use beyond libsyncedmem", size(*bytes))?;
         }
         Ok(())
     }
@@ -179,10 +179,10 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
     fn advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = &self.summary.advice;
         if advice.is_empty() {
-            writeln!(f, "\nadvice: none; nothing was seen that could be spared")?;
+            writeln!(f, "\nadvice: none; no rule found an unnecessary copy, fill or block")?;
             return self.unwatched(f);
         }
-        writeln!(f, "\nadvice, what saves most first (one copy may be in several: the times do not add up)")?;
+        writeln!(f, "\nadvice, the largest saving first (one copy may be in several: the times do not add up)")?;
         let is_first = |&(at, one): &(usize, &Advice)| !advice[..at].iter().any(|earlier| says_alike(one, earlier));
         for (number, (_, first)) in advice.iter().enumerate().filter(is_first).enumerate() {
             self.piece(f, number + 1, first)?;
@@ -227,9 +227,9 @@ impl<P: Fn(Site) -> Place> Told<'_, P> {
         }
         writeln!(
             f,
-            "\nAccesses to data that was there already were not watched: SYNCEDMEM_ACCOUNT=accesses does. Whether\n\
-             a pointer that was handed out was really read or written cannot be seen; SYNCEDMEM_COMPARE=on compares\n\
-             the host's contents."
+            "\nAccesses that needed no work were not recorded; SYNCEDMEM_ACCOUNT=accesses records them. The library does\n\
+             not see whether a caller reads or writes through a pointer; SYNCEDMEM_COMPARE=on compares the host's\n\
+             contents."
         )
     }
 

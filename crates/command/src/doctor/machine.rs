@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use syncedmem::abi::c::cuda::syncedmem_cuda_status;
 use syncedmem::abi::status::syncedmem_status_t::SYNCEDMEM_SUCCESS;
+use syncedmem_trace::text::Size;
 
 /// Facts, each with its name.
 pub fn facts() -> Vec<(&'static str, String)> {
@@ -56,14 +57,14 @@ fn memory() -> String {
         line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
     };
     let mut said = match of("MemTotal").zip(of("MemAvailable")) {
-        Some((total, available)) => format!("{} of {} available", bytes(available), bytes(total)),
+        Some((total, available)) => format!("{} of {} available", Size(available), Size(total)),
         None => "(unknown)".to_owned(),
     };
     if let Some(limit) = syncedmem::platform::limits::cgroup() {
-        said.push_str(&format!("; the control group's limit is {}", bytes(limit)));
+        said.push_str(&format!("; the control group's limit is {}", Size(limit)));
     }
     if let Some(limit) = limit("Max address space") {
-        said.push_str(&format!("; the process's limit of address space is {} (ulimit -v)", bytes(limit)));
+        said.push_str(&format!("; the process's limit of address space is {} (ulimit -v)", Size(limit)));
     }
     said
 }
@@ -93,7 +94,7 @@ fn huge_pages() -> String {
 fn page_locking() -> String {
     let system = match limit("Max locked memory") {
         None => "the system sets no limit (ulimit -l)".to_owned(),
-        Some(limit) => format!("the system's limit of locked memory is {} (ulimit -l)", bytes(limit)),
+        Some(limit) => format!("the system's limit of locked memory is {} (ulimit -l)", Size(limit)),
     };
     let own = std::env::var("SYNCEDMEM_PINNED_LIMIT").unwrap_or_else(|_| "half of the process's memory".to_owned());
     format!("{system}; the library's own is {own} (SYNCEDMEM_PINNED_LIMIT)")
@@ -122,16 +123,4 @@ pub fn pycaffe() -> Option<PathBuf> {
             name.starts_with("_caffe.") && name.ends_with(".so")
         })
     })
-}
-
-/// A size in units for people.
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} bytes") } else { format!("{value:.1} {}", UNITS[unit]) }
 }

@@ -21,9 +21,9 @@ use examine::Examined;
 use object::{Object, Unreadable};
 use search::Search;
 
-/// Say whether this machine, a program or a libcaffe can use the library, and what to do if not.
+/// Check whether this machine, a program or a libcaffe can use the library, and say what to do if not.
 ///
-/// It reads the program's file and those of all libraries that it is linked with; nothing of them is run.
+/// It reads the files of the program and of all libraries that it is linked with, and runs none of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +32,7 @@ Examples:
   syncedmem doctor /usr/lib/x86_64-linux-gnu/libcaffe.so.1
   LD_LIBRARY_PATH=... syncedmem doctor ./my-program   as the program would find its libraries
 
-Exit status: 0 if it works (without a program: always), 1 if it does not or cannot be told, 2 if the command line is wrong.")]
+Exit status: 0 if it works (without a program: always), 1 if it does not or the files do not show it, 2 if the command line is wrong.")]
 pub struct Options {
     /// A program (as on the command line: on PATH, or with its folder), or a libcaffe.so or other library.
     #[arg(value_name = "PROGRAM|LIBCAFFE", value_hint = ValueHint::AnyPath)]
@@ -73,7 +73,7 @@ pub fn locate(name: &OsStr) -> Option<PathBuf> {
         if here.exists() {
             return Some(here.to_path_buf());
         }
-        let nobody = Object::default();
-        Search::new().find(name.to_str()?, &nobody, &nobody).map(|(path, _)| path)
+        let none = Object::default();
+        Search::new().find(name.to_str()?, &none, &none).map(|(path, _)| path)
     })
 }

@@ -1,5 +1,7 @@
 //! The library's variables in this environment, and misspelt ones.
 
+use strsim::levenshtein;
+
 /// Every variable that the library or this command reads.
 pub const KNOWN: [&str; 23] = [
     "SYNCEDMEM_ACCOUNT",
@@ -53,42 +55,17 @@ fn describe(name: &str, value: &str) -> String {
         return format!("{name}={value}{empty}");
     }
     let upper = name.to_ascii_uppercase();
-    let nearest = KNOWN.iter().min_by_key(|known| distance(known, &upper));
+    let nearest = KNOWN.iter().min_by_key(|known| levenshtein(known, &upper));
     // A greater distance is no likeness.
-    match nearest.filter(|known| distance(known, &upper) <= 4) {
+    match nearest.filter(|known| levenshtein(known, &upper) <= 4) {
         Some(nearest) => format!("{name}={value}: the library has no setting of that name; {nearest} is perhaps meant"),
         None => format!("{name}={value}: the library has no setting of that name; docs/settings.md lists them"),
     }
 }
 
-/// The edit distance: letters to insert, delete or replace to turn one name into the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other = other.as_bytes();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, left) in one.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, &right) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(left != right);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_distance_counts_single_letters() {
-        assert_eq!(distance("PIN", "PIN"), 0);
-        assert_eq!(distance("PIN", "PINS"), 1);
-        assert_eq!(distance("POOLS", "POOL"), 1);
-        assert_eq!(distance("TRACE", "TRADE"), 1);
-        assert_eq!(distance("", "ABC"), 3);
-    }
 
     #[test]
     fn a_misspelt_variable_is_told_with_the_one_that_is_meant() {

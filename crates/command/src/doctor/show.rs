@@ -82,8 +82,8 @@ fn conclude(verdict: &Verdict, name: &OsStr, is_program: bool) -> ExitCode {
 /// A script: the preload reaches every program that it starts, but these are known only at run time.
 pub fn script(path: &Path, interpreter: &Path) -> ExitCode {
     line("script", &format!("{}, run by {}", path.display(), interpreter.display()));
-    line("verdict", "cannot tell: what a script starts or loads is known only when it runs");
-    line("", "A preload reaches every program that it starts. Ask about that program, or about its libcaffe.so:");
+    line("verdict", "cannot tell: only a run shows what a script starts or loads");
+    line("", "A preload reaches every program that it starts. Check that program, or its libcaffe.so:");
     line("", "syncedmem doctor PROGRAM|LIBCAFFE");
     ExitCode::from(say::FAILED)
 }

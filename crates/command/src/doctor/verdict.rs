@@ -15,23 +15,23 @@ impl Verdict {
         Some(match self {
             Verdict::Preload | Verdict::Linked => return None,
             Verdict::Later => {
-                "If it loads a Caffe while it runs (as Python does), ask about that one: syncedmem doctor LIBCAFFE. \
-                 Whether it did is said by: syncedmem run -- PROGRAM"
+                "If it loads a Caffe while it runs (as Python does), check that one: syncedmem doctor LIBCAFFE. Or run the \
+                 program: syncedmem run -- PROGRAM says whether its Caffe called the library."
             }
             Verdict::NoCaffe => "Name the program that uses Caffe, or its libcaffe.so.",
             Verdict::Bound { mixed: Some(_), .. } => {
-                "Link Caffe against libsyncedmem instead of its own syncedmem.cpp. If you preload it nevertheless, some \
-                 calls arrive and others do not: then set SYNCEDMEM_HOST_BLOCKS=malloc (run: --host-blocks malloc)."
+                "Link Caffe against libsyncedmem instead of its own syncedmem.cpp. A preload replaces only some of the \
+                 calls: with one, set SYNCEDMEM_HOST_BLOCKS=malloc (run: --host-blocks malloc)."
             }
             Verdict::Bound { how: Bound::Symbolic, .. } => {
                 "Link that library without -Bsymbolic and -Bsymbolic-functions, or against libsyncedmem instead of \
                  syncedmem.cpp."
             }
             Verdict::Bound { .. } | Verdict::Static => {
-                "Build it anew, linked against libsyncedmem (libsyncedmem.a serves static programs) instead of \
+                "Build it again, linked against libsyncedmem (libsyncedmem.a serves static programs) instead of \
                  src/caffe/syncedmem.cpp."
             }
-            Verdict::OtherLayout { .. } => "There is nothing to be done: that class is another one.",
+            Verdict::OtherLayout { .. } => "The library cannot replace it: that class is another one.",
             Verdict::Privileged(_) => {
                 "Run a copy of it without these rights, or link Caffe against libsyncedmem instead of its own \
                  syncedmem.cpp."
@@ -61,9 +61,9 @@ impl Verdict {
     pub fn reason(&self) -> String {
         match self {
             Verdict::Preload => "Caffe's calls go through the dynamic linker".to_owned(),
-            Verdict::Linked => "it is linked with libsyncedmem, and nothing need be preloaded".to_owned(),
+            Verdict::Linked => "it is linked with libsyncedmem, and needs no preload".to_owned(),
             Verdict::Later => "it is not linked with a Caffe, but can load one while it runs".to_owned(),
-            Verdict::NoCaffe => "there is no Caffe in it".to_owned(),
+            Verdict::NoCaffe => "it contains no Caffe".to_owned(),
             Verdict::Bound { object, how, mixed } => {
                 let object = object.display();
                 let bound = match how {
@@ -72,7 +72,7 @@ impl Verdict {
                          replaces nothing"
                     ),
                     Bound::Symbolic => format!(
-                        "{object} calls its own SyncedMemory directly (as -Bsymbolic-functions has it), so a preload replaces \
+                        "{object} calls its own SyncedMemory directly (linked with -Bsymbolic-functions or the like), so a preload replaces \
                          none of these calls"
                     ),
                     Bound::Hidden => {

@@ -34,7 +34,7 @@ impl Gathering {
         }
     }
 
-    /// Notes what is recorded from now on.
+    /// Sets whether every access is recorded and contents are compared from now on.
     pub fn watches(&mut self, every_access: bool, compared: bool) {
         self.ledger.set_every_access(every_access);
         self.every_access |= every_access;
@@ -47,11 +47,11 @@ impl Gathering {
         self.ledger.take(event);
         let account = self.ledger.account();
         self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
-        self.ask(event);
+        self.count_for_caller(event);
     }
 
     /// Counts an event for its call site. If the event has none, it counts for the call site that made the object.
-    fn ask(&mut self, event: &Event) {
+    fn count_for_caller(&mut self, event: &Event) {
         let duration = event.duration;
         // The library records call sites only of events that take longer than the look-up.
         let site = match self.ledger.object(event.object) {
@@ -110,17 +110,17 @@ impl Gathering {
         if !self.every_access {
             sentences.push(
                 "Accesses that needed no work were not counted (SYNCEDMEM_ACCOUNT=accesses counts them): unread copies and \
-                 unused sides are told only where that is certain without them.",
+                 unused sides are reported only if they are certain without them.",
             );
         }
         if !self.compared {
             sentences.push(
-                "Contents were not compared (SYNCEDMEM_COMPARE=on compares them), so copies and fills that changed nothing \
-                 are not told.",
+                "Contents were not compared (SYNCEDMEM_COMPARE=on compares them): copies and fills that changed nothing are \
+                 not reported.",
             );
         }
         if self.ledger.dropped() > 0 {
-            sentences.push("There was too little memory to take everything down: some sums by place are too small.");
+            sentences.push("Memory was exhausted and some events were not recorded: sums by place may be too small.");
         }
         sentences
     }

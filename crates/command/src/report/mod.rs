@@ -21,7 +21,7 @@ use text::Text;
 
 use crate::say;
 
-/// Show what a trace tells: account, advice and timeline, as an HTML page or as text.
+/// Show a trace as an HTML page or as text: account, advice and timeline.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,9 +29,9 @@ Examples:
   syncedmem report train.json --text           the account and the advice, for the terminal
   syncedmem report train.json -o - > page.html")]
 pub struct Options {
-    /// What `syncedmem run --trace` or SYNCEDMEM_TRACE wrote.
+    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote.
     trace: PathBuf,
-    /// Where the report goes; `-` is standard output. A page goes beside the trace otherwise, text to standard output.
+    /// The file for the report; `-` is standard output. By default a page goes beside the trace, and text to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Text for the terminal instead of a page.
@@ -43,7 +43,7 @@ pub fn run(options: &Options) -> ExitCode {
     let Options { trace, output, text } = options;
     let read = match read::file(trace) {
         Ok(read) => read,
-        Err(trouble) => return say::failed(format_args!("{}: {trouble}", trace.display())),
+        Err(error) => return say::failed(format_args!("{}: {error}", trace.display())),
     };
     if *text {
         return write(&Text(&read).to_string(), output.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), trace);
@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> ExitCode {
 
 /// A trace as text; the error says what is wrong with it.
 pub fn text_of(trace: &Path) -> Result<String, String> {
-    read::file(trace).map(|read| Text(&read).to_string()).map_err(|trouble| trouble.to_string())
+    read::file(trace).map(|read| Text(&read).to_string()).map_err(|error| error.to_string())
 }
 
 /// Stands for standard output.

@@ -10,7 +10,7 @@ use syncedmem_trace::event::Site;
 use super::amount::Counted;
 use super::facts::{Process, Trace};
 use super::gather::Gathering;
-use syncedmem_trace_reader::{Item, Notes, Reader, Trouble};
+use syncedmem_trace_reader::{Item, Notes, ReadError, Reader};
 
 /// Reading a smaller trace takes no noticeable time.
 const SHOW_PROGRESS_BYTES: u64 = 32 << 20;
@@ -36,7 +36,7 @@ impl Open {
 }
 
 /// Reads a file; for a large one, shows the progress on a terminal.
-pub fn file(path: &Path) -> Result<Trace, Trouble> {
+pub fn file(path: &Path) -> Result<Trace, ReadError> {
     let bytes = std::fs::metadata(path).map_or(0, |about| about.len());
     let bar = if bytes < SHOW_PROGRESS_BYTES { ProgressBar::hidden() } else { ProgressBar::new(bytes) };
     // The template is a constant; an invalid one would leave the default bar.
@@ -50,7 +50,7 @@ pub fn file(path: &Path) -> Result<Trace, Trouble> {
 }
 
 /// Reads all items; calls `sign` with the position in bytes now and then.
-fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> Result<Trace, Trouble> {
+fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> Result<Trace, ReadError> {
     // All processes in the order of their starts, and the running ones by id.
     let (mut all, mut going_on): (Vec<Open>, HashMap<u32, usize>) = (Vec::new(), HashMap::new());
     let mut until_sign = ITEMS_BETWEEN_SIGNS;
@@ -103,8 +103,8 @@ fn sentences(notes: &Notes) -> Vec<String> {
         let processes = Counted(count, "process has no end", "processes have no end");
         let first = if count == 1 { format!("process {first}") } else { format!("process {first} first") };
         sentences.push(format!(
-            "{processes} in the trace ({first}), and what was done there after the last record is missing: killed, ended by \
-             _exit or exec, still running, or without room for more records (a full disk)."
+            "{processes} in the trace ({first}), so events after the last record may be missing: it was killed, ended by \
+             _exit or exec, still runs, or the disk was full."
         ));
     }
     if notes.damaged > 0 {
@@ -113,7 +113,7 @@ fn sentences(notes: &Notes) -> Vec<String> {
     }
     if notes.late > 0 {
         let late = Counted(notes.late, "event stands", "events stand");
-        sentences.push(format!("{late} too late in the trace: peaks and advice around there may be a little wrong."));
+        sentences.push(format!("{late} too late in the trace: peaks and advice near them may be slightly wrong."));
     }
     sentences
 }

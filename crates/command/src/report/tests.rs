@@ -262,7 +262,7 @@ fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
     let process = gathering.finish(1, String::new(), (1..=70).map(|n| (Site(n), format!("place {n}"))).collect());
     let page = page_of([process]);
     is_well_formed(&page);
-    let (_, holders) = page.split_once("<h3>Who held it</h3>").expect("the table");
+    let (_, holders) = page.split_once("<h3>Holders</h3>").expect("the table");
     let (holders, _) = holders.split_once("</table>").expect("its end");
     assert!(holders.contains("Device at its peak") && !holders.contains("Pinned") && !holders.contains("Pageable"));
     // The smallest ten hold 1 to 10 bytes.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use syncedmem_analysis::summary::{About, Told};
+use syncedmem_analysis::summary::{About, Report};
 use syncedmem_trace::event::Place;
 
 use super::facts::{Process, Trace, place};
@@ -28,7 +28,7 @@ impl Display for Text<'_> {
 fn one(f: &mut fmt::Formatter<'_>, process: &Process) -> fmt::Result {
     let program = if process.name.is_empty() { "an unnamed program" } else { &process.name };
     let about = About { program, process: process.id, idle: None, not_ours: &[] };
-    let told = Told {
+    let told = Report {
         summary: &process.summary,
         about: &about,
         place: |site| Place::of(format_args!("{}", place(&process.places, site))),

@@ -1,4 +1,4 @@
-//! `syncedmem run`: runs a program on the library, and reports what its memory did.
+//! `syncedmem run`: runs a program on the library, and reports on its memory.
 
 mod child;
 mod outcome;
@@ -17,11 +17,11 @@ use outcome::Report;
 use settings::Settings;
 use trace::Trace;
 
-/// Run a program with the library preloaded, and say at its end what its memory did.
+/// Run a program with the library preloaded, and report on its memory at its end.
 ///
-/// The account and the advice go to standard error, behind everything that the program wrote. The program gets its
+/// The report goes to standard error, behind the output of the program. The program gets its
 /// arguments, input, output and signals as if it had been started directly, and its exit status becomes that of this
-/// command. What it starts itself runs on the library, too. (A signal to the whole process group reaches the program
+/// command. Programs that it starts run on the library, too. (A signal to the whole process group reaches the program
 /// twice, as from timeout(1) without --foreground.)
 #[derive(Debug, Args)]
 #[command(override_usage = "syncedmem run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
@@ -33,13 +33,13 @@ Examples:
   syncedmem run --on-error throw --pinned-limit 2G -- python3 serve.py
 
 Exit status: the program's own; 128+n if signal n ended it; 127 if it was not found, 126 if it could not be started, 125 if \
-the library was not found or cannot serve it.")]
+the library was not found or does not fit its Caffe.")]
 pub struct Options {
     /// Write every event to FILE, as JSON that Perfetto and `syncedmem report` read, or, if its name ends in .csv, in the
-    /// columns of RMM's log; %p in it becomes the process's number.
+    /// columns of RMM's log; %p in it becomes the process's id.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     trace: Option<PathBuf>,
-    /// Say at the end what memory did: on standard error, or in FILE. This is the default without --trace.
+    /// Write the report to standard error, or to FILE. This is the default without --trace.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     report: Option<Option<PathBuf>>,
     /// The libsyncedmem.so to preload, or its folder [default: the one that belongs to this command].
@@ -76,7 +76,7 @@ pub fn run(options: &Options) -> ExitCode {
         Err(error) => {
             report.abandon();
             let missing = error.kind() == std::io::ErrorKind::NotFound;
-            let hint = if missing { "; is it on PATH, or its path right?" } else { "" };
+            let hint = if missing { "; check its path, or that it is on PATH" } else { "" };
             say::error(format_args!("{} could not be started: {error}{hint}", program.to_string_lossy()));
             ExitCode::from(if missing { 127 } else { 126 })
         }
@@ -117,7 +117,7 @@ fn preload(library: &Path) -> Result<OsString, String> {
     let mut value = library.as_os_str().to_owned();
     if value.to_string_lossy().contains([' ', ':']) {
         return Err(format!(
-            "{} has a space or a colon in its path, where LD_PRELOAD would be cut; give a path without one: --library PATH",
+            "{} has a space or a colon in its path, which LD_PRELOAD does not allow; give a path without one: --library PATH",
             library.display()
         ));
     }

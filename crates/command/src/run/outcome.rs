@@ -27,17 +27,17 @@ pub struct Report {
 
 impl Report {
     /// Creates the file. Done even if no report was requested: an empty report shows that the library was never called.
-    pub fn begin(asked: Option<&Option<PathBuf>>, is_traced: bool) -> Result<Report, String> {
-        if let Some(Some(file)) = asked {
+    pub fn begin(requested: Option<&Option<PathBuf>>, is_traced: bool) -> Result<Report, String> {
+        if let Some(Some(file)) = requested {
             // Absolute, because the program may change its folder.
             let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
             let before = length(&file).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
             return Ok(Report { file, private: false, shown: false, before, trace: None });
         }
         let file = private_file().map_err(|error| {
-            format!("no file for the report can be made in {}: {error}; set TMPDIR", std::env::temp_dir().display())
+            format!("the report's file cannot be created in {}: {error}; set TMPDIR", std::env::temp_dir().display())
         })?;
-        Ok(Report { file, private: true, shown: asked.is_some() || !is_traced, before: Some(0), trace: None })
+        Ok(Report { file, private: true, shown: requested.is_some() || !is_traced, before: Some(0), trace: None })
     }
 
     /// Adds the trace that is written as well.
@@ -70,7 +70,7 @@ impl Report {
 
     /// Prints the report, or why there is none.
     pub fn end(self, ended: &Ended, program: &OsStr, library: &Path) {
-        let Some(before) = self.before else { return self.tell_of_trace() };
+        let Some(before) = self.before else { return self.name_trace() };
         let text = fs::read(&self.file).unwrap_or_default();
         let text = String::from_utf8_lossy(text.get(before as usize..).unwrap_or_default()).into_owned();
         if self.private {
@@ -83,7 +83,7 @@ impl Report {
             } else if !self.private {
                 say::error(format_args!("the report is in {}", self.file.display()));
             }
-            self.tell_of_trace();
+            self.name_trace();
             return;
         }
         if self.trace.as_ref().is_some_and(Trace::is_there) {
@@ -91,13 +91,13 @@ impl Report {
             if self.shown {
                 self.show_trace();
             }
-            self.tell_of_trace();
+            self.name_trace();
             return;
         }
         match ended {
             Ended::Signalled(signal) => say::error(format_args!(
-                "signal {signal} ended {} before it could report; with --trace FILE, what happened up to then can be read: \
-                 syncedmem report FILE",
+                "signal {signal} ended {} before its report; --trace FILE keeps the events up to then, for syncedmem report \
+                 FILE",
                 program.to_string_lossy()
             )),
             Ended::Exited(_) => say::error(never_called(program, library)),
@@ -114,7 +114,7 @@ impl Report {
     }
 
     /// Prints where the trace is, if it holds something.
-    fn tell_of_trace(&self) {
+    fn name_trace(&self) {
         let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_there()) else { return };
         match trace.readable().map(Path::display) {
             Some(file) => say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}")),
@@ -157,12 +157,12 @@ fn private_file() -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Why a program must not be started: its `SyncedMemory` is another class, which the library would corrupt.
+/// The reason why a program must not be started: its `SyncedMemory` is another class, which the library would corrupt.
 pub fn must_not_run(program: &OsStr) -> Option<String> {
     let examined = Examined::read(&doctor::locate(program)?).ok()?;
     match examined.verdict(None) {
         verdict @ Verdict::OtherLayout { .. } => Some(format!(
-            "{} was not started, since the library would write where it must not: {}",
+            "{} was not started, because the library would overwrite its memory: {}",
             program.to_string_lossy(),
             verdict.reason()
         )),
@@ -170,7 +170,7 @@ pub fn must_not_run(program: &OsStr) -> Option<String> {
     }
 }
 
-/// Why the library was never called, as far as the program's files show.
+/// The reason why the library was never called, as far as the program's files show it.
 fn never_called(program: &OsStr, library: &Path) -> String {
     let name = program.to_string_lossy();
     let begin = format!("{name} never called the library");
@@ -180,7 +180,7 @@ fn never_called(program: &OsStr, library: &Path) -> String {
         Ok(examined) => examined,
         Err(Unreadable::Script(interpreter)) => {
             return format!(
-                "{begin}: it is a script, run by {}. Ask about the program that it starts: syncedmem doctor PROGRAM",
+                "{begin}: it is a script, run by {}. Check the program that it starts: syncedmem doctor PROGRAM",
                 interpreter.display()
             );
         }
@@ -189,19 +189,18 @@ fn never_called(program: &OsStr, library: &Path) -> String {
     let verdict = examined.verdict(needs);
     let why = match &verdict {
         Verdict::Preload | Verdict::Linked => {
-            "its Caffe can use the library, so either it ended before it made an object, or it ended by _exit(2), or \
-             LD_PRELOAD was dropped on the way (as sudo, env -i and containers do)"
+            "its Caffe can use the library. Either it ended before it made an object, or by _exit(2), or LD_PRELOAD did \
+             not reach it (sudo, env -i and containers drop it)"
                 .to_owned()
         }
         Verdict::Later => {
-            "it is not linked with a Caffe. If it loaded one, that one binds its calls inside itself; if it \
-                           starts other programs, LD_PRELOAD was dropped on the way. Ask about them: syncedmem doctor \
-                           LIBCAFFE|PROGRAM"
+            "it is not linked with a Caffe. If it loaded one, that one calls its own functions directly; if it starts other \
+             programs, LD_PRELOAD did not reach them. Check them: syncedmem doctor LIBCAFFE|PROGRAM"
                 .to_owned()
         }
         Verdict::NoCaffe => {
-            "there is no Caffe in it. If it starts a program that has one, LD_PRELOAD was dropped on the way \
-                             (as sudo, env -i and containers do); ask about that one: syncedmem doctor PROGRAM"
+            "it contains no Caffe. If it starts a program that has one, LD_PRELOAD did not reach that (sudo, env -i and \
+             containers drop it); check that one: syncedmem doctor PROGRAM"
                 .to_owned()
         }
         other => format!("{}. {}", other.reason(), other.advice().unwrap_or_default()),

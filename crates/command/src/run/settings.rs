@@ -7,55 +7,55 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings of the library (docs/settings.md says more about each)")]
 pub struct Settings {
-    /// Tell of every access, even those that had nothing to do. Costs time.
+    /// Record every access, also one that needs no work. Costs time.
     #[arg(long)]
     accesses: bool,
-    /// Compare contents, to learn which copies and fills changed nothing. Costs time.
+    /// Compare contents, to find copies and fills that changed nothing. Costs time.
     #[arg(long)]
     compare: bool,
-    /// What a failure does: end the process as Caffe does, or throw a C++ exception (MemoryError in Python).
+    /// On a failure: end the process as Caffe does, or throw a C++ exception (MemoryError in Python).
     #[arg(long, value_name = "HOW")]
     on_error: Option<OnError>,
     /// Page-locked host memory: in GPU mode, always, or never.
     #[arg(long, value_name = "WHEN")]
     pin: Option<Pin>,
-    /// What Caffe::mode() is taken to be.
+    /// Take this for Caffe::mode().
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
-    /// Whether blocks that were given back are kept for the next.
+    /// Keep freed blocks for reuse.
     #[arg(long, value_name = "ON|OFF")]
     pools: Option<Switch>,
-    /// The most pageable memory that may lie idle.
+    /// Limit of the pageable memory that is kept for reuse.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pageable_pool: Option<String>,
-    /// The most page-locked memory that may lie idle.
+    /// Limit of the page-locked memory that is kept for reuse.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pinned_pool: Option<String>,
-    /// The most of each device's memory that may lie idle.
+    /// Limit of each device's memory that is kept for reuse.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     device_pool: Option<String>,
-    /// How long a pageable block may lie idle.
+    /// Time after which an unused pageable block is unmapped.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pool_age: Option<String>,
-    /// The most memory that is page-locked in all: digits, then K, M, G or T if wanted.
+    /// Limit of all page-locked memory: digits, and K, M, G or T.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pinned_limit: Option<String>,
-    /// An error when objects would hold more host memory than this.
+    /// Limit of the host memory that objects hold; more is an error.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     host_limit: Option<String>,
-    /// Where host blocks come from: malloc makes each one that free() takes, for mixed bindings.
+    /// Source of host blocks: with malloc, free() takes each one, for mixed bindings.
     #[arg(long, value_name = "HOW")]
     host_blocks: Option<HostBlocks>,
-    /// Whether huge pages are asked for.
+    /// Use of huge pages.
     #[arg(long, value_name = "WHEN")]
     huge_pages: Option<HugePages>,
-    /// How page-locked blocks of 2 MiB and more are made: by the driver, or of huge pages that it registers.
+    /// Source of page-locked blocks of 2 MiB and more: the driver, or huge pages that it registers.
     #[arg(long, value_name = "HOW")]
     pinned_blocks: Option<PinnedBlocks>,
-    /// When a device or page-locked block is handed out again.
+    /// When a device or page-locked block is reused.
     #[arg(long, value_name = "WHEN")]
     reuse: Option<Reuse>,
-    /// From how many bytes on pageable memory is copied through page-locked slots; 0: never.
+    /// Size from which pageable memory is copied through page-locked staging buffers; 0: never.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     stage_from: Option<String>,
 }
@@ -149,7 +149,7 @@ fn bytes(text: &str) -> Result<String, String> {
     if is_number && fits {
         Ok(text.to_owned())
     } else {
-        Err("digits are meant, then K, M, G or T if wanted: 1500M".to_owned())
+        Err("give digits, and K, M, G or T if you like: 1500M".to_owned())
     }
 }
 
@@ -157,7 +157,7 @@ fn bytes(text: &str) -> Result<String, String> {
 fn seconds(text: &str) -> Result<String, String> {
     match text.parse::<f64>() {
         Ok(number) if number >= 0.0 => Ok(text.to_owned()),
-        _ => Err("a number of seconds is meant: 2.5".to_owned()),
+        _ => Err("give a number of seconds: 2.5".to_owned()),
     }
 }
 

@@ -150,7 +150,7 @@ fn addresses_alone_tell_an_asynchronous_copy(_: &Session) -> Outcome {
     host.has_pattern("what came back", 3)
 }
 
-/// The driver may wait for the stream, so somebody else lets the stream go on.
+/// The driver may wait for the stream, so another thread lets the stream go on.
 fn from_pageable_memory(bytes: usize) -> Outcome {
     let (here, host) = (Setting::new(1)?, HostBlock::pageable(bytes));
     host.fill_pattern(4);

@@ -1,4 +1,4 @@
-//! The primary context: one for each device, shared by whoever retains it.
+//! The primary context: one for each device, shared by all that retain it.
 
 use super::{Check, Session, check};
 use crate::driver::calls;

@@ -1,4 +1,4 @@
-//! Host memory of the program's own that the driver is told of.
+//! Host memory of the program that is registered with the driver.
 
 use super::{Check, Session, check};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy};

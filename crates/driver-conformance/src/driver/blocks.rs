@@ -106,7 +106,7 @@ impl HostBlock {
         HostBlock { start, bytes, kind: Kind::Pageable }
     }
 
-    /// Pageable memory that the driver was told of. Under confidential computing, and in some virtual machines, there is none.
+    /// Pageable memory that is registered with the driver. Under confidential computing, and in some virtual machines, there is none.
     pub(crate) fn registered(bytes: usize) -> Result<Self, Verdict> {
         let mut block = Self::pageable(bytes);
         let reply = block.register()?;
@@ -294,7 +294,7 @@ pub(crate) fn copy_in_device(to: Place, from: Place, bytes: usize) -> Done {
     Ok(call!(cuMemcpyDtoD_v2, to.device(bytes), from.device(bytes), bytes))
 }
 
-/// From a device address that need not be any block's: the driver is told that it is the device's.
+/// From any device address, also outside of every block: the call says that it is the device's.
 pub(crate) fn copy_to_host_from(to: Place, from: Address, bytes: usize) -> Done {
     Ok(call!(cuMemcpyDtoH_v2, to.host(bytes), from, bytes))
 }

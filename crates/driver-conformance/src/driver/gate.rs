@@ -1,4 +1,4 @@
-//! Host functions in streams: one that counts, and one that holds a stream back until it is told to go on.
+//! Host functions in streams: one that counts, and one that holds a stream back until the test opens it.
 #![expect(unsafe_code, reason = "hands a function and its argument to the driver")]
 
 use super::calls::call;

@@ -13,7 +13,7 @@ pub(crate) type Handle = usize;
 pub(crate) type Address = u64;
 /// A host function that a stream calls.
 pub(crate) type HostFunction = unsafe extern "C" fn(*mut c_void);
-/// One that is told the stream and its status.
+/// A function that gets the stream and its status.
 pub(crate) type StreamCallback = unsafe extern "C" fn(Handle, Status, *mut c_void);
 
 macro_rules! entry_points {

@@ -10,13 +10,13 @@ use crate::report::facts::{Finding, Process};
 const PLACES: usize = 12;
 
 pub fn write(html: &mut Html, process: &Process) {
-    html.markup("<section class=\"advice\"><h3>What could be better</h3>");
+    html.markup("<section class=\"advice\"><h3>Advice</h3>");
     if process.findings.is_empty() {
-        html.markup("<p class=\"none\">None of the rules found anything.</p></section>");
+        html.markup("<p class=\"none\">No rule found an unnecessary copy, fill or block.</p></section>");
         return;
     }
     if process.findings.len() > 1 {
-        html.markup("<p class=\"none\">One copy may be in several of them: their times do not add up.</p>");
+        html.markup("<p class=\"none\">One copy may be in several: the times do not add up.</p>");
     }
     html.markup("<ol>");
     groups(&process.findings).iter().for_each(|group| card(html, group));

@@ -42,9 +42,7 @@ pub fn of(trace: &Trace) -> String {
     }
     if processes.len() > shown.len() {
         let more = Counted((processes.len() - shown.len()) as u64, "process has", "processes have");
-        html.markup("<p class=\"none\">")
-            .text(more)
-            .markup(" fewer events and no section here; --text tells of all.</p>");
+        html.markup("<p class=\"none\">").text(more).markup(" fewer events and no section here; --text shows all.</p>");
     }
     if processes.is_empty() {
         html.markup("<p class=\"none\">The trace holds no events of libsyncedmem.</p>");
@@ -75,7 +73,7 @@ fn begin(html: &mut Html, trace: &Trace) {
         .markup("</title><style>")
         .markup(STYLE)
         .markup("</style></head><body><main>");
-    html.markup("<header><h1>What memory did</h1><p class=\"source\"><bdi>").text(name).markup("</bdi> · ");
+    html.markup("<header><h1>Memory of the program</h1><p class=\"source\"><bdi>").text(name).markup("</bdi> · ");
     let events = processes.iter().map(|process| process.events).sum();
     html.markup("<span data-fact=\"events\" data-v=\"").text(events).markup("\">").text(Count(events));
     html.markup("</span> events of libsyncedmem");
@@ -117,7 +115,7 @@ fn unwatched(html: &mut Html, process: &Process) {
     if process.unwatched.is_empty() {
         return;
     }
-    html.markup("<aside class=\"unwatched\"><h3>Not watched in this run</h3><ul>");
+    html.markup("<aside class=\"unwatched\"><h3>Not recorded in this run</h3><ul>");
     for sentence in &process.unwatched {
         html.markup("<li>").text(sentence).markup("</li>");
     }
@@ -127,15 +125,14 @@ fn unwatched(html: &mut Html, process: &Process) {
 /// The limits of what the library can know.
 fn caveats(html: &mut Html) {
     html.markup(
-        "<footer><h2>What cannot be known</h2><ul>\
-         <li>The library sees that an address was asked for, not whether anything was read or written there. What is \
-         certain follows from the calls alone; what was compared follows from the contents; what is possible only the \
-         caller knows.</li>\
-         <li>An address that a caller keeps may be used at any time after it was handed out.</li>\
-         <li>How long a copy took on a caller’s stream is not measured: only the waiting for it is.</li>\
-         <li>Memory is that which objects hold. What lies idle in pools, and what others in the process allocate, is not in \
-         a trace.</li>\
-         <li>Blocks are counted in full: up to an eighth more than was asked for.</li>\
+        "<footer><h2>Limits of this report</h2><ul>\
+         <li>The library sees that a caller asks for an address, not whether it reads or writes there. A finding that is \
+         certain follows from the calls, one that is compared from the contents; whether a possible one is true, only \
+         the caller knows.</li>\
+         <li>A caller may use an address at any time after it got it.</li>\
+         <li>For a copy on a caller’s stream only the wait is measured.</li>\
+         <li>Memory means the blocks of objects. Idle blocks, and other memory of the process, are not in a trace.</li>\
+         <li>Blocks are counted in full: up to an eighth more than the request.</li>\
          <li>Objects whose constructor is compiled into the program are attributed to their first access.</li>\
          <li>Time saved is an estimate from what this run measured.</li></ul></footer>",
     );

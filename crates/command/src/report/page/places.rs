@@ -80,7 +80,7 @@ pub fn holders(html: &mut Html, process: &Process) {
         bytes("#Pinned at the end", |holder| holder.live[1]),
         bytes("#Device at the end", |holder| holder.live[2]),
     ];
-    table(html, "Who held it", "Name, or who made it", &columns, &process.holders);
+    table(html, "Holders", "Name, or place that made it", &columns, &process.holders);
 }
 
 /// Writes the callers, by time.
@@ -102,9 +102,9 @@ pub fn callers(html: &mut Html, process: &Process) {
         time("#Waits", |caller| caller.waits.nanoseconds),
         count("#Objects made", |caller| caller.made),
     ];
-    table(html, "Who asked for it", "Place in the program", &columns, &process.callers);
+    table(html, "Callers", "Place in the program", &columns, &process.callers);
     html.markup(
-        "<p class=\"none\">What was too small to look where its call came from counts as the object’s maker’s.</p>",
+        "<p class=\"none\">Events that are too short to look up their call site count for the place that made the object.</p>",
     );
 }
 

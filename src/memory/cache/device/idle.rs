@@ -1,0 +1,231 @@
+//! The idle blocks of the driver, by side, and the figures that bound them.
+#![expect(unsafe_code, reason = "addresses are sent between threads")]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::cuda::MOST_DEVICES;
+use crate::cuda::driver::Driver;
+use crate::cuda::streams::StreamEvents;
+use crate::memory::cache::bins::{Idle, Store, Turn};
+use crate::memory::cache::budget;
+use crate::memory::driver::record::Record;
+use crate::platform::clock::coarse_milliseconds;
+use crate::platform::sync::{ForkLock, Lock, locked_static};
+use crate::settings;
+use crate::state::head::Side;
+use crate::state::kind::Kind;
+
+#[derive(Clone, Copy, Debug)]
+pub struct IdleBlock {
+    pub address: NonNull<c_void>,
+    pub record: Record,
+    /// Sequence number of the free. `None` once the context was synchronised after it.
+    pub waits: Option<u64>,
+    /// Events that must be complete before the block is used again.
+    pub events: StreamEvents,
+}
+
+// SAFETY: an idle block belongs to the process, not to a thread.
+unsafe impl Send for IdleBlock {}
+
+/// Why a block cannot be handed out.
+pub enum NotReady {
+    /// A reset of the device has ended it.
+    Gone,
+    /// The driver did not answer.
+    Unknown,
+}
+
+impl IdleBlock {
+    /// Whether freeing the block waits for no other context than that of `record`.
+    pub fn waits_at_most_for(&self, record: &Record) -> bool {
+        self.record.context == record.context || self.is_clear()
+    }
+
+    /// Whether freeing the block waits for nothing, as far as is known without the driver.
+    pub fn is_clear(&self) -> bool {
+        self.waits.is_none() && self.events.is_empty() && !self.record.is_registered()
+    }
+
+    /// Whether the block, if it does not wait for its context, can be handed out.
+    pub fn is_ready(&mut self, driver: &Driver) -> Result<bool, NotReady> {
+        // First: the events of a destroyed context are destroyed too.
+        match self.record.is_alive(driver, self.address) {
+            Ok(true) => self.events.is_complete(driver).map_err(|_| NotReady::Unknown),
+            Ok(false) => Err(NotReady::Gone),
+            Err(_) => Err(NotReady::Unknown),
+        }
+    }
+}
+
+/// The idle blocks of one side.
+pub struct IdleBlocks {
+    side: Side,
+    bins: Lock<Store<IdleBlock>>,
+    /// By device; those beyond the last place are counted there. Page-locked memory belongs to no device, and is counted with device 0.
+    figures: [Figures; MOST_DEVICES],
+}
+
+/// Bytes of one device.
+struct Figures {
+    idle: AtomicU64,
+    /// Free memory if nothing lay idle, and all memory, when last queried.
+    available: AtomicU64,
+    total: AtomicU64,
+    queried: AtomicU64,
+}
+
+impl Figures {
+    const fn new() -> Figures {
+        Figures {
+            idle: AtomicU64::new(0),
+            available: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            queried: AtomicU64::new(0),
+        }
+    }
+}
+
+locked_static! {
+    static SIDES: [IdleBlocks; 2] =
+        [IdleBlocks::new(Side::Host, Lock::new(Store::new())), IdleBlocks::new(Side::Device, Lock::new(Store::new()))];
+}
+
+impl ForkLock for IdleBlocks {
+    fn lock_for_fork(&self) {
+        self.bins.lock_for_fork();
+    }
+
+    fn unlock_after_fork(&self) {
+        self.bins.unlock_after_fork();
+    }
+}
+
+impl IdleBlocks {
+    const fn new(side: Side, bins: Lock<Store<IdleBlock>>) -> IdleBlocks {
+        IdleBlocks { side, bins, figures: [const { Figures::new() }; MOST_DEVICES] }
+    }
+
+    pub fn all() -> &'static [IdleBlocks; 2] {
+        &SIDES
+    }
+
+    pub fn of(side: Side) -> &'static IdleBlocks {
+        &SIDES[usize::from(side == Side::Device)]
+    }
+
+    /// The idle blocks of a kind of memory; `None` if it is not the driver's.
+    pub fn of_kind(kind: Kind) -> Option<&'static IdleBlocks> {
+        match kind {
+            Kind::Pageable => None,
+            Kind::Pinned => Some(IdleBlocks::of(Side::Host)),
+            Kind::Device => Some(IdleBlocks::of(Side::Device)),
+        }
+    }
+
+    /// Adds a block; `false` if there is no memory for its entry.
+    pub fn keep(&self, idle: Idle<IdleBlock>) -> bool {
+        let (device, bytes) = (idle.block.record.device, idle.bytes);
+        self.bins.with(|bins| {
+            let is_kept = bins.keep(idle);
+            if is_kept {
+                self.figures(device).idle.fetch_add(bytes as u64, Relaxed);
+            }
+            is_kept
+        })
+    }
+
+    /// Takes the `wanted` block that fits a request of `bytes` best, and of several the oldest.
+    pub fn take(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> Option<Idle<IdleBlock>> {
+        self.bins.with(|bins| bins.take(bytes, Turn::First, wanted).inspect(|idle| self.count_out(idle)))
+    }
+
+    /// Takes the oldest `wanted` block.
+    pub fn take_oldest(&self, wanted: impl Fn(&Idle<IdleBlock>) -> bool) -> Option<Idle<IdleBlock>> {
+        self.bins.with(|bins| bins.take_oldest(wanted).inspect(|idle| self.count_out(idle)))
+    }
+
+    fn count_out(&self, idle: &Idle<IdleBlock>) {
+        self.figures(idle.block.record.device).idle.fetch_sub(idle.bytes as u64, Relaxed);
+    }
+
+    /// Whether a `wanted` block fits a request of `bytes`.
+    pub fn has(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> bool {
+        self.bins.with(|bins| bins.has(bytes, wanted))
+    }
+
+    pub fn for_each(&self, change: impl FnMut(&mut IdleBlock)) {
+        self.bins.with(|bins| bins.iter_mut().map(|idle| &mut idle.block).for_each(change));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.idle_in_all() == 0
+    }
+
+    /// Idle bytes of a device.
+    pub fn idle(&self, device: c_int) -> u64 {
+        self.figures(device).idle.load(Relaxed)
+    }
+
+    /// Idle bytes of all devices.
+    pub fn idle_in_all(&self) -> u64 {
+        self.figures.iter().map(|figures| figures.idle.load(Relaxed)).sum()
+    }
+
+    /// The devices with idle blocks.
+    pub fn devices(&self) -> impl Iterator<Item = c_int> {
+        let has_some = |(_, figures): &(usize, &Figures)| figures.idle.load(Relaxed) > 0;
+        self.figures.iter().enumerate().filter(has_some).map(|(place, _)| place as c_int)
+    }
+
+    /// Whether two devices are counted together.
+    pub fn are_one(&self, device: c_int, other: c_int) -> bool {
+        self.place(device) == self.place(other)
+    }
+
+    /// The most bytes of a device that may lie idle.
+    pub fn budget(&self, device: c_int) -> u64 {
+        match self.side {
+            Side::Host => budget::host(Kind::Pinned),
+            Side::Device => {
+                let figures = self.figures(device);
+                budget::device(figures.available.load(Relaxed), figures.total.load(Relaxed))
+            }
+        }
+    }
+
+    /// The largest budget of any device.
+    pub fn largest_budget(&self) -> u64 {
+        (0..MOST_DEVICES).map(|place| self.budget(place as c_int)).max().unwrap_or(0)
+    }
+
+    /// Queries how much memory the device of the current context has left, unless it was queried just before, or the budget does
+    /// not depend on it.
+    pub fn query_memory(&self, driver: &Driver, device: c_int) {
+        /// A query takes the driver some microseconds.
+        const MILLISECONDS: u64 = 100;
+        let figures = self.figures(device);
+        let (now, before) = (coarse_milliseconds(), figures.queried.load(Relaxed));
+        if settings::DEVICE_POOL.get().is_some() || (before != 0 && now.saturating_sub(before) < MILLISECONDS) {
+            return;
+        }
+        if let Ok((free, total)) = driver.memory() {
+            figures.available.store(free + figures.idle.load(Relaxed), Relaxed);
+            figures.total.store(total, Relaxed);
+            figures.queried.store(now.max(1), Relaxed);
+        }
+    }
+
+    fn figures(&self, device: c_int) -> &Figures {
+        &self.figures[self.place(device)]
+    }
+
+    fn place(&self, device: c_int) -> usize {
+        match self.side {
+            Side::Host => 0,
+            Side::Device => usize::try_from(device).map_or(0, |device| device.min(MOST_DEVICES - 1)),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The device cache: freed blocks of the driver, on the device or page-locked, kept whole for the next object that fits.
+//!
+//! Work on the device that the library cannot see may still be using a freed block. So a block waits here until its context was
+//! synchronised after the free. One synchronisation clears all blocks that wait, and is made only if no clear block fits. With
+//! `SYNCEDMEM_REUSE=stream` an event on the legacy default stream replaces it.
+//!
+//! Idle blocks are freed beyond the budget, by a trim, and when memory has run out: always by the program's thread that frees,
+//! trims or allocates, never by a thread of the library, and whatever their age.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+pub(crate) mod idle;
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::bins::Idle;
+use crate::cuda::context::{self, ContextGuard};
+use crate::cuda::driver::Driver;
+use crate::cuda::events::Event;
+use crate::cuda::streams::{self, StreamEvents};
+use crate::cuda::{capture, captures_graphs, driver_in_use, synchronize};
+use crate::error::DriverFailure;
+use crate::memory::driver::deferred;
+use crate::memory::driver::record::Record;
+use crate::observe::event::What;
+use crate::observe::recorder::{self, NOTHING};
+use crate::platform::clock::coarse_milliseconds;
+use crate::settings;
+use crate::state::head::Side;
+use crate::state::kind::Kind;
+use idle::{IdleBlock, IdleBlocks, NotReady};
+
+/// Number of blocks kept so far: the sequence number of the next free.
+static FREES: AtomicU64 = AtomicU64::new(0);
+
+/// An idle block of the context that `guard` made current, for a request of `bytes`, and its record.
+pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
+    let idle_blocks = IdleBlocks::of(side);
+    if idle_blocks.is_empty() || !settings::pools() {
+        return None;
+    }
+    let is_clear = |block: &IdleBlock| block.record.context == guard.context && block.waits.is_none();
+    loop {
+        let found = idle_blocks.take(bytes, is_clear);
+        let Some(mut idle) = found else {
+            if !clear(driver, guard, side, bytes) {
+                return None;
+            }
+            continue;
+        };
+        let IdleBlock { address, record, .. } = idle.block;
+        match idle.block.is_ready(driver) {
+            Ok(true) => return Some((address, record)),
+            Ok(false) | Err(NotReady::Unknown) => {
+                put_back(driver, idle);
+                return None;
+            }
+            // SAFETY: the block is idle: no object holds it.
+            Err(NotReady::Gone) => unsafe { deferred::give_back_or_leave(driver, address, &record) },
+        }
+    }
+}
+
+/// Synchronises the current context if a block that fits waits for that. Returns whether it did.
+fn clear(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> bool {
+    let waits = |block: &IdleBlock| block.record.context == guard.context && block.waits.is_some();
+    IdleBlocks::of(side).has(bytes, waits) && synchronise(driver, guard).is_ok()
+}
+
+/// Synchronises the current context, which clears idle blocks of both sides. Work of another context's streams on these blocks
+/// must have been declared: see `streams`.
+fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFailure> {
+    // Does not cover later frees. SeqCst: as in `keep`.
+    let covered = FREES.load(Ordering::SeqCst);
+    // Not another context: a collective operation there may be waiting for work that this thread is about to launch.
+    synchronize::context(driver)?;
+    for idle_blocks in IdleBlocks::all() {
+        idle_blocks.for_each(|block| {
+            if block.record.context == guard.context && block.waits.is_some_and(|number| number < covered) {
+                block.waits = None;
+                block.record.pending_on_legacy = false;
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Keeps a freed block, whose user has declared `events` behind work on it; `false`: the caller frees it.
+pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: Option<StreamEvents>) -> bool {
+    let mut events = events.unwrap_or_default();
+    let idle_blocks = IdleBlocks::of(record.side);
+    let budget = idle_blocks.budget(record.device);
+    // In a process that captures graphs no context is synchronised, so nothing would clear the block.
+    let is_cleared = settings::reuses_by_event() || !captures_graphs();
+    let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
+    // A free does not unregister memory: see `reduce`.
+    if !is_kept && !record.is_registered() {
+        if settings::pools() && is_cleared && record.identity.is_certain() {
+            note_turned_away(&record);
+        }
+        // The events of a destroyed context are destroyed too.
+        if !events.is_empty() && record.is_alive(driver, address) == Ok(true) {
+            events.wait(driver);
+        }
+        return false;
+    }
+    // Without an event, the context is synchronised later.
+    let event = settings::reuses_by_event().then(|| event_behind(driver, address, &record).ok().flatten()).flatten();
+    event.and_then(|event| events.and(event)).into_iter().for_each(|event| streams::wait(driver, event));
+    let by_event = event.is_some();
+    // SeqCst: a synchronisation that covers this free begins after it.
+    let number = FREES.fetch_add(1, Ordering::SeqCst);
+    let waits = (!by_event).then_some(number);
+    // The event is behind the work that the legacy default stream may still be doing on the block.
+    let mut record = record;
+    record.pending_on_legacy &= !by_event;
+    let idle = Idle::new(record.bytes, IdleBlock { address, record, waits, events });
+    if !idle_blocks.keep(idle) {
+        events.wait(driver);
+        return false;
+    }
+    // Page-locked blocks of other contexts stay: the free of this one does not wait for work there.
+    let is_near = |block: &IdleBlock| !block.record.is_registered() && block.waits_at_most_for(&record);
+    reduce_device(driver, idle_blocks, record.device, is_near);
+    true
+}
+
+/// An event behind the present work of the legacy default stream in the block's context; `None` if the block is gone.
+fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<Option<Event>, DriverFailure> {
+    if !record.is_alive(driver, address)? {
+        return Ok(None);
+    }
+    let guard = ContextGuard::enter(driver, record.context)?;
+    capture::spare_legacy_stream(driver)?;
+    let event = Event::new(driver, &guard)?;
+    // SAFETY: null is the legacy default stream.
+    match unsafe { event.record(driver, std::ptr::null_mut()) } {
+        Ok(()) => Ok(Some(event)),
+        Err(failure) => {
+            event.recycle(driver);
+            Err(failure)
+        }
+    }
+}
+
+/// Puts a block back that was taken and cannot be handed out.
+fn put_back(driver: &Driver, idle: Idle<IdleBlock>) {
+    let side = idle.block.record.side;
+    if !IdleBlocks::of(side).keep(idle) {
+        give_back(driver, idle.block);
+    }
+}
+
+/// Gives a block back to the driver, after all work that may be using it.
+fn give_back(driver: &Driver, mut block: IdleBlock) {
+    let IdleBlock { address, record, .. } = block;
+    if matches!(record.is_alive(driver, address), Ok(true)) {
+        if let (true, Ok(guard)) = (block.waits.is_some(), ContextGuard::enter(driver, record.context)) {
+            // After a failed wait, the driver decides about the free.
+            let _ = synchronise(driver, &guard);
+        }
+        block.events.wait(driver);
+    }
+    // SAFETY: the block is idle: no object holds it.
+    unsafe { deferred::give_back_or_leave(driver, address, &record) };
+}
+
+/// Updates the budget of the current context's device.
+pub fn update_budget(driver: &Driver, device: c_int) {
+    if settings::pools() {
+        IdleBlocks::of(Side::Device).query_memory(driver, device);
+    }
+}
+
+/// Gives the oldest `wanted` blocks of a device back, down to the budget.
+fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
+    let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
+    let is_wanted =
+        |idle: &Idle<IdleBlock>| idle_blocks.are_one(idle.block.record.device, device) && wanted(&idle.block);
+    while idle_blocks.idle(device) > bytes {
+        let Some(idle) = idle_blocks.take_oldest(is_wanted) else { return };
+        if settings::pools() {
+            note_turned_away(&idle.block.record);
+        }
+        give_back(driver, idle.block);
+    }
+}
+
+/// Records that the budget had no room for a block.
+fn note_turned_away(record: &Record) {
+    let kind = if record.side == Side::Device { Kind::Device } else { Kind::Pinned };
+    recorder::record(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
+}
+
+/// Gives back all idle blocks of one kind, after work in any context that may be using them. Returns their bytes.
+pub fn give_back_all(kind: Kind) -> u64 {
+    give_back_those(kind, |_| true)
+}
+
+/// As [`give_back_all`], except blocks that may be in use on another device than the thread's current one.
+pub fn give_back_near(kind: Kind) -> u64 {
+    let here = driver_in_use().and_then(|driver| context::current_device(driver).ok());
+    give_back_those(kind, |block| block.is_clear() || Some(block.record.device) == here)
+}
+
+fn give_back_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) -> u64 {
+    let (Some(driver), Some(idle_blocks)) = (driver_in_use(), IdleBlocks::of_kind(kind)) else { return 0 };
+    let mut bytes = 0;
+    // Not blocks that other threads free meanwhile.
+    let now = coarse_milliseconds();
+    while let Some(idle) = idle_blocks.take_oldest(|idle| idle.since <= now && wanted(&idle.block)) {
+        bytes += idle.bytes as u64;
+        give_back(driver, idle.block);
+    }
+    bytes
+}
+
+/// Idle bytes of one kind.
+pub fn idle(kind: Kind) -> u64 {
+    IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::idle_in_all)
+}
+
+/// Idle bytes of a device.
+pub fn idle_on(device: c_int) -> u64 {
+    IdleBlocks::of(Side::Device).idle(device)
+}
+
+/// The most bytes of one kind that may lie idle; for device memory, on the device with the largest budget.
+pub fn budget(kind: Kind) -> u64 {
+    IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::largest_budget)
+}
+
+/// Gives back idle blocks beyond the budget, after work in any context that may be using them.
+pub fn reduce(kind: Kind) {
+    reduce_those(kind, |_| true);
+}
+
+/// As [`reduce`], except blocks that may be in use on another device than `here`.
+pub fn reduce_near(kind: Kind, here: c_int) {
+    reduce_those(kind, |block| block.is_clear() || block.record.device == here);
+}
+
+fn reduce_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) {
+    let (Some(driver), Some(idle_blocks)) = (driver_in_use(), IdleBlocks::of_kind(kind)) else { return };
+    for device in idle_blocks.devices() {
+        reduce_device(driver, idle_blocks, device, &wanted);
+    }
+}

@@ -1,0 +1,112 @@
+//! Registers existing host memory with the driver, which page-locks it.
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr::NonNull;
+
+use cudarc::driver::sys::CU_MEMHOSTREGISTER_PORTABLE;
+
+use super::source::Identity;
+use crate::cuda::capture::RelaxedCapture;
+use crate::cuda::context::{Context, ContextGuard};
+use crate::cuda::driver::{self, Driver};
+use crate::cuda::{attributes, pointer, status, synchronize};
+use crate::error::DriverFailure;
+
+/// A range that the library has registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registration {
+    address: usize,
+    context: Context,
+    /// The ordinal of its context's device.
+    device: c_int,
+    identity: Identity,
+}
+
+/// Registers a range for every context, in the one that `guard` made current. `None`: it is page-locked already.
+///
+/// # Safety
+/// The range stays memory of this process until the registration ends.
+pub unsafe fn register(
+    driver: &Driver,
+    guard: &ContextGuard<'_>,
+    address: NonNull<c_void>,
+    bytes: usize,
+) -> Result<Option<Registration>, DriverFailure> {
+    let device = guard.device()?;
+    if let Some(failure) = attributes::refusal(driver, device) {
+        return Err(failure);
+    }
+    let _relaxed = RelaxedCapture::begin(driver);
+    // SAFETY: the caller guarantees it.
+    match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
+        Ok(()) => {
+            let identity = Identity::of(driver, guard, driver::address(address.as_ptr()));
+            let address = address.as_ptr().expose_provenance();
+            Ok(Some(Registration { address, context: guard.context, device, identity }))
+        }
+        // Only if all of it is: the driver refuses copies of memory that is page-locked in part.
+        Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Whether the driver knows one range that contains all of these bytes.
+fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
+    let start = address.as_ptr().addr();
+    let Some(end) = start.checked_add(bytes) else { return false };
+    let range = pointer::range(driver, start as u64).ok().flatten();
+    range.is_some_and(|(from, size)| from.checked_add(size).is_some_and(|to| from <= start as u64 && end as u64 <= to))
+}
+
+impl Registration {
+    pub fn device(&self) -> c_int {
+        self.device
+    }
+
+    /// Whether the registration still exists: a reset of the device ends it.
+    pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
+        self.identity.is_there(driver, self.address as u64)
+    }
+
+    /// Ends it, if a reset has not. After an error it may still exist.
+    pub fn end(&self, driver: &Driver) -> Result<(), DriverFailure> {
+        self.end_after(driver, || synchronize::context_if_allowed(driver))
+    }
+
+    /// As [`Self::end`], also if the wait for the context fails: the owner is about to free the memory.
+    pub fn end_at_once(&self, driver: &Driver) -> Result<(), DriverFailure> {
+        let wait = || synchronize::context_if_allowed(driver).or(Ok(()));
+        self.end_after(driver, wait)
+    }
+
+    fn end_after(
+        &self,
+        driver: &Driver,
+        wait: impl FnOnce() -> Result<(), DriverFailure>,
+    ) -> Result<(), DriverFailure> {
+        match self.try_to_end(driver, wait) {
+            Err(failure) if failure.status == status::NOT_REGISTERED || status::is_context_gone(failure.status) => {
+                Ok(())
+            }
+            answer => answer,
+        }
+    }
+
+    fn try_to_end(
+        &self,
+        driver: &Driver,
+        wait: impl FnOnce() -> Result<(), DriverFailure>,
+    ) -> Result<(), DriverFailure> {
+        if !self.is_there(driver)? {
+            return Ok(());
+        }
+        let _guard = ContextGuard::enter(driver, self.context)?;
+        // Unknown copies may be in flight, and no documentation says that the driver waits for them.
+        wait()?;
+        let _relaxed = RelaxedCapture::begin(driver);
+        let address = std::ptr::with_exposed_provenance_mut(self.address);
+        // SAFETY: the registration exists, and is the library's; the driver refuses others.
+        unsafe { driver.host_unregister(address) }
+    }
+}

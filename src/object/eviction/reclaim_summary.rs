@@ -1,0 +1,165 @@
+//! What was given back to make room for an allocation that failed all the same: kept until the failure is told.
+//!
+//! An error is a small value and has no room for it, and a thread's own memory may be what there is none of; so it is
+//! kept here for the last few failures, by thread.
+
+use std::fmt;
+
+use crate::error::Error;
+use crate::platform::sync::{Lock, locked_static, this_thread};
+use crate::platform::text::Bytes;
+use crate::state::head::Side;
+
+/// A number of objects, and how many bytes they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How many.
+    pub number: usize,
+    /// Their bytes.
+    pub bytes: usize,
+}
+
+impl Count {
+    /// One more, of `bytes`.
+    pub fn add(&mut self, bytes: usize) {
+        self.number += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// What was given back, in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReclaimSummary {
+    /// Bytes in blocks that no object held; `None` where they would have made no room.
+    pub idle: Option<u64>,
+    /// Sides of objects that the other side could replace.
+    pub redundant: Count,
+    /// Sides of objects that were the newest, and were copied to the other side before.
+    pub newest: Count,
+    /// Whether there was any object that is marked as evictable.
+    pub is_any_marked: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Failure {
+    thread: usize,
+    error: Error,
+    summary: ReclaimSummary,
+}
+
+/// As many threads as may fail at the same time and still tell all of it.
+const PLACES: usize = 16;
+
+struct Failures {
+    last: [Option<Failure>; PLACES],
+    next: usize,
+}
+
+impl Failures {
+    const EMPTY: Failures = Failures { last: [None; PLACES], next: 0 };
+}
+
+locked_static! { static FAILURES: Lock<Failures> = Lock::new(Failures::EMPTY); }
+
+/// Keeps what was given back in vain before this thread's `error`.
+pub fn keep(error: Error, summary: ReclaimSummary) {
+    let thread = this_thread();
+    FAILURES.with(|failures| {
+        let own = failures.last.iter().position(|last| last.is_some_and(|last| last.thread == thread));
+        let place = own.unwrap_or_else(|| {
+            failures.next = (failures.next + 1) % PLACES;
+            failures.next
+        });
+        failures.last[place] = Some(Failure { thread, error, summary });
+    });
+}
+
+/// What was given back before this thread's last `error`, if that was tried.
+pub fn of(error: Error) -> Option<ReclaimSummary> {
+    let thread = this_thread();
+    FAILURES.with(|failures| {
+        let mut last = failures.last.iter().flatten();
+        last.find(|last| last.thread == thread && last.error == error).map(|last| last.summary)
+    })
+}
+
+/// What was given back on a side, as a part of a sentence.
+pub struct OnSide(pub ReclaimSummary, pub Side);
+
+impl fmt::Display for OnSide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OnSide(ReclaimSummary { idle, redundant, newest, .. }, side) = *self;
+        if redundant.number + newest.number == 0 && idle.unwrap_or(0) == 0 {
+            let no_idle_block = if idle.is_some() { "no idle block and " } else { "" };
+            return write!(f, "; {no_idle_block}no evictable object was left to make room");
+        }
+        let mut separator = "; to make room it gave back";
+        if let Some(bytes @ 1..) = idle {
+            write!(f, "{separator} idle blocks of {}", Bytes(bytes))?;
+            separator = ", then";
+        }
+        if redundant.number > 0 {
+            let copies = if redundant.number == 1 { "copy" } else { "copies" };
+            write!(f, "{separator} the {} {copies} of {redundant}", side.name())?;
+            separator = ", then";
+        }
+        if newest.number > 0 {
+            let (side, other) = (side.name(), side.other().name());
+            write!(f, "{separator} the newest {side} data of {newest}, copied to the {other} before")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.number == 1 { "" } else { "s" };
+        write!(f, "{} object{plural} of {}", self.number, Bytes(self.bytes as u64))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::error::Cause;
+    use crate::platform::text::Text;
+
+    fn text_of(summary: ReclaimSummary, side: Side) -> String {
+        Text::<400>::of(format_args!("{}", OnSide(summary, side))).as_ref().to_string()
+    }
+
+    #[test]
+    fn what_was_given_back_is_told_in_the_order_in_which_it_was() {
+        let count = |number, bytes| Count { number, bytes };
+        let (redundant, newest) = (count(2, 8 << 20), count(1, 100));
+        let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_marked: true };
+        assert_eq!(
+            text_of(summary, Side::Device),
+            "; to make room it gave back idle blocks of 12582912 bytes (12.0 MiB), then the device copies of 2 objects of \
+             8388608 bytes (8.0 MiB), then the newest device data of 1 object of 100 bytes, copied to the host before"
+        );
+        let summary = ReclaimSummary { redundant: count(1, 10), ..ReclaimSummary::default() };
+        assert_eq!(text_of(summary, Side::Host), "; to make room it gave back the host copy of 1 object of 10 bytes");
+    }
+
+    #[test]
+    fn where_nothing_could_be_given_back_that_is_told() {
+        let summary = ReclaimSummary { idle: Some(0), ..ReclaimSummary::default() };
+        assert_eq!(text_of(summary, Side::Host), "; no idle block and no evictable object was left to make room");
+        assert_eq!(text_of(ReclaimSummary::default(), Side::Host), "; no evictable object was left to make room");
+    }
+
+    #[test]
+    fn each_thread_is_told_of_its_own_failure_alone() {
+        let error = |asked| Error::OutOfMemory { side: Side::Host, asked, cause: Cause::System };
+        let summary = ReclaimSummary { idle: Some(5), ..ReclaimSummary::default() };
+        keep(error(1), summary);
+        assert_eq!(of(error(1)), Some(summary));
+        assert_eq!(of(error(2)), None);
+        std::thread::scope(|threads| {
+            threads.spawn(|| assert_eq!(of(error(1)), None));
+        });
+        keep(error(2), ReclaimSummary::default());
+        assert_eq!((of(error(1)), of(error(2))), (None, Some(ReclaimSummary::default())));
+    }
+}

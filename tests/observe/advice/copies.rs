@@ -1,0 +1,366 @@
+//! The rules about copies.
+
+use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
+use syncedmem::observe::event::{Changed, Path::*, Since};
+use syncedmem::state::kind::Kind;
+
+use super::found::*;
+use super::story::*;
+
+const SIZE: u64 = 4096;
+const LARGE: u64 = 64 << 10;
+
+/// An object whose data is on the host, and was on the device never.
+fn on_host(bytes: u64) -> Vec<Told> {
+    vec![made(bytes), asked(Host, Overwrite), fresh(Kind::Pageable, bytes)]
+}
+
+/// An object whose data is on the device alone.
+fn on_device(bytes: u64) -> Vec<Told> {
+    vec![made(bytes), asked(Device, Overwrite), fresh(Kind::Device, bytes)]
+}
+
+/// An object that is the same on both sides: the device's access at site 1 copied it.
+fn on_both(bytes: u64) -> Vec<Told> {
+    [on_host(bytes), vec![asked(Device, Read), copied(Device, Read, bytes, Pageable).at(1).taking(100)]].concat()
+}
+
+fn a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for() {
+    let voids: [&[Told]; 9] = [
+        &[asked(Host, Write)],
+        &[asked(Host, Overwrite)],
+        &[asked(Device, Overwrite)],
+        &[lent(Host)],
+        &[lent(Device)],
+        &[released(Device)],
+        &[evicted(Device, SIZE, false)],
+        &[resized(2 * SIZE)],
+        &[completed(Device), ended()],
+    ];
+    for void in voids {
+        let story = [on_host(SIZE), vec![started(Device, SIZE, Pinned).at(3)], void.to_vec()].concat();
+        let expected = advice(UnreadCopy, Certain, Subject::CopyTo(Device), 3).sums(1, SIZE, None);
+        assert_eq!(with_every_access(UnreadCopy, &story), [expected], "{void:?}");
+        assert_eq!(without(UnreadCopy, &story), [], "the device may have been read unseen: {void:?}");
+    }
+}
+
+fn a_copy_may_be_read_through_an_address_that_was_asked_for_before() {
+    let push = vec![started(Device, SIZE, Pinned).at(3), ready(Host, Write)];
+    let certainty = |before: &[Told]| {
+        let story = [on_host(SIZE), before.to_vec(), push.clone()].concat();
+        with_every_access(UnreadCopy, &story)[0].certainty
+    };
+    let asked_for = [asked(Device, Read), copied(Device, Read, SIZE, Pageable), ready(Host, Write)];
+    assert_eq!(certainty(&asked_for), Possible);
+    assert_eq!(certainty(&[lent(Device), asked(Host, Overwrite)]), Possible, "it is the caller's own");
+    assert_eq!(certainty(&[&asked_for[..], &[released(Device)]].concat()), Certain, "that memory is gone");
+    let early = Told { what: first_seen(SIZE), ..made(SIZE) };
+    let story = [vec![early, asked(Host, Write)], push].concat();
+    assert_eq!(with_every_access(UnreadCopy, &story)[0].certainty, Possible, "it was in use before");
+}
+
+fn first_seen(bytes: u64) -> syncedmem::observe::event::What {
+    use syncedmem::observe::event::{Noticed, What};
+    What::Made { bytes, noticed: Noticed::FirstAccess }
+}
+
+fn a_pull_may_be_read_through_an_address_that_was_handed_out_unseen() {
+    let pull = |site| vec![started(Host, SIZE, Pinned).at(site), asked(Device, Write), completed(Host)];
+    let landed = vec![started(Host, SIZE, Pinned).at(1), completed(Host), asked(Device, Write)];
+    let story = [on_device(SIZE), landed, pull(2)].concat();
+    let expected = advice(UnreadCopy, Possible, Subject::CopyTo(Host), 2).sums(1, SIZE, None);
+    assert_eq!(without(UnreadCopy, &story), [expected], "the host was up to date once");
+    let found = with_every_access(UnreadCopy, &story);
+    assert!(found.iter().all(|advice| advice.certainty == Certain) && found.len() == 2, "{found:?}");
+}
+
+fn a_push_is_read_by_whoever_asks_for_the_device_first() {
+    let reads: [&[Told]; 5] = [
+        &[ready(Device, Read)],
+        &[asked(Device, Write)],
+        &[completed(Device), ready(Device, Read)],
+        // What is copied back was read.
+        &[released(Host), asked(Host, Read), copied(Host, Read, SIZE, Pageable)],
+        &[released(Host), started(Host, SIZE, Pinned), asked(Host, Read), completed(Host)],
+    ];
+    for read in reads {
+        let end = vec![asked(Host, Overwrite), ended()];
+        let story = [on_host(SIZE), vec![started(Device, SIZE, Pinned)], read.to_vec(), end].concat();
+        assert_eq!(with_every_access(UnreadCopy, &story), [], "{read:?}");
+    }
+}
+
+fn a_pull_that_a_writer_waits_for_is_unread_however_few_accesses_are_told() {
+    for void in [asked(Device, Write), asked(Device, Overwrite), asked(Host, Overwrite)] {
+        let pull = vec![started(Host, SIZE, Pinned).at(4), void, completed(Host)];
+        let story = [on_device(SIZE), pull, vec![asked(Host, Write)]].concat();
+        let expected = advice(UnreadCopy, Certain, Subject::CopyTo(Host), 4).sums(1, SIZE, None);
+        assert_eq!(both(UnreadCopy, &story), [expected], "{void:?}");
+    }
+}
+
+fn a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_told() {
+    let story = [on_device(SIZE), vec![started(Host, SIZE, Pinned), completed(Host), asked(Device, Write)]].concat();
+    assert_eq!(without(UnreadCopy, &story), []);
+    assert_eq!(with_every_access(UnreadCopy, &story).len(), 1);
+    for read in [Read, Write] {
+        let story = [on_device(SIZE), vec![started(Host, SIZE, Pinned), asked(Host, read), completed(Host), ended()]];
+        assert_eq!(both(UnreadCopy, &story.concat()), [], "{read:?}");
+    }
+}
+
+fn an_access_that_failed_makes_nothing_void() {
+    let push = [on_host(SIZE), vec![started(Device, SIZE, Pinned), evicted(Host, SIZE, false)]].concat();
+    let fails = vec![asked(Host, Overwrite), failed(Host, SIZE)];
+    let read = vec![ready(Device, Read), ended()];
+    assert_eq!(with_every_access(UnreadCopy, &[push.clone(), fails, read.clone()].concat()), []);
+    let says_nothing = vec![asked(Host, Overwrite)];
+    assert_eq!(with_every_access(UnreadCopy, &[push.clone(), says_nothing, read.clone()].concat()), []);
+    let succeeds = vec![asked(Host, Overwrite), fresh(Kind::Pageable, SIZE)];
+    assert_eq!(with_every_access(UnreadCopy, &[push, succeeds, read].concat()).len(), 1);
+}
+
+fn a_writer_that_could_not_wait_for_a_pull_makes_nothing_void() {
+    let waits = vec![started(Host, SIZE, Pinned), asked(Device, Write)];
+    let reads = vec![asked(Host, Read), completed(Host), ended()];
+    assert_eq!(both(UnreadCopy, &[on_device(SIZE), waits, reads].concat()), []);
+}
+
+fn an_eviction_saved_for_nobody_what_is_overwritten_next() {
+    let eviction = vec![saved(Host, SIZE).at(5).taking(70), evicted(Device, SIZE, true)];
+    let story = [on_device(SIZE), eviction.clone(), vec![asked(Device, Overwrite), fresh(Kind::Device, SIZE)]].concat();
+    let expected = advice(UnreadCopy, Certain, Subject::EvictionTo(Host), 5).sums(1, SIZE, 70);
+    assert_eq!(with_every_access(UnreadCopy, &story), [expected]);
+    assert_eq!(without(UnreadCopy, &story), [], "the host may have been read unseen");
+    // The device asks for it again: it is copied back.
+    let back = vec![asked(Device, Write), copied(Device, Write, SIZE, Pageable), ended()];
+    assert_eq!(with_every_access(UnreadCopy, &[on_device(SIZE), eviction, back].concat()), []);
+}
+
+fn a_copy_in_flight_costs_what_others_of_its_direction_and_path_did() {
+    let measured = vec![asked(Device, Read), copied(Device, Read, 1000, Pinned).taking(500)];
+    let others = vec![started(Host, 1000, Pinned), copied(Device, Read, 1000, Pageable).taking(9)];
+    let story = [on_host(SIZE), vec![started(Device, SIZE, Pinned), asked(Host, Write)]].concat();
+    let saved = |story: &[Told]| with_every_access(UnreadCopy, story)[0].saved_nanoseconds;
+    let other = |told: &[Told]| [vec![made(1000)], told.to_vec()].concat().into_iter().map(|told| told.of(0x20));
+    assert_eq!(saved(&[story.clone(), other(&others).collect()].concat()), None);
+    assert_eq!(saved(&[story, other(&measured).collect()].concat()), Some(SIZE / 2));
+}
+
+fn a_push_that_was_waited_for_is_a_push() {
+    let waited = Told { what: pushed_at_once(SIZE), ..started(Device, SIZE, Pinned).at(3).taking(50) };
+    let story = [on_host(SIZE), vec![waited, asked(Host, Write)]].concat();
+    let expected = advice(UnreadCopy, Certain, Subject::CopyTo(Device), 3).sums(1, SIZE, 50);
+    assert_eq!(with_every_access(UnreadCopy, &story), [expected]);
+    assert_eq!(without(UnreadCopy, &story), []);
+}
+
+fn pushed_at_once(bytes: u64) -> syncedmem::observe::event::What {
+    use syncedmem::observe::event::{Cause, What};
+    What::Copied { to: Device, bytes, path: Pinned, cause: Cause::Stream }
+}
+
+fn a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blame() {
+    let copy = |changed| {
+        vec![
+            asked(Host, Write).at(2),
+            asked(Device, Read).at(9),
+            compared(Since::Copy, changed),
+            copied(Device, Read, SIZE, Pageable).at(9).taking(30),
+        ]
+    };
+    let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Device), 2).sums(1, SIZE, 30);
+    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(Changed::Nothing)].concat()), [expected]);
+    for changed in [Changed::Part, Changed::Everything] {
+        assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(changed)].concat()), [], "{changed:?}");
+    }
+}
+
+fn the_writer_whose_access_copied_it_to_the_host_is_to_blame_for_the_copy_back() {
+    let there = vec![asked(Host, Write), copied(Host, Write, SIZE, Pageable).at(2).taking(40)];
+    let back = vec![
+        ready(Host, Write).at(8),
+        asked(Device, Write),
+        compared(Since::Copy, Changed::Nothing),
+        copied(Device, Write, SIZE, Pageable).at(9).taking(30),
+    ];
+    let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Device), 2).sums(1, SIZE, 30);
+    assert_eq!(both(UnchangedCopy, &[on_device(SIZE), there, back].concat()), [expected]);
+}
+
+fn a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new() {
+    let copy = |changed| {
+        vec![
+            asked(Device, Write).at(2),
+            asked(Host, Read),
+            came(changed),
+            copied(Host, Read, SIZE, Pageable).taking(30),
+        ]
+    };
+    let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Host), 2).sums(1, SIZE, 30);
+    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(Changed::Nothing)].concat()), [expected]);
+    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(Changed::Part)].concat()), []);
+    let lost = vec![asked(Device, Write), released(Host), freed(Kind::Pageable, SIZE)];
+    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), lost, copy(Changed::Nothing)].concat()), [], "into new memory");
+}
+
+fn an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now() {
+    let lost: [&[Told]; 4] =
+        [&[released(Device)], &[evicted(Device, SIZE, false)], &[freed(Kind::Device, SIZE)], &[asked(Host, Overwrite)]];
+    let copy = vec![asked(Device, Read), compared(Since::Copy, Changed::Nothing), copied(Device, Read, SIZE, Pageable)];
+    for lost in lost {
+        let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], lost.to_vec(), copy.clone()].concat();
+        assert_eq!(both(UnchangedCopy, &story), [], "{lost:?}");
+    }
+    let fails = vec![asked(Device, Read), compared(Since::Copy, Changed::Nothing)];
+    let later = vec![asked(Device, Read), compared(Since::Copy, Changed::Part), copied(Device, Read, SIZE, Pageable)];
+    let story = [on_both(SIZE), vec![asked(Host, Write)], fails.clone(), later].concat();
+    assert_eq!(both(UnchangedCopy, &story), [], "the first of the two accesses failed");
+    let unseen = vec![asked(Device, Read), copied(Device, Read, SIZE, Pageable)];
+    let story = [on_both(SIZE), vec![asked(Host, Write)], fails, unseen].concat();
+    assert_eq!(both(UnchangedCopy, &story), [], "the second was not compared");
+}
+
+fn an_unchanged_push_and_an_unchanged_eviction_count_as_well() {
+    let push = vec![compared(Since::Copy, Changed::Nothing), started(Device, SIZE, Pageable).at(3)];
+    let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], push].concat();
+    let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Device), 2);
+    // At the rate of the copy that made both sides the same.
+    assert_eq!(both(UnchangedCopy, &story), [expected.sums(1, SIZE, 100)]);
+    let eviction =
+        vec![compared(Since::Copy, Changed::Nothing), saved(Device, SIZE).taking(9), evicted(Host, SIZE, true)];
+    let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], eviction].concat();
+    assert_eq!(both(UnchangedCopy, &story), [expected.sums(1, SIZE, 9)]);
+}
+
+/// A copy by a writer at a site that is the side's number.
+fn to_and_fro(side: syncedmem::state::head::Side, took: u64) -> [Told; 2] {
+    [asked(side, Write), copied(side, Write, SIZE, Pageable).at(20 + side as u32).taking(took)]
+}
+
+fn four_copies_to_and_fro_are_a_ping_pong_and_three_are_not() {
+    let copies = [to_and_fro(Device, 1), to_and_fro(Host, 2), to_and_fro(Device, 4), to_and_fro(Host, 8)];
+    let story = [on_host(SIZE), copies.concat()].concat();
+    let expected = advice(PingPong, Certain, Subject::Object, 20);
+    assert_eq!(both(PingPong, &story), [expected.sums(4, 4 * SIZE, 15)]);
+    assert_eq!(both(PingPong, &story[..story.len() - 2]), []);
+    let story = [story, to_and_fro(Device, 16).to_vec()].concat();
+    assert_eq!(both(PingPong, &story), [expected.sums(5, 5 * SIZE, 31)]);
+}
+
+fn a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_size() {
+    let three = [to_and_fro(Device, 1), to_and_fro(Host, 2), to_and_fro(Device, 4)].concat();
+    let breaks: [&[Told]; 3] = [
+        &[asked(Host, Overwrite), asked(Device, Write), copied(Device, Write, SIZE, Pageable)],
+        &[saved(Host, SIZE), evicted(Device, SIZE, true), asked(Device, Write), copied(Device, Write, SIZE, Pageable)],
+        &[resized(2 * SIZE), asked(Device, Write), filled(Device, 2 * SIZE)],
+    ];
+    for broken in breaks {
+        let more = [to_and_fro(Host, 8), to_and_fro(Device, 16)].concat();
+        let story = [on_host(SIZE), three.clone(), broken.to_vec(), more].concat();
+        assert_eq!(both(PingPong, &story), [], "{broken:?}");
+    }
+    let again = [to_and_fro(Host, 8), to_and_fro(Device, 16), to_and_fro(Host, 32)].concat();
+    let story = [on_host(SIZE), three, breaks[0].to_vec(), again].concat();
+    let expected = advice(PingPong, Certain, Subject::Object, 20).sums(4, 4 * SIZE, 56);
+    assert_eq!(both(PingPong, &story), [expected], "a new row");
+}
+
+fn pushes_and_pulls_make_a_row_too() {
+    let there = vec![started(Device, SIZE, Pageable).at(1), asked(Device, Write).at(1)];
+    let back = vec![started(Host, SIZE, Pageable).at(2), asked(Host, Write).at(3), completed(Host)];
+    let story = [on_host(SIZE), there.clone(), back.clone(), there, back].concat();
+    let expected = advice(PingPong, Certain, Subject::Object, 2).sums(4, 4 * SIZE, None);
+    assert_eq!(both(PingPong, &story), [expected]);
+}
+
+fn a_copy_for_a_writer_may_be_overwritten_and_a_copy_for_a_reader_is_not() {
+    for (to, there) in [(Host, on_device(SIZE)), (Device, on_host(SIZE))] {
+        let copy = |access| vec![asked(to, access), copied(to, access, SIZE, Pageable).at(6).taking(25)];
+        let expected = advice(OverwrittenCopy, Possible, Subject::CopyTo(to), 6).sums(1, SIZE, 25);
+        assert_eq!(both(OverwrittenCopy, &[there.clone(), copy(Write)].concat()), [expected]);
+        assert_eq!(both(OverwrittenCopy, &[there.clone(), copy(Write), vec![ended()]].concat()), [expected]);
+        assert_eq!(both(OverwrittenCopy, &[there, copy(Read)].concat()), []);
+    }
+}
+
+fn a_copy_to_the_host_is_overwritten_or_not_once_it_is_compared() {
+    let story = |changed| {
+        let copy = vec![asked(Host, Write), copied(Host, Write, SIZE, Pageable).at(6).taking(25)];
+        let look = vec![asked(Device, Read), compared(Since::Copy, changed), copied(Device, Read, SIZE, Pageable)];
+        [on_device(SIZE), copy, look, vec![ended()]].concat()
+    };
+    let expected = advice(OverwrittenCopy, Compared, Subject::CopyTo(Host), 6).sums(1, SIZE, 25);
+    assert_eq!(both(OverwrittenCopy, &story(Changed::Everything)), [expected]);
+    assert_eq!(both(OverwrittenCopy, &story(Changed::Part)), []);
+    assert_eq!(both(OverwrittenCopy, &story(Changed::Nothing)), []);
+}
+
+fn a_copy_to_the_device_is_overwritten_or_not_once_it_has_come_back() {
+    let story = |changed| {
+        let copy = vec![asked(Device, Write), copied(Device, Write, SIZE, Pageable).at(6).taking(25)];
+        let back = vec![asked(Host, Read), came(changed), copied(Host, Read, SIZE, Pageable)];
+        [on_host(SIZE), copy, back, vec![ended()]].concat()
+    };
+    let expected = advice(OverwrittenCopy, Compared, Subject::CopyTo(Device), 6).sums(1, SIZE, 25);
+    assert_eq!(both(OverwrittenCopy, &story(Changed::Everything)), [expected]);
+    assert_eq!(both(OverwrittenCopy, &story(Changed::Part)), []);
+    assert_eq!(both(OverwrittenCopy, &story(Changed::Nothing)), []);
+}
+
+fn two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster() {
+    let copy = |bytes, path, took| {
+        vec![asked(Host, Overwrite), asked(Device, Read), copied(Device, Read, bytes, path).at(5).taking(took)]
+    };
+    let pinned = |took| {
+        let told = [made(LARGE), asked(Host, Overwrite), copied(Device, Read, LARGE, Pinned).taking(took)];
+        told.map(|told| told.of(0x20)).to_vec()
+    };
+    let slow = [on_host(LARGE), copy(LARGE, Pageable, 900), copy(LARGE, Staged, 500)].concat();
+    let expected = advice(PageableCopy, Certain, Subject::CopyTo(Device), 5);
+    assert_eq!(both(PageableCopy, &slow), [expected.sums(2, 2 * LARGE, None)], "no pinned copy to compare with");
+    let with = |story: &[Told], took| both(PageableCopy, &[story.to_vec(), pinned(took)].concat());
+    assert_eq!(with(&slow, 300), [expected.sums(2, 2 * LARGE, 800)]);
+    assert_eq!(with(&slow, 700), [], "pinned copies were no faster");
+    assert_eq!(with(&[on_host(LARGE), copy(LARGE, Pageable, 900)].concat(), 300), [], "but one");
+    let small = [on_host(LARGE - 1), copy(LARGE - 1, Pageable, 900), copy(LARGE - 1, Pageable, 900)].concat();
+    assert_eq!(with(&small, 300), []);
+    let already = [on_host(LARGE), copy(LARGE, Pinned, 900), copy(LARGE, Pinned, 900)].concat();
+    assert_eq!(with(&already, 300), []);
+}
+
+fn how_fast_pinned_copies_are_is_not_learnt_from_small_ones() {
+    let copy = vec![asked(Host, Overwrite), copied(Device, Read, LARGE, Pageable).at(5).taking(900)];
+    let small = [made(8), copied(Device, Read, 8, Pinned).taking(800)].map(|told| told.of(0x20)).to_vec();
+    let story = [on_host(LARGE), copy.clone(), copy, small].concat();
+    let expected = advice(PageableCopy, Certain, Subject::CopyTo(Device), 5).sums(2, 2 * LARGE, None);
+    assert_eq!(both(PageableCopy, &story), [expected]);
+}
+
+crate::support::harness::tests![
+    a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for,
+    a_copy_may_be_read_through_an_address_that_was_asked_for_before,
+    a_pull_may_be_read_through_an_address_that_was_handed_out_unseen,
+    a_push_is_read_by_whoever_asks_for_the_device_first,
+    a_pull_that_a_writer_waits_for_is_unread_however_few_accesses_are_told,
+    a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_told,
+    an_access_that_failed_makes_nothing_void,
+    a_writer_that_could_not_wait_for_a_pull_makes_nothing_void,
+    an_eviction_saved_for_nobody_what_is_overwritten_next,
+    a_copy_in_flight_costs_what_others_of_its_direction_and_path_did,
+    a_push_that_was_waited_for_is_a_push,
+    a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blame,
+    the_writer_whose_access_copied_it_to_the_host_is_to_blame_for_the_copy_back,
+    a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new,
+    an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now,
+    an_unchanged_push_and_an_unchanged_eviction_count_as_well,
+    four_copies_to_and_fro_are_a_ping_pong_and_three_are_not,
+    a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_size,
+    pushes_and_pulls_make_a_row_too,
+    a_copy_for_a_writer_may_be_overwritten_and_a_copy_for_a_reader_is_not,
+    a_copy_to_the_host_is_overwritten_or_not_once_it_is_compared,
+    a_copy_to_the_device_is_overwritten_or_not_once_it_has_come_back,
+    two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster,
+    how_fast_pinned_copies_are_is_not_learnt_from_small_ones,
+];

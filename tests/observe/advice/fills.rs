@@ -1,0 +1,79 @@
+//! The rule about fills.
+
+use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
+use syncedmem::observe::event::{Changed, Path::*, Since};
+use syncedmem::state::head::{Access, Side};
+use syncedmem::state::kind::Kind;
+
+use super::found::*;
+use super::story::*;
+
+const SIZE: u64 = 4096;
+
+/// The first access, which fills.
+fn first(side: Side, access: Access) -> Vec<Told> {
+    vec![made(SIZE), asked(side, access).at(2), filled(side, SIZE).at(2).taking(11)]
+}
+
+fn zeros_of_which_everything_has_changed_were_for_nothing() {
+    let look =
+        |changed| vec![asked(Device, Read), compared(Since::Fill, changed), copied(Device, Read, SIZE, Pageable)];
+    let expected = advice(OverwrittenFill, Compared, Subject::Memory(Host), 2).sums(1, SIZE, 11);
+    for between in [vec![], vec![ready(Host, Read)]] {
+        let story = [first(Host, Write), between, look(Changed::Everything)].concat();
+        assert_eq!(with_every_access(OverwrittenFill, &story), [expected]);
+        let possible = syncedmem::observe::advice::Advice { certainty: Possible, ..expected };
+        assert_eq!(without(OverwrittenFill, &story), [possible], "others may have written unseen");
+        let added = [first(Host, Write), vec![ready(Host, Write)], look(Changed::Everything)].concat();
+        assert_eq!(with_every_access(OverwrittenFill, &added), [possible], "the second may have added to the zeros");
+    }
+    for changed in [Changed::Part, Changed::Nothing] {
+        assert_eq!(both(OverwrittenFill, &[first(Host, Write), look(changed)].concat()), [], "{changed:?}");
+    }
+    let story = [first(Host, Read), look(Changed::Everything)].concat();
+    assert_eq!(both(OverwrittenFill, &story), [], "somebody asked to read the zeros");
+}
+
+fn zeros_that_a_writer_alone_has_seen_may_have_been_for_nothing_once_all_is_replaced() {
+    for side in [Host, Device] {
+        let expected = advice(OverwrittenFill, Possible, Subject::Memory(side), 2).sums(1, SIZE, 11);
+        let kind = if side == Host { Kind::Device } else { Kind::Pinned };
+        let replaces: [&[Told]; 4] = [
+            &[ready(side, Overwrite)],
+            &[asked(side.other(), Overwrite), fresh(kind, SIZE)],
+            &[lent(side)],
+            &[lent(side.other())],
+        ];
+        for replaced in replaces {
+            let end = [replaced, &[ended()]].concat();
+            assert_eq!(with_every_access(OverwrittenFill, &[first(side, Write), end.clone()].concat()), [expected]);
+            assert_eq!(without(OverwrittenFill, &[first(side, Write), end.clone()].concat()), []);
+            assert_eq!(with_every_access(OverwrittenFill, &[first(side, Read), end.clone()].concat()), []);
+            for access in [Read, Write] {
+                let story = [first(side, Write), vec![ready(side, access)], end.clone()].concat();
+                assert_eq!(with_every_access(OverwrittenFill, &story), [], "asked for again");
+            }
+        }
+    }
+}
+
+fn zeros_that_end_with_the_object_or_are_copied_are_not_spoken_of() {
+    let ends: [&[Told]; 4] = [
+        &[ended()],
+        &[resized(2 * SIZE), ended()],
+        &[started(Device, SIZE, Pinned), ready(Host, Overwrite)],
+        &[asked(Device, Read), copied(Device, Read, SIZE, Pageable), asked(Host, Overwrite)],
+    ];
+    for end in ends {
+        let story = [first(Host, Write), end.to_vec()].concat();
+        assert_eq!(with_every_access(OverwrittenFill, &story), [], "{end:?}");
+    }
+    let fails = vec![asked(Device, Overwrite), failed(Device, SIZE), ended()];
+    assert_eq!(with_every_access(OverwrittenFill, &[first(Host, Write), fails].concat()), []);
+}
+
+crate::support::harness::tests![
+    zeros_of_which_everything_has_changed_were_for_nothing,
+    zeros_that_a_writer_alone_has_seen_may_have_been_for_nothing_once_all_is_replaced,
+    zeros_that_end_with_the_object_or_are_copied_are_not_spoken_of,
+];

@@ -1,0 +1,152 @@
+//! The rules about memory that is held, or allocated anew.
+
+use syncedmem::observe::advice::{Advice, Certainty::*, Rule::*, Subject};
+use syncedmem::observe::event::Path::*;
+use syncedmem::state::kind::Kind;
+
+use super::found::*;
+use super::story::*;
+
+const SIZE: u64 = 4096;
+
+/// Data that was made on the host, and copied to the device, by site 3.
+fn params() -> Vec<Told> {
+    vec![
+        made(SIZE),
+        asked(Host, Write),
+        fresh(Kind::Pageable, SIZE),
+        filled(Host, SIZE),
+        asked(Device, Read),
+        fresh(Kind::Device, SIZE + 512),
+        copied(Device, Read, SIZE, Pageable).at(3),
+    ]
+}
+
+fn the_end() -> Vec<Told> {
+    vec![freed(Kind::Pageable, SIZE), freed(Kind::Device, SIZE + 512), ended()]
+}
+
+fn unused(side: syncedmem::state::head::Side, bytes: u64) -> Advice {
+    advice(UnusedSide, Certain, Subject::Memory(side), 3).sums(1, bytes, None)
+}
+
+fn a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused() {
+    for end in [vec![], the_end()] {
+        let written = [params(), vec![asked(Device, Write)], end.clone()].concat();
+        assert_eq!(both(UnusedSide, &written), [unused(Host, SIZE)]);
+        let current = [params(), end].concat();
+        assert_eq!(with_every_access(UnusedSide, &current), [unused(Host, SIZE)]);
+        assert_eq!(without(UnusedSide, &current), [], "it is up to date, and may be read unseen");
+    }
+}
+
+fn a_side_is_used_if_it_is_asked_for_copied_from_or_replaced() {
+    let uses: [&[Told]; 6] = [
+        &[ready(Host, Read)],
+        &[asked(Host, Write), asked(Device, Write), copied(Device, Write, SIZE, Pageable)],
+        &[asked(Host, Overwrite), started(Device, SIZE, Pageable)],
+        &[asked(Device, Write), asked(Host, Read), copied(Host, Read, SIZE, Pageable)],
+        &[asked(Device, Write), started(Host, SIZE, Pageable)],
+        &[freed(Kind::Pageable, SIZE), lent(Host)],
+    ];
+    for used in uses {
+        let story = [params(), used.to_vec(), vec![asked(Device, Write)], the_end()].concat();
+        assert_eq!(with_every_access(UnusedSide, &story), [], "{used:?}");
+    }
+}
+
+fn a_side_that_was_given_back_holds_no_memory() {
+    let (host, device) = (freed(Kind::Pageable, SIZE), freed(Kind::Device, SIZE + 512));
+    let given: [&[Told]; 5] = [
+        &[released(Host), host, device, ended()],
+        &[host, released(Host), device, ended()],
+        &[evicted(Host, SIZE, false), host, device, ended()],
+        &[lent(Host), host, device, ended()],
+        &[resized(2 * SIZE), host, device, ended()],
+    ];
+    for given in given {
+        let story = [params(), vec![ready(Device, Read)], given.to_vec()].concat();
+        assert_eq!(with_every_access(UnusedSide, &story), [], "{given:?}");
+    }
+}
+
+fn memory_of_a_call_that_failed_was_never_held() {
+    let fails = vec![fresh(Kind::Device, SIZE), freed(Kind::Device, SIZE)];
+    let released = [params(), vec![ready(Device, Read), released(Device), freed(Kind::Device, SIZE + 512)]].concat();
+    let end = vec![freed(Kind::Pageable, SIZE), ended()];
+    assert_eq!(with_every_access(UnusedSide, &[released.clone(), fails.clone()].concat()), []);
+    assert_eq!(with_every_access(UnusedSide, &[released, fails, end].concat()), []);
+}
+
+fn a_device_side_that_nobody_asks_for_is_unused_if_the_host_is_used() {
+    let pushed = vec![
+        made(SIZE),
+        asked(Host, Overwrite),
+        fresh(Kind::Pinned, SIZE),
+        fresh(Kind::Device, SIZE + 512),
+        started(Device, SIZE, Pinned).at(3),
+        completed(Device),
+    ];
+    let story = [pushed.clone(), vec![asked(Host, Write)]].concat();
+    assert_eq!(both(UnusedSide, &story), [unused(Device, SIZE + 512)]);
+    assert_eq!(both(UnusedSide, &pushed), [], "neither side was used");
+    let story = [pushed, vec![asked(Host, Write), asked(Device, Read), failed(Device, SIZE)]].concat();
+    assert_eq!(both(UnusedSide, &story), [], "somebody wanted it");
+}
+
+fn memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of() {
+    let host_only = vec![made(SIZE), asked(Host, Write), fresh(Kind::Pageable, SIZE), filled(Host, SIZE)];
+    let apart = vec![
+        made(SIZE),
+        asked(Host, Overwrite),
+        fresh(Kind::Pageable, SIZE),
+        asked(Device, Overwrite),
+        fresh(Kind::Device, SIZE),
+    ];
+    for story in [host_only, apart] {
+        assert_eq!(with_every_access(UnusedSide, &story), []);
+    }
+}
+
+fn a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_told() {
+    let allocation = |bytes| fresh(Kind::Device, bytes).at(4).taking(60);
+    let found = |away: &[Told], bytes| {
+        both(TurnedAway, &[away.to_vec(), vec![made(bytes), asked(Device, Write), allocation(bytes)]].concat())
+    };
+    let expected = advice(TurnedAway, Certain, Subject::Kind(Kind::Device), 4);
+    assert_eq!(found(&[turned_away(Kind::Device, 900)], 800), [expected.sums(1, 800, 60)], "larger by an eighth");
+    assert_eq!(found(&[turned_away(Kind::Device, 800)], 800), [expected.sums(1, 800, 60)]);
+    assert_eq!(found(&[turned_away(Kind::Device, 901)], 800), [], "it would have been wasteful");
+    assert_eq!(found(&[turned_away(Kind::Device, 799)], 800), []);
+    assert_eq!(found(&[turned_away(Kind::Pinned, 800)], 800), [], "of another kind");
+    let not_pinned = Told { object: 0x10, ..turned_away(Kind::Device, 800) };
+    assert_eq!(found(&[made(800), not_pinned], 800), [], "that block was not there: it could not be made");
+}
+
+fn a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fits_is_taken() {
+    let allocations = |sizes: &[u64]| {
+        let told = sizes.iter().map(|&bytes| fresh(Kind::Pageable, bytes).at(4).taking(1));
+        [vec![made(1)], told.collect()].concat()
+    };
+    let away = [1000, 1100].map(|bytes| turned_away(Kind::Pageable, bytes)).to_vec();
+    let expected = advice(TurnedAway, Certain, Subject::Kind(Kind::Pageable), 4);
+    let story = [away.clone(), allocations(&[1000, 1000, 1000])].concat();
+    assert_eq!(both(TurnedAway, &story), [expected.sums(2, 2000, 2)]);
+    let story = [away.clone(), allocations(&[1000, 1100])].concat();
+    assert_eq!(both(TurnedAway, &story), [expected.sums(2, 2100, 2)], "the larger was left for the second");
+    let story = [allocations(&[1000]), away.clone()].concat();
+    assert_eq!(both(TurnedAway, &story), [], "it came afterwards");
+    let story = [away, vec![made(1), pooled(Kind::Pageable, 1000)]].concat();
+    assert_eq!(both(TurnedAway, &story), [], "a pool served it");
+}
+
+crate::support::harness::tests![
+    a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused,
+    a_side_is_used_if_it_is_asked_for_copied_from_or_replaced,
+    a_side_that_was_given_back_holds_no_memory,
+    memory_of_a_call_that_failed_was_never_held,
+    a_device_side_that_nobody_asks_for_is_unused_if_the_host_is_used,
+    memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of,
+    a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_told,
+    a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fits_is_taken,
+];

@@ -1,0 +1,131 @@
+//! How findings are summed up, and that each can be explained.
+
+use syncedmem::observe::advice::{Certainty::*, Rule, Rule::*, Subject};
+use syncedmem::observe::event::Path::*;
+use syncedmem::state::kind::Kind;
+
+use super::found::*;
+use super::story::*;
+
+/// A copy for a writer: one possible finding each.
+fn copy(object: u64, at: u32, bytes: u64, took: u64) -> [Told; 3] {
+    let told = [asked(Host, Overwrite), asked(Device, Write), copied(Device, Write, bytes, Pinned).at(at).taking(took)];
+    told.map(|told| told.of(object))
+}
+
+fn findings_are_summed_up_by_the_site_that_made_and_the_site_that_asked() {
+    let objects = [made(8).of(0x10), made(8).of(0x20), made(8).of(0x30).at(99)].to_vec();
+    let copies =
+        [copy(0x10, 1, 8, 5), copy(0x20, 1, 8, 5), copy(0x10, 1, 8, 5), copy(0x10, 2, 8, 40), copy(0x30, 1, 8, 1)];
+    let story = [objects, copies.concat()].concat();
+    let expected = advice(OverwrittenCopy, Possible, Subject::CopyTo(Device), 1);
+    let other_site = advice(OverwrittenCopy, Possible, Subject::CopyTo(Device), 2).sums(1, 8, 40);
+    let other_maker = syncedmem::observe::advice::Advice {
+        made: syncedmem::observe::event::Site(99),
+        object: Some(0x30),
+        ..expected.sums(1, 8, 1)
+    };
+    let all = [other_site, expected.sums(3, 24, 15).objects(2), other_maker];
+    assert_eq!(both(OverwrittenCopy, &story), all, "what saves most comes first");
+}
+
+fn what_saves_the_same_is_in_the_order_of_its_sites() {
+    let story = |sites: [u32; 2]| {
+        let copies = sites.map(|at| copy(0x10, at, 8, 5).to_vec());
+        [vec![made(8)], copies.concat()].concat()
+    };
+    let sites = |told: &[Told]| both(OverwrittenCopy, told).iter().map(|advice| advice.at.0).collect::<Vec<_>>();
+    assert_eq!(sites(&story([1, 2])), [1, 2]);
+    assert_eq!(sites(&story([2, 1])), [1, 2]);
+}
+
+fn another_object_at_the_same_address_is_another_object() {
+    let life = [vec![made(8)], copy(0x10, 1, 8, 5).to_vec(), vec![ended()]].concat();
+    let found = both(OverwrittenCopy, &[life.clone(), life].concat());
+    assert_eq!((found[0].count, found[0].objects, found[0].object), (2, 2, None));
+}
+
+fn what_saves_no_time_is_in_the_order_of_its_bytes() {
+    let host =
+        |object, bytes| [made(bytes), asked(Host, Overwrite), fresh(Kind::Pinned, bytes)].map(|told| told.of(object));
+    let device = |object, at, bytes| {
+        let told = [fresh(Kind::Device, bytes), copied(Device, Read, bytes, Pinned).at(at)];
+        told.map(|told| told.of(object))
+    };
+    let story = [
+        host(0x10, 100).to_vec(),
+        device(0x10, 1, 100).to_vec(),
+        host(0x20, 900).to_vec(),
+        device(0x20, 2, 900).to_vec(),
+    ];
+    let bytes: Vec<_> = with_every_access(UnusedSide, &story.concat()).iter().map(|advice| advice.bytes).collect();
+    assert_eq!(bytes, [900, 100]);
+}
+
+fn a_report_does_not_change_what_a_later_report_says() {
+    let story =
+        [vec![made(8)], vec![asked(Device, Overwrite), asked(Host, Write), copied(Host, Write, 8, Pinned)]].concat();
+    let mut advisor = Advisor::new(true);
+    events(&story).iter().for_each(|event| advisor.take(event));
+    let first = advisor.report();
+    assert_eq!(first.len(), 1, "it may be overwritten: nobody has compared it");
+    assert_eq!(advisor.report(), first);
+    assert_eq!(advisor.findings.advice(), []);
+}
+
+fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
+    use syncedmem::observe::ledger::Ledger;
+    let push = [made(8), asked(Host, Overwrite), fresh(Kind::Pinned, 8), started(Device, 8, Pinned)];
+    let found = |breaks: &[bool]| {
+        let mut ledger = Ledger::new();
+        ledger.set_every_access(true);
+        events(&push).iter().for_each(|event| ledger.take(event));
+        breaks.iter().for_each(|&every_access| ledger.set_every_access(every_access));
+        let again = [asked(Host, Write), started(Device, 8, Pinned), asked(Host, Write)];
+        events(&again).iter().for_each(|event| ledger.take(event));
+        let unread = ledger.advice().into_iter().filter(|advice| advice.rule == UnreadCopy);
+        unread.map(|advice| (advice.certainty, advice.count)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[]), [(Certain, 2)]);
+    assert_eq!(found(&[true]), [(Certain, 2)]);
+    assert_eq!(found(&[false, true]), [(Possible, 1)], "the device may have been read meanwhile, and be used since");
+}
+
+fn objects_that_were_in_use_before_anything_was_observed_are_judged_by_what_is_seen_alone() {
+    use syncedmem::observe::event::{Noticed, What};
+    let met = Told { what: What::Made { bytes: 8, noticed: Noticed::FirstAccess }, ..made(8) };
+    let story = vec![met, asked(Device, Write), asked(Host, Write), copied(Host, Write, 8, Pinned).at(1).taking(3)];
+    let expected = advice(OverwrittenCopy, Possible, Subject::CopyTo(Host), 1).sums(1, 8, 3);
+    assert_eq!(both(OverwrittenCopy, &story), [expected]);
+    assert_eq!(both(UnusedSide, &story), [], "which blocks it holds is not known");
+}
+
+fn each_rule_has_a_name_of_its_own_and_says_what_to_change_and_what_it_cannot_know() {
+    let mut names: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Rule::ALL.len());
+    let subjects = [Host, Device]
+        .into_iter()
+        .flat_map(|side| [Subject::Object, Subject::CopyTo(side), Subject::EvictionTo(side), Subject::Memory(side)]);
+    let subjects: Vec<_> = subjects.chain(Kind::ALL.map(Subject::Kind)).collect();
+    for rule in Rule::ALL {
+        let sentences = subjects.iter().map(|&subject| rule.what_to_do(subject));
+        let unknown = [Certain, Compared, Possible].map(|certainty| rule.not_known(certainty));
+        for sentence in sentences.chain(unknown).chain([rule.what_was_seen()]) {
+            assert!(sentence.ends_with('.') && !sentence.contains("  "), "{sentence}");
+            assert_eq!(sentence.matches(". ").count(), 0, "one sentence: {sentence}");
+        }
+    }
+}
+
+crate::support::harness::tests![
+    findings_are_summed_up_by_the_site_that_made_and_the_site_that_asked,
+    what_saves_the_same_is_in_the_order_of_its_sites,
+    another_object_at_the_same_address_is_another_object,
+    what_saves_no_time_is_in_the_order_of_its_bytes,
+    a_report_does_not_change_what_a_later_report_says,
+    what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened,
+    objects_that_were_in_use_before_anything_was_observed_are_judged_by_what_is_seen_alone,
+    each_rule_has_a_name_of_its_own_and_says_what_to_change_and_what_it_cannot_know,
+];
