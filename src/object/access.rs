@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::claims::{Blocking, Claimed};
-use super::eviction::evictable::Use;
+use super::eviction::policy::Use;
 use super::eviction::reclaim;
 use super::{Outcome, Owned, SyncedMemory, TABLE, refused, start, watch_forks};
 use crate::copy::{self, Endpoints};
@@ -115,7 +115,7 @@ impl SyncedMemory {
             false => word.fast().is_ready(Word::deciding(access, side), side),
         };
         // Opened last: only if the address is handed out.
-        let is_opened = if serves && word.is_slow() { self.opens_access() } else { Ok(!word.is_slow()) };
+        let is_opened = if serves && word.is_slow() { self.open_access() } else { Ok(!word.is_slow()) };
         match is_opened {
             Err(interrupted) => Some(Err(interrupted)),
             Ok(opened) => (serves && (opened || is_known)).then(|| Ok(self.pointer(side).load(Ordering::Relaxed))),

@@ -15,7 +15,7 @@ mod created;
 pub(crate) mod dlpack;
 pub(crate) mod eviction;
 mod outcome;
-mod pinning;
+mod pin_in_place;
 mod query;
 pub(crate) mod report;
 pub(crate) mod set_data;
@@ -37,8 +37,8 @@ use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 use claims::{Blocking, Claimed, Identity, NoClaim};
-pub use eviction::evictable;
-use eviction::evictable::{Registry, Use};
+pub use eviction::policy;
+use eviction::policy::{Registry, Use};
 use outcome::{Outcome, Owned};
 
 /// The right to work on one object.
@@ -68,8 +68,8 @@ locked_static! { static TABLE: claims::Table<InFlight> = claims::Table::new(); f
 
 locked_static! {
     /// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
-    static MARKED: Registry = Registry::new();
-    fn marks_lock
+    static POLICIES: Registry = Registry::new();
+    fn policies_lock
 }
 
 locked_static! {
@@ -113,7 +113,7 @@ impl SyncedMemory {
         if let Some((stale, _)) = TABLE.purge(new.object) {
             stale.abandon();
         }
-        MARKED.purge(new.object);
+        POLICIES.purge(new.object);
         Self::forget_exchange(new.object);
         control::read_settings();
         checksums::forget(new.object);
@@ -158,7 +158,7 @@ impl SyncedMemory {
     #[inline]
     unsafe fn destruct_alone(&self) -> Result<(), Error> {
         // From here on nobody comes to evict it, and it stays as it is.
-        MARKED.purge(self.address());
+        POLICIES.purge(self.address());
         let word = self.load();
         if !TABLE.is_quiet(self.address()) {
             self.see_off(word);
@@ -302,7 +302,7 @@ impl SyncedMemory {
     /// Ends a claim with an outcome: everybody sees both at once.
     fn publish(&self, claim: Claim<'_>, outcome: Outcome, means: Use) {
         let slow = claim.in_flight.is_some();
-        claim.publish(|| self.store(outcome, self.mark_follows(outcome, means) || slow), || self.identity());
+        claim.publish(|| self.store(outcome, self.policy_follows(outcome, means) || slow), || self.identity());
     }
 
     /// Makes an outcome visible. Done under the table's lock for this object.
@@ -365,5 +365,5 @@ fn refused(why: NoClaim) -> Error {
 /// In a forked child: what other threads of the parent were doing with objects is not going on here.
 pub fn begin_child() {
     TABLE.forget();
-    MARKED.forget_evictions();
+    POLICIES.forget_evictions();
 }
