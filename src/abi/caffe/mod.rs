@@ -173,7 +173,7 @@ macro_rules! destructor {
             }
             // SAFETY: C++ destroys a live object.
             let this = unsafe { &*this };
-            // SAFETY: nobody uses its pointers any more, as C++ guarantees.
+            // SAFETY: C++ guarantees that its pointers are not used any more.
             if !unsafe { this.destruct_small() } {
                 ended(this);
             }
