@@ -11,7 +11,7 @@
 
 #include "library.hpp"
 
-// A process with a task, which waits until it is told to do it once more.
+// A process with a task, which waits for the command to do it once more.
 class Worker {
  public:
   // `command` starts this program; `history` is fresh, or settled, which see in task.hpp.

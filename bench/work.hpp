@@ -29,7 +29,7 @@ double one_byte_resident(const Library& library, std::size_t bytes, std::size_t 
 // Nanoseconds for construct, write-only access, destroy: nothing is written, so it is the memory's own cost.
 double acquire_release(const Library& library, std::size_t bytes, long calls);
 
-// Readers of one object that nobody has touched, released together.
+// Readers of one untouched object, released together.
 struct ColdRead {
   double nanoseconds;  // until the last reader has its pointer and has read a byte
   double pointers;     // different addresses that they were given: 1 is right

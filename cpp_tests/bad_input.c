@@ -1,11 +1,7 @@
-/*
- * Bad input, from C: each gives a status and a sentence, and nothing is written.
- *
+/* Bad input from C: each call returns a status and a sentence, and writes nothing.
  *   bad_input            the library as it is shipped
- *   bad_input checked    a library built with the cargo feature `checked`: every use after destroy is detected
- *
- * Prints a line for each check that fails, and how many were made.
- */
+ *   bad_input checked    a library built with the cargo feature `checked`: it detects every use after destroy
+ * Prints a line for each check that fails, and the number of checks. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +10,7 @@
 #include "support/refused.h"
 #include "syncedmem.h"
 
-/* What results must still hold after a refusal. */
+/* The value that a result keeps when a call is refused. */
 static char sentinel_target;
 static void *const sentinel = &sentinel_target;
 
@@ -165,7 +161,7 @@ static void accounts_and_names(syncedmem_t *mem) {
   stats.size = offsetof(syncedmem_stats_t, pinned) - 1;
   INVALID(syncedmem_stats(&stats), "size is too small");
   CHECK(stats.size == offsetof(syncedmem_stats_t, pinned) - 1 && stats.pageable.live == 0xA5A5A5A5A5A5A5A5u);
-  /* As a program says it that was built with a smaller one: no byte more is written. */
+  /* The size that a program built with a smaller structure passes: no byte behind it is written. */
   stats.size = offsetof(syncedmem_stats_t, pinned);
   WORKS(syncedmem_stats(&stats));
   CHECK(stats.size == offsetof(syncedmem_stats_t, pinned) && stats.pageable.peak == 0);
@@ -227,7 +223,7 @@ static void sizes_that_cannot_exist(void) {
   }
 }
 
-/* It may exist, but this machine has not that much. */
+/* Sizes that an object may have, and more than this machine has. */
 static void more_than_there_is(void) {
   const size_t size = (size_t)1 << 55;
   syncedmem_t *mem = NULL;
@@ -334,7 +330,7 @@ static void every_use_is_refused(syncedmem_t *mem) {
   CHECK(ordinal == 77 && answer);
 }
 
-/* In every library: the storage is the caller's, so its bytes stay, and tell. */
+/* Every library detects it: the storage is the caller's, so its bytes stay. */
 static void use_after_destruct(void) {
   uint64_t storage[4];
   syncedmem_t *mem = NULL;
@@ -348,14 +344,14 @@ static void use_after_destruct(void) {
   every_use_is_refused(mem);
   DEAD(syncedmem_destruct(mem));
 
-  /* Not detected, and it cannot be: the handle leads to the object that has the storage now. */
+  /* This cannot be detected: the handle leads to the object that has the storage now. */
   WORKS(syncedmem_construct(storage, sizeof storage, 16, &next));
   WORKS(syncedmem_size(mem, &size));
   CHECK(size == 16);
   WORKS(syncedmem_destruct(next));
 }
 
-/* In a checked library alone: it never reuses a handle, so every later use is detected, whatever happens between. */
+/* Only a checked library detects it: it never reuses a handle. */
 static void use_after_destroy(void) {
   enum { count = 1000 };
   static syncedmem_t *handles[count];

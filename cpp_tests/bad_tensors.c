@@ -1,5 +1,5 @@
 /*
- * Bad use of tensors, from C: each gives a status and a sentence, and what was there stays.
+ * Bad use of tensors from C: each call returns a status and a sentence, and changes nothing.
  * Prints a line for each check that fails, and how many were made.
  */
 #include <stddef.h>
@@ -101,7 +101,7 @@ static void reading_without_a_version(syncedmem_t *mem) {
   CHECK(in_use(mem) == 0);
 }
 
-/* What would take its memory away waits for the tensor; and the tensor outlives its handle. */
+/* Calls that would free the memory of a tensor fail while it lives. The tensor outlives its handle. */
 static void while_a_tensor_lives(void) {
   uint64_t storage[4];
   float other[floats] = {0};
@@ -130,7 +130,7 @@ static void while_a_tensor_lives(void) {
   another = exported(mem, SYNCEDMEM_READ);
   CHECK((another->flags & kReadOnly) != 0 && (tensor->flags & kReadOnly) == 0);
   WORKS(syncedmem_destroy(mem));
-  /* Destroyed, but not gone: the handle is refused as any other that was destroyed. */
+  /* The memory still exists, but the handle was destroyed and is refused. */
   DEAD(syncedmem_destroy(mem));
   DEAD(syncedmem_to_dlpack(mem, 0, 0, kDLFloat, 32, 2, six, true, &(void *){NULL}));
   end(tensor);
@@ -168,7 +168,7 @@ static void tensors_that_cannot_be_lent(void) {
   }
 }
 
-/* It is the caller's until it is taken, then the library's, and its deleter is called once. */
+/* A tensor belongs to the caller until the library takes it. Its deleter is called once. */
 static void a_lent_tensor_is_let_go_once(void) {
   float data[floats] = {1, 2, 3, 4, 5, 6};
   int64_t elements = floats;

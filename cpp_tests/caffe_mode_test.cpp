@@ -1,5 +1,5 @@
-// What Caffe's mode means for host memory, by the way in which that Caffe came into the process: PROBE_* are one
-// program, which does what it is told, with stand-ins for libcaffe, and CAFFE_* are such stand-ins.
+// Caffe's mode decides whether host memory is page-locked, in each way that a Caffe gets into a process. PROBE_* are builds of
+// lookalike/mode_probe.cpp; CAFFE_* are stand-ins for libcaffe.
 #include <csignal>
 #include <string>
 
@@ -16,10 +16,10 @@ void expect(const Outcome& run, const std::string& output) {
 }
 
 const std::string preloaded = "LD_PRELOAD='" SYNCEDMEM_LIBRARY "'";
-/// What the stand-in's own SyncedMemory says at its end when nobody called it.
+/// The stand-in's own SyncedMemory prints this at exit if it was never called.
 const std::string replaced = "original construct=0 destroy=0 cpu_data=0 mutable_cpu_data=0 set_cpu_data=0\n";
 
-/// Blocks in both modes, and on a thread whose mode is another.
+/// Blocks in both modes, and on a thread with another mode.
 const std::string both_modes = " cpu block:100 block:100000 gpu block:100 block:100000 thread:100 cpu block:100000";
 const std::string follows_the_mode =
     "block 100 pageable\nblock 100000 pageable\nblock 100 pinned\nblock 100000 pinned\nthread 100 pageable\n"
@@ -38,7 +38,7 @@ TEST(TheModeOfACaffe, ThatWasOpenedAtRunTimeIsFound) {
   expect(run(PROBE_OPENS + (" open:" CAFFE_GPU + both_modes)), follows_the_mode);
 }
 
-// A Python program has made blocks before it imports caffe: the next one that is no trifle looks again.
+// A Python program may make blocks before it imports caffe: the library looks for a Caffe again at the next large block.
 TEST(TheModeOfACaffe, ThatIsOpenedAfterTheFirstBlocksIsFoundToo) {
   expect(run(PROBE_OPENS " block:100 block:300000 open:" CAFFE_GPU " gpu block:300000 block:100"),
          "block 100 pageable\nblock 300000 pageable\nblock 300000 pinned\nblock 100 pinned\n");
@@ -124,7 +124,7 @@ TEST(ACpuOnlyCaffe, LeavesTheCApiTheGpu) {
   expect(run(PROBE_OPENS " open:" CAFFE_CPU_ONLY " c"), "c SYNCEDMEM_SUCCESS\n");
 }
 
-// As the packaged libcaffe is.
+// The packaged libcaffe is such a build.
 TEST(ACpuOnlyCaffe, IsThatUnderAPreloadToo) {
   expect(run(PROBE_PRELOADED_CPU_ONLY " gpu gets block:100 block:100000 gets c", preloaded),
          "gets 1\nblock 100 pageable\nblock 100000 pageable\ngets 0\nc SYNCEDMEM_SUCCESS\n" + replaced);

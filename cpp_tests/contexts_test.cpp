@@ -1,4 +1,4 @@
-// Device blocks and the contexts of the CUDA driver: whichever is current when memory is asked for, used or freed.
+// Device blocks in the contexts of the CUDA driver: which context is current when a block is allocated, used or freed.
 #include <cstdint>
 #include <cstring>
 #include <memory>

@@ -1,5 +1,5 @@
-// Death tests on the simulated driver: each way to die on the device says Caffe's own words, in a line shaped as
-// glog's, and aborts; asked to throw, it throws.
+// Death tests on the simulated driver: each fatal error on the device prints Caffe's own words in glog's format and aborts, or throws
+// if the policy says so.
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
@@ -19,7 +19,7 @@ using caffe::SyncedMemory;
 constexpr std::size_t size = 5000;
 constexpr std::size_t more_than_there_is = std::size_t(1) << 40;
 
-/// Each statement runs in a process of its own, started afresh, in which nothing else has happened.
+/// Each statement runs in a fresh process.
 class DeviceFatalDeathTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
-// The class of one generation of Caffe while the device is in use: the pointers and flags that its own header has are
-// true, and nothing is written behind byte 32.
+// The layout of one generation of Caffe's class while the device is in use: pointers and flags are right, and nothing is written behind
+// byte 32.
 #include <cstring>
 #include <new>
 

@@ -1,5 +1,5 @@
-// The device half of the suite of sentences about a SyncedMemory, through each of the library's doors, on the
-// simulated driver or on a real one. GENERATION and EVERY_DOOR are as in synced_memory_test.cpp.
+// The device half of the suite about SyncedMemory, through the C++ ABI, the C API and the wrapper, on the simulated driver or a real
+// one. GENERATION and EVERY_DOOR are as in synced_memory_test.cpp.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -49,7 +49,7 @@ std::vector<unsigned char> host(const void* data, std::size_t size) {
   return std::vector<unsigned char>(bytes, bytes + size);
 }
 
-/// What the driver was asked to do since the log was cleared.
+/// Calls of the driver since its log was cleared.
 struct Work {
   std::size_t to_device, to_host, allocations, fills;
 };
@@ -119,7 +119,7 @@ TYPED_TEST(SyncedMemoryOnTheDevice, GivesTheHostWhatWasWrittenByOneCopy) {
   }
 }
 
-// The rest of the table: each cell with both blocks there.
+// The rest of the table of states: each cell with both blocks allocated.
 TYPED_TEST(SyncedMemoryOnTheDevice, CopiesOnlyWhatTheOtherSideWrote) {
   constexpr std::size_t size = 5000;
   TypeParam memory(size);
@@ -250,7 +250,7 @@ TYPED_TEST(SyncedMemoryOnTheDevice, IsPushedOnTheCallersStreamAndSyncedAtOnce) {
   }
 }
 
-// Everything that can be done, in every order, next to the reference; both write the same bytes to the same side.
+// Every operation in every order, on the library and on the reference; both write the same bytes to the same side.
 TYPED_TEST(SyncedMemoryOnTheDevice, AgreesWithTheReferenceOnEverySequenceOfFour) {
   constexpr std::size_t size = 48;
   constexpr int depth = 4;
@@ -288,7 +288,7 @@ TYPED_TEST(SyncedMemoryOnTheDevice, AgreesWithTheReferenceOnEverySequenceOfFour)
           std::memset(reference.mutable_gpu_data(), value, size / 3);
           break;
         case push:
-          // From anywhere else it is an error.
+          // A push from any other state is an error.
           if (reference.head() == DeviceReference::head_at_cpu) {
             if constexpr (TypeParam::pushes) memory.async_gpu_push(stream.get());
             reference.push();

@@ -1,5 +1,5 @@
-// Many threads at both sides of one object at once: each side is allocated and filled or copied once, and all get
-// the same pointers.
+// Many threads read both sides of one object at once: each side is allocated and filled or copied once, and all threads get the same
+// pointers.
 #include <cstring>
 #include <memory>
 
@@ -16,7 +16,7 @@ using caffe::SyncedMemory;
 
 constexpr std::size_t size = 5000;
 
-/// What each of the readers got: the even ones on the host, the odd ones on the device.
+/// The pointers that the readers got: even readers read the host side, odd ones the device side.
 struct Got {
   const void* pointers[readers] = {};
 
@@ -82,7 +82,7 @@ TEST_F(ReadersOfBothSides, OfWhatTheDeviceWroteShareOneCopy) {
   }
 }
 
-// Caffe's data layers: filled and pushed on one thread, used on a second, freed on a third.
+// As in Caffe's data layers: one thread fills and pushes, a second uses, a third frees.
 TEST_F(ReadersOfBothSides, MayFreeWhatAnotherThreadPushed) {
   driver::set_lag(100);
   for (int round = 0; round < rounds() / 10 + 1; ++round) {

@@ -1,4 +1,4 @@
-// include/syncedmem.hpp with a GPU: what it adds to the C API it stands on.
+// include/syncedmem.hpp with a GPU: what it adds to the C API.
 #include <cstring>
 #include <new>
 #include <string>

@@ -1,4 +1,4 @@
-// Death tests: each way to die in the C++ ABI says Caffe's own words, in a line shaped as glog's, and aborts.
+// Death tests: each fatal error of the C++ ABI prints Caffe's own words in glog's format, and aborts.
 #include <sys/resource.h>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ std::string allocation_failed(std::size_t size) {
   return "Check failed: \\*ptr host allocation of size " + std::to_string(size) + " failed";
 }
 
-/// Each statement runs in a process of its own, started afresh, in which nothing else has happened.
+/// Each statement runs in a fresh process.
 class FatalDeathTest : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }

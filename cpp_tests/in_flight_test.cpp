@@ -1,5 +1,5 @@
-// Copies that are under way while the object is used. The simulated driver holds streams still, so that they are for
-// certain; on a real one only what does not depend on that is looked at.
+// Copies in flight while the object is used. The simulated driver holds its streams, so the copies are certainly in flight; on a real
+// driver only results that do not depend on that are checked.
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -38,7 +38,7 @@ class InFlight : public DeviceTest {
     DeviceTest::TearDown();
   }
 
-  /// Runs `wait` on another thread and releases the streams only then: it must not be over before.
+  /// Runs `wait` on another thread, and then releases the streams: `wait` must not return before.
   template <typename Wait>
   void expect_to_wait(Wait wait) {
     std::atomic<bool> begun(false), released(false);
@@ -49,7 +49,7 @@ class InFlight : public DeviceTest {
       waited = released;
     });
     while (!begun) std::this_thread::yield();
-    // Time for a call that does not wait to show that.
+    // Long enough for a call that does not wait to return.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     released = true;
     driver::release_streams();
@@ -87,7 +87,7 @@ TEST_F(Pushed, IsSyncedAndReadableAtOnceOnBothSides) {
   EXPECT_FALSE(memory_->is_ready());
   EXPECT_EQ(host(memory_->cpu_data()), all(0x61));
   EXPECT_EQ(driver::read(memory_->gpu_data(), size), all(0x60)) << "the stream has not come to it";
-  EXPECT_FALSE(memory_->is_ready()) << "nobody waited";
+  EXPECT_FALSE(memory_->is_ready()) << "no call has waited";
 }
 
 TEST_F(Pushed, IsReadyWhenTheStreamIsDone) {
@@ -163,7 +163,7 @@ TEST_F(Pulled, StaysAtTheDeviceUntilItIsKnownToBeDone) {
   EXPECT_EQ(memory_->head(), SYNCEDMEM_HEAD_AT_GPU);
   EXPECT_FALSE(memory_->is_ready());
   EXPECT_NE(memory_->gpu_data(), nullptr);
-  EXPECT_FALSE(memory_->is_ready()) << "nobody waited";
+  EXPECT_FALSE(memory_->is_ready()) << "no call has waited";
   driver::release_streams();
   EXPECT_EQ(stream_.synchronize(), 0);
   EXPECT_TRUE(memory_->is_ready());
@@ -240,7 +240,7 @@ TEST_F(InFlight, ACopyOutlivesItsStreamThatIsDestroyedBehindIt) {
   driver::set_lag(0);
 }
 
-// Caffe's data layers, for a while: one thread fills and pushes, another uses and frees.
+// As in Caffe's data layers: one thread fills and pushes, another uses and frees.
 TEST_F(InFlight, OneThreadPushesAndAnotherFrees) {
   driver::set_lag(200);
   for (int round = 0; round < 50; ++round) {

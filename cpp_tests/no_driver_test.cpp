@@ -1,5 +1,5 @@
-// Without a driver: everything on the device is refused, and the object is as it was. Linked into programs that find
-// no libcuda.so.1, or one that sees no device.
+// Without a driver every device call fails, and the object stays as it was. The process finds no libcuda.so.1, or one that sees no
+// device.
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -70,7 +70,7 @@ TEST(WithoutADriver, AnUntouchedObjectStaysUntouched) {
   for (const Operation& operation : operations) {
     SyncedMemory memory(size);
     const syncedmem_status_t status = operation.run(memory.get());
-    // Pushing what is not on the host is wrong whatever the device would say.
+    // A push from another state than HEAD_AT_CPU is an error with and without a device.
     const bool is_push = operation.name == std::string("async_gpu_push");
     EXPECT_EQ(status, is_push ? SYNCEDMEM_ERROR_INVALID_STATE : SYNCEDMEM_ERROR_NO_GPU) << operation.name;
     EXPECT_EQ(memory.head(), SYNCEDMEM_UNINITIALIZED) << operation.name;

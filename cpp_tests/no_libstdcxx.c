@@ -1,6 +1,6 @@
 /*
- * A process without libstdc++ that asks for exceptions: there is nothing to throw with, so it says so and aborts.
- * Run by CTest, which looks for that sentence too.
+ * A process without libstdc++ that asks for exceptions: the library cannot throw, prints that, and aborts.
+ * CTest looks for that sentence too.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// Page-locked host memory, in objects and from CaffeMallocHost: where it comes from, what the flags say, and that it
-// goes back where it came from whatever the mode is by then.
+// Page-locked host memory of objects and of CaffeMallocHost: where it comes from, what the flags say, and that each block goes back
+// where it came from, also after the mode has changed.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -26,7 +26,7 @@ unsigned char flag(const SyncedMemory& memory, std::size_t byte) {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// In GPU mode, as the library is told.
+/// In GPU mode, set by syncedmem_set_mode().
 class Pinned : public DeviceTest {
  protected:
   void SetUp() override {

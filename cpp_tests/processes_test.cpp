@@ -1,5 +1,5 @@
-// Processes that end, and processes that fork: the exit status and what they say. EXITS, FORKS, OPENS_PLUGIN and the
-// script FINALISES do it in the way they are told.
+// Processes that end and processes that fork: their exit status and output. The programs EXITS, FORKS, OPENS_PLUGIN and the script
+// FINALISES take the way to end as an argument.
 #include <cstdlib>
 #include <string>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// With the simulated driver the tests are started so, and without any, they are told.
+/// CTest starts the tests with the simulated driver on the library path, or sets SYNCEDMEM_TESTS_NO_DRIVER.
 bool has_driver() { return !std::getenv("SYNCEDMEM_TESTS_NO_DRIVER"); }
 
 void expect_silence(const Outcome& run) {
@@ -86,14 +86,14 @@ TEST(AProcessThatForks, HasAnOrdinaryChildWithoutADriver) {
 }
 
 TEST(AProcessThatForks, HasAChildThatIsRefusedTheDeviceThroughTheCxxAbiToo) {
-  if (!has_driver()) GTEST_SKIP() << "everybody is refused";
+  if (!has_driver()) GTEST_SKIP() << "every process is refused";
   const Outcome ended = run(FORKS " refused-in-cxx");
   EXPECT_EQ(ended.status, 0) << ended;
   EXPECT_NE(ended.errors.find("SyncedMemory::gpu_data: no GPU: this process was forked"), std::string::npos) << ended;
   EXPECT_EQ(ended.errors.find("not so"), std::string::npos) << ended;
 }
 
-// These tests would notice.
+// The tests above find mistakes.
 TEST(TheSimulatedDriver, AbortsAProcessThatCallsItAfterItsEndOrInAChild) {
   if (!has_driver()) GTEST_SKIP() << "it is not there";
   EXPECT_NE(run(EXITS " wrongly").status, 0);

@@ -1,5 +1,5 @@
-// What of a Caffe the library replaces, by the way in which that Caffe was linked: seen by counting, on both sides,
-// the calls that a program on a libcaffe look-alike makes. DRIVER_* are that program, linked in each way.
+// How much of a Caffe the library replaces, for each way to link that Caffe: both sides count the calls that a program makes on a
+// look-alike of libcaffe. DRIVER_* are that program, linked in each way.
 #include <sys/wait.h>
 
 #include <array>

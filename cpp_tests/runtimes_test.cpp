@@ -1,5 +1,5 @@
-// Which C++ runtime an exception is thrown with: the one of the object that called, whatever others are loaded beside it.
-// Where that one cannot be found the process aborts with a sentence; a callback that throws needs no runtime to be found.
+// The library throws an exception with the C++ runtime of the object that called, also if the process has other runtimes. If it cannot
+// find that one, it aborts with a sentence. A callback that throws needs no such search.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ void expect_caught(const std::string& command, const std::string& expected, cons
   EXPECT_EQ(outcome.output, expected) << command << ": " << outcome;
 }
 
-/// A program and whatever it may have opened before: nothing, or another runtime in either scope.
+/// A program that opened nothing before, or another runtime in either scope.
 void expect_caught_beside(const std::string& program, const std::string& other) {
   for (const std::string& beside : {std::string(), " " + other + " local", " " + other + " global"}) {
     expect_caught(program + " policy" + beside, caught);
@@ -41,7 +41,7 @@ void expect_caught_beside(const std::string& program, const std::string& other) 
   }
 }
 
-/// The same where the program's runtime cannot be found.
+/// The same if the program's runtime cannot be found.
 void expect_refused_beside(const std::string& program, const std::string& other) {
   for (const std::string& beside : {std::string(), " " + other + " local", " " + other + " global"}) {
     const Outcome outcome = throwing(program + " policy" + beside);
@@ -59,7 +59,7 @@ TEST(Libstdcxx, IsThrownWithBesideOthers) { expect_caught_beside(CATCHES_SHARED,
 TEST(Libstdcxx, IsFoundByAProgramAtAFixedAddressThatIsBoundLazily) { expect_caught_beside(CATCHES_FIXED, libcxx); }
 
 TEST(Libstdcxx, OfALibraryIsFoundThroughAProgramAtAFixedAddress) {
-  // All references to a function that such a program refers to lead to the program's own entry for it.
+  // In such a program all references to a function lead to the program's own entry for it.
   expect_caught(CATCHES_FIXED " policy " PLUGIN_SHARED " fails", caught);
   expect_caught(CATCHES_FIXED " policy " PLUGIN_SHARED " fails", caught, "LD_BIND_NOW=1");
   expect_caught(CATCHES_FIXED " callback " PLUGIN_SHARED " fails", caught_from_the_callback);

@@ -1,6 +1,5 @@
-// One suite of sentences about a SyncedMemory on the host, held against a plain reference class and against the
-// library through each of its doors. GENERATION names the header with the class as one Caffe declares it; only with
-// EVERY_DOOR are the others looked at too, which are the same whatever the generation.
+// One suite about SyncedMemory on the host, run on a plain reference class and on the library. GENERATION names the header with the class
+// as one Caffe declares it. With EVERY_DOOR the C API and the wrapper are tested too, which do not depend on the generation.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -37,13 +36,13 @@ TYPED_TEST_SUITE(SyncedMemoryOnTheHost, Subjects, SubjectNames);
 constexpr int uninitialized = 0;
 constexpr int head_at_cpu = 1;
 
-// Around every border in the library: nothing, a byte, malloc's small sizes, a page, and 2 MiB, where mapping begins.
+// Sizes around the library's limits: 0, a byte, malloc's small sizes, a page, and 2 MiB, where mappings begin.
 constexpr std::size_t sizes[] = {0, 1, 63, 64, 1032, 1033, 4096, 100003,
                                  (2 << 20) - 1, 2 << 20, (2 << 20) + 5};
 
 bool is_all(const void* data, unsigned char value, std::size_t size) {
   const unsigned char* bytes = static_cast<const unsigned char*>(data);
-  // The first byte is right, and every other like the one before it.
+  // The first byte is right, and every other byte equals the one before it.
   return size == 0 || (bytes[0] == value && std::memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
@@ -144,7 +143,7 @@ TYPED_TEST(SyncedMemoryOnTheHost, GivesItsOwnBlockUpForABorrowedOne) {
   }
 }
 
-// Data layers do this: one object's block serves as another's host side.
+// As in Caffe's data layers: one object's block is another object's host side.
 TYPED_TEST(SyncedMemoryOnTheHost, LendsItsBlockToAnother) {
   if (!TypeParam::borrows) GTEST_SKIP() << "nothing can be borrowed in this generation";
   TypeParam lender(3 << 20);
@@ -156,7 +155,7 @@ TYPED_TEST(SyncedMemoryOnTheHost, LendsItsBlockToAnother) {
   EXPECT_TRUE(is_all(lender.cpu_data(), 6, lender.size()));
 }
 
-// Everything that can be done on the host, in every order, next to the reference.
+// Every host operation in every order, on the library and on the reference.
 TYPED_TEST(SyncedMemoryOnTheHost, AgreesWithTheReferenceOnEverySequenceOfFive) {
   constexpr std::size_t size = 48;
   constexpr int depth = 5;

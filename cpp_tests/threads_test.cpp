@@ -1,4 +1,4 @@
-// Many readers of one object at once: one of them allocates and fills, and all get the same pointer to zeros.
+// Many threads read one object at once: one of them allocates and fills, and all get the same pointer to zeros.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -67,7 +67,7 @@ TEST_P(Readers, OfAWarmObjectSeeWhatWasWritten) {
   }
 }
 
-// Caffe's data layers: made on one thread, filled on a second, freed on a third.
+// As in Caffe's data layers: made on one thread, filled on a second, freed on a third.
 TEST_P(Readers, MayFreeWhatAnotherThreadAllocated) {
   for (int round = 0; round < rounds(); ++round) {
     std::unique_ptr<SyncedMemory> objects[readers];

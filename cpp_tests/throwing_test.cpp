@@ -1,4 +1,4 @@
-// SYNCEDMEM_ON_ERROR=throw, which whoever starts this program sets, and callbacks that take over.
+// Failures with SYNCEDMEM_ON_ERROR=throw, which CTest sets, and failures that a callback takes over.
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -187,7 +187,7 @@ TEST_F(Callback, ThatFailsItselfIsNotCalledForThatAndThrowsItsOwn) {
   SyncedMemory other(8);
   EXPECT_EQ(text_of<std::bad_alloc>([&] { other.gpu_data(); }), "std::bad_alloc");
   EXPECT_EQ(calls, 1);
-  // And is called again for the next failure.
+  // The callback is called again for the next failure.
   text_of<std::bad_alloc>([&] { other.gpu_data(); });
   EXPECT_EQ(calls, 2);
 }

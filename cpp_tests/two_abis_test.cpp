@@ -73,7 +73,7 @@ TEST(OneObject, AFailureOnOneSideIsTheStatusOfThatSideAlone) {
   EXPECT_EQ(memory.head(), SyncedMemory::UNINITIALIZED);
 }
 
-// Inline in Caffe's header, so that their originals are compiled into other people's code: either may meet the other.
+// These are inline in Caffe's header, so callers have the originals compiled in: blocks of either may reach the other.
 TEST(CaffeMallocHost, OfBothErasGivesWhatFreeTakes) {
   for (std::size_t size : {std::size_t(0), std::size_t(1), small, mapped}) {
     void* block = nullptr;

@@ -1,6 +1,6 @@
 /*
- * A program that has the library linked in, exports nothing of it, and opens the shared one, whose path it is given: an object
- * that one copy made is ended by the other. The copy that mapped its block gives it back.
+ * A program with the library linked in, which exports none of it and opens the shared library, whose path is its argument: one copy
+ * ends an object that the other made. The copy that mapped a block gives it back.
  */
 #define _DEFAULT_SOURCE /* mincore */
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 #include "syncedmem.h"
 
-/* What this needs of a copy. */
+/* The functions of one copy. */
 typedef struct {
   const char *name;
   syncedmem_status_t (*construct)(void *, size_t, size_t, syncedmem_t **);

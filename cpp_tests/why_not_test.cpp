@@ -1,5 +1,5 @@
-// Why there is no GPU: each reason has a sentence of its own, which the status and every device call's error say.
-// SAYS_WHY prints both; FAKES is the folder of the libraries that call themselves libcuda.so.1, each in its own.
+// Reasons why there is no GPU: each has a sentence of its own, in the status and in the error of every device call. SAYS_WHY prints
+// both; FAKES has a folder for each fake libcuda.so.1.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// The sentence where `fake` is the driver that is found.
+/// The sentence with `fake` as the driver.
 std::string why_not(const std::string& fake, const std::string& environment = "-u CUDA_VISIBLE_DEVICES") {
   const Outcome said = run("'" SAYS_WHY "'", environment + " 'LD_LIBRARY_PATH=" FAKES "/" + fake + "'");
   EXPECT_EQ(said.status, 0) << fake << ": " << said;

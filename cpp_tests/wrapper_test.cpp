@@ -1,4 +1,4 @@
-// include/syncedmem.hpp: what it adds to the C API it stands on.
+// include/syncedmem.hpp: what it adds to the C API.
 #include <unistd.h>
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2154 # sourced by scripts/gpu-check after lib.sh and zig.sh
-# Builds what gpu_check/run needs into a folder: as quickly as possible for this machine, or for any machine.
+# Builds the programs of gpu_check/run into a folder: as quickly as possible for this machine, or for any machine.
 
 # Targets of cpp_tests.
 cpp_suites=(device.bvlc_master.O2.shared device.nvidia_0_15.O2.shared device_use.O2.shared abis.O2.shared)
 
-# start_folder DIR: empty, but for what needs no building. Only what an earlier run left is replaced.
+# start_folder DIR: makes the folder, with the files that need no building. Replaces only a folder of an earlier run.
 start_folder() {
   if [ -e "$1" ] && [ ! -f "$1/about" ] && ! rmdir "$1" 2>/dev/null; then
     die "$1 is not empty, and not of --prepare"
@@ -15,13 +15,13 @@ start_folder() {
   install "$root/gpu_check/run" "$1/gpu-check"
   install "$root/gpu_check/facts" "$1"
   install -m 644 "$root"/gpu_check/{steps.sh,report.awk} "$root"/gpu_check/*.py "$1"
-  # For the CUDA runtime's version, which is compiled where it runs, with the class as Caffe declares it.
+  # Sources of the interplay through the CUDA runtime, which is compiled on the machine with the GPU.
   install "$root/gpu_check/interplay/by_runtime" "$1/interplay"
   install -m 644 "$root/gpu_check/interplay/interplay.cu" "$root/include/syncedmem.h" \
     "$root/cpp_tests/generations/bvlc_master.hpp" "$1/interplay"
 }
 
-# finish_folder DIR GLIBC: adds a Caffe if one was built, and notes what is in it.
+# finish_folder DIR GLIBC: adds a Caffe if one was built, and describes the folder in `about`.
 finish_folder() {
   if ! asked_for caffe 10 || [ ! -f "$1/lib/libsyncedmem.so" ]; then
     :
@@ -38,7 +38,7 @@ finish_folder() {
   } >"$1/about"
 }
 
-# put_library FILE DIR: programs ask for it by its soname. A copy, since links do not survive every way of carrying.
+# put_library FILE DIR: copies the library to its soname, by which programs open it. No link: some ways to carry a folder drop links.
 put_library() {
   local soname
   soname=$(readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
@@ -67,7 +67,7 @@ cargo_suites() {
     done
 }
 
-# cmake_suites DIR BUILD OPTION…: those of cpp_tests.
+# cmake_suites DIR BUILD OPTION…: the suites of cpp_tests.
 cmake_suites() {
   local folder=$1 build=$2 suite
   shift 2
@@ -85,7 +85,7 @@ compile_bench() {
     "$root"/gpu_check/device_bench/*.cpp "$root/bench/nets.cpp" -ldl
 }
 
-# compile_interplay DIR COMPILER…: by driver calls.
+# compile_interplay DIR COMPILER…: the interplay through driver calls.
 compile_interplay() {
   local folder=$1
   shift
@@ -94,7 +94,7 @@ compile_interplay() {
     -L"$folder/lib" -lsyncedmem -ldl
 }
 
-# attempt DIR NAME COMMAND…: a build that fails is a failure in the report, and loses nothing else.
+# attempt DIR NAME COMMAND…: builds; a failure is noted for the report, and the other builds go on.
 attempt() {
   local status
   set +e
@@ -135,8 +135,8 @@ build_next_to_nothing() {
 
 # --- for any machine ------------------------------------------------------------------------
 
-# build_for_any DIR: for a machine without a C++ library, and with an old C library. zig brings the one and knows the
-# other.
+# build_for_any DIR: for a machine without a C++ library, and with an old C library. zig brings a C++ library, and links against old
+# C libraries.
 build_for_any() {
   local library built=$target/gpu-check-zig file
   [ "$(uname -sm)" = "Linux x86_64" ] || die "the archive is built on x86-64 Linux, and this is $(uname -sm)"
@@ -174,7 +174,7 @@ build_for_any() {
         -DCMAKE_INSTALL_PREFIX="$built/gtest" -DCMAKE_INSTALL_LIBDIR=lib >&2
       cmake --build "$built/googletest" --target install --parallel 2 >&2
     fi
-    # Another compiler warns of other things; g++'s warnings are what the tests' own build asks for.
+    # Without warnings: the tests' own build has g++'s, and this compiler has others.
     cmake_suites "$1" "$built/cpp" -DCMAKE_CXX_FLAGS=-w -DGTest_ROOT="$built/gtest" \
       -Dsyncedmem_DIR="${library%/*}/cmake/syncedmem" \
       -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$root/gpu_check/zig_suites.cmake"
@@ -184,8 +184,8 @@ build_for_any() {
   finish_folder "$1" "$floor"
 }
 
-# leave_out DIR: removes the suites that run nothing on a real driver, and keeps what they say of it. They are run on the
-# simulated driver as on a real one.
+# leave_out DIR: removes the suites that run no test on a real driver, and keeps their reasons. It runs all suites on the simulated driver
+# as if it were a real one.
 leave_out() {
   local program name status
   for program in "$1"/{rust,cpp}/*; do
@@ -197,7 +197,7 @@ leave_out() {
   note "left out, since they run nothing on a real driver: $(ls "$1/left_out")"
 }
 
-# pack DIR FILE: the archive, which unpacks to a folder of DIR's name. libdeflate packs it smaller than gzip does, by some 4 %.
+# pack DIR FILE: makes the archive, which unpacks to a folder of DIR's name. libdeflate makes it some 4 % smaller than gzip does.
 pack() {
   local largest=$((40 << 20)) bytes
   need libdeflate-tools

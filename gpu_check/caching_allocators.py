@@ -85,7 +85,7 @@ class Library:
 
 
 class PyTorch:
-    """Its caching allocators: for the device without a tensor around the block, page-locked as a tensor."""
+    """PyTorch's caching allocators: device blocks without a tensor, page-locked ones as tensors."""
 
     def __init__(self):
         self.torch = importlib.import_module("torch")
@@ -100,7 +100,7 @@ class PyTorch:
 
 
 class CuPy:
-    """Its memory pools."""
+    """CuPy's memory pools."""
 
     def __init__(self):
         self.cupy = importlib.import_module("cupy")
@@ -128,7 +128,7 @@ def sample(contestant, kind, size, calls):
 
 
 def measure(contestants, kind, size, seconds):
-    """There and back through the contestants, for about so many seconds; the first round is thrown away."""
+    """Measures the contestants in turn, there and back, for about so many seconds; drops the first round."""
     samples = {contestant.name: [] for contestant in contestants}
     start, rounds = time.monotonic(), 0
     while rounds < 4 or (time.monotonic() - start < seconds and rounds < 1000):
@@ -176,7 +176,7 @@ def table(contestants, kind, sizes, seconds):
 
 
 def rivals(simulated):
-    """Those that can be measured, and how many cannot; of these it says why."""
+    """The allocators that can be measured, and the number of the others; prints why these cannot."""
     usable, skipped = [], 0
     for name, package, allocator in (("PyTorch", "torch", PyTorch), ("CuPy", "cupy", CuPy)):
         why = None
@@ -187,7 +187,7 @@ def rivals(simulated):
         else:
             try:
                 usable.append(allocator())
-            except Exception as error:  # whatever a foreign package raises is the reason
+            except Exception as error:  # any exception of a foreign package is the reason
                 why = f"installed, and cannot be used: {str(error).splitlines()[0] if str(error) else repr(error)}"
         if why is not None:
             print(f"skipped: {name}'s caching allocators: {why}")

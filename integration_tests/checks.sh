@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Shared by the tests that are shell scripts: how one is run, counted and reported. Sourced, never run.
-# work: a folder for whatever the tests make; removed at the end unless `keep` says otherwise.
+# Runs, counts and reports tests in shell scripts. Sourced, never run.
+# work: a folder for the tests' files; removed at the end unless `keep` is set.
 passed=0 failed=0
 work=$(mktemp -d)
 clean_up() { if [ -n "${keep:-}" ]; then note "kept: $work"; else rm -rf "$work"; fi; }

@@ -1,5 +1,5 @@
-/* opens LIBRARY: loads it into a running process, as a scripting language does, and works on memory with it.
- * Prints the version of the C library it all ran on. Uses only what C libraries since glibc 2.17 have. */
+/* opens LIBRARY: loads it into a running process, as a scripting language does, uses it, and prints the version of the C library. Uses
+ * only functions that glibc 2.17 has. */
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "%s\n", dlerror());
     return 1;
   }
-  /* Above 2 MiB, so that memory of every origin is touched: small blocks and mappings. */
+  /* Above 2 MiB, so that both small blocks and mappings are used. */
   if (create(64, &mem) || mutable_cpu_data(mem, &written) || destroy(mem)) return 1;
   if (create(3 << 20, &mem) || mutable_cpu_data(mem, &written)) return 1;
   if (((char*)written)[(3 << 20) - 1] != 0) return 1;

@@ -1,5 +1,5 @@
-// A user's C++ program in both ways to be one: through the wrapper, and as Caffe is, through its own class, whose
-// member functions the library defines. It catches what a failure throws, so unwinding works across the library.
+// A user's C++ program, through the wrapper and, like Caffe, through a class of its own whose member functions the library defines. It
+// catches the exceptions of failures, so unwinding works across the library.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -7,7 +7,7 @@
 #include <syncedmem.hpp>
 
 namespace caffe {
-// Caffe 1.0's class, seen from its users: out-of-line members and 40 bytes of state.
+// Caffe 1.0's class as its users see it: out-of-line members and 40 bytes of state.
 class SyncedMemory {
  public:
   SyncedMemory();
@@ -21,7 +21,7 @@ class SyncedMemory {
 };
 }  // namespace caffe
 
-// Either class, asked for more than there is, throws a std::bad_alloc.
+// Both classes throw std::bad_alloc if memory runs out.
 template <typename Use>
 bool runs_out_of_memory(Use use) {
   try {

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over a pipe by the DevTools protocol: no port, no driver, nothing to install beside it."""
+"""A headless Chromium, driven over a pipe by the DevTools protocol: it needs no port and no driver program."""
 
 import base64
 import json
@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 TIMEOUT_SECONDS = 40.0
-# Bare numbers below this may be in use by the time that a child is made.
+# File descriptors below this may be in use when the child is started.
 FIRST_FREE = 10
 
 
 class BrowserError(Exception):
-    """The browser did not do what it was asked for."""
+    """The browser refused or failed a command."""
 
 
 class Browser:
-    """One browser with one page. What the page asks for and complains about is kept."""
+    """One browser with one page. Keeps the page's requests and errors."""
 
     def __init__(self, program: str, profile: Path) -> None:
         import fcntl
@@ -33,7 +33,7 @@ class Browser:
             os.dup2(commands, 3)
             os.dup2(answers, 4)
 
-        # Without a sandbox, since it needs rights that a container seldom has: the page is our own.
+        # Without a sandbox, which needs rights that a container seldom has. The page is this project's.
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
         options += ["--disable-background-networking", "--hide-scrollbars", f"--user-data-dir={profile}"]
         with open(profile / "browser.log", "wb") as log:
@@ -79,7 +79,7 @@ class Browser:
         return json.loads(message)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Asks for something and waits for the answer."""
+        """Sends a command and waits for its answer."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -114,16 +114,16 @@ class Browser:
         return [event["params"] for event in self._events if event.get("method") == method]
 
     def requests(self) -> list[str]:
-        """What was asked for since the page was opened, the page itself included."""
+        """Requests since the page was opened, the page itself included."""
         return [event["request"]["url"] for event in self._seen("Network.requestWillBeSent")]
 
     def complaints(self) -> list[str]:
-        """What the browser found wrong with the page since it was opened."""
+        """Errors of the page since it was opened."""
         entries = [event["entry"]["text"] for event in self._seen("Log.entryAdded")]
         return entries + [event["exceptionDetails"]["text"] for event in self._seen("Runtime.exceptionThrown")]
 
     def value(self, expression: str) -> Any:
-        """What an expression gives in the page."""
+        """The value of an expression in the page."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             details = result["exceptionDetails"]
@@ -135,7 +135,12 @@ class Browser:
         root = self.call("DOM.getDocument")["root"]["nodeId"]
         return self.call("DOM.getOuterHTML", nodeId=root)["outerHTML"]
 
-    def screenshot(self, file: Path) -> None:
-        """A picture of the whole page."""
-        picture = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+    def screenshot(self, file: Path, begin: str = "", end: str = "") -> None:
+        """A picture of the whole page, or of the part from one heading up to another."""
+        part = {}
+        if begin:
+            top = "Array.from(document.querySelectorAll('h3')).find(h => h.textContent === %r).getBoundingClientRect().top + scrollY"
+            tops = [self.value(top % heading) for heading in (begin, end)]
+            part = {"clip": {"x": 0, "y": tops[0] - 8, "width": self.value("innerWidth"), "height": tops[1] - tops[0], "scale": 1}}
+        picture = self.call("Page.captureScreenshot", captureBeyondViewport=True, format=file.suffix[1:], **part)
         file.write_bytes(base64.b64decode(picture["data"]))

@@ -128,7 +128,7 @@ class Checks:
         self.browser.open(self.page, NARROW)
         names = "[...document.querySelectorAll('.table .who')].map((e) => e.innerText)"
         held = self.browser.value(names)
-        assert held, "nobody held anything"
+        assert held, "the page names no holder"
         assert not self.holder or any(self.holder in name for name in held), f"they are {held}"
 
     def the_advice_stands_on_top(self) -> None:
@@ -147,7 +147,7 @@ class Checks:
         assert not self.browser.complaints(), f"{self.browser.complaints()}"
 
     def the_page_is_complete_without_its_script(self) -> None:
-        """Whoever forbids scripts sees the same numbers."""
+        """Without scripts the page shows the same numbers."""
         self.browser.open(self.page, WIDE, scripts=False)
         source = self.browser.source()
         assert "<button" not in source, "a script ran"
@@ -195,6 +195,8 @@ class Checks:
                 for dark in [False, True]:
                     self.browser.open(self.page, width, dark=dark)
                     self.browser.screenshot(self.pictures / f"page-{width}-{'dark' if dark else 'light'}.png")
+            self.browser.open(self.page, WIDE)
+            self.browser.screenshot(self.pictures / "holders.webp", "In numbers", "Who asked for it")
             self.browser.open(self.page, PAPER, paper=True)
             self.browser.screenshot(self.pictures / "page-paper.png")
 

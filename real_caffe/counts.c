@@ -1,4 +1,4 @@
-/* Counts the calls of SyncedMemory, and hands each on to whoever comes next: Caffe's own, or a library that is preloaded
+/* Counts the calls of SyncedMemory, and passes each on to the next definition: Caffe's own, or a library that is preloaded
  * behind this one. What the library says of a program is compared with what is counted here. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

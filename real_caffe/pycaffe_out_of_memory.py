@@ -55,8 +55,8 @@ def main() -> None:
     except MemoryError:
         say("MemoryError from touching a blob")
 
-    # Here the input fits and what the layer makes of it (256 MiB and more) does not, so that the
-    # error comes out of the middle of Caffe's own code.
+    # Here the input fits and the layer's output (256 MiB and more) does not, so that the error comes out of the
+    # middle of Caffe's own code.
     net = new_net()
     net.blobs["data"].reshape(1, 1, 1030, 1030)
     net.blobs["data"].data[...] = 1

@@ -62,7 +62,7 @@ def train(
 
 
 def read_trained(prepared: Path, start: Callable[[Path], Finished]) -> Trained:
-    """What a training leaves in a fresh folder, where `start` runs it."""
+    """Runs a training by `start` in a fresh folder, and reads its results."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for item in prepared.iterdir():

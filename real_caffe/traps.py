@@ -1,4 +1,4 @@
-"""A copy of libcaffe in which the original SyncedMemory traps: whoever calls it dies of SIGTRAP.
+"""A copy of libcaffe in which the original SyncedMemory traps: a process that calls it dies of SIGTRAP.
 
 Counting what reaches the library cannot show that nothing went past it. This does.
 """

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
@@ -16,12 +15,12 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Finished:
-    """What a program did: how it ended, what it wrote, what it took."""
+    """A program's exit status, output and resources."""
 
     status: int  # as subprocess says it: negative for the signal that ended it
     out: str
     err: str
-    seconds: float
+    seconds: float  # of the processor, not of the clock: other programs then count little
     peak_bytes: int
     calls: dict[str, int] = field(default_factory=dict)  # what SYNCEDMEM_CALLS reported, if asked
 
@@ -93,13 +92,11 @@ class Caffe:
             if count_calls:
                 environment["SYNCEDMEM_CALLS"] = str(report)
             with open(Path(scratch, "out"), "w+b") as out, open(Path(scratch, "err"), "w+b") as err:
-                start = time.monotonic()
                 process = subprocess.Popen(
                     arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
                 )
-                # wait4 and not wait: it tells what this one child took.
+                # wait4, because it returns the resources that this one child used.
                 _, status, usage = os.wait4(process.pid, 0)
-                seconds = time.monotonic() - start
                 process.returncode = os.waitstatus_to_exitcode(status)
                 out.seek(0)
                 err.seek(0)
@@ -107,7 +104,7 @@ class Caffe:
                     process.returncode,
                     out.read().decode(errors="replace"),
                     err.read().decode(errors="replace"),
-                    seconds,
+                    usage.ru_utime + usage.ru_stime,
                     usage.ru_maxrss * 1024,
                     read_calls(report) if count_calls and process.returncode == 0 else {},
                 )

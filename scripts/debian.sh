@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034 # what is set here is used where it is sourced
-# Reads a Debian archive of another release with an apt state of its own: nothing of the system's is
-# changed. Sourced after lib.sh by the scripts that fetch packages.
+# Reads a Debian archive of another release with an apt state of its own; the system's state stays as it is. Sourced after lib.sh by the
+# scripts that fetch packages.
 
 # debian_state FOLDER SUITE MIRROR "ARCHITECTURE…": makes that state in FOLDER, for `own` to use.
 # The keyring is Debian's (package debian-archive-keyring).
@@ -12,9 +12,9 @@ debian_state() {
   for kind in deb deb-src; do
     echo "$kind [arch=${4// /,} signed-by=$keyring] $3 $2 main"
   done >"$state/sources.list"
-  # Everything apt does here is told by this one file.
+  # This one file configures apt.
   {
-    # How this machine reaches an archive (proxy, time-outs) holds here too; what to fetch does not.
+    # Keep how this machine reaches an archive (proxy, time-outs), and leave out what it fetches.
     apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages)' || true
     cat <<END
 Acquire::Languages "none";

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # what is set here is used where it is sourced
-# zig and cargo-zigbuild, which build for an old C library: kept in the cache. Sourced after lib.sh.
+# Gets zig and cargo-zigbuild, which build for an old C library, into the cache. Sourced after lib.sh.
 
 floor=2.17
 zigbuild_version=0.24.0
@@ -18,6 +18,6 @@ obtain_tools() {
   "$tools.new/bin/python" -m pip install --quiet --disable-pip-version-check \
     "ziglang==$zig_version" "cargo-zigbuild==$zigbuild_version" >&2 ||
     die "pip could not get ziglang and cargo-zigbuild; is the Python package index, or a mirror of it, within reach?"
-  # Environments name their own folder in their scripts; none of those is used here, only python itself and a binary.
+  # An environment's scripts name its folder and do not work after a move. Only python and a binary are used.
   mv "$tools.new" "$tools"
 }

@@ -9,7 +9,6 @@
 
 mod contents;
 mod ledger;
-mod random;
 mod settings;
 mod subject;
 #[path = "../tests/support/mod.rs"]
@@ -20,10 +19,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use ledger::Ledger;
-use random::Random;
 use settings::Weather;
 use support::driver::loaded;
 use support::gpu::{Gpu, simulated_gpu};
+use support::random::Random;
 use worker::Worker;
 
 const THREADS: usize = 4;

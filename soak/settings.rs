@@ -3,9 +3,9 @@
 use syncedmem::abi::c::policy::syncedmem_set_pinning;
 use syncedmem::abi::c::pools::*;
 
-use crate::random::Random;
 use crate::subject::succeeds;
 use crate::support::gpu::Gpu;
+use crate::support::random::Random;
 
 #[derive(Debug)]
 pub struct Weather {

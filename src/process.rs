@@ -17,8 +17,7 @@ use crate::cuda::{self, events, streams};
 use crate::memory::cache::{self, decay};
 use crate::memory::driver::{blocks, deferred};
 use crate::memory::host::{records, registration};
-use crate::memory::reclaimed;
-use crate::object;
+use crate::object::{self, eviction::reclaim_summary};
 use crate::observe::{call_counts, call_site, checksums, control, recorder};
 use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
@@ -41,14 +40,14 @@ const LOCKS: [fn() -> &'static dyn ForkLock; 17] = [
     object::claims_lock,
     object::marks_lock,
     object::exports_lock,
-    reclaimed::fork_lock,
+    reclaim_summary::fork_lock,
     registration::fork_lock,
     records::fork_lock,
     cache::host::fork_lock,
     staging_buffers::fork_lock,
     blocks::fork_lock,
     streams::fork_lock,
-    cache::shelf::fork_lock,
+    cache::device::idle::fork_lock,
     deferred::fork_lock,
     events::fork_lock,
     checksums::fork_lock,

@@ -73,7 +73,7 @@ class Drawing:
         self.parts.append(f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
 
     def dot(self, x: float, y: float, side: str, tip: str) -> None:
-        # The library's is larger, and drawn first: it is told from the others without its colour, and hides none.
+        # The library's mark is larger and drawn first: it differs from the others without its colour, and hides none.
         radius = 6.5 if side == "library" else 4
         self.parts.append(
             f'<circle class="dot {side}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"><title>{escape(tip)}</title></circle>'

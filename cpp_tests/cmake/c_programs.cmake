@@ -29,7 +29,7 @@ target_link_libraries(two_copies PRIVATE syncedmem::static ${CMAKE_DL_LIBS})
 run_test(two_copies c two_copies "$<TARGET_FILE:syncedmem::syncedmem>")
 
 if(SYNCEDMEM_TESTS_CHECKED)
-  # Another library from the same source, in a folder of its own; unoptimized, which is built sooner.
+  # A second library from the same source, in a folder of its own, without optimization.
   set(checked_dir "${CMAKE_CURRENT_BINARY_DIR}/checked")
   set(checked_library "${checked_dir}/debug/libsyncedmem.so")
   find_program(SYNCEDMEM_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" DOC "The cargo to build with")
@@ -49,7 +49,7 @@ or configure with -DSYNCEDMEM_TESTS_CHECKED=OFF")
     IMPORTED_SONAME libsyncedmem.so.0
     INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/../include")
   add_dependencies(syncedmem_with_checks syncedmem_checked)
-  # Such a library keeps every handle aside, which is a leak on purpose.
+  # Such a library never frees a handle: a leak on purpose.
   set(memcheck_too --leak-check=no)
   add_bad_use(bad_input checked syncedmem_with_checks checked)
   run_under_valgrind(bad_input.checked bad_input.checked checked)

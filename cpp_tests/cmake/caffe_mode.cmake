@@ -1,11 +1,11 @@
-# Stand-ins for libcaffe that have a mode, and programs that get them in each way.
+# Stand-ins for libcaffe that have a mode, and programs that open or link them.
 
 # add_caffe(NAME KIND DEFINITIONS SOURCE…)
 function(add_caffe name kind definitions)
   add_library(${name} ${kind} lookalike/caffe.cpp ${ARGN})
   target_include_directories(${name} PUBLIC lookalike)
   target_compile_definitions(${name} PRIVATE ${definitions})
-  # A library with unique symbols is never unmapped, and some of these are to be.
+  # A library with unique symbols is never unmapped, and tests unmap some of these.
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()

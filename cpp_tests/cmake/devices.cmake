@@ -1,6 +1,6 @@
 # The device half: suites on the simulated driver and without any.
 
-# A generation's table and layout, as users compile it; BVLC's in every build and through every door.
+# A generation's states and layout, compiled with -O2 as users do; for BVLC's master every build, and every interface.
 foreach(generation IN LISTS generations)
   set(name device.${generation})
   set(device_builds O2)
@@ -20,7 +20,7 @@ foreach(generation IN LISTS generations)
 endforeach()
 link_suite(device.bvlc_master.O2.static device.bvlc_master.O2 syncedmem::static ${CMAKE_DL_LIBS})
 run_simulated(device.bvlc_master.O2.static device device.bvlc_master.O2.static)
-# Valgrind is slow: one door, and the sequences of a generation that has few operations.
+# Valgrind is slow: one interface, and the sequences of a generation with few operations.
 run_under_valgrind(device device.bvlc_master.O2.shared "--gtest_filter=*CxxAbi*:DeviceLayout*-*Sequence*")
 run_under_valgrind(device.bvlc_rc2 device.bvlc_rc2.O2.shared "--gtest_filter=*Sequence*")
 
@@ -34,7 +34,7 @@ foreach(build O0 O2)
   run_simulated(device_use.${build}.shared device device_use.${build}.shared)
 endforeach()
 run_under_valgrind(device_use device_use.O2.shared)
-# On a GPU these are run too: with nothing but the driver's own functions.
+# These suites run on a GPU too, with the driver's own functions only.
 foreach(suite device.bvlc_master device_use)
   run_simulated(${suite}.as_on_a_real_driver device ${suite}.O2.shared)
   set_property(TEST ${suite}.as_on_a_real_driver APPEND PROPERTY ENVIRONMENT SYNCEDMEM_TESTS_AS_ON_A_REAL_DRIVER=1)
@@ -48,7 +48,7 @@ if(SYNCEDMEM_TESTS_VALGRIND)
   set_tests_properties(valgrind.device valgrind.device.bvlc_rc2 valgrind.device_use PROPERTIES COST 100)
 endif()
 
-# They count each of the driver's calls, and what a program that exports nothing keeps cannot be trimmed from a test.
+# These tests count each call of the driver. A test cannot trim the cache of a program that exports nothing.
 foreach(test device.bvlc_master.O2.static device_use.O0.shared device_use.O2.shared device_use.asan.shared valgrind.device_use)
   if(TEST ${test})
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT SYNCEDMEM_POOLS=off)
@@ -67,7 +67,7 @@ endforeach()
 run_simulated(abis.with.driver suite abis.O2.shared)
 set_property(TEST abis.with.driver APPEND PROPERTY ENVIRONMENT "SYNCEDMEM_TESTS_ROUNDS=50")
 
-# And the device half's calls without one.
+# The device half's calls without a driver.
 compile_suite(no_driver.O2 O2 bvlc_master no_driver_test.cpp)
 link_suite(no_driver.O2.shared no_driver.O2 syncedmem::syncedmem)
 link_suite(no_driver.O2.static no_driver.O2 syncedmem::static)
@@ -75,7 +75,7 @@ run_test(no_driver.shared device no_driver.O2.shared)
 run_test(no_driver.static device no_driver.O2.static)
 run_under_valgrind(no_driver no_driver.O2.shared)
 
-# Libraries that call themselves libcuda.so.1 and serve nobody.
+# Fake libcuda.so.1 that cannot be used.
 set(fakes "${CMAKE_CURRENT_BINARY_DIR}/fake_drivers")
 file(MAKE_DIRECTORY "${fakes}/none")
 file(GENERATE OUTPUT "${fakes}/no_library/libcuda.so.1" CONTENT "No library, although it has the name of one.\n")

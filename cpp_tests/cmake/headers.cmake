@@ -1,4 +1,4 @@
-# The headers as users meet them: alone, by the standards they promise, with every warning an error.
+# Each header compiled alone, by the standards that it promises, with warnings as errors.
 
 # add_header_program(NAME STANDARD SOURCE…)
 function(add_header_program name standard)

@@ -5,8 +5,8 @@ if(SYNCEDMEM_TESTS_VALGRIND)
   if(NOT VALGRIND)
     message(FATAL_ERROR "valgrind was not found: install it, or configure with -DSYNCEDMEM_TESTS_VALGRIND=OFF")
   endif()
-  # What is still reachable at exit is the library's tables. They live as long as the process, and Rust's hash tables
-  # are pointed into their middle, which valgrind calls possibly lost.
+  # The library's tables are still reachable at exit, because they live as long as the process. Pointers lead to the middle of Rust's
+  # hash tables, which valgrind calls possibly lost.
   set(memcheck "${VALGRIND}" --tool=memcheck --quiet --error-exitcode=99 --leak-check=full
     --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect
     "--suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/leaks.valgrind")
@@ -18,8 +18,8 @@ function(run_test name label program)
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 120)
 endfunction()
 
-# run_under_valgrind(NAME PROGRAM [argument…]), with the options in memcheck_too behind valgrind's others. What takes longest
-# begins first, so that no processor is idle while the last one ends.
+# run_under_valgrind(NAME PROGRAM [argument…]), with the options in memcheck_too. COST lets CTest begin with the longest tests, so that
+# no processor is idle at the end.
 function(run_under_valgrind name program)
   if(SYNCEDMEM_TESTS_VALGRIND)
     add_test(NAME valgrind.${name} COMMAND ${memcheck} ${memcheck_too} $<TARGET_FILE:${program}> ${ARGN})

@@ -1,4 +1,4 @@
-# Programs and libraries that catch exceptions, with each C++ runtime in each way to have one.
+# Programs and libraries that catch exceptions, with each C++ runtime, linked in each way.
 
 if(SYNCEDMEM_TESTS_LIBCXX)
   find_path(LIBCXX_INCLUDE __config PATH_SUFFIXES c++/v1)
@@ -8,11 +8,11 @@ if(SYNCEDMEM_TESTS_LIBCXX)
     message(FATAL_ERROR "libc++ was not found: install it (Debian packages libc++-dev and libc++abi-dev), or configure \
 with -DSYNCEDMEM_TESTS_LIBCXX=OFF")
   endif()
-  # Its headers in place of the compiler's own, whichever compiler that is.
+  # Its headers in place of the compiler's own.
   add_library(libcxx INTERFACE)
   target_compile_options(libcxx INTERFACE -nostdinc++ -isystem "${LIBCXX_INCLUDE}")
   target_link_libraries(libcxx INTERFACE -nodefaultlibs "${LIBCXX}" "${LIBCXXABI}" m c gcc_s gcc c)
-  # All of it in the program, with LLVM's unwinder, while the library has GCC's.
+  # Linked in whole, with LLVM's unwinder; the library uses GCC's.
   get_filename_component(libcxx_dir "${LIBCXX}" REALPATH)
   get_filename_component(libcxx_dir "${libcxx_dir}" DIRECTORY)
   add_library(libcxx_static INTERFACE)
@@ -25,7 +25,7 @@ add_executable(runtimes runtimes_test.cpp)
 target_link_libraries(runtimes PRIVATE GTest::gtest_main Threads::Threads)
 target_compile_definitions(runtimes PRIVATE SYNCEDMEM_LIBRARY="$<TARGET_FILE:syncedmem::syncedmem>")
 
-# as_runtimes_case(TARGET): runtimes knows where it is, as TARGET in capitals.
+# as_runtimes_case(TARGET): passes TARGET's path to `runtimes`, as a definition with TARGET's name in capitals.
 function(as_runtimes_case target)
   string(TOUPPER ${target} upper)
   string(REPLACE . _ upper ${upper})
@@ -36,7 +36,7 @@ endfunction()
 # add_catches(NAME LIBRARY [linked library or option…])
 function(add_catches name library)
   add_executable(catches.${name} runtimes/catches.cpp)
-  # The library comes first: its own dependencies are to decide nothing.
+  # The library comes first, so that its dependencies do not decide which runtime is linked.
   target_link_libraries(catches.${name} PRIVATE ${library} Threads::Threads ${CMAKE_DL_LIBS} ${ARGN})
   as_runtimes_case(catches.${name})
 endfunction()
@@ -52,7 +52,7 @@ endfunction()
 # add_wraps(NAME [linked library or option…])
 function(add_wraps name)
   add_library(wraps.${name} SHARED runtimes/wraps.cpp)
-  # It refers to none of them.
+  # wraps.cpp refers to none of them.
   target_link_options(wraps.${name} PRIVATE -Wl,--no-as-needed)
   target_link_libraries(wraps.${name} PRIVATE syncedmem::syncedmem ${ARGN})
   as_runtimes_case(wraps.${name})
@@ -70,7 +70,7 @@ add_plugin(hidden -static-libstdc++ -Wl,--exclude-libs,ALL)
 add_wraps(shared)
 add_wraps(indirect -nodefaultlibs wraps.shared c)
 add_wraps(nothing -nodefaultlibs c)
-# The program has one runtime, hidden though what it needs refers to it, and what it needs another.
+# The program has a hidden runtime of its own; a library that it needs has another.
 add_catches(hidden_beside_shared syncedmem::syncedmem -static-libstdc++ -Wl,--exclude-libs,ALL
   -Wl,--no-as-needed wraps.shared)
 if(SYNCEDMEM_TESTS_LIBCXX)

@@ -1,5 +1,5 @@
-# The GoogleTest suites. A suite is compiled per generation of Caffe's class, since all of them have one name, and in
-# builds that differ in their options.
+# The GoogleTest suites. A suite is compiled for each generation of Caffe's class, because all generations have one name, and in builds
+# with different options.
 
 set(generations bvlc_master bvlc_rc3 bvlc_rc2 bvlc_v0_9 nvidia_0_12 nvidia_0_15 faster_rcnn caffe_on_spark yjxiong)
 set(builds O0 O2)
@@ -65,7 +65,7 @@ endforeach()
 add_suite(abis bvlc_master two_abis_test.cpp threads_test.cpp wrapper_test.cpp)
 run_under_valgrind(abis abis.O2.shared)
 
-# Programs that die on purpose: not under valgrind, which has nothing to say about them.
+# Programs that abort on purpose; valgrind would find nothing in them.
 add_suite(fatal bvlc_master fatal_test.cpp)
 add_suite(fatal.nvidia_0_15 nvidia_0_15 fatal_test.cpp)
 
@@ -78,7 +78,7 @@ foreach(test IN LISTS tests)
   endif()
 endforeach()
 
-# The same sentences hold whatever the user chose for host blocks.
+# The same tests with other settings for host blocks.
 foreach(choice SYNCEDMEM_HOST_BLOCKS=malloc SYNCEDMEM_HUGE_PAGES=never)
   string(REGEX REPLACE "SYNCEDMEM_|=.*" "" name ${choice})
   run_test(memory.with.${name} suite memory.bvlc_master.O2.shared)

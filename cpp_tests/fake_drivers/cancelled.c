@@ -1,4 +1,4 @@
-/* A thread that is cancelled, on a driver whose functions are cancellation points: it ends behind the library. */
+/* Cancels a thread on a driver whose functions are cancellation points: the thread ends after the library's call. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /*
- * A libcuda.so.1 that has every function and serves nobody. What is defined when it is compiled says why:
+ * A libcuda.so.1 that has every function and cannot be used. Definitions at compile time give the reason:
  *
- *   VERSION    what cuDriverGetVersion tells
+ *   VERSION    the version that cuDriverGetVersion returns
  *   INIT       the status of cuInit
  *   STUB       every function returns this: the toolkit's stub has 34 here
- *   DEVICES    how many devices there are
- *   WAITS      what every function does first: a real driver's waits are cancellation points
+ *   DEVICES    the number of devices
+ *   WAITS      a statement at the beginning of every function: waits of a real driver are cancellation points
  *
- * A function is left out by giving it another name: -DcuMemcpy=not_cuMemcpy.
+ * To leave a function out, give it another name: -DcuMemcpy=not_cuMemcpy.
  */
 #ifndef VERSION
 #define VERSION 12080

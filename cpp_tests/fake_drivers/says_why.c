@@ -1,4 +1,4 @@
-/* Says whether there is a GPU and why not, and what a device call says: a line each. */
+/* Prints the status of CUDA on one line, and the error of a device call on the next. */
 #include <stdio.h>
 
 #include "syncedmem.h"

@@ -48,13 +48,13 @@ class SyncedMemory {
 
 }  // namespace caffe
 
-/// What sets this generation apart.
+/// Facts that differ between generations.
 #define GENERATION_BORROWS
 #define GENERATION_PUSHES_ON_ITS_OWN_STREAM
 #define GENERATION_BORROWS_ON_THE_DEVICE
 struct Generation {
   static constexpr std::size_t object_bytes = 48;
-  /// Bytes of a new object that its constructor leaves as they were: from here to byte 32, or none.
+  /// The constructor does not write the bytes from here to byte 32.
   static constexpr std::size_t garbage_from = 32;
   static constexpr bool borrows = true;
 

@@ -9,7 +9,7 @@
 
 namespace caffe {
 
-/// Some floats. All that happens to their memory happens in this library, unless somebody takes data().
+/// Some floats. Only this library touches their memory, unless the caller takes data().
 class Blob {
  public:
   explicit Blob(std::size_t count);
@@ -17,9 +17,9 @@ class Blob {
 
   void fill(float value);
   float sum() const;
-  /// Looks at the other blob's floats from now on.
+  /// Shares the other blob's floats from now on.
   void share_data(const Blob& other);
-  /// The memory itself, for those who reach into it from outside.
+  /// The memory itself, for callers outside of this library.
   const std::shared_ptr<SyncedMemory>& data() const { return data_; }
 
  private:
@@ -27,7 +27,7 @@ class Blob {
   std::shared_ptr<SyncedMemory> data_;
 };
 
-/// Fills memory that is somebody else's.
+/// Fills memory that the caller owns.
 void fill(SyncedMemory& memory, float value);
 
 }  // namespace caffe

@@ -1,4 +1,4 @@
-// The stand-in's mode, and the functions and variables by which one Caffe is told from another.
+// The stand-in's mode, and the functions and variables that distinguish one Caffe from another.
 #include "caffe/common.hpp"
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace caffe {
 
 Caffe& Caffe::Get() {
   ++gets;
-  // Never ended: what a thread would have to end keeps its library from being closed.
+  // Never destroyed: glibc does not unload a library while a thread has a destructor of it to run.
   static thread_local Caffe* caffe = new Caffe;
   return *caffe;
 }
@@ -55,7 +55,7 @@ const void* dataType<float>::one = nullptr;
 }  // namespace cudnn
 #endif
 
-/// Where the real ones keep the mode.
+/// The real Caffes keep the mode there.
 struct Offsets {
 #if !defined(NVIDIA_0_16) && !defined(NVIDIA_0_16_6)
 #pragma GCC diagnostic push

@@ -1,4 +1,4 @@
-// A program that does what its arguments say, one after the other, and tells what came of it:
+// Runs its arguments as commands, one after the other, and prints their results:
 //
 //   open:LIBRARY     opens a stand-in for libcaffe at run time, as Python opens an extension module
 //   close            closes it again
@@ -7,11 +7,11 @@
 //   ours:N           sets the library's own mode, a syncedmem_mode_t
 //   block:BYTES      a new object's host memory: is it pinned?
 //   thread:BYTES     the same on a new thread
-//   gets             how often Caffe::Get() was called since this was asked last
+//   gets             the number of calls of Caffe::Get() since the last `gets`
 //   cxx              asks for device memory through the C++ ABI
 //   c                asks for device memory through the C API
 //
-// Compiled with LINKED, there is a stand-in without opening one; with BY_NAME, the C API is looked up in the process.
+// Compiled with LINKED, the program has a stand-in linked in; with BY_NAME, it looks the C API up in the process.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -52,7 +52,7 @@ void open(const std::string& library) {
   gets = reinterpret_cast<decltype(gets)>(dlsym(opened, "lookalike_gets"));
 }
 
-/// What the library says of a new block, and whether the driver's own account says the same.
+/// Whether a new block is page-locked, by the library and by the driver.
 void block(const char* what, std::size_t bytes) {
   caffe::SyncedMemory memory(bytes);
   std::memset(memory.mutable_cpu_data(), 1, bytes);

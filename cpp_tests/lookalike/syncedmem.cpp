@@ -1,5 +1,5 @@
-// The stand-in's own SyncedMemory, for the CPU: malloc, memset and free, as the original's. This is the file that the
-// library takes the place of. It counts its calls, to show which of them it still gets.
+// The stand-in's own SyncedMemory, for the CPU: malloc, memset and free, as in the original. The library replaces this file. It counts its
+// calls, so that tests see which of them still reach it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

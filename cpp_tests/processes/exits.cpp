@@ -1,5 +1,5 @@
-// A process that ends with objects on the device, in the way and order that its argument names. Each must end with
-// status 0 and without a word: the simulated driver aborts when it is called after its own end.
+// Ends with objects on the device, in the way and order that its argument names. Each process must exit with status 0 and print
+// nothing: the simulated driver aborts if it is called after its own end.
 #include <unistd.h>
 
 #include <condition_variable>
@@ -26,7 +26,7 @@ void clear_at_exit() { to_be_cleared->clear(); }
 
 void clear_for_good() { delete to_be_cleared; }
 
-/// Uses what is there as far as it goes: after the driver's end the host data is what there is.
+/// Uses the objects as far as possible: after the driver's end only host data is left.
 void use_at_exit() {
   for (syncedmem_t* object : to_be_cleared->all()) {
     syncedmem_head_t head = SYNCEDMEM_UNINITIALIZED;
@@ -47,7 +47,7 @@ void use_at_exit() {
   to_be_cleared->clear();
 }
 
-/// A thread that ends objects when it is told to, by a static destructor.
+/// A thread that destroys objects when a static destructor lets it.
 class EndsOnAThread {
  public:
   void start() {
@@ -80,7 +80,7 @@ class EndsOnAThread {
   std::thread thread_;
 } ends_on_a_thread;
 
-/// What these tests are there to find, done on purpose.
+/// Makes the mistakes on purpose that these tests have to find.
 void call_the_driver_at_exit() {
   driver::Context context = nullptr;
   driver::api().cuCtxGetCurrent(&context);
@@ -149,7 +149,7 @@ int main(int arguments, char** argument) {
     to_be_cleared->fill();
     to_be_cleared->clear();
   } else if (is(how, "while-blocks-age")) {
-    // The thread that gives them back is at it when the process ends.
+    // The trimmer is giving blocks back when the process ends.
     syncedmem_set_pool_age(0);
     constructed_before_the_first_use.fill();
     for (int round = 0; round < 200; ++round) {

@@ -1,5 +1,5 @@
-// A process that forks with objects on the device, or before there are any; its argument names the way. What is wrong
-// is said on standard error; the simulated driver aborts a child that calls it.
+// Forks with objects on the device, or before there are any; its argument names the way. It prints errors to standard error; the
+// simulated driver aborts a child that calls it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,13 +54,13 @@ syncedmem_t* written(unsigned char value) {
   return object;
 }
 
-/// Does `work` in a child, which ends by exit, with all its handlers; waits for it.
+/// Runs `work` in a child, which ends by exit() with all its handlers, and waits for it.
 template <typename Work>
 void in_a_child(Work work) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(30);
-    // Another thread may have just asked for page-locked memory, which a child has not.
+    // Another thread may have asked for page-locked memory, which a child cannot have.
     syncedmem_set_pinning(SYNCEDMEM_PIN_AUTO);
     work();
     std::exit(right ? 0 : 1);
@@ -73,7 +73,7 @@ void in_a_child(Work work) {
 
 bool is_about_fork(const char* sentence) { return std::strstr(sentence, "fork") != nullptr; }
 
-/// The parent has data on the device; the child gets at what is on the host, and at nothing else.
+/// The parent has data on the device; the child can use host data only.
 void with_device_data() {
   syncedmem_t* synced = written(1);
   const void* device = gpu_data(synced, SYNCEDMEM_SUCCESS);
@@ -125,7 +125,7 @@ void with_device_data() {
   EXPECT(driver::account().device_blocks + 2 == before.device_blocks);
 }
 
-/// The same through the C++ ABI, which says so before it throws.
+/// The same through the C++ ABI, which prints the error before it throws.
 void refused_in_cxx() {
   syncedmem_t* synced = written(1);
   gpu_data(synced, SYNCEDMEM_SUCCESS);
@@ -145,7 +145,7 @@ void refused_in_cxx() {
   syncedmem_destroy(synced);
 }
 
-/// Objects of every kind are ended in the child, some by it and some by its exit handlers.
+/// The child destroys objects of every kind, some itself and some by its exit handlers.
 void with_every_object() {
   static Objects at_exit;
   at_exit.fill();
@@ -155,7 +155,7 @@ void with_every_object() {
   delete ended;
 }
 
-/// The copy is the parent's; the child has its host data.
+/// A copy in flight belongs to the parent; the child has the host data.
 void with_a_push_in_flight() {
   syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
   driver::NonBlockingStream stream;
@@ -179,7 +179,7 @@ void with_a_push_in_flight() {
   syncedmem_destroy(pushed);
 }
 
-/// The pull never ends in the child: the newest data is out of reach there.
+/// A pull in flight never ends in the child, which cannot reach the newest data.
 void with_a_pull_in_flight() {
   syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
   driver::NonBlockingStream stream;
@@ -199,7 +199,7 @@ void with_a_pull_in_flight() {
   syncedmem_destroy(pulled);
 }
 
-/// Nobody had used the device: the child may, and so may the parent afterwards.
+/// No process has used the device: the child may, and so may the parent afterwards.
 void before_the_first_use() {
   syncedmem_t* object = written(1);
   const auto use = [&] {
@@ -214,7 +214,7 @@ void before_the_first_use() {
   use();
 }
 
-/// An object that the device has seen, and whose newest data is on the host.
+/// An object with a device side, whose newest data is on the host.
 syncedmem_t* seen_by_the_device() {
   syncedmem_t* object = written(1);
   gpu_data(object, SYNCEDMEM_SUCCESS);
@@ -236,7 +236,7 @@ void twice() {
   syncedmem_destroy(object);
 }
 
-/// Other threads are busy with objects of their own when it happens.
+/// Other threads use objects of their own during the fork.
 void while_others_work() {
   std::atomic<bool> stop(false);
   std::thread threads[3];
@@ -276,7 +276,7 @@ void without_a_driver() {
   syncedmem_destroy(object);
 }
 
-/// What these tests are there to find, done on purpose.
+/// Makes the mistakes on purpose that these tests have to find.
 void wrongly() {
   syncedmem_t* object = written(1);
   gpu_data(object, SYNCEDMEM_SUCCESS);

@@ -1,5 +1,4 @@
-// Objects in every state that a process may leave them in. Made through the C API, which tells of no failure here:
-// without a driver they are what can be had.
+// Objects in every state in which a process may leave them. Statuses are ignored: without a driver, host objects are left.
 #ifndef PROCESSES_OBJECTS_HPP
 #define PROCESSES_OBJECTS_HPP
 
@@ -17,7 +16,7 @@ class Objects {
   Objects& operator=(const Objects&) = delete;
   ~Objects() { clear(); }
 
-  /// Uses the device, for the first time if nobody did.
+  /// Uses the device, perhaps for the first time in the process.
   void fill() {
     create();                                // untouched
     host(create());                          // on the host
@@ -28,7 +27,7 @@ class Objects {
     syncedmem_t* newer = create();           // on both, newer on the device
     host(newer);
     device(newer);
-    // Where memory cannot be page-locked, the library says so once.
+    // Where memory cannot be page-locked, the library prints that once.
     if (syncedmem_cuda_status(nullptr) == SYNCEDMEM_SUCCESS) syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
     syncedmem_t* pinned = create();          // page-locked
     host(pinned);
@@ -37,7 +36,7 @@ class Objects {
     host(pushed);
     syncedmem_async_gpu_push(pushed, nullptr);
     syncedmem_set_pinning(SYNCEDMEM_PIN_AUTO);
-    syncedmem_t* borrower = create();        // host memory of somebody else's
+    syncedmem_t* borrower = create();        // host memory of the program's
     syncedmem_set_cpu_data(borrower, lent_);
     read_device(borrower);
   }

@@ -1,4 +1,4 @@
-// Opens the plugin as often as asked, uses it, and closes it again or leaves that to the end of the process.
+// Opens the plugin TIMES times, uses it, and closes it again or leaves it open at exit.
 //
 //   opens_plugin PLUGIN TIMES closes|leaves
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
-// Fails in the library's C++ functions and says what it catches: a program, or with PLUGIN a library that one opens.
+// Makes the library's C++ functions fail, and prints what it catches. A program, or with PLUGIN a library that a program opens.
 //
 //   catches policy|callback [LIBRARY local|global|fails|wraps]
 //
-// LIBRARY is opened before, or opened to fail in the program's place, or to be what the program calls the library through.
+// LIBRARY is opened first; with `fails` it fails in the program's place, with `wraps` the program calls the library through it.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -61,7 +61,7 @@ extern "C" int catches(const char* how) {
   }
   caffe::SyncedMemory memory(8);
   say("cpu_data", [] { caffe::SyncedMemory(absurd).cpu_data(); });
-  // Where nothing stands against it, an access takes a shorter way from the second one on.
+  // From the second access on the fast path is taken.
   memory.cpu_data();
   say("cpu_data again", [] { caffe::SyncedMemory(absurd).cpu_data(); });
   say("set_cpu_data", [&] { memory.set_cpu_data(nullptr); });

@@ -1,6 +1,6 @@
 /*
- * A program without a C++ runtime, as Python is, that opens one library or several, each with its own dependencies, and has the
- * last one fail.
+ * A program without a C++ runtime, like Python, that opens libraries, each with its own dependencies, and makes the last one
+ * fail.
  *
  *   opens policy|callback LIBRARY…
  */

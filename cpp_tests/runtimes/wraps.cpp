@@ -1,4 +1,4 @@
-// A library whose frames exceptions only pass: it has neither handlers nor destructors, and refers to no C++ runtime.
+// A library that exceptions pass through: it has no handlers and no destructors, and refers to no C++ runtime.
 #include "generations/bvlc_master.hpp"
 
 extern "C" const char* wraps(caffe::SyncedMemory* memory) {

@@ -1,5 +1,4 @@
-// What a SyncedMemory does on both sides, in the plainest way: the table of the C++ ABI written down once more. Its
-// device is host memory as well.
+// A reference of SyncedMemory with both sides: the table of docs/caffe-abi.md as plain code. Its device is host memory.
 #ifndef SUPPORT_DEVICE_REFERENCE_HPP
 #define SUPPORT_DEVICE_REFERENCE_HPP
 
@@ -20,7 +19,7 @@ class DeviceReference {
   void* mutable_gpu_data() { return write(device_, host_, head_at_gpu); }
   void set_cpu_data(void* data) { borrow(host_, data, head_at_cpu); }
   void set_gpu_data(void* data) { borrow(device_, data, head_at_gpu); }
-  /// As if the stream had been waited for.
+  /// The state after the stream was synchronized.
   void push() {
     if (head_ == head_at_cpu) gpu_data();
   }
@@ -40,7 +39,7 @@ class DeviceReference {
 
   void allocate(Side& side) {
     if (side.data) return;
-    // One byte more, so that size 0 has an address too.
+    // One more byte, so that size 0 has an address too.
     side.owned.reset(static_cast<unsigned char*>(std::calloc(size_ + 1, 1)));
     side.data = side.owned.get();
   }

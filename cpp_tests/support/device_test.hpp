@@ -1,5 +1,5 @@
-// The frame of a test on a driver: device 0's primary context is current, as the CUDA runtime makes it; what the test
-// allocated is given back, and no rule was broken, as far as the simulated driver can tell.
+// The fixture of a test on a driver: device 0's primary context is current, as with the CUDA runtime. At the end the simulated driver
+// must have no allocation left and no broken rule.
 #ifndef SUPPORT_DEVICE_TEST_HPP
 #define SUPPORT_DEVICE_TEST_HPP
 
@@ -10,7 +10,7 @@
 
 #include "support/driver.hpp"
 
-/// Expectations of what the simulated driver counted; a real one counts nothing.
+/// Expectations of the simulated driver's counters; a real driver has none.
 #define EXPECT_COUNTED(counted, expected)  \
   if (!driver::is_simulated()) {           \
   } else                                   \

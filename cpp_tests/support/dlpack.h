@@ -1,5 +1,5 @@
 /*
- * DLPack as another library knows it: the structures of its C ABI, and tensors of our own to lend. For C and C++.
+ * DLPack as another library sees it: the structures of its C ABI, and tensors to lend to the library. For C and C++.
  */
 #ifndef SUPPORT_DLPACK_H
 #define SUPPORT_DLPACK_H
@@ -40,7 +40,7 @@ typedef struct DLManagedTensorVersioned {
 /* Counts in the `int` that the context points to. */
 static inline void count_deleted(DLManagedTensorVersioned *self) { ++*(int *)self->context; }
 
-/* So many floats on the CPU, in one dimension, which `*elements` holds, as somebody else lends them. */
+/* A tensor of another library: `*elements` floats on the CPU, in one dimension. */
 static inline DLManagedTensorVersioned floats_of(float *data, int64_t *elements, int *deleted) {
   DLManagedTensorVersioned lent = {1, 0, deleted, count_deleted, 0, {0, kDLCPU, 0, 1, kDLFloat, 32, 1, 0, 0, 0}};
   lent.tensor.data = data;

@@ -1,6 +1,5 @@
-// The CUDA driver as these tests use it themselves, and the simulated one's controls. Both are looked up in the
-// process's libcuda.so.1, the same file that the library opens; nothing is linked. On a real driver nothing is
-// counted, held or made to fail: what a test asks of that is void there, or the test is skipped.
+// The CUDA driver for the tests' own calls, and the controls of the simulated driver. Both are looked up in the process's libcuda.so.1,
+// which the library opens too; nothing is linked. A real driver has no controls: there they do nothing, or the test is skipped.
 #ifndef SUPPORT_DRIVER_HPP
 #define SUPPORT_DRIVER_HPP
 
@@ -25,7 +24,7 @@ typedef unsigned long long Address;
 typedef CUctx_st* Context;
 typedef CUstream_st* Stream;
 
-/// The functions of the driver that tests call, by their names in it.
+/// The functions of the driver that tests call.
 struct Api {
   Status (*cuInit)(unsigned flags);
   Status (*cuDeviceGetCount)(int* count);
@@ -75,7 +74,7 @@ void find(Function& function, const char* name) {
   function = reinterpret_cast<Function>(found);
 }
 
-/// Whether the process finds the simulated driver, and may take it for that.
+/// Whether the process has the simulated driver, and may use its controls.
 inline bool is_simulated() {
   static const bool found =
       library() && dlsym(library(), "simcuda_is_simulated") && !std::getenv("SYNCEDMEM_TESTS_AS_ON_A_REAL_DRIVER");
@@ -129,22 +128,21 @@ inline const Controls& simulator() {
   return found;
 }
 
-/// How many devices there are.
+/// The number of devices.
 inline int devices() {
   int count = 0;
   if (api().cuInit(0) == 0) api().cuDeviceGetCount(&count);
   return count;
 }
 
-/// What is alive in the simulated driver.
-/// Gives back what lies idle, if the library is there to be asked: no object holds it.
+/// Gives idle blocks back, if the process has the library's C API.
 inline void trim() {
   typedef int (*Trim)(int);
   const Trim trim = reinterpret_cast<Trim>(::dlsym(RTLD_DEFAULT, "syncedmem_trim"));
   if (trim != nullptr) trim(3 /* SYNCEDMEM_MEMORY_ALL */);
 }
 
-/// What is alive in the simulated driver, besides idle blocks.
+/// Allocations of the simulated driver, without idle blocks.
 inline simcuda_account_t account() {
   trim();
   simcuda_account_t account = {};
@@ -165,17 +163,17 @@ inline std::string log() {
   return text.data();
 }
 
-/// How many of them were of `function`; null: of any.
+/// The number of calls of `function`; null: of any.
 inline std::size_t calls(const char* function) { return is_simulated() ? simulator().calls(function) : 0; }
 
 constexpr std::size_t of_any_size = ~std::size_t(0);
 
-/// How many copies they made, of one kind ("HtoD") or null, and of one size or of any.
+/// The number of copies of one kind ("HtoD", or null for any) and one size or any.
 inline std::size_t copies(const char* kind, std::size_t bytes = of_any_size) {
   return is_simulated() ? simulator().copies(kind, bytes) : 0;
 }
 
-/// Lets nothing that is asynchronous start, but in the default stream, until the streams are released.
+/// Holds asynchronous work, except in the default stream, until the streams are released.
 inline void hold_streams() {
   if (is_simulated()) simulator().hold_streams();
 }
@@ -184,7 +182,7 @@ inline void release_streams() {
   if (is_simulated()) simulator().release_streams();
 }
 
-/// Lets what is asynchronous start only so much later.
+/// Delays asynchronous work.
 inline void set_lag(unsigned microseconds) {
   if (is_simulated()) simulator().set_lag(microseconds);
 }
@@ -224,7 +222,7 @@ class Primary {
   Context context_ = nullptr;
 };
 
-/// The bytes at an address of the device's, behind what the default stream was given; none if they cannot be read.
+/// The bytes at a device address, after the work in the default stream; none if they cannot be read.
 inline std::vector<unsigned char> read(const void* device_data, std::size_t bytes) {
   std::vector<unsigned char> read(bytes);
   if (!bytes) return read;
@@ -232,7 +230,7 @@ inline std::vector<unsigned char> read(const void* device_data, std::size_t byte
   const Current current(primary.get());
   Status status = api().cuStreamSynchronize(nullptr);
   if (status == 0) {
-    // The simulated driver's own way is in no log.
+    // This function of the simulated driver is not logged.
     status = is_simulated() ? simulator().read(address(device_data), read.data(), bytes)
                             : api().cuMemcpy(address(read.data()), address(device_data), bytes);
   }
@@ -240,7 +238,7 @@ inline std::vector<unsigned char> read(const void* device_data, std::size_t byte
   return read;
 }
 
-/// Writes to the device, as a kernel in the default stream would, and says whether that worked.
+/// Writes to the device as a kernel in the default stream does; returns whether that worked.
 inline bool write(void* device_data, const void* values, std::size_t bytes) {
   if (!bytes) return true;
   const Primary primary(0);
@@ -250,13 +248,13 @@ inline bool write(void* device_data, const void* values, std::size_t bytes) {
   return api().cuMemcpy(address(device_data), address(values), bytes) == 0;
 }
 
-/// The same, bytes of one value.
+/// Fills device memory with one byte value.
 inline bool fill(void* device_data, unsigned char value, std::size_t bytes) {
   const std::vector<unsigned char> values(bytes, value);
   return write(device_data, values.data(), bytes);
 }
 
-/// A block of device 0's memory that is the caller's own.
+/// A block of device 0's memory that the test owns.
 class Block {
  public:
   explicit Block(std::size_t bytes) {
@@ -277,7 +275,7 @@ class Block {
   Address address_ = 0;
 };
 
-/// A stream of device 0's that does not wait for the default stream, as Caffe's prefetch stream.
+/// A non-blocking stream of device 0, like Caffe's prefetch stream.
 class NonBlockingStream {
  public:
   NonBlockingStream() {

@@ -1,4 +1,4 @@
-// How a C++ entry point dies: what it says, and by which signal.
+// The line and the signal with which a C++ entry point ends the process.
 #ifndef SUPPORT_FATAL_LINE_HPP
 #define SUPPORT_FATAL_LINE_HPP
 
@@ -16,7 +16,7 @@ inline std::string fatal_line(const std::string& source, const std::string& word
          ":[0-9]+\\] " + words + " ?:? ?SyncedMemory::" + function + ": .*";
 }
 
-/// Expects `statement` to say a line that matches `line` and to abort.
+/// Expects `statement` to print a line that matches `line`, and to abort.
 #define EXPECT_ABORT(statement, line) EXPECT_EXIT(statement, ::testing::KilledBySignal(SIGABRT), line)
 
 #endif  // SUPPORT_FATAL_LINE_HPP

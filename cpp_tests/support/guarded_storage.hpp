@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-/// Room for an object of any generation between two guards, all of it 0xA5. It is written and read through volatile
-/// bytes: compilers may forget what was stored where an object then begins its life.
+/// Room for an object of any generation between two guards, all of it 0xA5. It is written and read through volatile bytes: a compiler may
+/// drop a store to bytes where an object begins its life afterwards.
 class GuardedStorage {
  public:
   static constexpr unsigned char pattern = 0xA5;
@@ -22,12 +22,12 @@ class GuardedStorage {
     if (begin < touched) fill(front + begin, touched - begin);
   }
 
-  /// What the object's constructor wrote behind byte 32 is its own business: notes it.
+  /// Notes the bytes behind byte 32, which the object's constructor may have written.
   void note_tail() {
     for (std::size_t i = 0; i < tail; ++i) noted_[i] = bytes_[front + touched + i];
   }
 
-  /// Whether everything behind byte 32 is as noted, and everything before the object as filled.
+  /// Whether the bytes behind byte 32 are as noted, and those before the object as filled.
   bool is_intact() const {
     for (std::size_t i = 0; i < front; ++i) {
       if (bytes_[i] != pattern) return false;
@@ -41,7 +41,7 @@ class GuardedStorage {
   unsigned char byte(std::size_t at) const { return bytes_[front + at]; }
 
  private:
-  // An odd multiple of 8: objects need no more alignment than that, and get no more here.
+  // An odd multiple of 8: objects get the alignment that they need and no more.
   static constexpr std::size_t front = 72;
   static constexpr std::size_t tail = 96;
 

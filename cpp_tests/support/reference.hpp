@@ -1,5 +1,4 @@
-// What a SyncedMemory does on the host, in the plainest way: the table of the C++ ABI written down once more, with
-// which the library is compared.
+// A reference of SyncedMemory on the host: the table of docs/caffe-abi.md as plain code.
 #ifndef SUPPORT_REFERENCE_HPP
 #define SUPPORT_REFERENCE_HPP
 
@@ -40,7 +39,7 @@ class Reference {
 
   void touch() {
     if (at_cpu_) return;
-    // One byte more, so that size 0 has an address too.
+    // One more byte, so that size 0 has an address too.
     owned_.reset(static_cast<unsigned char*>(std::calloc(size_ + 1, 1)));
     data_ = owned_.get();
     at_cpu_ = true;

@@ -1,6 +1,6 @@
 /*
- * Checks for programs in C: a call works, or gives a status and a sentence. Each program includes it once, and says at
- * its end how many checks were made; a line is printed for each that fails.
+ * Checks for programs in C: a call works, or returns a status and a sentence. A program includes it once, prints a line for each check
+ * that fails, and at its end the number of checks.
  */
 #ifndef SUPPORT_REFUSED_H
 #define SUPPORT_REFUSED_H

@@ -1,4 +1,4 @@
-// Other programs, run with their standard streams kept.
+// Runs other programs and keeps their output.
 #ifndef SUPPORT_RUN_HPP
 #define SUPPORT_RUN_HPP
 
@@ -10,9 +10,9 @@
 #include <sstream>
 #include <string>
 
-/// How a program ended, and what it said.
+/// Exit status and output of a program.
 struct Outcome {
-  /// The exit status, or 128 and the signal.
+  /// The exit status, or 128 + the signal.
   int status = -1;
   std::string output;
   std::string errors;
@@ -30,7 +30,7 @@ inline std::string all_of(std::FILE* file) {
   return text;
 }
 
-/// Runs a line of the shell's; `environment` is NAME=VALUE….
+/// Runs a line in the shell; `environment` is NAME=VALUE….
 inline Outcome run(const std::string& command, const std::string& environment = "") {
   Outcome result;
   std::FILE* output = std::tmpfile();
@@ -40,7 +40,7 @@ inline Outcome run(const std::string& command, const std::string& environment = 
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    // A program that waits for ever is ended by this.
+    // A limit for a program that hangs.
     alarm(60);
     dup2(fileno(output), STDOUT_FILENO);
     dup2(fileno(errors), STDERR_FILENO);

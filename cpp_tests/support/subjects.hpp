@@ -1,4 +1,4 @@
-// The library through each of its doors, in the shape of the reference class.
+// The library's interfaces (C++ ABI, C API, wrapper), each with the methods of the reference class.
 #ifndef SUPPORT_SUBJECTS_HPP
 #define SUPPORT_SUBJECTS_HPP
 
@@ -21,7 +21,7 @@ constexpr bool generation_pushes = true;
 constexpr bool generation_pushes = false;
 #endif
 
-/// Through the C++ ABI, with the class as one generation of Caffe declares it. Caffe keeps it in a shared_ptr.
+/// The C++ ABI, with the class as one generation of Caffe declares it. Caffe keeps it in a shared_ptr.
 template <typename Object, bool can_borrow>
 class ThroughCxx {
  public:
@@ -43,7 +43,7 @@ class ThroughCxx {
   const void* gpu_data() { return object_->gpu_data(); }
   void* mutable_gpu_data() { return object_->mutable_gpu_data(); }
   void set_gpu_data(void* data) { object_->set_gpu_data(data); }
-  /// The generation with a stream of its own pushes on that one.
+  /// A generation whose class has a stream pushes on that one.
   void async_gpu_push(CUstream_st* stream) {
 #ifdef GENERATION_PUSHES_ON_ITS_OWN_STREAM
     (void)stream;
@@ -59,7 +59,7 @@ class ThroughCxx {
   std::shared_ptr<Object> object_;
 };
 
-/// Through the C API.
+/// The C API.
 class ThroughC {
  public:
   static constexpr bool borrows = true;
@@ -113,7 +113,7 @@ class ThroughC {
   syncedmem_t* mem_ = nullptr;
 };
 
-/// Through the header-only wrapper.
+/// The header-only wrapper.
 class ThroughWrapper {
  public:
   static constexpr bool borrows = true;

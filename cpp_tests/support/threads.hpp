@@ -1,4 +1,4 @@
-// Threads that do the same at the same time.
+// Threads that run the same work at the same time.
 #ifndef SUPPORT_THREADS_HPP
 #define SUPPORT_THREADS_HPP
 
@@ -9,7 +9,7 @@
 
 constexpr int readers = 8;
 
-/// How often each race is run; slow tools ask for fewer.
+/// The number of rounds of each race; SYNCEDMEM_TESTS_ROUNDS lowers it for slow tools.
 inline int rounds() {
   const char* asked = std::getenv("SYNCEDMEM_TESTS_ROUNDS");
   return asked ? std::atoi(asked) : 200;

@@ -1,4 +1,4 @@
-// What TypeScript is told of syncedmem.js. SPDX-License-Identifier: BSD-2-Clause
+// The TypeScript declarations of syncedmem.js. SPDX-License-Identifier: BSD-2-Clause
 
 /** The library refused: C's status, its name as the code, and the library's sentence. */
 export class SyncedmemError extends Error {

@@ -54,7 +54,7 @@ impl Walk {
 }
 
 fn walk() -> Result<(), String> {
-    // SAFETY: of all that is unsafe here: nobody else uses the object, and no address is used after its end.
+    // SAFETY: for all unsafe code here: only this function uses the object, and it uses no address after the object's end.
     unsafe {
         // snippet:begin
         let (mut mem, mut foo, mut bar): (*mut syncedmem_t, *const c_void, *mut c_void) =

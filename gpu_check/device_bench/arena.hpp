@@ -6,7 +6,7 @@
 
 #include "libraries.hpp"
 
-// How an object comes by its sides.
+// The kinds of memory of an object's sides.
 struct Kind {
   enum Host { kCallersPageable, kCallersPinned, kRegistered, kOwnPageable, kOwnPinned };
   const char* name;
@@ -17,7 +17,7 @@ struct Kind {
   bool own() const { return host == kOwnPageable || host == kOwnPinned; }
 };
 
-// Buffers of a caller's for one kind: none where the object has its own.
+// The caller's buffers for one kind; none if the object has its own.
 class Arena {
  public:
   Arena(const Driver& driver, const Kind& kind, std::size_t bytes);
@@ -27,7 +27,7 @@ class Arena {
 
   // False where the driver has no managed memory.
   bool usable() const { return usable_; }
-  // So many bytes before and behind every range are never to be written.
+  // No copy may write this many bytes before and behind every range.
   static const std::size_t kGuard = 64;
   unsigned char* host(std::size_t misaligned) const { return host_ + kFirst + misaligned; }
   unsigned char* device(std::size_t misaligned) const { return device_ + kFirst + misaligned; }
@@ -41,7 +41,7 @@ class Arena {
   bool usable_ = true;
 };
 
-// Page-locked host memory, or pageable where it is asked for from several threads.
+// Page-locked host memory; pageable for copies by several threads.
 class Readback {
  public:
   Readback(const Driver& driver, std::size_t bytes, bool pinned);

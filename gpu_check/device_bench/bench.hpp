@@ -1,4 +1,4 @@
-// What the sections have in common: who is compared, what there is room and time for, and where the rows go.
+// Shared by the sections: the contestants, the room and time there is, and the tables.
 #ifndef DEVICE_BENCH_BENCH_HPP_
 #define DEVICE_BENCH_BENCH_HPP_
 
@@ -21,10 +21,10 @@ class Bench {
   const Runtime& runtime;
   const Library& library;
 
-  // The largest size that a section looks at, which has `usual` for it.
+  // The largest size of a section; `usual` unless the command line says another.
   std::size_t largest(std::size_t usual) const;
   double seconds_left() const { return seconds_ - watch_.nanoseconds() / 1e9; }
-  // How many rows are still to come: they share the time that is left.
+  // The number of rows to come, which share the time that is left.
   void plan(std::size_t rows) { rows_to_come_ = rows; }
 
   // Begins a table of these contestants, or with none of them a section without a table.
@@ -34,16 +34,16 @@ class Bench {
   // Measures a row, prints and judges it. False, and skipped, if the time is up. On the simulated driver no time is judged.
   bool row(const std::string& id, const std::string& description, std::size_t bytes,
            const std::vector<Contestant>& contestants, const Bound& bound = kNoBound);
-  // The same in two steps, for a row that has something added to it between them.
+  // The same in two steps, for a row that gets more columns between them.
   bool measure(const std::string& id, const std::string& description, std::size_t bytes,
                const std::vector<Contestant>& contestants, const Bound& bound, Row& row);
   void add(Row row);
   // The row that was added last.
   const Row& last() const { return last_; }
-  // What only the simulated driver can tell, of its log: judged there.
+  // A check of the simulated driver's log; on a real driver nothing is checked.
   void expect(const std::string& sentence, bool held) const;
 
-  // Whether blocks of so many bytes fit, with a half more, since free memory lies in pieces.
+  // Whether blocks of this size fit, with half as much to spare, because free memory is fragmented.
   bool fits(std::size_t device_bytes, std::size_t host_bytes) const;
 
  private:

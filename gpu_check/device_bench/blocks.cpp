@@ -1,5 +1,5 @@
-// Blocks acquired and released, in both modes of reuse, beside the driver's own calls: while the device is idle, and while
-// it has work, which is when the modes differ.
+// Blocks acquired and released, in both modes of reuse, beside the driver's own calls: with the device idle and with the device at work,
+// where the modes differ.
 #include "report.hpp"
 #include "reuse_figures.hpp"
 #include "sections.hpp"
@@ -35,7 +35,7 @@ std::vector<Contestant> contestants(const Bench& bench, bool pinned, std::size_t
   if (bench.driver.has_pool()) {
     result.push_back({"cuMemAllocAsync", [=, &bench] {
                         const double taken = raw_acquire_device(Pool(bench.driver), bytes, ours);
-                        // What it left on the stream is not the next one's.
+                        // Work that it left on the stream must not count for the next one.
                         bench.driver.synchronize();
                         return taken;
                       }});
@@ -78,7 +78,7 @@ void idle(Bench& bench, bool pinned, ReuseFigures& figures) {
   const auto memory = pinned ? SYNCEDMEM_MEMORY_PINNED : SYNCEDMEM_MEMORY_DEVICE;
   for (const std::size_t bytes : kSizes) {
     const std::string id = std::string("acquire.") + (pinned ? "pinned." : "device.") + std::to_string(bytes);
-    // The library keeps one, others take one each.
+    // The library keeps one block, others take one each.
     if (bytes > bench.largest(kGiB) || !bench.fits(pinned ? 0 : 4 * bytes, pinned ? 3 * bytes : 0)) {
       report::skipped(id, "no room, or larger than --largest");
       continue;

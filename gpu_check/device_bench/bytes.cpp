@@ -1,5 +1,5 @@
-// Whether bytes are right: the section `bytes`. Each part of it runs in a process of its own, since some end their process,
-// and some need settings that the library reads once. This process never opens the driver.
+// The section `bytes`: whether copies give the right bytes. Each part runs in a process of its own, because some end their process and some
+// need settings that the library reads once. This process never opens the driver.
 #include <algorithm>
 #include <cstdio>
 
@@ -32,7 +32,7 @@ const std::vector<Part>& parts() {
   return kParts;
 }
 
-// Ways for a process to end with objects alive, and what its environment has.
+// Ways for a process to end with objects alive, and its environment.
 const std::vector<std::pair<const char*, Environment>>& ends() {
   static const std::vector<std::pair<const char*, Environment>> kEnds = {
       {"exit_main", {}},     {"exit_static", {}}, {"exit_thread", {}},
@@ -65,7 +65,7 @@ bool counted(const std::string& text, const std::string& part) {
 // False if nothing can run on this machine.
 bool run(const Settings& settings, const Part& part, double seconds) {
   std::printf("\n### %s\n", part.title);
-  // A part looks at its time; one that hangs is ended.
+  // A part keeps to its time; one that hangs is killed.
   const double limit = std::max(settings.simulated ? 60.0 : 20.0, 1.5 * seconds + 10);
   const Ended ended = run_child(arguments(settings, part.name, seconds), part.environment, limit, false);
   const bool has_counts = counted(ended.text, part.name);

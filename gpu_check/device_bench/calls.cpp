@@ -1,5 +1,5 @@
-// Nanoseconds per call of every small driver call that the library makes on a hot or warm path, or could make instead of
-// one: src/cuda/driver.rs lists them. The calls take turns, so that a change of the machine's pace meets all of them.
+// Nanoseconds per call of every small driver call that the library makes on a hot or warm path, and of alternatives: src/cuda/driver.rs
+// lists them. The calls take turns, so that a change of the machine's speed affects all of them.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -79,7 +79,7 @@ void add_contexts(Calls& calls, const Driver& driver) {
   }
 }
 
-// What the library asks about an address: CU_POINTER_ATTRIBUTE_….
+// The attributes that the library asks for: CU_POINTER_ATTRIBUTE_….
 const struct {
   int number;
   const char* name;
@@ -100,7 +100,7 @@ void add_pointers(Calls& calls, const Memories& memories) {
         return one(&value, number, address);
       });
     }
-    // As the library asks, and with one more at a time.
+    // The library's attributes, one more at a time.
     const std::vector<std::vector<std::size_t>> together = {{0}, {0, 1}, {0, 1, 2}, {0, 2, 3}, {0, 4, 5}, {0, 1, 2, 3}};
     for (const std::vector<std::size_t>& set : together) {
       if (!has_several) break;

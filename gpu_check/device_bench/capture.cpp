@@ -1,6 +1,6 @@
-// The library beside a stream that is captured into a graph: in each of the three modes, on the capturing thread and on
-// another one, the stream ordered with the legacy default stream or not. Judged: whether the library does what it may do, and
-// refuses the rest with a sentence that names the capture; whether the capture is whole afterwards; what its replay writes.
+// The library while a stream is captured into a graph: in each of the three modes, on the capturing thread and on another one, with a
+// stream that is ordered with the legacy default stream or not. Checks that the library does what it may do and refuses the rest with a
+// sentence that names the capture, that the capture is whole afterwards, and that its replay writes the right bytes.
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -37,12 +37,12 @@ std::vector<How> ways() {
   return result;
 }
 
-// What the library is to answer.
+// The answer that the library must give.
 enum Expected {
-  kDone,           // it does it, and the capture goes on
-  kDoneAnyway,     // it does it; the capture may break, as the README says
-  kDoneOrRefused,  // or it says that a capture is in the way
-  kRefused         // it says so
+  kDone,           // success, and the capture goes on
+  kDoneAnyway,     // success; the capture may break, as the README says
+  kDoneOrRefused,  // success, or an error that names the capture
+  kRefused         // an error that names the capture
 };
 
 // Objects in the states that the operations need, made before the capture begins.
@@ -78,7 +78,7 @@ Objects::Objects(const Library& the_library, const Driver& the_driver, Pattern& 
   void* data = nullptr;
   library.must(library.overwrite_gpu_data(with_device, &data), "overwrite_gpu_data");
   library.must(library.overwrite_cpu_data(with_pinned, &data), "overwrite_cpu_data");
-  // Both sides of these are there: a copy needs no block.
+  // Both sides of these are allocated: a copy needs no block.
   for (syncedmem_t* object : {on_host, on_device}) {
     library.must(library.overwrite_gpu_data(object, &data), "overwrite_gpu_data");
     if (object == on_device) {
@@ -100,9 +100,9 @@ struct Operation {
   const char* name;
   Expected expected;
   int reuse;
-  // Leaves an idle block behind before the capture begins, for the operation to get.
+  // Before the capture begins, leaves an idle block for the operation.
   bool idle_block;
-  // Is to leave the object `fresh_pinned` page-locked: where it cannot, the library takes pageable memory instead.
+  // Must leave the object `fresh_pinned` page-locked; otherwise the library may take pageable memory.
   bool pins;
   std::function<syncedmem_status_t(Objects&, void* stream)> once;
 };
@@ -138,7 +138,7 @@ std::vector<Operation> operations() {
        [](Objects& o, void* stream) { return o.library.async_cpu_pull(o.on_device, as_stream(stream)); }},
       {"records the capturing stream", kRefused, kSynchronised, false, false,
        [](Objects& o, void* stream) { return o.library.record_stream(o.on_device, as_stream(stream)); }},
-      // Last: the library may learn from it that there are captures.
+      // Last, because the library may learn from this call that there are captures.
       {"hands an idle device block out", kDoneAnyway, kSynchronised, true, false,
        [](Objects& o, void*) { return o.library.overwrite_gpu_data(o.fresh, &g_written); }}};
 }
@@ -178,7 +178,7 @@ std::string bytes_of(Objects& objects) {
   return wrong.empty() ? "" : "on the host, " + wrong;
 }
 
-// What is wrong with an answer; empty if nothing is.
+// The error of an answer; empty if it is right.
 std::string judged(const Operation& operation, const Answer& answer, const Objects& objects) {
   const bool done = answer.status == SYNCEDMEM_SUCCESS;
   bool pinned = true;
@@ -209,7 +209,7 @@ void one_case(Bench& bench, const Capturing& calls, const Operation& operation, 
                  report::quoted(operation.name) + ", \"error\": " + report::quoted(answer.error) + ", \"graph\": " +
                  report::quoted(broken.empty() ? "whole" : broken));
   std::string wrong = judged(operation, answer, objects);
-  // A copy that was refused may have cost the capture: the driver ends it before it says why.
+  // A copy that was refused may have broken the capture: the driver ends the capture before it returns the error.
   const bool may_break = operation.expected == kDoneAnyway || (!done && operation.expected == kDoneOrRefused);
   if (wrong.empty() && !broken.empty() && !may_break) wrong = "the capture broke: " + broken;
   if (wrong.empty() && !replayed.empty()) wrong = "the replay: " + replayed;

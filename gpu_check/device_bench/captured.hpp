@@ -8,7 +8,7 @@
 #include "arena.hpp"
 #include "libraries.hpp"
 
-// The driver's functions for it.
+// The driver's functions for captures.
 class Capturing {
  public:
   typedef Driver::Status Status;
@@ -38,7 +38,7 @@ class Capturing {
   }
 };
 
-// One capture: a fill of one buffer, then whatever the caller does, then a copy of it into another.
+// One capture: a fill of one buffer, then the caller's work, then a copy of that buffer into another.
 class Captured {
  public:
   static const std::size_t kBytes = 256 * 1024;

@@ -1,4 +1,4 @@
-// Another process of this program: for what ends a process, and for settings that the library reads once.
+// Another process of this program, for work that ends its process, and for settings that the library reads once.
 #ifndef DEVICE_BENCH_CHILD_HPP_
 #define DEVICE_BENCH_CHILD_HPP_
 
@@ -11,7 +11,7 @@ typedef std::vector<std::pair<std::string, std::string>> Environment;
 struct Ended {
   int status;        // of waitpid
   bool timed_out;    // it was killed
-  std::string text;  // what it wrote and was not forwarded
+  std::string text;  // its output that was not forwarded
 
   bool well() const { return !timed_out && status == 0; }
   // "exit status 1", "signal 11", "no end within 20 s"
@@ -22,7 +22,7 @@ struct Ended {
 // stays in `text`. With `quiet` nothing is forwarded, and all of it is there.
 Ended run_child(const std::vector<std::string>& arguments, const Environment& environment, double limit, bool quiet);
 
-// Waits for a process for so long, and kills it then. Its status as waitpid has it, or -1 where it was killed.
+// Waits for a process and kills it after the time limit. Returns the status of waitpid, or -1 if it was killed.
 int wait_for(int process, double seconds);
 
 #endif  // DEVICE_BENCH_CHILD_HPP_

@@ -13,7 +13,7 @@
 
 namespace {
 
-// What is still under way counts where that was asked for, and is never the next one's.
+// Work that is still in flight counts if that was asked for, and never for the next subject.
 double end(const Watch& watch, const Driver& driver, bool in_full) {
   const double returned = watch.nanoseconds();
   driver.synchronize();
@@ -62,7 +62,7 @@ const unsigned kImages = 64;
 
 std::size_t bytes_of(const Image& image) { return std::accumulate(image.begin(), image.end(), std::size_t(0)); }
 
-// The net's images. Where --largest is less than their largest blob, all are made smaller in proportion.
+// The net's images. If --largest is less than their largest blob, all are smaller in proportion.
 std::vector<Image> images_of(const char* id, std::size_t largest) {
   std::vector<Image> images(kImages);
   std::size_t most = 0;
@@ -80,7 +80,7 @@ std::vector<Image> images_of(const char* id, std::size_t largest) {
   return images;
 }
 
-// Everybody sees the images in their order, and a few of them a sample: the mean of these counts.
+// Every subject gets the images in the same order. A sample is some of them, and its mean counts.
 std::function<double()> in_turn(const std::vector<Image>& images, unsigned together,
                                 const std::function<double(const Image&)>& work) {
   const std::shared_ptr<std::size_t> next(new std::size_t(0));
@@ -104,7 +104,7 @@ struct Range {
   std::string text() const { return readable_number("%.2f", least) + " to " + readable_number("%.2f", most); }
 };
 
-// What is to be decided from: where every image is another size, the library's pool asks the driver again and again.
+// The rows to decide from: with images of different sizes the library's pool calls the driver again and again.
 struct Compared {
   Range all, varying;
 };
@@ -135,7 +135,7 @@ void rows(Bench& bench, bool zeroed, Compared& compared, ReuseFigures& figures) 
     const std::vector<Image> images = images_of(net.id, bench.largest(4 * kGiB));
     std::size_t most = 0;
     for (const Image& image : images) most = std::max(most, bytes_of(image));
-    // What two pools keep, and a third of what is in use.
+    // The memory that two pools keep, and a third of that in use.
     if (!bench.fits(3 * most, 0)) {
       const double gibibytes = static_cast<double>(most) / static_cast<double>(kGiB);
       report::skipped(id, readable_number("no room for %.1f GiB three times", gibibytes));

@@ -149,7 +149,7 @@ bool Driver::is_page_locked(const void* address) const {
   const int kMemoryType = 2;      // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
   const unsigned kHostMemory = 1;  // CU_MEMORYTYPE_HOST
   unsigned type = 0;
-  // Of memory that the driver does not know there is an error, and that is the answer.
+  // The driver returns an error for memory that it does not know, which is the answer.
   return attribute_(&type, kMemoryType, reinterpret_cast<Address>(address)) == 0 && type == kHostMemory;
 }
 
@@ -201,7 +201,7 @@ Runtime::Runtime(const std::string& path, int device) {
   find(library, name, "cudaMemcpy", copy_);
   const int status = set_device(device);
   if (status == 0) return;
-  // One that is newer than the driver, say: then there is none to compare with.
+  // For example a runtime that is newer than the driver: then there is none to compare with.
   name += ", which cannot be used: cudaSetDevice returned " + std::to_string(status);
   copy_ = nullptr;
 }
@@ -263,7 +263,7 @@ Library::Library(const std::string& path) {
 }
 
 Library Library::again(const std::string& path) {
-  // The loader knows a file again, so it takes another one. The first is where the loader found it.
+  // The loader recognises a file, so it gets a copy.
   void* first = open(path);
   void* symbol = dlsym(first, "syncedmem_version");
   Dl_info where;

@@ -1,5 +1,5 @@
-// What is compared: the library's C API, the driver's own calls, and the CUDA runtime's, if there is one. All of them
-// are opened at run time, so that one program measures whatever it is given.
+// The contestants: the library's C API, the driver's own calls, and the CUDA runtime's, if there is one. All are opened at run time, so
+// that one program can measure any of them.
 #ifndef DEVICE_BENCH_LIBRARIES_HPP_
 #define DEVICE_BENCH_LIBRARIES_HPP_
 
@@ -41,7 +41,7 @@ class Driver {
   void fill(void* address, std::size_t bytes, unsigned char value = 0) const;
   void synchronize() const;
   std::size_t free_bytes() const;
-  // Page-locks host memory that is there already, and ends that. Some machines refuse it: the status says so.
+  // Page-locks host memory that exists already, and ends that. Some machines refuse it, with a status.
   Status register_host(void* address, std::size_t bytes) const;
   void unregister_host(void* address) const;
   bool is_page_locked(const void* address) const;
@@ -50,11 +50,11 @@ class Driver {
   bool has_pool() const { return pool_ != nullptr; }
   void* allocate_from_pool(std::size_t bytes) const;
   void free_to_pool(void* address) const;
-  // The device's default pool keeps whatever it is given back, until it is told otherwise.
+  // By default the device's default pool keeps all memory that it gets back.
   void keep_pool() const;
   void empty_pool() const;
 
-  // How often a function of the driver's was called: only the simulated driver knows.
+  // The number of calls of a driver function; only the simulated driver counts them.
   std::size_t calls(const char* function) const;
 
   std::string device_name;
@@ -87,7 +87,7 @@ class Driver {
   std::size_t (*calls_)(const char*) = nullptr;
 };
 
-// The driver's stream-ordered allocator, as something that allocates device memory.
+// The driver's stream-ordered allocator.
 class Pool {
  public:
   explicit Pool(const Driver& driver) : driver_(driver) {}
@@ -138,7 +138,7 @@ struct Library {
   // its settings from the environment anew.
   static Library again(const std::string& path);
 
-  // Ends the program with what the library says, if a call did not succeed.
+  // Ends the program with the library's sentence if a call failed.
   void must(syncedmem_status_t status, const char* call) const {
     if (status != SYNCEDMEM_SUCCESS) refuse(call);
   }

@@ -1,5 +1,5 @@
 // Measures the library's device side beside the calls that it makes, alternating in one process, compares its bytes, and
-// prints tables in Markdown. What is timed is described in work.hpp and churn.hpp.
+// prints tables in Markdown. work.hpp and churn.hpp describe what is timed.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// A piece of memory of each kind that a copy or a question can be about.
+// A piece of memory of each kind.
 #ifndef DEVICE_BENCH_MEMORIES_HPP_
 #define DEVICE_BENCH_MEMORIES_HPP_
 

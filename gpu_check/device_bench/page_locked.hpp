@@ -1,4 +1,4 @@
-// Ways to come by page-locked memory, without the library.
+// Ways to get page-locked memory without the library.
 #ifndef DEVICE_BENCH_PAGE_LOCKED_HPP_
 #define DEVICE_BENCH_PAGE_LOCKED_HPP_
 

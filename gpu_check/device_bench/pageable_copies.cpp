@@ -1,5 +1,5 @@
-// Copies of a caller's pageable buffer: what bounds them, which threads and slots are best, and what the library gains with
-// staging on. For the last it is loaded once more: it takes that setting from the environment, once.
+// Copies of a caller's pageable buffer: their bounds, the best numbers of threads and slots, and the gain with staging on. For the last the
+// library is loaded a second time, because it reads that setting from the environment once.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -17,11 +17,11 @@ namespace {
 const std::size_t kSmallest = 64 * kKiB;
 const double kWorthIt = 1.3;  // staging is on from the size from which all copies are so much faster than cuMemcpy
 
-// A library for which SYNCEDMEM_STAGE_FROM was so when it looked.
+// A copy of the library that was loaded with this value of SYNCEDMEM_STAGE_FROM.
 Library staging_from(const Bench& bench, const char* bytes, const Pageable& buffer, void* device) {
   setenv("SYNCEDMEM_STAGE_FROM", bytes, 1);
   const Library library = Library::again(bench.settings.library);
-  // It looks at its first copy.
+  // The library reads the setting at its first copy.
   Subject(library, kSmallest, buffer.get(), device).to_device(bench.driver, 1);
   unsetenv("SYNCEDMEM_STAGE_FROM");
   return library;

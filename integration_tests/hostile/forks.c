@@ -1,5 +1,5 @@
-/* forks SECONDS: forks while threads work, also from children, beside another library's fork handlers, whose lock a
- * thread holds while it calls the library. */
+/* forks SECONDS: forks while threads work, also in children, and with the fork handlers of another library, whose lock a thread holds while
+ * it calls this library. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 enum { THREADS = 4, OBJECTS = 8, MOST = 18 };
 static double deadline;
 static object_t shared;
-/* As of a library that the program has loaded before: it takes its lock before a fork. */
+/* The handlers of a library that the program loaded first: they take its lock before a fork. */
 static pthread_mutex_t others = PTHREAD_MUTEX_INITIALIZER;
 
 static void lock_others(void) { pthread_mutex_lock(&others); }
@@ -29,7 +29,7 @@ static void *work(void *number) {
   return NULL;
 }
 
-/* What a child does: the object of its parent is there, and new ones can be made. */
+/* A child: the parent's object is usable, and new ones can be made. */
 static void live(uint64_t random, int depth) {
   alarm(20); /* one that hangs is ended, and its parent says so */
   const void *data;

@@ -1,5 +1,5 @@
-/* limits SECONDS LIMIT: operations where the system gives little: address space, data, descriptors, file sizes, stacks,
- * or the library's own limit. With `plain` there is none: what settings and the environment do is looked at. */
+/* limits SECONDS LIMIT: operations under a limit of the system (address space, data, descriptors, file sizes, stacks) or of the library.
+ * `plain` sets no limit: the caller tests settings and the environment. */
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -43,7 +43,7 @@ int main(int arguments, char **argument) {
   } else if (strcmp(kind, "file-size") == 0) {
     limit(RLIMIT_FSIZE, 0);
   } else if (strcmp(kind, "stack") == 0) {
-    /* The least that the system's threads may have: 16 KiB. */
+    /* The smallest stack that the system allows: 16 KiB. */
     pthread_attr_setstacksize(&attributes, 16384);
   } else if (strcmp(kind, "own") == 0) {
     setenv("SYNCEDMEM_HOST_LIMIT", "4M", 1);

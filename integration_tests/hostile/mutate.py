@@ -43,7 +43,7 @@ def damage(text: bytearray) -> None:
         chance.shuffle(lines)
         text[:] = b"\n".join(lines)
     else:
-        # Another number, where there is one.
+        # Replace a number by another one.
         while at < len(text) and not 48 <= text[at] <= 57:
             at += 1
         end = at

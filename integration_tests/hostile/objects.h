@@ -1,5 +1,5 @@
-/* Objects whose contents are known, and random operations on them. An operation may run out of memory, and then the object is
- * as it was; every other failure and every wrong byte ends the program with a sentence and exit status 1. */
+/* Objects with known contents, and random operations on them. An operation that runs out of memory must leave the object as it was; every
+ * other failure and every wrong byte ends the program with a sentence and exit status 1. */
 #ifndef OBJECTS_H
 #define OBJECTS_H
 
@@ -13,7 +13,7 @@
 
 #include "syncedmem.h"
 
-/* Ends the process with a sentence, without the exit handlers, whose memory may be what is wrong. */
+/* Ends the process with a sentence, and without exit handlers, whose memory may be damaged. */
 static inline void fail(const char *format, ...) {
   char text[400];
   va_list arguments;
@@ -26,14 +26,14 @@ static inline void fail(const char *format, ...) {
   _exit(1);
 }
 
-/* Whether it succeeded. Out of memory is no failure of the library. */
+/* Whether the call succeeded. Out of memory is no failure of the library. */
 static inline int done(syncedmem_status_t status, const char *what) {
   if (status == SYNCEDMEM_SUCCESS) return 1;
   if (status != SYNCEDMEM_ERROR_OUT_OF_MEMORY) fail("%s: %s: %s", what, syncedmem_status_name(status), syncedmem_last_error());
   return 0;
 }
 
-/* xorshift64: the same seed, the same operations. */
+/* xorshift64: the same seed gives the same operations. */
 static inline uint64_t next_random(uint64_t *state) {
   *state ^= *state << 13;
   *state ^= *state >> 7;
@@ -49,7 +49,7 @@ typedef struct {
   unsigned char fill; /* what every byte is; 0 in a new one */
 } object_t;
 
-/* Between two of these bytes nothing is written by itself. */
+/* Contents are written and checked at bytes this far apart. */
 #define STRIDE 509
 
 static inline void verify(const object_t *object, const unsigned char *data) {
@@ -103,14 +103,14 @@ static inline void end_all(object_t *objects, unsigned count) {
   for (unsigned i = 0; i < count; ++i) end(&objects[i]);
 }
 
-/* Seconds of a clock that only moves forward. */
+/* Seconds of the monotonic clock. */
 static inline double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* The library's own books are closed: nothing of `kind` is held any more. */
+/* By the library's own statistics objects hold no memory of `kind`. */
 static inline void expect_nothing_held(void) {
   syncedmem_stats_t stats = {.size = sizeof stats};
   done(syncedmem_stats(&stats), "stats");

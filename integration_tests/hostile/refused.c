@@ -1,5 +1,5 @@
-/* refused CALL: the kernel refuses a system call, as a sandbox does, with one reason after the other. What the library needs
- * the call for is done without, or fails with a status. */
+/* refused CALL: the kernel refuses a system call, as in a sandbox, with one error after the other. The library must do without the call,
+ * or return a status. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -49,7 +49,7 @@ static void *work(void *number) {
   return NULL;
 }
 
-/* In a process of its own: a filter cannot be taken back. */
+/* Runs in a process of its own, because a filter cannot be removed. */
 static void attack(unsigned number, unsigned error) {
   alarm(60);
   refuse(number, error);
@@ -57,14 +57,14 @@ static void attack(unsigned number, unsigned error) {
   int has_thread = pthread_create(&thread, NULL, work, (void *)1) == 0;
   work((void *)2);
   if (has_thread) pthread_join(thread, NULL);
-  /* What the library does at the exit may be refused, too. */
+  /* The filter also refuses calls at exit. */
   exit(0);
 }
 
 int main(int arguments, char **argument) {
   if (arguments != 2) fail("usage: refused CALL, or refused --list");
   int lists = strcmp(argument[1], "--list") == 0, found = 0;
-  /* The library has files to write, too. */
+  /* Let the library write files too. */
   setenv("SYNCEDMEM_TRACE", "refused-%p.json", 1);
   setenv("SYNCEDMEM_REPORT", "refused.txt", 1);
   for (size_t call = 0; call < sizeof CALLS / sizeof *CALLS; ++call) {

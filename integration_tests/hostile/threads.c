@@ -1,5 +1,5 @@
-/* threads SECONDS THREADS: threads with objects of their own, readers of one fresh object at once, cancellation, and a
- * thread that trims, asks and turns settings all the while. */
+/* threads SECONDS THREADS: threads with objects of their own, readers of one fresh object at once, cancellation, and a thread that trims,
+ * reads statistics and changes settings all the time. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -92,7 +92,7 @@ int main(int arguments, char **argument) {
   pthread_create(&disturber, NULL, disturb, NULL);
   uint64_t random = seed_of(2000);
   while (now() < deadline - 0.1) {
-    /* One is cancelled and another takes its place. */
+    /* Cancel a thread and start another in its place. */
     int victim = (int)(next_random(&random) % (uint64_t)count);
     pthread_cancel(workers[victim]);
     pthread_join(workers[victim], NULL);

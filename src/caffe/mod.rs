@@ -16,7 +16,7 @@ mod search;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::loaded;
 pub use callback::{set as set_callback, syncedmem_mode_callback_t};
 use search::{Finding, Mode};
@@ -89,7 +89,7 @@ pub fn is_gpu(look_again: bool) -> bool {
 fn ask(look_again: bool) -> bool {
     // A callback, or a Caffe under construction, may use the library: it is not asked again for that.
     let Some(_asking) = asking::begin() else { return false };
-    let _uncancelled = Uncancelled::begin();
+    let _cancel_guard = CancelGuard::begin();
     if let Some(answer) = callback::ask() {
         return answer == search::BREW_GPU;
     }

@@ -1,6 +1,5 @@
-//! Copies between the sides.
-//!
-//! Copies are ordered as `cudaMemcpy` on the legacy default stream.
+//! Copies between the sides: at once, ordered as `cudaMemcpy` on the legacy default stream, or on a caller's stream
+//! ([`transfer`]).
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 mod numa;
@@ -12,7 +11,7 @@ pub mod workers;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use crate::cuda::context::{self, Within};
+use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::error::{DriverFailure, Error};
 use crate::memory::device;
@@ -21,41 +20,38 @@ use crate::observe::event::Path;
 use crate::platform::text::{Text, to_stderr};
 use crate::state::flags;
 use crate::state::head::Side;
-use staged::Staged;
 
-/// Copies `bytes`, which are not 0, between the host and the device block at `device`.
+/// Copies `bytes` (not 0) between the two sides.
 ///
 /// # Safety
-/// Both addresses are good for that many bytes.
-pub unsafe fn copy(driver: &Driver, ends: Ends, bytes: usize) -> Result<Path, Error> {
-    let (within, record) = device::enter(driver, ends.device, ends.owner)?;
-    let unsettled = record.is_some_and(|record| record.unsettled);
+/// Both blocks have that many bytes.
+pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Result<Path, Error> {
+    let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
+    let pending_on_legacy = record.is_some_and(|record| record.pending_on_legacy);
     // SAFETY: the caller guarantees it.
-    let staged = unsafe { staged::copy(driver, &within, ends, bytes) }?;
-    if staged == Staged::No {
-        let (to, from) = ends.addresses();
+    let is_staged = unsafe { staged::copy(driver, &guard, endpoints, bytes) }?;
+    if !is_staged {
+        let (to, from) = endpoints.addresses();
         // SAFETY: the caller guarantees it.
         unsafe { driver.copy(to, from, bytes) }?;
     }
-    // Any other copy is done when it returns, and came after what the stream had.
-    let goes_on = ends.to == Side::Device && !ends.pinned && staged == Staged::No;
-    if unsettled != goes_on {
-        blocks::note_unsettled(ends.device, goes_on);
+    // Any other copy is complete when it returns, and so is the earlier work of the stream.
+    let goes_on = endpoints.to == Side::Device && !endpoints.pinned && !is_staged;
+    if pending_on_legacy != goes_on {
+        blocks::set_pending_on_legacy(endpoints.device, goes_on);
     }
-    let path = if staged == Staged::Done { Path::Staged } else { ends.path(driver) };
-    if ends.to == Side::Device && within.before.is_some_and(|before| before != within.context) {
-        // What cannot be found out is not counted.
-        let _ = note_mismatch(driver, within);
+    let path = if is_staged { Path::Staged } else { endpoints.path(driver) };
+    if endpoints.to == Side::Device && guard.before.is_some_and(|before| before != guard.context) {
+        // On a failure nothing is counted.
+        let _ = note_mismatch(driver, guard);
     }
     Ok(path)
 }
 
-/// The two ends of a copy.
+/// The two blocks of a copy.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends {
-    /// The device's address.
+pub struct Endpoints {
     pub device: NonNull<c_void>,
-    /// The host's address.
     pub host: NonNull<c_void>,
     /// The side that is written.
     pub to: Side,
@@ -65,9 +61,8 @@ pub struct Ends {
     pub pinned: bool,
 }
 
-impl Ends {
-    /// The path of a copy that the driver makes. While nothing is observed the driver is not asked whether the caller has
-    /// page-locked the memory.
+impl Endpoints {
+    /// The path of a copy by the driver alone. Whether the caller has page-locked the memory is queried only for a recorder.
     fn path(self, driver: &Driver) -> Path {
         let is_pinned = self.pinned || (flags::on() && !staged::is_pageable(driver, self));
         if is_pinned { Path::Pinned } else { Path::Pageable }
@@ -83,14 +78,14 @@ impl Ends {
     }
 }
 
-/// Leaves the context of a block that was copied to, and counts a mismatch if the thread's own context is of another device. The
-/// first mismatch is reported on standard error. The thread's context is not entered: another thread may have destroyed it.
+/// Leaves the context of the copy's device block, and counts a mismatch if the thread's own context is of another device. Reports
+/// the first mismatch on standard error. Never enters the thread's context: another thread may have destroyed it.
 ///
-/// Compat: that is no error. The original returns the pointer, and unified addressing makes it valid.
+/// Compat: a mismatch is no error. The original returns the pointer, and unified addressing makes it valid.
 #[cold]
-fn note_mismatch(driver: &Driver, within: Within<'_>) -> Result<(), DriverFailure> {
-    let holder = within.device()?;
-    drop(within);
+fn note_mismatch(driver: &Driver, guard: ContextGuard<'_>) -> Result<(), DriverFailure> {
+    let holder = guard.device()?;
+    drop(guard);
     let current = context::current_device(driver)?;
     if current != holder && context::note_mismatch() {
         let said = Text::<300>::of(format_args!(

@@ -1,6 +1,6 @@
-//! The NUMA node of the host's memory that is nearest to a device. Whatever cannot be found out or done is left: then memory is
-//! where the thread runs that touches it first.
-#![expect(unsafe_code, reason = "mbind(2), and the driver is asked")]
+//! The NUMA node nearest to a device. If it is unknown, or the system refuses, memory comes from the node of the thread that
+//! touches it first.
+#![expect(unsafe_code, reason = "mbind(2), and the driver is queried")]
 
 use std::ffi::{CStr, c_int, c_ulong};
 
@@ -22,9 +22,9 @@ pub fn node_of(driver: &Driver, device: c_int) -> Option<usize> {
     if !has_several(read(c"/sys/devices/system/node/online", &mut buffer)?) {
         return None;
     }
-    // From CUDA 12.2 on; -1 says that the driver does not know.
-    let told = attributes::ask(driver, device, HOST_NUMA_ID).and_then(|node| usize::try_from(node).ok());
-    told.or_else(|| node_on_bus(driver, device)).filter(|&node| node < NODES)
+    // From CUDA 12.2 on; -1: unknown.
+    let known = attributes::attribute(driver, device, HOST_NUMA_ID).and_then(|node| usize::try_from(node).ok());
+    known.or_else(|| node_on_bus(driver, device)).filter(|&node| node < NODES)
 }
 
 /// Whether a list as `0-1,4` has more than one node.
@@ -32,10 +32,10 @@ fn has_several(list: &str) -> bool {
     list.contains([',', '-'])
 }
 
-/// What the system says of the device's place on the bus.
+/// The node by the device's address on the bus.
 fn node_on_bus(driver: &Driver, device: c_int) -> Option<usize> {
     let mut place = [0u8; 32];
-    // SAFETY: `place` is writable for that length; a number that is no device is refused.
+    // SAFETY: `place` is writable for that length. The driver refuses a number that is no device.
     unsafe { driver.device_bus(place.as_mut_ptr().cast(), 32, device) }.ok()?;
     place.make_ascii_lowercase();
     let place = CStr::from_bytes_until_nul(&place).ok()?.to_str().ok()?;
@@ -44,8 +44,8 @@ fn node_on_bus(driver: &Driver, device: c_int) -> Option<usize> {
     read(file.as_c_str(), &mut buffer)?.trim().parse().ok()
 }
 
-/// Asks for the pages of a new mapping, which are not there yet, from that node, or else from its neighbours. Says whether the
-/// system heeds it.
+/// Lets the pages of a new mapping, which do not exist yet, come from `node`, or else from its neighbours. Returns whether the
+/// system accepts that.
 pub fn prefer(mapping: &Mapping, node: usize) -> bool {
     let mut nodes = [0 as c_ulong; NODES / BITS];
     nodes[node / BITS] = 1 << (node % BITS);
@@ -59,21 +59,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_one_node_is_told_from_others() {
+    fn a_list_of_several_nodes_is_recognised() {
         assert_eq!(["0\n", "0-1\n", "0,4\n", ""].map(has_several), [false, true, true, false]);
     }
 
     #[test]
-    fn memory_that_was_asked_for_from_a_node_has_that_policy_where_the_system_heeds_it() {
+    fn a_mapping_has_the_policy_of_its_node_if_the_system_accepts_it() {
         const FOR_ADDRESS: libc::c_ulong = 2;
         let mapping = Mapping::of(4096).unwrap();
-        let (is_heeded, mut mode) = (prefer(&mapping, 0), -1);
-        // SAFETY: `mode` is writable, no nodes are asked for, and the address is the mapping's.
+        let (is_accepted, mut mode) = (prefer(&mapping, 0), -1);
+        // SAFETY: `mode` is writable, a null set of nodes is permitted, and the address is the mapping's.
         let answer = unsafe {
             let nowhere = std::ptr::null_mut::<c_ulong>();
             libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, nowhere, 0, mapping.block().as_ptr(), FOR_ADDRESS)
         };
-        assert_eq!(answer == 0 && mode == libc::MPOL_PREFERRED, is_heeded);
+        assert_eq!(answer == 0 && mode == libc::MPOL_PREFERRED, is_accepted);
         assert!(mapping.populate());
         mapping.unmap();
     }

@@ -1,9 +1,9 @@
-//! A small ring of page-locked slots for each context, made at the first copy that needs it and kept, with the stream that its
-//! copies are on.
+//! Staging buffers: for each context eight page-locked slots that are used in turn, with a stream for their copies. They are
+//! made at the first copy that needs them, and kept.
 //!
-//! The slots are memory of the system's that the driver registers, and not memory that it allocates: so they are on the device's
-//! NUMA node, and where host memory cannot be registered, as under confidential computing, there are none.
-#![expect(unsafe_code, reason = "memory is registered, and a stream is made")]
+//! The slots are mappings that the driver registers, not memory that it allocates, so that they lie on the device's NUMA node.
+//! Where host memory cannot be registered, such as under confidential computing, there are none.
+#![expect(unsafe_code, reason = "memory is registered, and a stream is created")]
 
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use cudarc::driver::sys::{CUstream, CUstream_flags};
 
 use super::numa;
-use crate::cuda::capture::Unhindered;
-use crate::cuda::context::{Context, Within};
+use crate::cuda::capture::RelaxedCapture;
+use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::driver_in_use;
 use crate::cuda::events::Event;
@@ -21,16 +21,15 @@ use crate::memory::driver::source::{self, Identity};
 use crate::memory::mapping::Mapping;
 use crate::platform::sync::{Lock, locked_static};
 
-/// Bytes of a slot.
+/// Size of a slot in bytes.
 pub const SLOT: usize = 2 << 20;
-/// How many slots.
 pub const SLOTS: usize = 8;
-/// All of it.
+/// Size of all slots in bytes.
 pub const BYTES: usize = SLOT * SLOTS;
 
-/// A context's ring. While a copy has it, it is in no list.
+/// The staging buffers of a context. While a copy uses them, they are not in the list of idle ones.
 #[derive(Clone, Copy)]
-pub struct Ring {
+pub struct StagingBuffers {
     context: Context,
     mapping: Mapping,
     identity: Identity,
@@ -41,62 +40,65 @@ pub struct Ring {
 
 /// More contexts than a process has.
 const PLACES: usize = 16;
-type Rings = [Option<Ring>; PLACES];
+type IdleBuffers = [Option<StagingBuffers>; PLACES];
 
-locked_static! { static RINGS: Lock<Rings> = Lock::new([None; PLACES]); }
+locked_static! { static IDLE: Lock<IdleBuffers> = Lock::new([None; PLACES]); }
 
-impl Ring {
-    /// The ring of the context that `within` made current, which is of `device`; `None` if there can be none. Only one thread
-    /// at a time has one: see `crew`.
-    pub fn take(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
-        let Some(ring) = take_where(|ring| ring.context == within.context) else { return make(driver, within, device) };
-        match ring.is_there(driver) {
-            Some(true) => Some(ring),
+impl StagingBuffers {
+    /// The buffers of the context that `guard` made current, which is of `device`; `None` if there can be none. Called only by the
+    /// holder of the claim of [`super::workers`].
+    pub fn take(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
+        let Some(buffers) = take_where(|buffers| buffers.context == guard.context) else {
+            return make(driver, guard, device);
+        };
+        match buffers.is_there(driver) {
+            Some(true) => Some(buffers),
             Some(false) => {
-                ring.end(driver);
-                make(driver, within, device)
+                buffers.end(driver);
+                make(driver, guard, device)
             }
             None => {
-                ring.keep(driver);
+                buffers.keep(driver);
                 None
             }
         }
     }
 
-    /// Keeps it for the next copy, after nothing is in flight there any more.
+    /// Keeps the buffers for the next copy. Nothing is in flight there.
     pub fn keep(self, driver: &Driver) {
-        let place = |rings: &mut Rings| rings.iter_mut().find(|place| place.is_none()).map(|place| *place = Some(self));
-        if RINGS.with(place).is_none() {
+        let place =
+            |idle: &mut IdleBuffers| idle.iter_mut().find(|place| place.is_none()).map(|place| *place = Some(self));
+        if IDLE.with(place).is_none() {
             self.end(driver);
         }
     }
 
-    /// Its first slot.
+    /// The first slot.
     pub fn slots(&self) -> *mut u8 {
         self.mapping.block().cast().as_ptr()
     }
 
-    /// Its stream, which waits for no other, nor any other for it.
+    /// A stream that waits for no other, nor any other for it.
     pub fn stream(&self) -> CUstream {
         std::ptr::with_exposed_provenance_mut(self.stream)
     }
 
-    /// Whether it is still there: a reset of its device takes it away. `None` if the driver does not say.
+    /// Whether the buffers are still registered: a reset of the device ends that. `None` if the driver does not tell.
     fn is_there(&self, driver: &Driver) -> Option<bool> {
         self.identity.is_there(driver, driver::address(self.slots())).ok()
     }
 
-    /// Gives it back, with nothing in flight there. What the driver does not unregister stays mapped.
+    /// Frees the buffers. Nothing is in flight there. Memory that the driver does not unregister stays mapped.
     fn end(self, driver: &Driver) {
         let is_free = match self.is_there(driver) {
-            Some(true) => Within::enter(driver, self.context).is_ok_and(|_within| {
-                self.events.into_iter().for_each(|event| event.keep(driver));
-                // SAFETY: it is the ring's own, and not used again.
+            Some(true) => ContextGuard::enter(driver, self.context).is_ok_and(|_guard| {
+                self.events.into_iter().for_each(|event| event.recycle(driver));
+                // SAFETY: the buffers' own stream, which is not used again.
                 let _ = unsafe { driver.stream_destroy(self.stream()) };
-                // SAFETY: it was registered here, and is there still.
+                // SAFETY: the memory was registered here, and still is.
                 unsafe { driver.host_unregister(self.slots().cast()) }.is_ok()
             }),
-            // All of it went with its context.
+            // A reset has ended the registration.
             Some(false) => true,
             None => false,
         };
@@ -107,19 +109,19 @@ impl Ring {
     }
 }
 
-fn take_where(wanted: impl Fn(&Ring) -> bool) -> Option<Ring> {
-    RINGS.with(|rings| rings.iter_mut().find_map(|place| place.take_if(|ring| wanted(ring))))
+fn take_where(wanted: impl Fn(&StagingBuffers) -> bool) -> Option<StagingBuffers> {
+    IDLE.with(|idle| idle.iter_mut().find_map(|place| place.take_if(|buffers| wanted(buffers))))
 }
 
-fn make(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
-    /// To be refused takes long: so many copies after it do not ask.
+fn make(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
+    /// A refusal takes long: so many later copies do not try.
     const PAUSE: u32 = 64;
     static PAUSED: AtomicU32 = AtomicU32::new(0);
     if PAUSED.fetch_update(Relaxed, Relaxed, |paused| paused.checked_sub(1)).is_ok() {
         return None;
     }
     let made = budget::admit_pinned(BYTES).then(|| {
-        let made = with_stream(driver, within, device);
+        let made = with_stream(driver, guard, device);
         if made.is_none() {
             budget::withdraw_pinned(BYTES);
         }
@@ -132,29 +134,29 @@ fn make(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
     made
 }
 
-fn with_stream(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<Ring> {
+fn with_stream(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
     let mut stream: CUstream = std::ptr::null_mut();
     // SAFETY: `stream` is writable.
     unsafe { driver.stream_create(&mut stream, CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint) }.ok()?;
-    let made = with_events(driver, within, device, stream);
+    let made = with_events(driver, guard, device, stream);
     if made.is_none() {
-        // SAFETY: it was made above, and is not used again.
+        // SAFETY: the stream was created above, and is not used again.
         let _ = unsafe { driver.stream_destroy(stream) };
     }
     made
 }
 
-fn with_events(driver: &Driver, within: &Within<'_>, device: c_int, stream: CUstream) -> Option<Ring> {
-    let life = within.life().ok()?;
-    let made = std::array::from_fn(|_| Event::of_life(driver, within, Some(life)).ok());
-    let ring = all(made).and_then(|events| {
-        let (mapping, identity) = memory(driver, within, device)?;
-        Some(Ring { context: within.context, mapping, identity, stream: stream.expose_provenance(), events })
+fn with_events(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, stream: CUstream) -> Option<StagingBuffers> {
+    let context_id = guard.context_id().ok()?;
+    let made = std::array::from_fn(|_| Event::with_context_id(driver, guard, Some(context_id)).ok());
+    let buffers = all(made).and_then(|events| {
+        let (mapping, identity) = memory(driver, guard, device)?;
+        Some(StagingBuffers { context: guard.context, mapping, identity, stream: stream.expose_provenance(), events })
     });
-    if ring.is_none() {
-        made.into_iter().flatten().for_each(|event| event.keep(driver));
+    if buffers.is_none() {
+        made.into_iter().flatten().for_each(|event| event.recycle(driver));
     }
-    ring
+    buffers
 }
 
 fn all(made: [Option<Event>; SLOTS]) -> Option<[Event; SLOTS]> {
@@ -162,21 +164,21 @@ fn all(made: [Option<Event>; SLOTS]) -> Option<[Event; SLOTS]> {
     made.iter().all(Option::is_some).then(|| made.map(|event| event.unwrap_or(first)))
 }
 
-/// The slots themselves, and what the driver knows them by.
-fn memory(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<(Mapping, Identity)> {
+/// The slots' memory, and its identity.
+fn memory(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<(Mapping, Identity)> {
     let mapping = Mapping::of(BYTES)?;
     if let Some(node) = numa::node_of(driver, device) {
         numa::prefer(&mapping, node);
     }
-    // SAFETY: it is unmapped after it was unregistered.
+    // SAFETY: the mapping is unmapped only after it was unregistered.
     let lock = || unsafe { source::page_lock(driver, device, &mapping) }.is_ok();
     if !(mapping.keep_from_children() && mapping.populate() && lock()) {
         mapping.unmap();
         return None;
     }
-    let identity = Identity::of(driver, within, driver::address(mapping.block().as_ptr()));
+    let identity = Identity::of(driver, guard, driver::address(mapping.block().as_ptr()));
     if !identity.is_certain() {
-        // Nothing would tell it from what comes to its address after a reset.
+        // After a reset, it could not be distinguished from other memory at its address.
         // SAFETY: it was registered above.
         if unsafe { driver.host_unregister(mapping.block().as_ptr()) }.is_ok() {
             mapping.unmap();
@@ -186,11 +188,11 @@ fn memory(driver: &Driver, within: &Within<'_>, device: c_int) -> Option<(Mappin
     Some((mapping, identity))
 }
 
-/// Gives back every ring that no thread copies through.
+/// Frees all idle buffers.
 pub fn give_back() {
     let Some(driver) = driver_in_use() else { return };
-    let _unhindered = Unhindered::begin(driver);
-    while let Some(ring) = take_where(|_| true) {
-        ring.end(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
+    while let Some(buffers) = take_where(|_| true) {
+        buffers.end(driver);
     }
 }

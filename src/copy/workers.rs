@@ -1,7 +1,7 @@
-//! Memory copied by several threads: between the host's memory and a ring of slots that is gone round.
+//! Copy workers: threads that copy between the host's memory and the staging buffers, which are used in turn.
 //!
-//! The threads that help are started by the first copies, and parked between copies, for ever: a process's exit ends them
-//! where they sleep. One copy at a time has them, and a ring: see [`claim`].
+//! The first copies start the threads. Between copies they sleep; the process's exit ends them. One copy at a time uses them and
+//! the buffers: see [`claim`].
 #![expect(unsafe_code, reason = "memory is copied, and threads are started")]
 
 use std::ffi::c_void;
@@ -13,24 +13,24 @@ use super::staging_buffers;
 use crate::platform::sync::futex;
 use crate::platform::thread;
 
-/// What one thread copies at a time: small enough for all to end at about the same time.
+/// Bytes that one thread copies at a time: small enough for all threads to end at about the same time.
 pub const PIECE: usize = 256 << 10;
 
 // A piece lies in one slot.
 const _: () = assert!(staging_buffers::SLOT % PIECE == 0);
 
-/// What is copied: byte `n` of the host's memory from or to byte `n` of the ring, which begins anew after its end.
+/// A copy between byte `n` of the host's memory and byte `n % BYTES` of the buffers.
 pub struct Job {
     pub host: *mut u8,
-    pub ring: *mut u8,
+    pub buffers: *mut u8,
     pub bytes: usize,
-    pub to_ring: bool,
+    pub to_buffers: bool,
 }
 
-/// The threads that are at it. Pieces are numbered from 0, and go from waiting to open to taken to done.
-pub struct Crew {
+/// A job and its progress. Pieces are numbered from 0; each is first waiting, then open, taken, done.
+pub struct Workers {
     job: Job,
-    /// How many were opened; `STOPPED` once there will be no more.
+    /// Number of pieces opened; `STOPPED` at the end.
     open: AtomicU32,
     taken: AtomicU32,
     done: AtomicU32,
@@ -38,29 +38,29 @@ pub struct Crew {
 
 const STOPPED: u32 = u32::MAX;
 
-// SAFETY: the job's memory may be used from any thread: see `Claim::lead`.
-unsafe impl Sync for Crew {}
+// SAFETY: any thread may use the job's memory: see `Claim::lead`.
+unsafe impl Sync for Workers {}
 
-/// How many threads help at most.
+/// The most threads that help.
 const MOST: u32 = 7;
 
-/// Whether a copy has the threads.
+/// Whether a copy uses the threads.
 static CLAIMED: AtomicBool = AtomicBool::new(false);
-/// How many threads there are. The claim's.
+/// Number of threads. Only the claim's holder uses it.
 static STARTED: AtomicU32 = AtomicU32::new(0);
-/// What they help with; NULL between copies.
-static AT: AtomicPtr<Crew> = AtomicPtr::new(null_mut());
-/// How many of them may be looking at that.
+/// The job that they help with; NULL between copies.
+static AT: AtomicPtr<Workers> = AtomicPtr::new(null_mut());
+/// Number of threads that may have read `AT`.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// Another number for each copy: what they sleep on.
+/// Changes with each copy: the futex on which they sleep.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
-/// The right to copy with the threads that help.
+/// The right to copy with the threads.
 pub struct Claim(());
 
-/// The claim, unless another copy has it: that one's end is not waited for.
+/// The claim; `None` if another copy has it.
 pub fn claim() -> Option<Claim> {
-    // Acquire: what the last one left is seen.
+    // Acquire: sees the effects of the last holder.
     (!CLAIMED.swap(true, Ordering::Acquire)).then(|| Claim(()))
 }
 
@@ -70,7 +70,7 @@ impl Drop for Claim {
     }
 }
 
-/// In a forked child, which has none of the threads.
+/// In a forked child, where the threads do not exist.
 pub fn begin_child() {
     AT.store(null_mut(), Ordering::Relaxed);
     INSIDE.store(0, Ordering::Relaxed);
@@ -82,13 +82,13 @@ extern "C" fn help_for_ever(_: *mut c_void) -> *mut c_void {
     // SAFETY: the name is NUL-terminated, and no longer than 16 bytes.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"syncedmem copy".as_ptr()) };
     loop {
-        // Acquire: before `AT`. One that comes later wakes this thread again.
+        // Acquire: read before `AT`. A later change wakes this thread again.
         let turn = TURN.load(Ordering::Acquire);
-        // SeqCst, here and where the leader leaves: either this thread sees that there is nothing, or the leader sees it.
+        // SeqCst, here and in `EndOfCopy`: either this thread reads NULL, or the leader sees this thread inside.
         INSIDE.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the leader keeps the crew until `INSIDE` is 0.
-        if let Some(crew) = unsafe { AT.load(Ordering::SeqCst).as_ref() } {
-            crew.help();
+        // SAFETY: the leader keeps the job until `INSIDE` is 0.
+        if let Some(workers) = unsafe { AT.load(Ordering::SeqCst).as_ref() } {
+            workers.help();
         }
         if INSIDE.fetch_sub(1, Ordering::SeqCst) == 1 {
             futex::wake_all(&INSIDE);
@@ -97,96 +97,96 @@ extern "C" fn help_for_ever(_: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Ends a copy, however its leader ends: no thread looks at the crew any more after this.
-struct Leaving<'c>(&'c Crew);
+/// Ends a copy, also on a panic of its leader: afterwards no thread refers to the job.
+struct EndOfCopy<'c>(&'c Workers);
 
-impl Drop for Leaving<'_> {
+impl Drop for EndOfCopy<'_> {
     fn drop(&mut self) {
         AT.store(null_mut(), Ordering::SeqCst);
         self.0.open.store(STOPPED, Ordering::Relaxed);
         futex::wake_all(&self.0.open);
-        let mut patience = Patience::new();
+        let mut spinning = Spinning::new();
         loop {
             match INSIDE.load(Ordering::SeqCst) {
                 0 => return,
-                inside => patience.wait(&INSIDE, inside),
+                inside => spinning.wait(&INSIDE, inside),
             }
         }
     }
 }
 
 impl Claim {
-    /// Does `work` with a crew for `job` at hand, or returns `None` if that is too large for one.
+    /// Runs `work`, which has the threads copy parts of `job`; `None` if the job has too many pieces.
     ///
     /// # Safety
-    /// The host's memory is valid for `job.bytes`, the ring for `staging_buffers::BYTES`. No other thread uses the parts that
-    /// `Crew::copy` copies while it runs.
-    pub unsafe fn lead<R>(&self, job: Job, work: impl FnOnce(&Crew) -> R) -> Option<R> {
+    /// The host's memory is valid for `job.bytes`, the buffers for `staging_buffers::BYTES`. No other thread uses the parts that
+    /// `Workers::copy` copies while it runs.
+    pub unsafe fn lead<R>(&self, job: Job, work: impl FnOnce(&Workers) -> R) -> Option<R> {
         let pieces = u32::try_from(job.bytes.div_ceil(PIECE)).ok().filter(|&pieces| pieces < STOPPED)?;
         let others = processors().saturating_sub(1).min(MOST).min(pieces - 1);
-        let crew = Crew { job, open: AtomicU32::new(0), taken: AtomicU32::new(0), done: AtomicU32::new(0) };
-        let _leaving = Leaving(&crew);
+        let workers = Workers { job, open: AtomicU32::new(0), taken: AtomicU32::new(0), done: AtomicU32::new(0) };
+        let _end = EndOfCopy(&workers);
         if others > 0 {
-            // Where the system has no more threads to give, there are fewer, or none.
-            // SAFETY: they take no argument.
+            // If the system refuses a thread, fewer help.
+            // SAFETY: the function ignores its argument.
             while STARTED.load(Ordering::Relaxed) < others && unsafe { thread::start(help_for_ever, null_mut()) } {
                 STARTED.fetch_add(1, Ordering::Relaxed);
             }
-            AT.store((&raw const crew).cast_mut(), Ordering::SeqCst);
+            AT.store((&raw const workers).cast_mut(), Ordering::SeqCst);
             // Release: see `help_for_ever`.
             TURN.fetch_add(1, Ordering::Release);
             futex::wake_all(&TURN);
         }
-        Some(work(&crew))
+        Some(work(&workers))
     }
 }
 
-/// On how many processors this thread may run.
+/// Number of processors on which this thread may run.
 fn processors() -> u32 {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
     // SAFETY: `set` is writable for that size.
     let failed = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) };
     if failed != 0 {
-        // There are more than fit.
+        // More processors than the set has bits.
         return u32::MAX;
     }
     // SAFETY: zeroed above, and written since.
     let set = unsafe { set.assume_init() };
-    // SAFETY: it only counts.
+    // SAFETY: the set is initialised.
     unsafe { libc::CPU_COUNT(&set) }.unsigned_abs()
 }
 
-impl Crew {
-    /// Copies everything up to byte `end` that is not copied yet. Parts end where slots end, or the whole does.
+impl Workers {
+    /// Copies all bytes before `end` that are not copied yet. `end` is the end of a slot or of the job.
     pub fn copy(&self, end: usize) {
         let open = end.div_ceil(PIECE) as u32;
-        // Release: what this thread did to the memory before, or saw done, the helpers see.
+        // Release: the helpers see what this thread wrote, or saw written, before.
         self.open.store(open, Ordering::Release);
         futex::wake_all(&self.open);
         while self.take_one(open) {}
-        let mut patience = Patience::new();
+        let mut spinning = Spinning::new();
         loop {
-            // Acquire: with the number comes what was copied.
+            // Acquire: sees the copied bytes.
             let done = self.done.load(Ordering::Acquire);
             if done == open {
                 return;
             }
-            patience.wait(&self.done, done);
+            spinning.wait(&self.done, done);
         }
     }
 
     fn help(&self) {
-        let mut patience = Patience::new();
+        let mut spinning = Spinning::new();
         loop {
-            // Acquire: with the number comes the leave to copy.
+            // Acquire: see `copy`.
             let open = self.open.load(Ordering::Acquire);
             if open == STOPPED {
                 return;
             }
             if self.take_one(open) {
-                patience = Patience::new();
+                spinning = Spinning::new();
             } else {
-                patience.wait(&self.open, open);
+                spinning.wait(&self.open, open);
             }
         }
     }
@@ -194,7 +194,7 @@ impl Crew {
     /// Copies a piece below `open`, if one is left.
     fn take_one(&self, open: u32) -> bool {
         let next = |taken: u32| (taken < open).then_some(taken + 1);
-        // Relaxed: this only shares out what `open` gave leave for.
+        // Relaxed: `open` was read with Acquire.
         let Ok(piece) = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) else { return false };
         self.copy_piece(piece as usize);
         // Release: see `copy`.
@@ -207,25 +207,25 @@ impl Crew {
     fn copy_piece(&self, piece: usize) {
         let at = piece * PIECE;
         let bytes = PIECE.min(self.job.bytes - at);
-        // SAFETY: within the host's memory, as `Claim::lead`'s caller says.
+        // SAFETY: within the host's memory, which the caller of `Claim::lead` guarantees.
         let host = unsafe { self.job.host.add(at) };
-        // SAFETY: within the ring.
-        let slot = unsafe { self.job.ring.add(at % staging_buffers::BYTES) };
-        let (to, from) = if self.job.to_ring { (slot, host) } else { (host, slot) };
-        // SAFETY: as `Claim::lead`'s caller says; the ring is no part of anybody's memory.
+        // SAFETY: within the buffers.
+        let slot = unsafe { self.job.buffers.add(at % staging_buffers::BYTES) };
+        let (to, from) = if self.job.to_buffers { (slot, host) } else { (host, slot) };
+        // SAFETY: the caller of `Claim::lead` guarantees both, and they do not overlap.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
 }
 
-/// How long a thread looks before it sleeps: what it waits for takes some microseconds as a rule.
-struct Patience(u32);
+/// The number of looks before a thread sleeps. Most waits take some microseconds.
+struct Spinning(u32);
 
-impl Patience {
+impl Spinning {
     fn new() -> Self {
-        Patience(1000)
+        Spinning(1000)
     }
 
-    /// Spins a little while `word` is `seen`, then sleeps until another thread wakes it.
+    /// Spins while `word` is `seen`, and after some calls sleeps until another thread wakes this one.
     fn wait(&mut self, word: &AtomicU32, seen: u32) {
         if self.0 > 0 {
             self.0 -= 1;
@@ -243,73 +243,74 @@ mod tests {
 
     const BYTES: usize = staging_buffers::BYTES + 3 * PIECE + 17;
 
-    /// A host's memory of `bytes` with contents of its own, and a ring.
+    /// Host memory of `bytes` with a pattern, and buffers of zeros.
     fn memory(bytes: usize) -> (Vec<u8>, Vec<u8>) {
         ((0..bytes).map(|at| (at * 31 / 7) as u8).collect(), vec![0; staging_buffers::BYTES])
     }
 
-    /// Has a crew copy to the ring, as `work` says.
-    fn led<R>(host: &mut [u8], ring: &mut [u8], work: impl FnOnce(&Crew) -> R) -> Option<R> {
-        // The tests share it.
+    /// Runs `work` for a copy to the buffers.
+    fn led<R>(host: &mut [u8], buffers: &mut [u8], work: impl FnOnce(&Workers) -> R) -> Option<R> {
+        // Tests run at the same time, and there is one claim.
         let claim = std::iter::repeat_with(claim).inspect(|_| nap()).find_map(|claim| claim)?;
-        let job = Job { bytes: host.len(), host: host.as_mut_ptr(), ring: ring.as_mut_ptr(), to_ring: true };
-        // SAFETY: both outlive the crew, and the ring is as large as one.
+        let job = Job { bytes: host.len(), host: host.as_mut_ptr(), buffers: buffers.as_mut_ptr(), to_buffers: true };
+        // SAFETY: both outlive the job, and the buffers have their size.
         unsafe { claim.lead(job, work) }
     }
 
     #[test]
-    fn what_was_asked_for_is_copied_when_the_leader_goes_on_and_nothing_else() {
-        let (mut host, mut ring) = memory(BYTES);
+    fn exactly_the_bytes_asked_for_are_copied_when_the_call_returns() {
+        let (mut host, mut buffers) = memory(BYTES);
         let expected = host.clone();
-        let looked = led(&mut host, &mut ring, |crew| {
+        let looked = led(&mut host, &mut buffers, |workers| {
             for end in [staging_buffers::SLOT, 2 * staging_buffers::SLOT, staging_buffers::BYTES] {
-                crew.copy(end);
-                // SAFETY: the ring, which is not written until the next call.
-                let slots = unsafe { std::slice::from_raw_parts(crew.job.ring, staging_buffers::BYTES) };
+                workers.copy(end);
+                // SAFETY: the buffers, which no thread writes until the next call.
+                let slots = unsafe { std::slice::from_raw_parts(workers.job.buffers, staging_buffers::BYTES) };
                 assert!(slots[..end] == expected[..end] && slots[end..].iter().all(|&byte| byte == 0), "{end}");
             }
-            // It begins anew.
-            crew.copy(BYTES);
+            // From the first slot again.
+            workers.copy(BYTES);
         });
         assert!(looked.is_some());
-        assert!(ring[..BYTES - staging_buffers::BYTES] == expected[staging_buffers::BYTES..]);
+        assert!(buffers[..BYTES - staging_buffers::BYTES] == expected[staging_buffers::BYTES..]);
         assert!(
-            ring[BYTES - staging_buffers::BYTES..] == expected[BYTES - staging_buffers::BYTES..staging_buffers::BYTES]
+            buffers[BYTES - staging_buffers::BYTES..]
+                == expected[BYTES - staging_buffers::BYTES..staging_buffers::BYTES]
         );
     }
 
     #[test]
     fn helpers_copy_while_the_leader_does_something_else() {
-        if processors() < 2 {
-            println!("skipped: there is one processor");
-            return;
-        }
-        let (mut host, mut ring) = memory(staging_buffers::SLOT);
-        let done = led(&mut host, &mut ring, |crew| {
+        let (mut host, mut buffers) = memory(staging_buffers::SLOT);
+        let done = led(&mut host, &mut buffers, |workers| {
+            if processors() < 2 {
+                return workers.copy(staging_buffers::SLOT);
+            }
             let pieces = (staging_buffers::SLOT / PIECE) as u32;
-            crew.open.store(pieces, Ordering::Release);
-            futex::wake_all(&crew.open);
-            while crew.done.load(Ordering::Acquire) < pieces {
+            workers.open.store(pieces, Ordering::Release);
+            futex::wake_all(&workers.open);
+            while workers.done.load(Ordering::Acquire) < pieces {
                 nap();
             }
         });
-        assert!(done.is_some() && host[..] == ring[..staging_buffers::SLOT]);
+        assert!(done.is_some() && host[..] == buffers[..staging_buffers::SLOT]);
     }
 
     #[test]
-    fn a_crew_that_is_asked_for_nothing_goes_home() {
-        let (mut host, mut ring) = memory(2 * PIECE);
-        assert_eq!(led(&mut host, &mut ring, |_| 7), Some(7));
-        assert!(ring.iter().all(|&byte| byte == 0));
+    fn a_job_of_which_nothing_is_asked_ends() {
+        let (mut host, mut buffers) = memory(2 * PIECE);
+        assert_eq!(led(&mut host, &mut buffers, |_| 7), Some(7));
+        assert!(buffers.iter().all(|&byte| byte == 0));
     }
 
     #[test]
     fn a_forked_child_copies_with_threads_of_its_own() {
-        let (mut host, mut ring) = memory(2 * PIECE);
+        let (mut host, mut buffers) = memory(2 * PIECE);
         let expected = host.clone();
         let mut copied = || {
-            ring.fill(0);
-            led(&mut host, &mut ring, |crew| crew.copy(2 * PIECE)).is_some() && ring[..2 * PIECE] == expected
+            buffers.fill(0);
+            led(&mut host, &mut buffers, |workers| workers.copy(2 * PIECE)).is_some()
+                && buffers[..2 * PIECE] == expected
         };
         assert!(copied());
         // SAFETY: the child only copies, and ends without the harness.

@@ -1,9 +1,8 @@
-//! What a device makes of host memory: asked of the driver once for each device, the first time that a copy is to be staged or
-//! memory to be registered.
+//! How each device treats host memory: queried once for a device, when a copy is first staged or memory first registered.
 //!
-//! The driver has no attribute for confidential computing. There, as in some virtual machines (WSL2 among them), it refuses
-//! `cuMemHostRegister` as not supported: that refusal stands for it.
-#![expect(unsafe_code, reason = "the driver is asked")]
+//! The driver has no attribute for confidential computing. There, and in some virtual machines (WSL2 among them), it refuses
+//! `cuMemHostRegister` as not supported: the refusal is remembered.
+#![expect(unsafe_code, reason = "the driver is queried")]
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -14,14 +13,14 @@ use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
 
-/// More devices than any machine has; one beyond is asked each time.
+/// More devices than any machine has. One beyond is queried each time.
 const DEVICES: usize = 64;
 
-const ASKED: u32 = 1;
+const QUERIED: u32 = 1;
 const INTEGRATED: u32 = 2;
 const HOST_PAGE_TABLES: u32 = 4;
 const REGISTERS_NOTHING: u32 = 8;
-/// From here on, the status that it refused to register memory with.
+/// The upper bits: the status with which the driver refused to register memory.
 const REFUSAL: u32 = 16;
 
 static KNOWN: [AtomicU32; DEVICES] = [const { AtomicU32::new(0) }; DEVICES];
@@ -33,11 +32,11 @@ fn place(device: c_int) -> Option<&'static AtomicU32> {
 fn known(driver: &Driver, device: c_int) -> u32 {
     let place = place(device);
     let known = place.map_or(0, |place| place.load(Relaxed));
-    if known & ASKED != 0 {
+    if known & QUERIED != 0 {
         return known;
     }
-    let is = |attribute, value| ask(driver, device, attribute) == Some(value);
-    let mut found = ASKED | known;
+    let is = |wanted, value| attribute(driver, device, wanted) == Some(value);
+    let mut found = QUERIED | known;
     for (bit, holds) in [
         (INTEGRATED, is(CU_DEVICE_ATTRIBUTE_INTEGRATED, 1)),
         (HOST_PAGE_TABLES, is(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 1)),
@@ -45,20 +44,20 @@ fn known(driver: &Driver, device: c_int) -> u32 {
     ] {
         found |= if holds { bit } else { 0 };
     }
-    // Relaxed: two threads that both ask get the same.
+    // Relaxed: two threads that both query get the same.
     place.map_or(found, |place| place.fetch_or(found, Relaxed) | found)
 }
 
 /// The value of an attribute; `None` if the driver does not know it.
-pub fn ask(driver: &Driver, device: c_int, attribute: CUdevice_attribute) -> Option<c_int> {
+pub fn attribute(driver: &Driver, device: c_int, attribute: CUdevice_attribute) -> Option<c_int> {
     let mut value = 0;
-    // SAFETY: `value` is writable. A number that is no device, or no attribute of this driver's, is refused.
+    // SAFETY: `value` is writable. The driver refuses a number that is no device or no attribute of its own.
     unsafe { driver.device_attribute(&mut value, attribute, device) }.ok().map(|()| value)
 }
 
-/// Why pageable memory is not copied through page-locked slots to and from a device, nor page-locked for it unless its user
-/// asks: the rest of a sentence about it. `None`: it may be.
-pub fn why_not_staged(driver: &Driver, device: c_int) -> Option<&'static str> {
+/// Why the library does not register host memory for a device by itself, neither as staging buffers nor as blocks: the end of a
+/// sentence. `None`: it may.
+pub fn why_not_registered(driver: &Driver, device: c_int) -> Option<&'static str> {
     let known = known(driver, device);
     if known & INTEGRATED != 0 {
         Some("it is integrated, and has the host's own memory")
@@ -71,7 +70,7 @@ pub fn why_not_staged(driver: &Driver, device: c_int) -> Option<&'static str> {
     }
 }
 
-/// The failure with which the driver would refuse to register memory for a device, as far as that is known.
+/// The failure with which the driver is known to refuse to register memory for a device.
 pub fn refusal(driver: &Driver, device: c_int) -> Option<DriverFailure> {
     let known = known(driver, device);
     let status = match known / REFUSAL {
@@ -82,7 +81,7 @@ pub fn refusal(driver: &Driver, device: c_int) -> Option<DriverFailure> {
     Some(DriverFailure { call: "cuMemHostRegister_v2", status })
 }
 
-/// Remembers that the driver refused to register ordinary memory, if that is for good.
+/// Remembers that the driver refused to register ordinary memory, if the reason is permanent.
 #[cold]
 pub fn note_refusal(device: c_int, failure: DriverFailure) {
     if let (status::NOT_SUPPORTED | status::NOT_PERMITTED, Some(place)) = (failure.status, place(device)) {

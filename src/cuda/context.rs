@@ -1,4 +1,4 @@
-//! Which context serves a call, and the calling thread's own, which is left as it was found.
+//! Selects the context for a call, and restores the calling thread's own.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_int;
@@ -10,15 +10,14 @@ use super::driver::Driver;
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
 
-/// A context, by the driver's handle. It may be gone: whoever uses it hears so from the driver.
+/// A context, by the driver's handle. If it was destroyed, calls of the driver fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context(usize);
 
 impl Context {
-    /// A context that is no context.
+    /// The handle of no context.
     pub const NONE: Context = Context(0);
 
-    /// The context of a handle; none for null.
     pub fn of(handle: CUcontext) -> Option<Context> {
         (!handle.is_null()).then_some(Context(handle.expose_provenance()))
     }
@@ -28,16 +27,15 @@ impl Context {
     }
 }
 
-/// A context that is current on this thread until this is dropped.
-pub struct Within<'d> {
+/// Makes a context current on this thread while it lives.
+pub struct ContextGuard<'d> {
     driver: &'d Driver,
-    /// It.
     pub context: Context,
-    /// What is current again afterwards.
+    /// The context that is current again afterwards.
     pub before: Option<Context>,
 }
 
-impl<'d> Within<'d> {
+impl<'d> ContextGuard<'d> {
     /// Makes `context` current, unless it is.
     pub fn enter(driver: &'d Driver, context: Context) -> Result<Self, DriverFailure> {
         Self::enter_from(driver, current(driver)?, context)
@@ -45,14 +43,14 @@ impl<'d> Within<'d> {
 
     fn enter_from(driver: &'d Driver, before: Option<Context>, context: Context) -> Result<Self, DriverFailure> {
         if before != Some(context) {
-            // SAFETY: contexts come from the driver; one that is gone is refused.
+            // SAFETY: the handle comes from the driver, which refuses a context that is gone.
             unsafe { driver.context_push(context.handle()) }?;
         }
-        Ok(Within { driver, context, before })
+        Ok(ContextGuard { driver, context, before })
     }
 
-    /// The context for a new block: the current one, or else the primary one of the device that the process's CUDA
-    /// runtime has chosen on this thread, or else of device 0.
+    /// Enters the context for a new block: the current one, else the primary context of the device that the process's CUDA
+    /// runtime has chosen on this thread, else that of device 0.
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
         match current(driver)? {
             Some(context) => Self::enter_from(driver, Some(context), context),
@@ -60,44 +58,43 @@ impl<'d> Within<'d> {
         }
     }
 
-    /// The context of a caller's stream; for the default streams the current one, or else `otherwise`.
+    /// Enters the context of a caller's stream; for the default streams the current one, else `otherwise`.
     ///
     /// # Safety
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
     pub unsafe fn of_stream(driver: &'d Driver, stream: CUstream, otherwise: Context) -> Result<Self, DriverFailure> {
         let own = current(driver)?.unwrap_or(otherwise);
-        let within = Self::enter(driver, own)?;
+        // The driver answers only while a context is current.
+        let guard = Self::enter(driver, own)?;
         // CU_STREAM_LEGACY is 1 and CU_STREAM_PER_THREAD is 2: they belong to whatever is current.
         if stream.addr() <= 2 {
-            return Ok(within);
+            return Ok(guard);
         }
-        // The driver answers only while some context is current.
         // SAFETY: the caller guarantees it.
         let context = unsafe { driver.stream_context(stream) }?.and_then(Context::of);
-        drop(within);
+        drop(guard);
         Self::enter(driver, context.unwrap_or(own))
     }
 
-    /// The ordinal of its device.
+    /// The ordinal of the context's device.
     pub fn device(&self) -> Result<c_int, DriverFailure> {
         let mut device = 0;
         // SAFETY: `device` is writable, and a context is current.
         unsafe { self.driver.context_device(&mut device) }?;
-        // The driver numbers its devices as it orders them.
         Ok(device)
     }
 
-    /// Which life of the context this is: another one after a reset. 0 if the driver cannot say.
-    pub fn life(&self) -> Result<u64, DriverFailure> {
-        self.driver.context_life()
+    /// The id of the context, which changes with a reset of its device; 0 if the driver has none.
+    pub fn context_id(&self) -> Result<u64, DriverFailure> {
+        self.driver.context_id()
     }
 }
 
-impl Drop for Within<'_> {
+impl Drop for ContextGuard<'_> {
     fn drop(&mut self) {
         if self.before != Some(self.context) {
             let mut popped = std::ptr::null_mut();
-            // It fails where the driver has ended, and then nothing is current anyway.
+            // It fails if the driver has ended: then nothing is current anyway.
             // SAFETY: `popped` is writable.
             let _ = unsafe { self.driver.context_pop(&mut popped) };
         }
@@ -115,38 +112,38 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
 /// The ordinal of the device that a new block of this thread would be on.
 pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     match current(driver)? {
-        Some(context) => Within { driver, context, before: Some(context) }.device(),
+        Some(context) => ContextGuard { driver, context, before: Some(context) }.device(),
         None => Ok(runtime::chosen_device().unwrap_or(0)),
     }
 }
 
-/// Does `work` in the context for a new block. If that turns out to be gone because its device was reset, the primary
-/// context is retained anew, which brings it back, as the CUDA runtime does, and the work is done there.
-pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&Within<'_>) -> Result<T, Error>) -> Result<T, Error> {
-    let attempt = || work(&Within::for_new_block(driver)?);
+/// Does `work` in the context for a new block. If a reset of its device has destroyed that context, retains the primary
+/// context anew, which creates it again, as the CUDA runtime does, and does the work there.
+pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
+    let attempt = || work(&ContextGuard::for_new_block(driver)?);
     match attempt() {
-        Err(Error::Driver(failure)) if status::may_be_brought_back(failure.status) => {
+        Err(Error::Driver(failure)) if status::can_be_recreated(failure.status) => {
             forget_primaries();
             let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device().unwrap_or(0));
             let context = primary(driver, ordinal)?;
-            work(&Within::enter_from(driver, None, context)?)
+            work(&ContextGuard::enter_from(driver, None, context)?)
         }
         answer => answer,
     }
 }
 
-/// More devices than any machine has; one beyond is retained anew each time.
+/// More devices than any machine has. One beyond is retained anew each time.
 const DEVICES: usize = 64;
 static PRIMARY: [AtomicPtr<CUctx_st>; DEVICES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; DEVICES];
 
-/// A device's primary context, retained once and for ever: it is what the CUDA runtime uses.
+/// A device's primary context, which the CUDA runtime uses. Retained once, and never released.
 pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure> {
     let kept = slot(ordinal);
     if let Some(context) = kept.and_then(|kept| Context::of(kept.load(Relaxed))) {
         return Ok(context);
     }
     let mut device = 0;
-    // SAFETY: `device` is writable; an ordinal that is none is refused.
+    // SAFETY: `device` is writable. The driver refuses an ordinal without a device.
     unsafe { driver.device_get(&mut device, ordinal) }?;
     let mut context = std::ptr::null_mut();
     // SAFETY: `context` is writable.
@@ -166,15 +163,14 @@ fn slot(ordinal: c_int) -> Option<&'static AtomicPtr<CUctx_st>> {
     PRIMARY.get(usize::try_from(ordinal).ok()?)
 }
 
-/// How often a block was asked for while another device was current than the one that holds it.
+/// Number of requests for a block while another device was current than the one that holds it.
 static MISMATCHES: AtomicU64 = AtomicU64::new(0);
 
-/// That number.
 pub fn mismatches() -> u64 {
     MISMATCHES.load(Relaxed)
 }
 
-/// Counts one more, and says whether it was the first.
+/// Counts a mismatch; returns whether it is the first.
 pub fn note_mismatch() -> bool {
     MISMATCHES.fetch_add(1, Relaxed) == 0
 }

@@ -1,7 +1,7 @@
 //! The driver's entry points: resolved once, called with integer statuses.
 //!
-//! cudarc gives the types and constants, and nothing of it is called: its statuses are a Rust enumeration, which a
-//! newer driver's numbers do not fit; its loader tries a toolkit's stub first, and panics when something is missing.
+//! cudarc provides types and constants only. Its statuses are a Rust enum, which has no value for a newer driver's numbers; its
+//! loader tries a toolkit's stub first, and panics if a function is missing.
 #![expect(unsafe_code, reason = "foreign functions")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
@@ -14,53 +14,38 @@ use cudarc::driver::sys::{
 
 use super::{process, status};
 use crate::error::{self, DriverFailure, Error};
-use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::cancel_guard::CancelGuard;
 
-type StreamGetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> c_int;
-type StreamIsCapturing = unsafe extern "C" fn(CUstream, *mut c_int) -> c_int;
-type ExchangeCaptureMode = unsafe extern "C" fn(*mut c_int) -> c_int;
-type ContextGetId = unsafe extern "C" fn(CUcontext, *mut c_ulonglong) -> c_int;
-
-/// Declares the table, how it is filled, and for each entry a method that turns its status into a `Result`.
+/// Declares the table, the function that fills it, and for each entry a method that converts its status to a `Result`: of an
+/// optional entry `None`, if the driver is too old to have it.
 macro_rules! entry_points {
-    ($($(#[$doc:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)*) => {
-        /// A CUDA driver that runs.
+    (
+        required { $($(#[$doc:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)* }
+        optional { $($(#[$doc_2:meta])* $symbol_2:ident as $name_2:ident($($argument_2:ident: $type_2:ty),*);)* }
+    ) => {
+        /// The functions of a CUDA driver.
         pub struct Driver {
             $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
-            stream_get_context: Option<StreamGetContext>,
-            context_get_id: Option<ContextGetId>,
-            stream_is_capturing: Option<StreamIsCapturing>,
-            exchange_capture_mode: Option<ExchangeCaptureMode>,
+            $($name_2: Option<unsafe extern "C" fn($($type_2),*) -> c_int>,)*
         }
 
         impl Driver {
-            /// The driver whose functions `find` finds; the name of the first that is missing.
+            /// Looks every function up with `find`. The error is the name of the first that is missing.
             ///
             /// # Safety
             /// What `find` returns for a name is the driver's function of that name.
             pub unsafe fn resolve(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<Driver, &'static str> {
+                let find = |name: &str| CStr::from_bytes_with_nul(name.as_bytes()).ok().and_then(&find);
                 Ok(Driver {
                     $($name: {
-                        const SYMBOL: &str = concat!(stringify!($symbol), "\0");
-                        let found = CStr::from_bytes_with_nul(SYMBOL.as_bytes()).ok().and_then(&find);
-                        let function = found.ok_or(stringify!($symbol))?;
+                        let function = find(concat!(stringify!($symbol), "\0")).ok_or(stringify!($symbol))?;
                         // SAFETY: the caller guarantees the function; CUDA's headers give it this signature.
                         unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(function) }
                     },)*
-                    // Not in drivers before 9.2.
-                    // SAFETY: as above.
-                    stream_get_context: find(c"cuStreamGetCtx").map(|function| unsafe { transmute::<_, StreamGetContext>(function) }),
-                    // Not in drivers before 10.0, which capture nothing.
-                    stream_is_capturing: find(c"cuStreamIsCapturing")
+                    $($name_2: find(concat!(stringify!($symbol_2), "\0")).map(|function| {
                         // SAFETY: as above.
-                        .map(|function| unsafe { transmute::<_, StreamIsCapturing>(function) }),
-                    // Not in drivers before 10.1.
-                    exchange_capture_mode: find(c"cuThreadExchangeStreamCaptureMode")
-                        // SAFETY: as above.
-                        .map(|function| unsafe { transmute::<_, ExchangeCaptureMode>(function) }),
-                    // Not in drivers before 12.0.
-                    // SAFETY: as above.
-                    context_get_id: find(c"cuCtxGetId").map(|function| unsafe { transmute::<_, ContextGetId>(function) }),
+                        unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type_2),*) -> c_int>(function) }
+                    }),)*
                 })
             }
 
@@ -69,135 +54,149 @@ macro_rules! entry_points {
             /// # Safety
             /// The arguments are what the CUDA Driver API asks for.
             pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverFailure> {
-                let _uncancelled = Uncancelled::begin();
+                let _cancel_guard = CancelGuard::begin();
                 // SAFETY: the caller guarantees the arguments.
                 let status = unsafe { (self.$name)($($argument),*) };
                 self.check(stringify!($symbol), status)
+            })*
+
+            $($(#[$doc_2])*
+            ///
+            /// # Safety
+            /// The arguments are what the CUDA Driver API asks for.
+            unsafe fn $name_2(&self, $($argument_2: $type_2),*) -> Option<Result<(), DriverFailure>> {
+                let function = self.$name_2?;
+                let _cancel_guard = CancelGuard::begin();
+                // SAFETY: the caller guarantees the arguments.
+                let status = unsafe { function($($argument_2),*) };
+                Some(self.check(stringify!($symbol_2), status))
             })*
         }
     };
 }
 
 entry_points! {
-    /// Starts the driver.
-    cuInit as init(flags: c_uint);
-    /// How many devices there are.
-    cuDeviceGetCount as device_count(count: *mut c_int);
-    /// The device of an ordinal.
-    cuDeviceGet as device_get(device: *mut CUdevice, ordinal: c_int);
-    /// A number that says something about a device.
-    cuDeviceGetAttribute as device_attribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
-    /// A device's name.
-    cuDeviceGetName as device_name(name: *mut c_char, bytes: c_int, device: CUdevice);
-    /// Where a device is on the bus: `0000:3B:00.0`.
-    cuDeviceGetPCIBusId as device_bus(place: *mut c_char, bytes: c_int, device: CUdevice);
-    /// A reference to a device's primary context.
-    cuDevicePrimaryCtxRetain as primary_retain(context: *mut CUcontext, device: CUdevice);
-    /// The calling thread's current context, or null.
-    cuCtxGetCurrent as context_get_current(context: *mut CUcontext);
-    /// Makes a context current until it is popped.
-    cuCtxPushCurrent_v2 as context_push(context: CUcontext);
-    /// Makes current what was current before a push.
-    cuCtxPopCurrent_v2 as context_pop(context: *mut CUcontext);
-    /// The current context's device.
-    cuCtxGetDevice as context_device(device: *mut CUdevice);
-    /// Waits for everything in the current context.
-    cuCtxSynchronize as context_synchronize();
-    /// Device memory.
-    cuMemAlloc_v2 as mem_alloc(address: *mut CUdeviceptr, bytes: usize);
-    /// Gives device memory back.
-    cuMemFree_v2 as mem_free(address: CUdeviceptr);
-    /// Free and total device memory in bytes.
-    cuMemGetInfo_v2 as mem_info(free: *mut usize, total: *mut usize);
-    /// Page-locked host memory.
-    cuMemHostAlloc as host_alloc(address: *mut *mut c_void, bytes: usize, flags: c_uint);
-    /// Gives page-locked host memory back.
-    cuMemFreeHost as host_free(address: *mut c_void);
-    /// Page-locks host memory that is there already.
-    cuMemHostRegister_v2 as host_register(address: *mut c_void, bytes: usize, flags: c_uint);
-    /// Ends that.
-    cuMemHostUnregister as host_unregister(address: *mut c_void);
-    /// Copies between any two addresses of the unified address space.
-    cuMemcpy as copy(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
-    /// The same on a stream.
-    cuMemcpyAsync as copy_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
-    /// Fills device memory with a byte.
-    cuMemsetD8_v2 as fill(address: CUdeviceptr, value: u8, bytes: usize);
-    /// What is known about an address: several attributes at once.
-    cuPointerGetAttributes as pointer_attributes(
-        count: c_uint, attributes: *mut CUpointer_attribute, data: *mut *mut c_void, address: CUdeviceptr
-    );
-    /// An event of the current context.
-    cuEventCreate as event_create(event: *mut CUevent, flags: c_uint);
-    /// Records an event behind the work that a stream has now.
-    cuEventRecord as event_record(event: CUevent, stream: CUstream);
-    /// Whether an event has come to pass: `NOT_READY` if it has not.
-    cuEventQuery as event_query(event: CUevent);
-    /// Waits for an event.
-    cuEventSynchronize as event_synchronize(event: CUevent);
-    /// Ends an event.
-    cuEventDestroy_v2 as event_destroy(event: CUevent);
-    /// Makes what a stream is given from now on wait for an event.
-    cuStreamWaitEvent as stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint);
-    /// A stream of the current context.
-    cuStreamCreate as stream_create(stream: *mut CUstream, flags: c_uint);
-    /// Ends a stream, whose work comes to its end.
-    cuStreamDestroy_v2 as stream_destroy(stream: CUstream);
-    /// Waits for the work of a stream.
-    cuStreamSynchronize as stream_synchronize(stream: CUstream);
-    /// The name of a status.
-    #[expect(dead_code, reason = "asked past the check: a status without a name would ask for its own")]
-    cuGetErrorName as error_name(status: c_int, name: *mut *const c_char);
-    /// The words for a status.
-    #[expect(dead_code, reason = "asked past the check: a status without a name would ask for its own")]
-    cuGetErrorString as error_words(status: c_int, words: *mut *const c_char);
+    required {
+        /// Starts the driver.
+        cuInit as init(flags: c_uint);
+        /// How many devices there are.
+        cuDeviceGetCount as device_count(count: *mut c_int);
+        /// The device of an ordinal.
+        cuDeviceGet as device_get(device: *mut CUdevice, ordinal: c_int);
+        /// An attribute of a device.
+        cuDeviceGetAttribute as device_attribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
+        /// A device's name.
+        cuDeviceGetName as device_name(name: *mut c_char, bytes: c_int, device: CUdevice);
+        /// A device's address on the bus: `0000:3B:00.0`.
+        cuDeviceGetPCIBusId as device_bus(place: *mut c_char, bytes: c_int, device: CUdevice);
+        /// A reference to a device's primary context.
+        cuDevicePrimaryCtxRetain as primary_retain(context: *mut CUcontext, device: CUdevice);
+        /// The calling thread's current context, or null.
+        cuCtxGetCurrent as context_get_current(context: *mut CUcontext);
+        /// Makes a context current until it is popped.
+        cuCtxPushCurrent_v2 as context_push(context: CUcontext);
+        /// Undoes a push.
+        cuCtxPopCurrent_v2 as context_pop(context: *mut CUcontext);
+        /// The current context's device.
+        cuCtxGetDevice as context_device(device: *mut CUdevice);
+        /// Waits for everything in the current context.
+        cuCtxSynchronize as context_synchronize();
+        /// Allocates device memory.
+        cuMemAlloc_v2 as mem_alloc(address: *mut CUdeviceptr, bytes: usize);
+        /// Frees device memory.
+        cuMemFree_v2 as mem_free(address: CUdeviceptr);
+        /// Free and total device memory in bytes.
+        cuMemGetInfo_v2 as mem_info(free: *mut usize, total: *mut usize);
+        /// Allocates page-locked host memory.
+        cuMemHostAlloc as host_alloc(address: *mut *mut c_void, bytes: usize, flags: c_uint);
+        /// Frees page-locked host memory.
+        cuMemFreeHost as host_free(address: *mut c_void);
+        /// Page-locks existing host memory.
+        cuMemHostRegister_v2 as host_register(address: *mut c_void, bytes: usize, flags: c_uint);
+        /// Undoes `host_register`.
+        cuMemHostUnregister as host_unregister(address: *mut c_void);
+        /// Copies between any two addresses of the unified address space.
+        cuMemcpy as copy(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
+        /// Copies on a stream.
+        cuMemcpyAsync as copy_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+        /// Fills device memory with a byte.
+        cuMemsetD8_v2 as fill(address: CUdeviceptr, value: u8, bytes: usize);
+        /// Several attributes of an address.
+        cuPointerGetAttributes as pointer_attributes(
+            count: c_uint, attributes: *mut CUpointer_attribute, data: *mut *mut c_void, address: CUdeviceptr
+        );
+        /// Creates an event in the current context.
+        cuEventCreate as event_create(event: *mut CUevent, flags: c_uint);
+        /// Records an event behind the work that a stream has now.
+        cuEventRecord as event_record(event: CUevent, stream: CUstream);
+        /// Whether an event is complete: `NOT_READY` if it is not.
+        cuEventQuery as event_query(event: CUevent);
+        /// Waits for an event.
+        cuEventSynchronize as event_synchronize(event: CUevent);
+        /// Destroys an event.
+        cuEventDestroy_v2 as event_destroy(event: CUevent);
+        /// Makes later work of a stream wait for an event.
+        cuStreamWaitEvent as stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint);
+        /// Creates a stream in the current context.
+        cuStreamCreate as stream_create(stream: *mut CUstream, flags: c_uint);
+        /// Destroys a stream. Its work completes.
+        cuStreamDestroy_v2 as stream_destroy(stream: CUstream);
+        /// Waits for the work of a stream.
+        cuStreamSynchronize as stream_synchronize(stream: CUstream);
+        /// The name of a status.
+        #[expect(dead_code, reason = "called without `check`, which would look up the name of a status without a name")]
+        cuGetErrorName as error_name(status: c_int, name: *mut *const c_char);
+        /// The text of a status.
+        #[expect(dead_code, reason = "called without `check`, which would look up the name of a status without a name")]
+        cuGetErrorString as error_words(status: c_int, words: *mut *const c_char);
+    }
+    optional {
+        /// From 9.2 on: the context of a stream.
+        cuStreamGetCtx as stream_get_context(stream: CUstream, context: *mut CUcontext);
+        /// From 10.0 on: whether a stream is captured.
+        cuStreamIsCapturing as stream_is_capturing(stream: CUstream, status: *mut c_int);
+        /// From 10.1 on: exchanges the calling thread's capture mode.
+        cuThreadExchangeStreamCaptureMode as exchange_mode(mode: *mut c_int);
+        /// From 12.0 on: the id of a context; NULL for the current one.
+        cuCtxGetId as context_get_id(context: CUcontext, id: *mut c_ulonglong);
+    }
 }
 
 impl Driver {
-    /// The context that a stream belongs to, if the driver is new enough to say it.
+    /// The context of a stream; `None` if the driver is too old to tell.
     ///
     /// # Safety
     /// `stream` is a stream.
     pub unsafe fn stream_context(&self, stream: CUstream) -> Result<Option<CUcontext>, DriverFailure> {
-        let Some(function) = self.stream_get_context else { return Ok(None) };
-        let _uncancelled = Uncancelled::begin();
         let mut context = std::ptr::null_mut();
         // SAFETY: the caller guarantees the stream, and `context` is writable.
-        let status = unsafe { function(stream, &mut context) };
-        self.check("cuStreamGetCtx", status).map(|()| Some(context))
+        unsafe { self.stream_get_context(stream, &mut context) }.map(|answer| answer.map(|()| context)).transpose()
     }
 
-    /// A number for the current context that no other has, nor the same one after a reset; 0 if the driver is too old
-    /// to give one.
-    pub fn context_life(&self) -> Result<u64, DriverFailure> {
-        let Some(function) = self.context_get_id else { return Ok(0) };
-        let _uncancelled = Uncancelled::begin();
+    /// The id of the current context, unique in the process; after a reset it is another one. 0 if the driver is too old.
+    pub fn context_id(&self) -> Result<u64, DriverFailure> {
         let mut id = 0;
-        // SAFETY: null stands for the current context, and `id` is writable.
-        let status = unsafe { function(std::ptr::null_mut(), &mut id) };
-        self.check("cuCtxGetId", status).map(|()| id)
+        // SAFETY: NULL stands for the current context, and `id` is writable.
+        unsafe { self.context_get_id(std::ptr::null_mut(), &mut id) }.unwrap_or(Ok(()))?;
+        Ok(id)
     }
 
-    /// Whether a stream is captured, as CUDA's status; of the legacy stream, an error says that one is that it waits for.
+    /// The capture status of a stream. For the legacy stream, an error means that a stream which it waits for is captured.
     ///
     /// # Safety
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
     pub unsafe fn stream_capture_status(&self, stream: CUstream) -> Result<c_int, DriverFailure> {
         let mut captured = 0;
-        let Some(function) = self.stream_is_capturing else { return Ok(captured) };
-        let _uncancelled = Uncancelled::begin();
         // SAFETY: the caller guarantees the stream, and `captured` is writable.
-        let status = unsafe { function(stream, &mut captured) };
-        self.check("cuStreamIsCapturing", status).map(|()| captured)
+        unsafe { self.stream_is_capturing(stream, &mut captured) }.unwrap_or(Ok(()))?;
+        Ok(captured)
     }
 
-    /// Gives the calling thread another capture mode, and returns the one that it had; `None` if that cannot be.
-    pub fn exchange_capture_mode(&self, mode: c_int) -> Option<c_int> {
-        let mut mode = mode;
-        let _uncancelled = Uncancelled::begin();
+    /// Sets the calling thread's capture mode, and returns the previous one; `None` on failure.
+    pub fn exchange_capture_mode(&self, mut mode: c_int) -> Option<c_int> {
         // SAFETY: `mode` is readable and writable.
-        let status = unsafe { self.exchange_capture_mode?(&mut mode) };
-        (status == status::SUCCESS).then_some(mode)
+        let answer = unsafe { self.exchange_mode(&mut mode) }?;
+        answer.ok().map(|()| mode)
     }
 
     fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverFailure> {
@@ -207,7 +206,7 @@ impl Driver {
     #[cold]
     fn failure(&self, call: &'static str, status: c_int) -> DriverFailure {
         if status == status::DEINITIALIZED {
-            process::exiting();
+            process::begin_exit();
         }
         let failure = DriverFailure { call, status };
         process::note_failure(failure);
@@ -229,7 +228,7 @@ type Ask = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 static ASK: OnceLock<[Ask; 2]> = OnceLock::new();
 
 impl Driver {
-    /// Lets errors find the names of statuses.
+    /// Registers the functions by which errors find names of statuses.
     pub fn describe_statuses(&self) {
         ASK.get_or_init(|| [self.error_name, self.error_words]);
         error::describe_with(|status| {
@@ -242,7 +241,7 @@ impl Driver {
 /// The driver's text for a status; empty if it has none.
 fn text(status: c_int, ask: Ask) -> &'static str {
     let mut text = std::ptr::null();
-    // SAFETY: `text` is writable. A number that the driver does not know is refused.
+    // SAFETY: `text` is writable. The driver refuses a status that it does not know.
     let refused = unsafe { ask(status, &mut text) } != status::SUCCESS;
     if refused || text.is_null() {
         return "";
@@ -254,14 +253,14 @@ fn text(status: c_int, ask: Ask) -> &'static str {
 impl From<DriverFailure> for Error {
     fn from(failure: DriverFailure) -> Self {
         match failure.status {
-            status if status::is_left_behind(status) => Error::Pending(failure),
-            status if status::is_of_capture(status) => Error::Captured(failure),
+            status if status::is_sticky(status) => Error::Pending(failure),
+            status if status::is_capture_error(status) => Error::Captured(failure),
             _ => Error::Driver(failure),
         }
     }
 }
 
-/// An address as the driver's functions take it.
+/// An address in the type that the driver's functions take.
 pub fn address<T>(pointer: *const T) -> c_ulonglong {
     pointer.addr() as c_ulonglong
 }

@@ -1,4 +1,4 @@
-//! Finds `libcuda.so.1` and starts it, or says why that cannot be.
+//! Finds `libcuda.so.1` and starts it, or returns the reason why it cannot.
 #![expect(unsafe_code, reason = "dlopen, dlsym and the driver's first functions")]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -9,31 +9,30 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use super::driver::Driver;
 use super::{process, status};
 use crate::error::{LoaderWords, WhyNot};
-use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::text::{Escaped, Text};
 use crate::settings;
 
 /// The oldest driver with primary contexts, as `cuDriverGetVersion` counts: CUDA 7.0.
 const OLDEST: c_int = 7000;
 
-/// By this name alone: another one may be a toolkit's stub.
+/// Under other names there may be a toolkit's stub.
 const LIBRARY: &CStr = c"libcuda.so.1";
 
-/// What may be wanting for a while.
+/// What may be lacking for a while.
 pub const NO_MEMORY: &str = "there is no host memory left";
-/// Likewise.
 pub const NO_DESCRIPTOR: &str = "there is no file descriptor left";
 
 static VERSION: AtomicI32 = AtomicI32::new(0);
 
-/// What the driver that was loaded says of its version; 0 before that.
+/// The version of the loaded driver, as `cuDriverGetVersion` counts; 0 before.
 pub fn version() -> c_int {
     VERSION.load(Relaxed)
 }
 
 /// Loads and starts the driver.
 pub fn load() -> Result<Driver, WhyNot> {
-    let _uncancelled = Uncancelled::begin();
+    let _cancel_guard = CancelGuard::begin();
     let library = open()?;
     let find = |name: &CStr| {
         // SAFETY: the handle is open for ever, and the name NUL-terminated.
@@ -49,8 +48,8 @@ pub fn load() -> Result<Driver, WhyNot> {
     Ok(driver)
 }
 
-/// Whether it is worth another look later.
-pub fn is_passing(why: WhyNot) -> bool {
+/// Whether another attempt may succeed later.
+pub fn is_temporary(why: WhyNot) -> bool {
     match why {
         WhyNot::NotNow(_) => true,
         WhyNot::Init(failure) => failure.status == status::OUT_OF_MEMORY,
@@ -59,7 +58,7 @@ pub fn is_passing(why: WhyNot) -> bool {
 }
 
 fn open() -> Result<*mut c_void, WhyNot> {
-    // SAFETY: the name is NUL-terminated. What the process has is taken as it is.
+    // SAFETY: the name is NUL-terminated. Nothing is loaded.
     let loaded = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
     if !loaded.is_null() {
         return Ok(loaded);
@@ -75,7 +74,7 @@ fn why_not_opened() -> WhyNot {
     // SAFETY: dlerror has no preconditions.
     let words = unsafe { libc::dlerror() };
     if words.is_null() {
-        // The loader found no memory for its words.
+        // The loader had no memory for its message.
         return WhyNot::NotNow(NO_MEMORY);
     }
     // SAFETY: dlerror's string is NUL-terminated and stays until this thread's next call of the loader.
@@ -91,7 +90,7 @@ fn why_not_opened() -> WhyNot {
     }
 }
 
-/// Asked before the rest is resolved, because an old driver is better called old than incomplete.
+/// Called before the functions are resolved: an old driver is reported as old, not as incomplete.
 fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyNot> {
     const NAME: &str = "cuDriverGetVersion";
     type GetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -102,7 +101,7 @@ fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyN
     // SAFETY: `version` is writable, and the function may be called before cuInit.
     match unsafe { get_version(&mut version) } {
         status::STUB_LIBRARY => return Err(WhyNot::Stub),
-        // If the driver is in no state to say, cuInit says why.
+        // A driver that cannot tell its version fails in cuInit, which returns the reason.
         status::SUCCESS if version < OLDEST => return Err(WhyNot::TooOld(version, OLDEST)),
         _ => {}
     }

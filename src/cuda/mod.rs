@@ -31,15 +31,15 @@ use crate::settings;
 use driver::Driver;
 pub use process::{begin_child, captures_graphs, is_lost_in_child};
 
-/// The driver, or why there is none. It stays mapped for ever.
+/// The driver, or the reason why there is none. Never unloaded.
 static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();
 
-/// The process's CUDA driver, or why there is none to use.
+/// The process's CUDA driver. Looked for at the first call.
 pub fn driver() -> Result<&'static Driver, Error> {
     find().map_err(|why| Error::NoGpu { why })
 }
 
-/// The driver if it was found before and may still be used: for whatever must not be the first to look for it.
+/// The driver if it was found before and may still be used. Never looks for it.
 pub fn driver_in_use() -> Option<&'static Driver> {
     process::usable().ok()?;
     FOUND.get()?.as_ref().ok()
@@ -50,43 +50,43 @@ fn find() -> Result<&'static Driver, WhyNot> {
     let found = match FOUND.get() {
         Some(found) => found,
         None => {
-            process::begin();
-            // No lock is held: threads that look at once both load and start it, which is harmless.
+            process::begin_search();
+            // No lock is held: two threads at once may both load and start it, which is harmless.
             let found = load::load();
             if let Err(why) = found {
-                if load::is_passing(why) {
+                if load::is_temporary(why) {
                     return Err(why);
                 }
             }
             FOUND.get_or_init(|| found)
         }
     };
-    // A look takes long enough for the process to begin to exit.
+    // The process may have begun to exit meanwhile.
     process::usable()?;
     found.as_ref().map_err(|why| *why)
 }
 
-/// Whether a failure says that nothing runs any more in the context of the call that failed.
+/// Whether a failure means that nothing runs any more in the context of the failed call.
 pub fn ends_all_work(failure: DriverFailure) -> bool {
-    status::is_context_gone(failure.status) || status::is_left_behind(failure.status)
+    status::is_context_gone(failure.status) || status::is_sticky(failure.status)
 }
 
-/// Whether a failure says that the context of the call was destroyed, as by a reset of its device.
+/// Whether a failure means that the context was destroyed, such as by a reset of its device.
 pub fn is_reset(failure: DriverFailure) -> bool {
     failure.status == status::CONTEXT_IS_DESTROYED
 }
 
-/// Whether nothing stands against the use of a driver: the process is not exiting, nor forked from one that had used it.
+/// Whether the process is neither exiting nor forked from one that had used the driver.
 pub fn may_be_used() -> bool {
     process::usable().is_ok()
 }
 
-/// Whether an error says that the driver had no memory left.
+/// Whether the driver had no memory left.
 pub fn is_out_of_memory(error: Error) -> bool {
     matches!(error, Error::Driver(failure) if failure.status == status::OUT_OF_MEMORY)
 }
 
-/// Whether there is a driver to use, and a sentence about it that lives for ever.
+/// Whether there is a usable driver, and a sentence about it that is never freed.
 pub fn status() -> (Result<(), Error>, &'static CStr) {
     static FOUND: OnceLock<Text<700>> = OnceLock::new();
     static FORKED: OnceLock<Text<700>> = OnceLock::new();
@@ -98,10 +98,10 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
         Err(WhyNot::Forked) => &FORKED,
         Err(WhyNot::Exiting) => &EXITING,
         Err(WhyNot::NotNow(want)) => &NOT_NOW[usize::from(want == load::NO_DESCRIPTOR)],
-        Err(why) if load::is_passing(why) => &PASSING,
+        Err(why) if load::is_temporary(why) => &PASSING,
         _ => &FOUND,
     };
-    // Made first: a fork in the middle of it leaves nothing half done behind.
+    // Made before the cell is initialised: a fork during this leaves no cell half initialised.
     let text = match answer {
         Ok(driver) => introduce(driver),
         Err(why) => Text::of(format_args!("{}", Error::NoGpu { why })),
@@ -109,7 +109,7 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
     (answer.map(drop).map_err(|why| Error::NoGpu { why }), sentence.get_or_init(|| text).as_c_str())
 }
 
-/// One sentence on what this driver has to offer, of version `version` as it says.
+/// A sentence about the driver: its version and devices.
 fn introduce(driver: &Driver) -> Text<700> {
     let count = driver.count().unwrap_or(0);
     let mut text = Text::of(format_args!(
@@ -125,7 +125,7 @@ fn introduce(driver: &Driver) -> Text<700> {
         let name = name.filter(|_| named.is_ok()).unwrap_or("(without a name)");
         let _ = write!(text, "{}{ordinal} is {name}", if ordinal == 0 { ": " } else { ", " });
         let wanted = settings::stage_from().is_some();
-        if let Some(why) = wanted.then(|| attributes::why_not_staged(driver, ordinal)).flatten() {
+        if let Some(why) = wanted.then(|| attributes::why_not_registered(driver, ordinal)).flatten() {
             let _ = write!(text, " (copies are not staged: {why})");
         }
     }

@@ -1,4 +1,4 @@
-//! What the driver knows about an address: one call for everything that is asked.
+//! What the driver knows about an address, by one call.
 #![expect(unsafe_code, reason = "the driver's function is called")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
 
-use super::context::{self, Context, Within};
+use super::context::{self, Context, ContextGuard};
 use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
@@ -18,35 +18,35 @@ use CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as MEMORY_TYPE;
 use CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE as RANGE_SIZE;
 use CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR as RANGE_START;
 
-/// Who an allocation is, as far as the driver says it.
+/// The driver's identification of an allocation.
 #[derive(Clone, Copy, Debug)]
-pub struct Who {
-    /// A number that no other allocation of the process has or had; 0 where the driver has none for such memory.
+pub struct Buffer {
+    /// Unique in the process, and never used again; 0 if the driver has none for such memory.
     pub id: u64,
-    /// The context it was made in. Pools and virtual memory management have none.
+    /// Memory of pools and of virtual memory management has none.
     pub context: Option<Context>,
 }
 
-/// The allocation that `address` lies in; `None` if the driver knows none.
-pub fn who(driver: &Driver, address: u64) -> Result<Option<Who>, DriverFailure> {
+/// The allocation that contains `address`; `None` if the driver knows none.
+pub fn buffer(driver: &Driver, address: u64) -> Result<Option<Buffer>, DriverFailure> {
     let known = ask_with_context(driver, BUFFER_ID, 0, address)?;
-    Ok(known.map(|(context, id)| Who { id, context }))
+    Ok(known.map(|(context, id)| Buffer { id, context }))
 }
 
-/// The context, if there is one, and the ordinal of the device of the allocation that `address` lies in; the ordinal is
-/// negative where the driver does not say it.
-pub fn place(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
+/// The context, if it has one, and the device's ordinal of the allocation that contains `address`. The ordinal is negative if the
+/// driver does not tell it.
+pub fn location(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
     let known = ask_with_context(driver, DEVICE_ORDINAL, u64::from(u32::MAX), address)?;
     // An ordinal is an int: the other half of its place stays 0.
     Ok(known.map(|(context, ordinal)| (context, ordinal as c_uint as c_int)))
 }
 
-/// Where the allocation that `address` lies in begins, and how many bytes it has.
+/// Begin and size in bytes of the allocation that contains `address`.
 pub fn range(driver: &Driver, address: u64) -> Result<Option<(u64, u64)>, DriverFailure> {
     Ok(ask(driver, [RANGE_START, RANGE_SIZE], address)?.map(|[start, bytes]| (start, bytes)))
 }
 
-/// Whether the driver knows the memory at `address`: it allocated it, or has page-locked it.
+/// Whether the driver allocated or page-locked the memory at `address`.
 pub fn is_known(driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
     Ok(ask(driver, [], address)?.is_some())
 }
@@ -56,8 +56,8 @@ fn context_of(handle: u64) -> Option<Context> {
     Context::of(handle)
 }
 
-/// The context of an allocation and one more attribute; `otherwise` for that one where the driver refuses the question: it may
-/// be too old to know the attribute (the device's ordinal came with CUDA 9.2), or have none for such memory.
+/// The context of an allocation, and one more attribute. That is `otherwise` if the driver refuses it: the driver may be too old
+/// to know the attribute (the device's ordinal came with CUDA 9.2), or have none for such memory.
 fn ask_with_context(
     driver: &Driver,
     attribute: CUpointer_attribute,
@@ -81,25 +81,25 @@ fn ask<const N: usize>(
     address: u64,
 ) -> Result<Option<[u64; N]>, DriverFailure> {
     match ask_somewhere(driver, wanted, address) {
-        // The documentation has this for an address that no context has made known.
+        // The documented status for an address that no context has made known.
         Err(failure) if matches!(failure.status, status::INVALID_CONTEXT | status::INVALID_VALUE) => Ok(None),
         answer => answer,
     }
 }
 
-/// Asks in the thread's context, or in another where the driver wants one.
+/// Queries in the thread's context, or in another if the driver needs one.
 fn ask_somewhere<const N: usize>(
     driver: &Driver,
     wanted: [CUpointer_attribute; N],
     address: u64,
 ) -> Result<Option<[u64; N]>, DriverFailure> {
     match ask_once(driver, wanted, address) {
-        Err(failure) if status::may_be_brought_back(failure.status) => {
-            // A driver may want a context to be current, and the thread's own may be gone. Any other serves, but the
-            // allocation's may be gone as well.
-            let _within = match context::current(driver)? {
-                Some(_) => Within::enter(driver, context::primary(driver, 0)?)?,
-                None => Within::for_new_block(driver)?,
+        Err(failure) if status::can_be_recreated(failure.status) => {
+            // A driver may need a current context, and the thread's own may be gone. Any other serves, except the
+            // allocation's, which may be gone too.
+            let _guard = match context::current(driver)? {
+                Some(_) => ContextGuard::enter(driver, context::primary(driver, 0)?)?,
+                None => ContextGuard::for_new_block(driver)?,
             };
             ask_once(driver, wanted, address)
         }
@@ -112,18 +112,18 @@ fn ask_once<const N: usize>(
     wanted: [CUpointer_attribute; N],
     address: u64,
 ) -> Result<Option<[u64; N]>, DriverFailure> {
-    /// As many are asked at once.
+    /// The most attributes of one call.
     const MOST: usize = 3;
     const { assert!(N < MOST) };
     let (mut attributes, mut values, mut places) = ([MEMORY_TYPE; MOST], [0u64; MOST], [null_mut::<c_void>(); MOST]);
     attributes[1..=N].copy_from_slice(&wanted);
-    for (place, value) in places.iter_mut().zip(&mut values) {
-        *place = (&raw mut *value).cast();
+    for (location, value) in places.iter_mut().zip(&mut values) {
+        *location = (&raw mut *value).cast();
     }
     let count = 1 + N as c_uint;
-    // SAFETY: there are so many attributes, and a place of 8 bytes for each, which suffices for these.
+    // SAFETY: there are `count` attributes, and for each a place of 8 bytes, which holds any of these.
     unsafe { driver.pointer_attributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address) }?;
-    // Of an address that it does not know the driver says success, and gives each attribute a default: no memory type is 0.
+    // For an unknown address the driver returns success and a default for each attribute. No memory type is 0.
     let is_known = values[0] != 0;
     Ok(is_known.then(|| std::array::from_fn(|at| values[1 + at])))
 }

@@ -8,13 +8,15 @@ use crate::error::{DriverFailure, WhyNot};
 use crate::platform::text::{Text, to_stderr};
 
 /// Whether the driver was looked for.
-static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Whether this process was forked from one in which the driver was found, or was just being looked for.
+static SEARCHED: AtomicBool = AtomicBool::new(false);
+/// Whether this process was forked from one that had found the driver, or was looking for it.
 static FORKED: AtomicBool = AtomicBool::new(false);
-/// Whether the process is exiting. From then on blocks of the driver's are left to the system.
+/// Whether the process is exiting. From then on the driver's blocks are left to the system.
 static EXITING: AtomicBool = AtomicBool::new(false);
+/// Whether a CUDA graph was captured at some time.
+static CAPTURES: AtomicBool = AtomicBool::new(false);
 
-/// Whether the driver may be used, as far as the process goes. Asks nobody.
+/// Whether the state of the process permits the use of the driver.
 pub fn usable() -> Result<(), WhyNot> {
     if FORKED.load(Relaxed) {
         return Err(WhyNot::Forked);
@@ -23,18 +25,18 @@ pub fn usable() -> Result<(), WhyNot> {
 }
 
 /// Called before the driver is looked for.
-pub fn begin() {
-    BEGUN.store(true, Relaxed);
+pub fn begin_search() {
+    SEARCHED.store(true, Relaxed);
 }
 
-/// Called once the driver runs, so that the handler is called before the driver's own.
+/// Called once the driver runs: exit handlers run in reverse order, so this one runs before the driver's.
 pub fn watch_exit() {
     // SAFETY: the handler stays mapped (the library is linked with -z nodelete).
-    unsafe { libc::atexit(exiting) };
+    unsafe { libc::atexit(begin_exit) };
 }
 
-/// The process is exiting: its exit handlers run, or the driver has said so.
-pub extern "C" fn exiting() {
+/// Called at the process's exit, or when the driver reports that it has ended.
+pub extern "C" fn begin_exit() {
     EXITING.store(true, Relaxed);
 }
 
@@ -43,15 +45,12 @@ pub fn begin_child() {
     FORKED.store(is_lost_in_child(), Relaxed);
 }
 
-/// Whether a child, in whose fork handlers this is asked, has lost the driver. A look that its parent's other threads
-/// were at never ends there; one that found nothing holds there too.
+/// In the fork handler of a child: whether the child has lost the driver. A search by another thread of the parent never
+/// ends in the child. A search that found no driver is valid in the child too.
 pub fn is_lost_in_child() -> bool {
     let found_nothing = matches!(FOUND.get(), Some(Err(_)));
-    FORKED.load(Relaxed) || (BEGUN.load(Relaxed) && !found_nothing)
+    FORKED.load(Relaxed) || (SEARCHED.load(Relaxed) && !found_nothing)
 }
-
-/// Whether a CUDA graph was captured at some time.
-static CAPTURES: AtomicBool = AtomicBool::new(false);
 
 /// Whether the process is known to capture CUDA graphs.
 pub fn captures_graphs() -> bool {
@@ -64,10 +63,10 @@ pub fn note_capture() -> bool {
     CAPTURES.swap(true, Relaxed)
 }
 
-/// Records a failure that is due to a capture, and reports the first one that has invalidated a capture.
+/// Records a failure that a capture caused. If it is the first, and a wait of the library invalidated the capture, reports it.
 #[cold]
 pub fn note_failure(failure: DriverFailure) {
-    if !status::is_of_capture(failure.status) || note_capture() || failure.call != "cuCtxSynchronize" {
+    if !status::is_capture_error(failure.status) || note_capture() || failure.call != "cuCtxSynchronize" {
         return;
     }
     let said = Text::<600>::of(format_args!(

@@ -1,22 +1,22 @@
-//! The process's own CUDA runtime, if it has one: asked which device the calling thread has chosen.
+//! The device that the calling thread has chosen in the process's CUDA runtime, if it has one.
 //!
-//! Before CUDA 12 `cudaSetDevice` makes no context current, so the driver does not know.
+//! Before CUDA 12 `cudaSetDevice` makes no context current, so the driver does not know the device.
 #![expect(unsafe_code, reason = "a function of the CUDA runtime, found by name")]
 
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
-use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::loaded;
 
-/// The ordinal of the device that the runtime would use on this thread, if a loaded object exports it.
+/// The ordinal of the device that the runtime would use on this thread; `None` if no loaded object exports `cudaGetDevice`.
 pub fn chosen_device() -> Option<c_int> {
     type GetDevice = unsafe extern "C" fn(*mut c_int) -> c_int;
     let function = loaded::find(c"cudaGetDevice")?.as_ptr();
     // SAFETY: the CUDA runtime's headers give this name this signature; the object stays mapped.
     let get_device = unsafe { transmute::<*mut c_void, GetDevice>(function) };
-    // The runtime may start itself here, which reads files.
-    let _uncancelled = Uncancelled::begin();
+    // The runtime may initialise itself here, and reads files.
+    let _cancel_guard = CancelGuard::begin();
     let mut ordinal = -1;
     // SAFETY: `ordinal` is writable.
     let failed = unsafe { get_device(&mut ordinal) } != 0;

@@ -1,4 +1,4 @@
-//! The statuses that mean something here, as numbers: a driver may return one that did not exist when this was built.
+//! Statuses of the driver, as integers: a newer driver may return one that this build does not know.
 
 use std::ffi::c_int;
 
@@ -20,24 +20,24 @@ pub const STREAM_CAPTURE_UNSUPPORTED: c_int = Known::CUDA_ERROR_STREAM_CAPTURE_U
 pub const STREAM_CAPTURE_IMPLICIT: c_int = Known::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT as c_int;
 pub const CONTEXT_IS_DESTROYED: c_int = Known::CUDA_ERROR_CONTEXT_IS_DESTROYED as c_int;
 
-/// Whether a context, and everything in it, is gone.
+/// Whether a context was destroyed, with everything in it.
 pub fn is_context_gone(status: c_int) -> bool {
     matches!(status, INVALID_CONTEXT | CONTEXT_IS_DESTROYED | DEINITIALIZED)
 }
 
-/// Whether a context is gone that the driver would make again: not while it is ending itself.
-pub fn may_be_brought_back(status: c_int) -> bool {
+/// Whether the driver would create the destroyed context again: not while the driver itself ends.
+pub fn can_be_recreated(status: c_int) -> bool {
     is_context_gone(status) && status != DEINITIALIZED
 }
 
 /// Whether a call was refused because a CUDA graph is being captured.
-pub fn is_of_capture(status: c_int) -> bool {
+pub fn is_capture_error(status: c_int) -> bool {
     (STREAM_CAPTURE_UNSUPPORTED..=Known::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD as c_int).contains(&status)
 }
 
-/// Whether the status is one that a kernel leaves behind for later calls to find. The CUDA Driver API says of each
-/// of these that it leaves the process in an inconsistent state, in which all further work returns the same error.
-pub fn is_left_behind(status: c_int) -> bool {
+/// Whether the status is a sticky error of an earlier kernel. The CUDA Driver API says of each of these that the process is
+/// left in an inconsistent state, in which all further work returns the same error.
+pub fn is_sticky(status: c_int) -> bool {
     const FAMILY: [Known; 12] = [
         Known::CUDA_ERROR_ECC_UNCORRECTABLE,
         Known::CUDA_ERROR_NVLINK_UNCORRECTABLE,

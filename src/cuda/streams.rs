@@ -1,28 +1,27 @@
-//! What a block's user has declared of streams: an event behind the work that may be using the block, for each.
+//! Streams that may be using a block, as its user has declared: for each, an event behind the stream's work.
 //!
-//! A caller's stream is valid during the call that passes it and no longer, so it is the event that is kept.
+//! A caller's stream is valid only during the call that passes it, so the event is kept instead.
 
 use cudarc::driver::sys::CUstream;
 
-use super::capture::{self, Unhindered};
-use super::context::{Context, Within};
+use super::capture::{self, RelaxedCapture};
+use super::context::{Context, ContextGuard};
 use super::driver::Driver;
 use super::events::Event;
 use crate::error::{DriverFailure, Error};
 use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
 
-/// No more declarations are kept for one block.
+/// The most events that are kept for one block.
 const MOST: usize = 4;
 
 /// Events behind work that may be using a block.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Behind {
+pub struct StreamEvents {
     events: [Option<Event>; MOST],
 }
 
-impl Behind {
-    /// Whether there are none.
+impl StreamEvents {
     pub fn is_empty(&self) -> bool {
         self.events.iter().all(Option::is_none)
     }
@@ -31,7 +30,7 @@ impl Behind {
         self.events.iter().all(Option::is_some)
     }
 
-    /// One more event. Without a place for it, the first of the others comes back: it is to be waited for.
+    /// Adds an event. If there is no place left, returns the oldest, for which the caller waits.
     pub fn and(&mut self, event: Event) -> Option<Event> {
         if let Some(place) = self.events.iter_mut().find(|place| place.is_none()) {
             *place = Some(event);
@@ -42,62 +41,62 @@ impl Behind {
         first
     }
 
-    /// Whether every one has come to pass; what has is kept for another use.
-    pub fn has_come(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
+    /// Whether all are complete. Recycles those that are.
+    pub fn is_complete(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
         if self.is_empty() {
             return Ok(true);
         }
-        let _unhindered = Unhindered::begin(driver);
+        let _relaxed = RelaxedCapture::begin(driver);
         for place in &mut self.events {
             let Some(event) = *place else { continue };
-            if !event.has_come(driver)? {
+            if !event.is_complete(driver)? {
                 return Ok(false);
             }
-            event.keep(driver);
+            event.recycle(driver);
             *place = None;
         }
         Ok(true)
     }
 
-    /// Waits until every one has come to pass, as far as they can be waited for, and keeps them for another use.
+    /// Waits for all, as far as the driver permits, and recycles them.
     pub fn wait(&mut self, driver: &Driver) {
         self.events.iter_mut().filter_map(Option::take).for_each(|event| wait(driver, event));
     }
 }
 
-/// Waits for an event, as far as it can be waited for.
+/// Waits for an event, and recycles it; destroys it if the wait fails.
 pub fn wait(driver: &Driver, event: Event) {
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     match event.wait(driver) {
-        Ok(()) => event.keep(driver),
-        Err(_) => event.end(driver),
+        Ok(()) => event.recycle(driver),
+        Err(_) => event.destroy(driver),
     }
 }
 
-locked_static! { static DECLARED: Lock<AddressMap<Behind>> = Lock::new(address_map()); }
+locked_static! { static DECLARED: Lock<AddressMap<StreamEvents>> = Lock::new(address_map()); }
 
-/// Declares that the work that `stream` has now may be using the block at `address` of `context`.
+/// Declares that the present work of `stream` may be using the block at `address` of `context`.
 ///
 /// # Safety
-/// `stream` is NULL or a stream. The block is there, and so is its context.
+/// `stream` is NULL or a stream. The block and its context exist.
 #[expect(unsafe_code, reason = "an event is recorded on a caller's stream")]
 pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream: CUstream) -> Result<(), Error> {
     // SAFETY: the caller guarantees it.
-    let within = unsafe { Within::of_stream(driver, stream, context) }?;
+    let guard = unsafe { ContextGuard::of_stream(driver, stream, context) }?;
     // SAFETY: the caller guarantees it.
-    unsafe { capture::refuse_captured_within(driver, &within, stream) }?;
-    let event = Event::new(driver, &within)?;
+    unsafe { capture::refuse_captured_within(driver, &guard, stream) }?;
+    let event = Event::new(driver, &guard)?;
     // SAFETY: the caller guarantees it.
     if let Err(failure) = unsafe { event.record(driver, stream) } {
-        event.keep(driver);
+        event.recycle(driver);
         return Err(failure.into());
     }
-    let event = event.carry(driver, context)?;
-    // What was declared before may have come to pass: then nobody need wait for a place.
-    if DECLARED.with(|declared| declared.get(&address).is_some_and(Behind::is_full)) {
-        for event in take(address).into_iter().flat_map(|behind| behind.events).flatten() {
-            match event.has_come(driver) {
-                Ok(true) => event.keep(driver),
+    let event = event.into_context(driver, context)?;
+    // Earlier events may be complete: then there is a place without a wait.
+    if DECLARED.with(|declared| declared.get(&address).is_some_and(StreamEvents::is_full)) {
+        for event in take(address).into_iter().flat_map(|events| events.events).flatten() {
+            match event.is_complete(driver) {
+                Ok(true) => event.recycle(driver),
                 _ => add(driver, address, event),
             }
         }
@@ -106,7 +105,7 @@ pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream:
     Ok(())
 }
 
-/// Adds an event to those of the block at `address`. What cannot be remembered is waited for now.
+/// Adds an event to those of the block at `address`. Waits for the one that has no place.
 fn add(driver: &Driver, address: usize, event: Event) {
     let left_over = DECLARED.with(|declared| {
         if declared.try_reserve(1).is_err() {
@@ -117,7 +116,7 @@ fn add(driver: &Driver, address: usize, event: Event) {
     left_over.into_iter().for_each(|event| wait(driver, event));
 }
 
-/// Takes out what was declared of the block at `address`.
-pub fn take(address: usize) -> Option<Behind> {
+/// Takes out the events of the block at `address`.
+pub fn take(address: usize) -> Option<StreamEvents> {
     DECLARED.with(|declared| if declared.is_empty() { None } else { declared.remove(&address) })
 }

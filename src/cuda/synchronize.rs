@@ -1,41 +1,41 @@
 //! Waits for the current context or its legacy default stream, beside captures.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use super::capture::{self, Unhindered};
+use super::capture::{self, RelaxedCapture};
 use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
 use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
 
-/// Waits for everything in the current context, and for no other: what runs on another device may be waiting for what this
-/// thread is about to start, as a collective operation does.
+/// Waits for all work of the current context. Not of another: a collective operation that runs there may be waiting for work
+/// that this thread is about to start.
 pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_context(driver)?;
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     let span = recorder::begin(c"synchronise context", 0);
-    // SAFETY: it asks for nothing.
+    // SAFETY: no arguments.
     unsafe { driver.context_synchronize() }?;
     span.end(NOTHING, || What::Synchronised);
     Ok(())
 }
 
-/// Waits for everything in the current context. Where that might disturb a capture, it waits for the legacy default stream, and so for
-/// every blocking stream, unless one of these is captured itself.
+/// Waits for all work of the current context. If that might invalidate a capture, waits for the legacy default stream, and so for
+/// every blocking stream, unless one of these is captured.
 pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
     match context(driver) {
-        Err(failure) if status::is_of_capture(failure.status) => match legacy_stream(driver) {
-            Err(failure) if status::is_of_capture(failure.status) => Ok(()),
+        Err(failure) if status::is_capture_error(failure.status) => match legacy_stream(driver) {
+            Err(failure) if status::is_capture_error(failure.status) => Ok(()),
             answer => answer,
         },
         answer => answer,
     }
 }
 
-/// Waits until the legacy default stream of the current context has come past everything it was given.
+/// Waits for the legacy default stream of the current context.
 pub fn legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_legacy_stream(driver)?;
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     // SAFETY: null is the legacy default stream.
     unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
 }

@@ -9,8 +9,8 @@ use std::ptr::NonNull;
 use super::driver::blocks::{self, Freed};
 use super::driver::record::Record;
 use crate::cuda;
-use crate::cuda::capture::Unhindered;
-use crate::cuda::context::{self, Context, Within};
+use crate::cuda::capture::RelaxedCapture;
+use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::pointer;
 use crate::error::{DriverFailure, Error};
@@ -32,11 +32,11 @@ pub struct Block {
 /// contents.
 pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<Block, Error> {
     let subject = Subject { object: holder, bytes };
-    context::for_new_block(driver, |within| {
+    context::for_new_block(driver, |guard| {
         let fills = contents == Contents::Zeros;
-        let request = blocks::Request { side: Side::Device, bytes, holder, unsettled: fills };
+        let request = blocks::Request { side: Side::Device, bytes, holder, pending_on_legacy: fills };
         let span = recorder::begin(c"allocate device", bytes);
-        let blocks::Block { address, device: ordinal, room, origin, .. } = blocks::allocate(driver, within, request)?;
+        let blocks::Block { address, device: ordinal, room, origin, .. } = blocks::allocate(driver, guard, request)?;
         let (kind, block) = (Kind::Device, address.addr().get() as u64);
         span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
         if fills {
@@ -75,15 +75,15 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
 /// As for `free`.
 unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     let address = driver::address(address.as_ptr());
-    let Some((context, _)) = pointer::place(driver, address)? else { return Ok(()) };
-    let _within = Within::enter(driver, context.unwrap_or(Context::NONE))?;
-    let _unhindered = Unhindered::begin(driver);
+    let Some((context, _)) = pointer::location(driver, address)? else { return Ok(()) };
+    let _guard = ContextGuard::enter(driver, context.unwrap_or(Context::NONE))?;
+    let _relaxed = RelaxedCapture::begin(driver);
     // SAFETY: the caller guarantees it.
     unsafe { driver.mem_free(address) }
 }
 
 /// A context that is current, and what is known of a block in it: `None` of a caller's own.
-pub type Entered<'d> = (Within<'d>, Option<Record>);
+pub type Entered<'d> = (ContextGuard<'d>, Option<Record>);
 
 /// Makes the context of a device block current. A caller's own block is where the driver says, and if it does not know, where
 /// a new block would be.
@@ -96,7 +96,7 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     }
     // Asked of a block that another object owns, too: its context may be gone, and a driver follows the handle of one that is.
     match (record.is_alive(driver, address)?, owner) {
-        (true, _) => Ok((Within::enter(driver, record.context)?, Some(record))),
+        (true, _) => Ok((ContextGuard::enter(driver, record.context)?, Some(record))),
         (false, Some(_)) => enter_another(driver, address),
         (false, None) => Ok((enter_unknown(driver, address)?, None)),
     }
@@ -115,11 +115,11 @@ fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_
 
 /// Makes the context of somebody else's memory current. Some has none, such as that of a pool or of virtual memory
 /// management: there it is the primary context of its device, and where that is not known, what a new block would be in.
-fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<Within<'_>, DriverFailure> {
-    match pointer::place(driver, driver::address(address.as_ptr())) {
-        Ok(Some((Some(context), _))) => Within::enter(driver, context),
-        Ok(Some((None, ordinal @ 0..))) => Within::enter(driver, context::primary(driver, ordinal)?),
-        _ => Within::for_new_block(driver),
+fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGuard<'_>, DriverFailure> {
+    match pointer::location(driver, driver::address(address.as_ptr())) {
+        Ok(Some((Some(context), _))) => ContextGuard::enter(driver, context),
+        Ok(Some((None, ordinal @ 0..))) => ContextGuard::enter(driver, context::primary(driver, ordinal)?),
+        _ => ContextGuard::for_new_block(driver),
     }
 }
 
@@ -128,7 +128,7 @@ pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
     if let Some(record) = blocks::find(address) {
         return Some(record.device);
     }
-    let known = pointer::place(cuda::driver().ok()?, driver::address(address.as_ptr()));
+    let known = pointer::location(cuda::driver().ok()?, driver::address(address.as_ptr()));
     known.ok().flatten().map(|(_, ordinal)| ordinal).filter(|&ordinal| ordinal >= 0)
 }
 

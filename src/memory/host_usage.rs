@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::platform::address_hash::spread;
+use crate::platform::address_hash::hash_address;
 use crate::settings;
 
 const STRIPES: usize = 16;
@@ -62,5 +62,5 @@ pub fn removed<T>(block: NonNull<T>, bytes: usize) {
 
 /// Threads allocate from arenas of their own, far apart: all but the low bits tell them from each other.
 fn stripe<T>(block: NonNull<T>) -> &'static AtomicU64 {
-    &PAGEABLE[(spread(block.addr().get() >> 16) >> 32) as usize % STRIPES].0
+    &PAGEABLE[(hash_address(block.addr().get() >> 16) >> 32) as usize % STRIPES].0
 }

@@ -6,4 +6,3 @@ pub(crate) mod driver;
 pub(crate) mod host;
 pub(crate) mod host_usage;
 pub(crate) mod mapping;
-pub(crate) mod reclaimed;

@@ -8,7 +8,7 @@ use super::claims::{NoClaim, Patience};
 use super::eviction::evictable::Use;
 use super::eviction::reclaim;
 use super::{MARKED, Outcome, Owned, SyncedMemory, TABLE, refused, watch_forks};
-use crate::copy::{self, Ends};
+use crate::copy::{self, Endpoints};
 use crate::error::Error;
 use crate::memory::{device, host};
 use crate::observe::control;
@@ -315,7 +315,7 @@ impl SyncedMemory {
         let pinned = self.hold_pinned(outcome, host);
         let mut span = recorder::begin(title, subject.bytes);
         // SAFETY: the caller guarantees it.
-        let path = unsafe { copy::copy(driver, self.ends(outcome, (device, host), to, pinned), subject.bytes) }?;
+        let path = unsafe { copy::copy(driver, self.endpoints(outcome, (device, host), to, pinned), subject.bytes) }?;
         span.stop();
         if compares && to == Side::Host {
             // SAFETY: it was just copied to.
@@ -331,15 +331,15 @@ impl SyncedMemory {
     }
 
     /// The ends of a copy to the side `to`, for an object as `outcome` says, whose host memory is page-locked if `pinned`.
-    pub(super) fn ends(
+    pub(super) fn endpoints(
         &self,
         outcome: Outcome,
         (device, host): (NonNull<c_void>, NonNull<c_void>),
         to: Side,
         pinned: bool,
-    ) -> Ends {
+    ) -> Endpoints {
         let owner = outcome.word.owns_device().then_some(self.address());
-        Ends { device, host, to, owner, pinned }
+        Endpoints { device, host, to, owner, pinned }
     }
 
     /// What is looked at where even data that is current is not handed out at once.

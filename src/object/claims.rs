@@ -11,7 +11,7 @@
 
 use std::mem::ManuallyDrop;
 
-use crate::platform::address_hash::spread;
+use crate::platform::address_hash::hash_address;
 use crate::platform::sync::{AtomicUsize, FOR_EVER, ForkLock, Gate, Interrupted, Lock, Ordering};
 
 #[cfg(not(loom))]
@@ -216,7 +216,7 @@ impl<F: Copy> Table<F> {
     #[inline]
     fn shard(&self, object: usize) -> &Shard<F> {
         // Objects are at least 32 bytes apart.
-        &self.shards[(spread(object >> 5) >> 32) as usize % SHARDS]
+        &self.shards[(hash_address(object >> 5) >> 32) as usize % SHARDS]
     }
 }
 

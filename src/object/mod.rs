@@ -174,7 +174,7 @@ impl SyncedMemory {
             copy.abandon();
         } else if let Some(driver) = cuda::driver_in_use() {
             let span = recorder::begin_wait();
-            copy.finish_at_last(driver);
+            copy.finish_or_abandon(driver);
             self.tell_completed(span, copy);
         }
     }

@@ -6,8 +6,8 @@ use std::ffi::c_void;
 use super::claims::{NoClaim, Patience};
 use super::eviction::evictable::Use;
 use super::{Claim, SyncedMemory, refused};
-use crate::copy::Ends;
-use crate::copy::transfer::{self, InFlight, Started, Trouble};
+use crate::copy::Endpoints;
+use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
 use crate::cuda::driver::Driver;
 use crate::cuda::{capture, streams};
@@ -39,10 +39,10 @@ impl SyncedMemory {
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
         if let (Some(device), Some(host), 1..) = (next.device, next.host, self.size.load(Ordering::Relaxed)) {
             let pinned = self.hold_pinned(next, host);
-            let ends = self.ends(next, (device, host), Side::Device, pinned);
+            let endpoints = self.endpoints(next, (device, host), Side::Device, pinned);
             // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while
             // the claim, and then its parked entry, says that it is in flight. The stream is the caller's.
-            match unsafe { self.start(driver, ends, stream) } {
+            match unsafe { self.start(driver, endpoints, stream) } {
                 Ok(started) => claim.in_flight = started,
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
@@ -80,9 +80,9 @@ impl SyncedMemory {
         let mut head = Head::Synced;
         if let (Some(device), Some(host), 1..) = (next.device, next.host, bytes) {
             let pinned = self.hold_pinned(next, host);
-            let ends = self.ends(next, (device, host), Side::Host, pinned);
+            let endpoints = self.endpoints(next, (device, host), Side::Host, pinned);
             // SAFETY: as for a push.
-            match unsafe { self.start(driver, ends, stream) } {
+            match unsafe { self.start(driver, endpoints, stream) } {
                 Ok(started) => claim.in_flight = started,
                 Err(error) => {
                     // SAFETY: nobody knows it yet.
@@ -102,13 +102,18 @@ impl SyncedMemory {
     ///
     /// # Safety
     /// As for [`transfer::start`].
-    unsafe fn start(&self, driver: &Driver, ends: Ends, stream: *mut c_void) -> Result<Option<InFlight>, Error> {
-        let (subject, to) = (self.subject(), ends.to);
+    unsafe fn start(
+        &self,
+        driver: &Driver,
+        endpoints: Endpoints,
+        stream: *mut c_void,
+    ) -> Result<Option<InFlight>, Error> {
+        let (subject, to) = (self.subject(), endpoints.to);
         let bytes = subject.bytes as u64;
         if checksums::are_compared() {
             match to {
                 // SAFETY: it is about to be copied.
-                Side::Device => unsafe { checksums::before_copy_to_device(subject, ends.host) },
+                Side::Device => unsafe { checksums::before_copy_to_device(subject, endpoints.host) },
                 // What comes is not looked at: nobody waits for it here.
                 Side::Host => checksums::forget(self.address()),
             }
@@ -119,7 +124,7 @@ impl SyncedMemory {
         };
         let span = recorder::begin(title, subject.bytes);
         // SAFETY: the caller guarantees it.
-        match unsafe { transfer::start(driver, ends, subject.bytes, stream) }? {
+        match unsafe { transfer::start(driver, endpoints, subject.bytes, stream) }? {
             Started::InFlight(copy) => {
                 span.end(subject, || What::Started { to, bytes, path: copy.path, copy: copy.number });
                 Ok(Some(copy))
@@ -233,10 +238,10 @@ impl SyncedMemory {
     }
 
     /// What a wait that failed leaves behind.
-    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, trouble: Trouble) -> Error {
+    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, trouble: CopyError) -> Error {
         match trouble {
-            Trouble::Unknown(error) => error,
-            Trouble::Failed(error) => {
+            CopyError::Unknown(error) => error,
+            CopyError::Failed(error) => {
                 claim.in_flight = None;
                 // What a push never brought to the device is on the host alone.
                 if copy.to == Side::Device && self.head() == Ok(Head::Synced) {

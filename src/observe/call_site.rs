@@ -148,9 +148,9 @@ impl Frames {
     }
 
     fn hash(&self) -> usize {
-        self.found()
-            .iter()
-            .fold(0, |hash, &address| crate::platform::address_hash::spread(hash ^ address).rotate_left(29) as usize)
+        self.found().iter().fold(0, |hash, &address| {
+            crate::platform::address_hash::hash_address(hash ^ address).rotate_left(29) as usize
+        })
     }
 
     /// Adds a frame. Returns whether no more are needed.

@@ -14,7 +14,7 @@ use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::platform::cancel_guard::Uncancelled;
+use crate::platform::cancel_guard::CancelGuard;
 use crate::settings;
 
 /// Holds a function of the tool, or NULL.
@@ -143,7 +143,7 @@ pub fn attach() -> bool {
     if settings::NVTX.get() != 0 {
         return false;
     }
-    let _uncancelled = Uncancelled::begin();
+    let _cancel_guard = CancelGuard::begin();
     let Some(initialize) = find() else { return false };
     // SAFETY: the protocol gives a function of this name this type.
     let initialize = unsafe { transmute::<NonNull<c_void>, Initialize>(initialize) };

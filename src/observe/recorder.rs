@@ -152,7 +152,7 @@ fn record_span(span: Span, subject: Subject, what: What) {
 fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
     let object = subject.object as u64;
     let is_traced = flags::has(TRACE);
-    let thread = if is_traced { thread::number() } else { 0 };
+    let thread = if is_traced { thread::id() } else { 0 };
     let site = if wants_site(what) { here() } else { Site::UNKNOWN };
     let event = Event { start, duration, thread, object, site, what };
     let is_about_known = object == 0 || matches!(what, What::Made { .. });
@@ -247,7 +247,7 @@ pub fn name(subject: Subject, name: &str) {
     let object = subject.object as u64;
     if !LEDGER.with(|ledger| ledger.knows(object)) {
         let nothing = What::Resized { bytes: subject.bytes as u64 };
-        let (start, thread) = (nanoseconds(), thread::number());
+        let (start, thread) = (nanoseconds(), thread::id());
         notice(Event { start, duration: 0, thread, object, site: Site::UNKNOWN, what: nothing }, subject.bytes);
     }
     LEDGER.with(|ledger| ledger.name(object, name));

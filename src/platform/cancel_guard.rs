@@ -13,21 +13,21 @@ const DISABLED: c_int = 1;
 
 /// Disables pthread cancellation for the current thread while it lives. A request made meanwhile takes effect at the
 /// thread's next cancellation point.
-pub struct Uncancelled {
+pub struct CancelGuard {
     before: c_int,
 }
 
-impl Uncancelled {
+impl CancelGuard {
     #[inline]
     pub fn begin() -> Self {
         let mut before = 0;
         // SAFETY: `before` is writable.
         unsafe { pthread_setcancelstate(DISABLED, &mut before) };
-        Uncancelled { before }
+        CancelGuard { before }
     }
 }
 
-impl Drop for Uncancelled {
+impl Drop for CancelGuard {
     #[inline]
     fn drop(&mut self) {
         let mut ignored = 0;

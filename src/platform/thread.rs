@@ -78,7 +78,7 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Res
 }
 
 /// The kernel's id of this thread.
-pub fn number() -> u32 {
+pub fn id() -> u32 {
     // SAFETY: gettid has no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
@@ -86,7 +86,7 @@ pub fn number() -> u32 {
 /// Unused bytes of this thread's stack. For the process's first thread it returns the largest number: the true one
 /// would require reading the list of all mappings.
 pub fn stack_left() -> usize {
-    if number() == std::process::id() {
+    if id() == std::process::id() {
         return usize::MAX;
     }
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();

@@ -6,7 +6,7 @@ use crate::caffe_like::{Workshop, command, said};
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for name in ["run", "doctor", "report", "completions", "man"] {
+    for name in ["run", "doctor", "report", "model", "completions", "man"] {
         let told = said(command().args(["help", name]));
         assert_eq!(told.status, Some(0), "{name}");
         assert!(told.output.contains(&format!("Usage: syncedmem {name}")), "{}", told.output);

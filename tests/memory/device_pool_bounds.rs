@@ -3,6 +3,7 @@
 use crate::support::gpu::*;
 use crate::support::object::*;
 use crate::support::pools::*;
+use crate::support::random::Random;
 use crate::support::*;
 use syncedmem::abi::c::pools::*;
 
@@ -28,10 +29,9 @@ fn set_pinned_limit(bytes: usize) {
 fn what_lies_idle_is_known_to_the_byte() {
     alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "1G"), ("SYNCEDMEM_PINNED_POOL", "1G")], |gpu| {
         let mut objects = Vec::new();
-        let mut seed = 1usize;
+        let mut random = Random::new(1, 0);
         for _ in 0..400 {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let number = seed >> 33;
+            let number = random.below(1 << 31);
             match number % 4 {
                 0 => objects.push(on_device(1 + number % 100_000)),
                 1 => objects.push(on_host(1 + number % 100_000)),

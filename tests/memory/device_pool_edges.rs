@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::support::gpu::*;
 use crate::support::object::*;
 use crate::support::pools::*;
+use crate::support::random::Random;
 use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::abi::c::transfer::syncedmem_record_stream;
@@ -164,13 +165,7 @@ fn nothing_page_locked_is_counted_in_the_end() {
         const TO_GET: [&str; 5] =
             ["cuMemHostAlloc", "cuMemHostRegister_v2", "cuMemFreeHost", "cuMemcpyAsync", "cuEventRecord"];
         const TO_GIVE_BACK: [&str; 3] = ["cuMemHostUnregister", "cuCtxSynchronize", "cuCtxPushCurrent_v2"];
-        let mut seed = 0x1234_5678_9ABC_DEF1u64;
-        let mut random = |below: usize| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            (seed >> 33) as usize % below
-        };
+        let mut random = Random::new(1, 0);
         let mut lent = vec![1u8; 6 << 20];
         let mut context = std::ptr::null_mut();
         for round in 0..40 {
@@ -178,13 +173,17 @@ fn nothing_page_locked_is_counted_in_the_end() {
             // The caller's own memory is let go whether or not the driver unlocks it.
             let (functions, lends) = if round % 2 == 0 { (&TO_GET[..], true) } else { (&TO_GIVE_BACK[..], false) };
             for _ in 0..12 {
-                if random(3) == 0 {
-                    gpu.fail(functions[random(functions.len())], 1 + random(3) as u32, STATUSES[random(4)]);
+                if random.below(3) == 0 {
+                    gpu.fail(
+                        functions[random.below(functions.len())],
+                        1 + random.below(3) as u32,
+                        STATUSES[random.below(4)],
+                    );
                 }
-                match random(8) {
+                match random.below(8) {
                     0 | 1 => {
                         let _pinning = Pinning::always();
-                        let mut object = Object::new([300_000, 3 << 20, (2 << 20) + 4097][random(3)]);
+                        let mut object = Object::new([300_000, 3 << 20, (2 << 20) + 4097][random.below(3)]);
                         let _ = object.overwrite_cpu_data();
                         objects.push(object);
                     }
@@ -203,13 +202,13 @@ fn nothing_page_locked_is_counted_in_the_end() {
                         let _ = object.set_cpu_data(lent.as_mut_ptr());
                         let _ = object.pin();
                         let _ = object.gpu_data();
-                        if random(2) == 0 {
+                        if random.below(2) == 0 {
                             let _ = object.unpin();
                         }
                         objects.push(object);
                     }
                     4 => trim(PINNED),
-                    5 if !objects.is_empty() => drop(objects.swap_remove(random(objects.len()))),
+                    5 if !objects.is_empty() => drop(objects.swap_remove(random.below(objects.len()))),
                     6 if round % 10 == 9 => {
                         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
                         assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);

@@ -3,18 +3,9 @@
 use crate::mappings::mappings;
 use crate::support::object::*;
 use crate::support::pools::*;
+use crate::support::random::Random;
 use crate::support::*;
 use syncedmem::abi::c::pools::*;
-
-/// Numbers that follow from a seed.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % end
-    }
-}
 
 /// The most that idle blocks and blocks in use may be together, when so much was in use at most.
 fn most(peak: usize) -> usize {
@@ -23,14 +14,14 @@ fn most(peak: usize) -> usize {
 
 fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {
     alone(&[], || {
-        let mut numbers = Numbers(1);
+        let mut random = Random::new(1, 0);
         let mut objects: Vec<Object> = Vec::new();
         let (mut held, mut peak) = (0, 0);
         let mut reused = 0;
         for step in 0..4000 {
-            if objects.len() < 12 && numbers.below(2) == 0 {
-                let size = [33 * KIB, 200 * KIB, MIB, 2 * MIB, 7 * MIB, 30 * MIB][numbers.below(6)];
-                let bytes = size + numbers.below(size / 2);
+            if objects.len() < 12 && random.below(2) == 0 {
+                let size = [33 * KIB, 200 * KIB, MIB, 2 * MIB, 7 * MIB, 30 * MIB][random.below(6)];
+                let bytes = size + random.below(size / 2);
                 let before = idle(PAGEABLE);
                 let mut object = Object::new(bytes);
                 object.overwrite_cpu_data().unwrap();
@@ -39,7 +30,7 @@ fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {
                 held += bytes;
                 peak = peak.max(held);
             } else if !objects.is_empty() {
-                let object = objects.swap_remove(numbers.below(objects.len()));
+                let object = objects.swap_remove(random.below(objects.len()));
                 held -= object.word(16);
             }
             // A block in use may be an eighth larger than its object.
@@ -233,12 +224,12 @@ fn idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails() {
 
 fn the_host_limit_holds_whatever_lies_idle() {
     alone(&[("SYNCEDMEM_HOST_LIMIT", "64M")], || {
-        let mut numbers = Numbers(7);
+        let mut random = Random::new(7, 0);
         let mut objects: Vec<Object> = Vec::new();
         let mut refused = 0;
         for step in 0..3000 {
-            if numbers.below(2) == 0 {
-                let mut object = Object::new(40 * KIB + numbers.below(12 * MIB));
+            if random.below(2) == 0 {
+                let mut object = Object::new(40 * KIB + random.below(12 * MIB));
                 match object.overwrite_cpu_data() {
                     Ok(_) => objects.push(object),
                     Err(status) => {
@@ -249,7 +240,7 @@ fn the_host_limit_holds_whatever_lies_idle() {
                     }
                 }
             } else if !objects.is_empty() {
-                objects.swap_remove(numbers.below(objects.len()));
+                objects.swap_remove(random.below(objects.len()));
             }
             let held: usize = objects.iter().map(|object| object.word(16)).sum();
             assert!(held <= 64 * MIB);

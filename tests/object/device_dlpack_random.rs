@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 
 use crate::support::gpu::*;
+use crate::support::random::Random;
 use crate::support::tensor::*;
 use crate::support::*;
 use syncedmem::abi::c::access::*;
@@ -26,18 +27,6 @@ const BYTES: usize = 4 * WORDS;
 const ROOM: usize = 7;
 const OBJECTS: usize = 6;
 const THREADS: usize = 3;
-
-/// Numbers that are the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % end
-    }
-}
 
 /// Memory that is lent.
 struct Foreign {
@@ -107,7 +96,7 @@ struct Model {
 
 struct World<'g> {
     gpu: &'g Gpu,
-    dice: Dice,
+    random: Random,
     objects: Vec<Option<Model>>,
     /// What objects that were destroyed still have: their tensors, and what they were.
     orphans: Vec<(usize, Tensor, Values)>,
@@ -178,7 +167,7 @@ impl World<'_> {
     }
 
     fn create(&mut self, at: usize) {
-        let (mem, how) = (created(BYTES), self.dice.below(4) as i32);
+        let (mem, how) = (created(BYTES), self.random.below(4) as i32);
         let marked = (1..3).contains(&how);
         if marked {
             assert_eq!(unsafe { syncedmem_set_evictable(mem, how) }, SYNCEDMEM_SUCCESS);
@@ -200,7 +189,7 @@ impl World<'_> {
 
     fn write(&mut self, model: &mut Model, side: usize) {
         let mut data = std::ptr::null_mut();
-        if succeeds(unsafe { WRITES[side][self.dice.below(2)](model.mem, &mut data) }) {
+        if succeeds(unsafe { WRITES[side][self.random.below(2)](model.mem, &mut data) }) {
             self.written(model, side, data.cast());
             self.end_access(model);
         }
@@ -219,7 +208,7 @@ impl World<'_> {
     }
 
     fn export(&mut self, model: &mut Model, side: usize, access: i32) -> Option<Tensor> {
-        let versioned = access == READ || self.dice.below(2) == 0;
+        let versioned = access == READ || self.random.below(2) == 0;
         let ask = Ask { side: side as i32, access, shape: &[WORDS as i64], versioned, ..FLOATS };
         match export(model.mem, ask) {
             Ok(tensor) if access != READ => {
@@ -248,7 +237,7 @@ impl World<'_> {
     }
 
     fn send(&mut self, tensor: Tensor) {
-        let to = self.dice.below(THREADS);
+        let to = self.random.below(THREADS);
         self.threads[to].send(tensor).unwrap();
     }
 
@@ -313,7 +302,7 @@ impl World<'_> {
     }
 
     fn mark(&mut self, model: &mut Model) {
-        let how = self.dice.below(3) as i32;
+        let how = self.random.below(3) as i32;
         let status = unsafe { syncedmem_set_evictable(model.mem, how) };
         if model.marked || how == 0 {
             assert_eq!(status, SYNCEDMEM_SUCCESS);
@@ -327,7 +316,7 @@ impl World<'_> {
     fn transfer(&mut self, model: &Model) {
         let null = std::ptr::null_mut();
         let status = unsafe {
-            match self.dice.below(4) {
+            match self.random.below(4) {
                 0 => syncedmem_async_gpu_push(model.mem, null),
                 1 => syncedmem_async_cpu_pull(model.mem, null),
                 2 => syncedmem_pin(model.mem),
@@ -341,26 +330,26 @@ impl World<'_> {
     }
 
     fn step(&mut self, faults: bool) {
-        if faults && self.dice.below(4) == 0 {
-            let (function, status) = FAULTS[self.dice.below(FAULTS.len())];
-            self.gpu.fail(function, 1 + self.dice.below(3) as u32, status);
+        if faults && self.random.below(4) == 0 {
+            let (function, status) = FAULTS[self.random.below(FAULTS.len())];
+            self.gpu.fail(function, 1 + self.random.below(3) as u32, status);
         }
-        let at = self.dice.below(OBJECTS);
+        let at = self.random.below(OBJECTS);
         let Some(mut model) = self.objects[at].take() else { return self.create(at) };
         model.count();
-        let (side, what) = (self.dice.below(2), self.dice.below(24));
+        let (side, what) = (self.random.below(2), self.random.below(24));
         match what {
             0..4 => self.read(&model, side),
             4..7 => self.write(&mut model, side),
             7..11 => {
-                let access = self.dice.below(3) as i32;
+                let access = self.random.below(3) as i32;
                 let tensor = self.export(&mut model, side, access);
                 model.held.extend(tensor.map(|tensor| (side, tensor)));
             }
             11..15 if !model.held.is_empty() => {
-                let (side, tensor) = model.held.swap_remove(self.dice.below(model.held.len()));
+                let (side, tensor) = model.held.swap_remove(self.random.below(model.held.len()));
                 self.check(side, &tensor, &model.values);
-                if self.dice.below(3) > 0 {
+                if self.random.below(3) > 0 {
                     model.sent[side] += 1;
                     self.send(tensor);
                 }
@@ -387,7 +376,7 @@ impl World<'_> {
             21 => self.mark(&mut model),
             22 => self.transfer(&model),
             _ if !self.orphans.is_empty() => {
-                let (side, tensor, values) = self.orphans.swap_remove(self.dice.below(self.orphans.len()));
+                let (side, tensor, values) = self.orphans.swap_remove(self.random.below(self.orphans.len()));
                 self.check(side, &tensor, &values);
                 self.send(tensor);
             }
@@ -410,8 +399,8 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
     .take(THREADS)
     .unzip();
     let objects = (0..OBJECTS).map(|_| None).collect();
-    let dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let mut world = World { gpu, dice, objects, orphans: vec![], foreign: vec![], blocks: vec![], threads, value: 0 };
+    let random = Random::new(seed, 0);
+    let mut world = World { gpu, random, objects, orphans: vec![], foreign: vec![], blocks: vec![], threads, value: 0 };
     (0..steps).for_each(|_| world.step(faults));
     gpu.calm();
     for model in std::mem::take(&mut world.objects).into_iter().flatten() {

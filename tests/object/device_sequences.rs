@@ -1,16 +1,19 @@
 //! Every sequence of operations on both sides of a real object, from every start, against the naive model: status,
 //! head, ownership, addresses, contents of both sides, copies and silence of the driver after every step.
 //!
-//! Run are: every sequence of five operations on a new object; every sequence of four from the other starts; every
-//! sequence of five of which each step but the last does something, from those; and every operation from every state
-//! that can be reached in any number of steps. Copies in flight are held by the simulated driver, so that what must
-//! not wait for them would wait for ever; what must wait is seen to have waited. Without a driver the model refuses
-//! what needs one. `SYNCEDMEM_TEST_DEPTH=5` runs every sequence of five from the other starts, too, which takes some
-//! minutes. On a real driver sequences are of three, nothing is held, and calls are not counted.
+//! - Every operation from every state that any number of steps reaches.
+//! - Every sequence of five operations on a new object, and of four from the other starts (`SYNCEDMEM_TEST_DEPTH=5`: of five,
+//!   which takes minutes).
+//! - Every sequence of five from the other starts in which each step but the last does something.
+//! - Without a driver, where the model refuses what needs one: every sequence of five, from every start.
+//!
+//! The simulated driver holds copies in flight: an operation that must not wait for them would hang, and one that must wait
+//! is seen to have waited. On a real driver sequences are of three, nothing is held, and calls are not counted.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
+use crate::support::alone;
 use crate::support::driver::loaded;
 use crate::support::gpu::*;
 use crate::support::object::OPERATIONS;
@@ -111,16 +114,19 @@ fn sequences(run: Run, depth: usize, starts: &[(Start, bool)], at_least: usize) 
     });
 }
 
-fn every_operation_from_every_state_agrees_with_the_model() {
-    for pins in [false, true] {
-        for start in [Start::Untouched, Start::AtGpu, Start::Synced] {
-            with_ground(pins, |ground| {
-                let states = every_state(ground, start);
-                println!("{states} states");
-                assert!(states >= if ground.gpu.is_some() { 20 } else { 3 }, "{states} states");
-            });
-        }
+fn every_state_of(starts: &[(Start, bool)]) {
+    for &(start, pins) in starts {
+        with_ground(pins, |ground| {
+            let states = every_state(ground, start);
+            println!("{states} states from {start:?}");
+            assert!(states >= if ground.gpu.is_some() { 20 } else { 3 }, "{states} states");
+        });
     }
+}
+
+fn every_operation_from_every_state_agrees_with_the_model() {
+    every_state_of(&STARTS.map(|start| (start, false)));
+    every_state_of(&STARTS.map(|start| (start, true)));
 }
 
 fn every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model() {
@@ -138,9 +144,36 @@ fn every_sequence_of_five_effective_operations_from_the_other_starts_agrees_with
     sequences(Run::Effective, 5, &starts, 1000);
 }
 
+/// Runs every sequence of five operations in a process without a driver.
+fn without_a_driver(start: Start) {
+    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")], || {
+        with_ground(false, |ground| {
+            assert!(ground.gpu.is_none());
+            let count = every_sequence(ground, start, Run::All, &mut Vec::new(), 5);
+            assert!(count >= OPERATIONS.len().pow(5), "only {count}");
+        });
+        every_state_of(&[(start, false)]);
+    });
+}
+
+fn without_a_driver_every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model() {
+    without_a_driver(Start::Untouched);
+}
+
+fn without_a_driver_every_sequence_of_five_operations_on_an_object_at_the_device_agrees_with_the_model() {
+    without_a_driver(Start::AtGpu);
+}
+
+fn without_a_driver_every_sequence_of_five_operations_on_a_synced_object_agrees_with_the_model() {
+    without_a_driver(Start::Synced);
+}
+
 crate::support::harness::tests![
     every_operation_from_every_state_agrees_with_the_model,
     every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model,
     every_sequence_of_four_operations_from_the_other_starts_agrees_with_the_model,
     every_sequence_of_five_effective_operations_from_the_other_starts_agrees_with_the_model,
+    without_a_driver_every_sequence_of_five_operations_on_a_new_object_agrees_with_the_model,
+    without_a_driver_every_sequence_of_five_operations_on_an_object_at_the_device_agrees_with_the_model,
+    without_a_driver_every_sequence_of_five_operations_on_a_synced_object_agrees_with_the_model,
 ];

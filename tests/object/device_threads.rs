@@ -4,6 +4,7 @@ use std::sync::{Barrier, Mutex, mpsc};
 
 use crate::support::gpu::*;
 use crate::support::object::*;
+use crate::support::random::Random;
 use crate::support::states::*;
 use crate::support::*;
 use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_gpu_data};
@@ -125,16 +126,12 @@ fn a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream(
                 let (gpu, objects) = (&gpu, &objects);
                 threads.spawn(move || {
                     let stream = gpu.stream();
-                    // Any sequence will do that is another one on each thread.
-                    let mut random = 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(thread as u64 + 1);
+                    let mut random = Random::new(1, thread as u64);
                     for round in 0..ROUNDS {
-                        random ^= random << 13;
-                        random ^= random >> 7;
-                        random ^= random << 17;
-                        let number = (random >> 20) as usize % OBJECTS;
+                        let number = random.below(OBJECTS);
                         let mut entry = objects[number].lock().unwrap();
                         let (object, seed) = &mut *entry;
-                        visit(gpu, &stream, object, seed, bytes(number), random, round as u8 | 1);
+                        visit(gpu, &stream, object, seed, bytes(number), random.next(), round as u8 | 1);
                     }
                 });
             }

@@ -20,7 +20,6 @@ mod device_threads;
 mod dlpack;
 mod dlpack_ends;
 mod evictable;
-mod sequences;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -39,5 +38,4 @@ support::harness::suites![
     dlpack,
     dlpack_ends,
     evictable,
-    sequences,
 ];

@@ -6,28 +6,13 @@ use crate::support::figures::*;
 use crate::support::gpu::*;
 use crate::support::object::*;
 use crate::support::pools::*;
+use crate::support::random::Random;
 use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
 const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
 /// Of malloc's cache, of the pool, staged, and large enough for a mapping; one piece each where it is staged.
 const SIZES: [usize; 6] = [0, 100, 5_000, 60_000, 300_000, 3 << 20];
-
-/// Numbers that are the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % end
-    }
-
-    fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-}
 
 /// Entry points, and how one of their calls may fail.
 const FAULTS: [(&str, i32); 9] = [
@@ -46,22 +31,22 @@ const FAULTS: [(&str, i32); 9] = [
 fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
     const MOST: usize = SIZES[SIZES.len() - 1];
     set_age(1e6);
-    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut random = Random::new(seed, 0);
     let stream = gpu.stream();
     let mut pageable: Vec<Vec<u8>> = (0..4).map(|_| vec![1; MOST]).collect();
     let pinned: Vec<Foreign> = (0..4).map(|_| gpu.pinned(MOST)).collect();
     let device: Vec<Foreign> = (0..4).map(|_| gpu.block(MOST)).collect();
     let own = |blocks: &[Foreign]| blocks.iter().map(|block| (block.address, MOST)).collect::<Vec<_>>();
     let mut books = Bookkeeper::new(&own(&device), &own(&pinned));
-    let mut objects: Vec<Object> = (0..4).map(|_| Object::new(dice.one_of(&SIZES))).collect();
+    let mut objects: Vec<Object> = (0..4).map(|_| Object::new(random.of(&SIZES))).collect();
     books.expected.objects_made = 4;
     let mut pinning = None;
     for step in 0..steps {
-        let at = dice.below(objects.len());
+        let at = random.below(objects.len());
         let mut is_calm = true;
-        match dice.below(40) {
+        match random.below(40) {
             0..3 => {
-                let new = Object::new(dice.one_of(&SIZES));
+                let new = Object::new(random.of(&SIZES));
                 let ((), calls) = gpu.watch(|| drop(std::mem::replace(&mut objects[at], new)));
                 books.read(calls, true);
                 books.expected.objects_made += 1;
@@ -69,26 +54,26 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
             }
             3..5 => pinning = pinning.is_none().then(Pinning::always),
             5 => {
-                let ((), calls) = gpu.watch(|| trim(dice.below(4) as i32));
+                let ((), calls) = gpu.watch(|| trim(random.below(4) as i32));
                 books.read(calls, true);
             }
             6 => {
-                let ((), calls) = gpu.watch(|| set_pools(dice.below(4) > 0));
+                let ((), calls) = gpu.watch(|| set_pools(random.below(4) > 0));
                 books.read(calls, true);
             }
             other => {
                 if faults && other < 12 {
-                    let (function, status) = dice.one_of(&FAULTS);
+                    let (function, status) = random.of(&FAULTS);
                     gpu.control().simcuda_clear_faults();
-                    gpu.fail_times(function, 1, status, dice.one_of(&[1, 0]));
+                    gpu.fail_times(function, 1, status, random.of(&[1, 0]));
                     is_calm = false;
                 }
-                let operation = dice.one_of(&OPERATIONS);
+                let operation = random.of(&OPERATIONS);
                 let host = if pinning.is_some() { pinned[at].pointer() } else { pageable[at].as_mut_ptr() };
                 let with = With { host, device: device[at].pointer(), stream: stream.handle() };
                 // New blocks are where their thread is; copies on streams stay on the stream's device.
                 let device =
-                    if matches!(operation, Operation::Push | Operation::Pull) { 0 } else { dice.below(2) as i32 };
+                    if matches!(operation, Operation::Push | Operation::Pull) { 0 } else { random.below(2) as i32 };
                 let work = |object: &mut Object| gpu.within(device, || object.run(operation, &with));
                 let outcome = books.step(gpu, &mut objects, at, operation, work);
                 gpu.control().simcuda_clear_faults();
@@ -130,15 +115,15 @@ fn what_threads_take_from_each_other_is_counted_once() {
         std::thread::scope(|threads| {
             for thread in 0..THREADS {
                 threads.spawn(move || {
-                    let mut dice = Dice(thread as u64 + 1);
+                    let mut random = Random::new(1, thread as u64);
                     let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
                     for object in &mut objects {
                         assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
                     }
                     for _ in 0..TURNS {
-                        let object = &mut objects[dice.below(3)];
+                        let object = &mut objects[random.below(3)];
                         // Where all that could go is in use just now, it is refused.
-                        let outcome = match dice.below(3) {
+                        let outcome = match random.below(3) {
                             0 => object.gpu_data(),
                             1 => object.mutable_gpu_data(),
                             _ => object.mutable_cpu_data(),

@@ -1,15 +1,12 @@
 //! The advice on random calls: what it counts is recomputed from the calls, and from the driver's own log of copies, by the
 //! naive rules.
 
-#[allow(dead_code, reason = "contents are not compared here")]
-#[path = "../advice/naive.rs"]
-mod naive;
-
 use std::collections::BTreeMap;
 
+use crate::advice::naive::{self, Act, Copy, Life};
 use crate::support::gpu::*;
 use crate::support::object::*;
-use naive::{Act, Copy, Life};
+use crate::support::random::Random;
 use syncedmem::observe::event::{Cause, Path, Site};
 use syncedmem::observe::recorder;
 use syncedmem::state::head::Access::{self, Overwrite, Read, Write};
@@ -148,16 +145,10 @@ fn access(operation: Operation) -> Option<(Side, Access)> {
     }
 }
 
-/// Numbers that look random.
-fn next(state: &mut u64) -> usize {
-    *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-    (*state >> 33) as usize
-}
-
 /// One object's life, at random. What is lent to it is page-locked if its own memory is.
 fn life(gpu: &Gpu, seed: u64, pinned: bool, every_access: bool) -> Life {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let size = [4096, 64 << 10][next(&mut state) % 2];
+    let mut random = Random::new(seed, 0);
+    let size = random.of(&[4096, 64 << 10]);
     let stream = gpu.stream();
     let (device, locked, mut pageable) = (gpu.block(size), gpu.pinned(size), vec![0; size]);
     let host = if pinned { locked.pointer() } else { pageable.as_mut_ptr() };
@@ -165,8 +156,8 @@ fn life(gpu: &Gpu, seed: u64, pinned: bool, every_access: bool) -> Life {
     let life = Life { made: Site::UNKNOWN, acts: Vec::new(), held: [0; 2], current: [false; 2] };
     let object = Object::new(size);
     let mut watched = Watched { gpu, object, size, life, pinned, every_access, in_flight: None, call: 0 };
-    for _ in 0..4 + next(&mut state) % 24 {
-        let operation = OPERATIONS[next(&mut state) % OPERATIONS.len()];
+    for _ in 0..4 + random.below(24) {
+        let operation = random.of(&OPERATIONS);
         watched.run(operation, &with);
         stream.synchronize();
     }

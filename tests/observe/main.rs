@@ -9,6 +9,7 @@
 
 mod account;
 mod account_objects;
+mod advice;
 mod device_account;
 mod device_account_random;
 mod device_advice;
@@ -29,6 +30,11 @@ mod traced_account;
 support::harness::suites![
     account,
     account_objects,
+    advice::copies,
+    advice::fills,
+    advice::memory,
+    advice::random,
+    advice::sums,
     device_account,
     device_account_random,
     device_advice,

@@ -21,18 +21,20 @@ const PHRASES: [&str; 14] = [
 ];
 
 /// Files and folders that are free of them. The rest of the project follows.
-const DONE: [&str; 19] = [
+const DONE: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
+    "bench",
+    "cpp_tests",
     "docs",
-    "crates/analysis",
-    "crates/command",
-    "crates/driver-conformance",
-    "crates/simulated-cuda",
-    "crates/trace",
-    "crates/trace-reader",
-    "examples/README.md",
+    "crates",
+    "examples",
+    "gpu_check",
+    "integration_tests",
+    "page_check",
+    "real_caffe",
+    "scripts",
     "src/caffe",
     "src/error",
     "src/object/dlpack",
@@ -43,6 +45,10 @@ const DONE: [&str; 19] = [
     "src/state",
 ];
 
+/// Folders whose files without a suffix are scripts.
+const SCRIPTS: [&str; 6] =
+    ["scripts", "gpu_check", "gpu_check/interplay", "integration_tests", "real_caffe/gpu", "rivals"];
+
 /// What begins a comment to the end of the line, and what a block of prose is between; in Markdown, of code.
 struct Syntax {
     comment: &'static str,
@@ -51,13 +57,14 @@ struct Syntax {
 }
 
 fn syntax(path: &Path) -> Option<Syntax> {
-    let is_script = path.parent().is_some_and(|folder| folder.ends_with("scripts"));
+    let holds_scripts = |folder: &Path| SCRIPTS.iter().any(|name| folder.ends_with(name));
+    let is_script = path.parent().is_some_and(holds_scripts);
     Some(match path.extension().and_then(|extension| extension.to_str()) {
         Some("rs") => Syntax { comment: "//", block: None, is_markdown: false },
-        Some("h" | "hpp" | "cpp") => Syntax { comment: "//", block: Some(("/*", "*/")), is_markdown: false },
+        Some("h" | "hpp" | "c" | "cpp") => Syntax { comment: "//", block: Some(("/*", "*/")), is_markdown: false },
         Some("py") => Syntax { comment: "#", block: Some(("\"\"\"", "\"\"\"")), is_markdown: false },
         Some("md") => Syntax { comment: "", block: Some(("```", "```")), is_markdown: true },
-        Some("sh") => Syntax { comment: "#", block: None, is_markdown: false },
+        Some("sh" | "cmake") => Syntax { comment: "#", block: None, is_markdown: false },
         None if is_script => Syntax { comment: "#", block: None, is_markdown: false },
         _ => return None,
     })

@@ -70,9 +70,9 @@ pub(crate) use tests;
 /// Makes `main` of the suites that are listed.
 #[allow(unused_macros, reason = "the rooms that libtest runs include this file too")]
 macro_rules! suites {
-    ($($suite:ident),* $(,)?) => {
+    ($($($module:ident)::+),* $(,)?) => {
         fn main() -> std::process::ExitCode {
-            $crate::support::harness::run(&[$($suite::SUITE),*])
+            $crate::support::harness::run(&[$($($module::)+SUITE),*])
         }
 
         // Compiled with libtest's harness alone, which does not call `main`.

@@ -21,6 +21,7 @@ pub mod object;
 pub mod own;
 pub mod plain;
 pub mod pools;
+pub mod random;
 pub mod sides;
 pub mod staging;
 pub mod states;

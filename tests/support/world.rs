@@ -19,6 +19,8 @@ pub enum Start {
     Synced,
 }
 
+pub const STARTS: [Start; 3] = [Start::Untouched, Start::AtGpu, Start::Synced];
+
 /// What a step of a sequence is: an operation, perhaps after the copy in flight has landed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Move {

@@ -38,7 +38,7 @@ pub unsafe extern "C" fn coaster_construct(storage: *mut c_void, bytes: usize) {
 }
 
 /// # Safety
-/// The storage holds an object; nobody uses it at the same time, here and below.
+/// The storage holds an object, and no other thread uses it meanwhile, here and below.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coaster_destroy(storage: *mut c_void) {
     // SAFETY: the caller's.
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn coaster_destroy(storage: *mut c_void) {
 pub unsafe extern "C" fn coaster_mutable_cpu_data(storage: *mut c_void) -> *mut c_void {
     // SAFETY: the caller's.
     let object = unsafe { &mut *storage.cast::<Object>() };
-    // It lets nobody read what was not written: zeros are there, but have to be said to be.
+    // coaster refuses to read memory that was not written: declare the zeros that are there.
     if std::mem::take(&mut object.fresh) {
         return write_only(object).as_mut_ptr().cast();
     }

@@ -1,4 +1,4 @@
-//! malloc, calloc and free of other allocators, under names of their own: nobody's `malloc` is replaced; and what
+//! malloc, calloc and free of other allocators, under names of their own, so that `malloc` stays the process's; and what
 //! another library has in SyncedMemory's place.
 
 use std::ffi::c_void;

@@ -1,5 +1,5 @@
-// A stand-in for Caffe's common.hpp: the class that holds the mode, one object for each thread. What is defined when
-// it is compiled makes it the one of a certain Caffe:
+// A stand-in for Caffe's common.hpp: the class that holds the mode, one object for each thread. Definitions at compile time choose the
+// Caffe:
 //
 //   (nothing)            a GPU build of BVLC's: the mode at offset 32
 //   CPU_ONLY             a CPU_ONLY build of BVLC's: at 16
@@ -39,11 +39,11 @@ class Caffe {
   void* cudnn_handle_ = nullptr;
 #endif
 #ifdef NVIDIA_0_16
-  // A mode that is looked for here is GPU.
+  // A reader that takes this for the mode finds GPU.
   long streams_[4] = {1, 1, 1, 1};
 #endif
 #endif
-  // Something in it, so that a mode that is looked for there is none.
+  // Not 0, so that a reader that looks for the mode there finds no mode.
   std::shared_ptr<int> random_generator_ = std::make_shared<int>(0);
 #ifdef NVIDIA_0_16_6
   static Brew mode_;
@@ -68,9 +68,9 @@ void caffe_gpu_memcpy(const std::size_t size, const void* from, void* to);
 }  // namespace caffe
 
 extern "C" {
-/// For those who open the library at run time.
+/// For programs that open the library at run time.
 void lookalike_set_mode(int mode);
-/// How often Get() was called since this was asked last.
+/// The number of calls of Get() since the last call of this function.
 int lookalike_gets(void);
 }
 

@@ -63,7 +63,7 @@ impl Error {
     pub(crate) fn in_layer(mut self, index: usize, name: &str) -> Self {
         self.0.layer.get_or_insert_with(|| match name {
             "" => format!("layer {index}"),
-            _ => format!("layer {index} \"{}\"", shortened(name)),
+            _ => format!("layer {index} \"{}\"", shortened(name).escape_debug()),
         });
         self
     }

@@ -3,15 +3,12 @@
 use crate::error::{Error, ErrorKind};
 use crate::source::Source;
 
-const BEGINNINGS: [(&[u8], &str, &str); 8] = [
+const BEGINNINGS: [(&[u8], &str, &str); 5] = [
     (b"\x89HDF\r\n", "is an HDF5 file", "read it with h5py: Caffe writes such files if snapshot_format is HDF5"),
     (b"version https://git-lfs", "is a Git LFS pointer: the model itself was not fetched", "run git lfs pull"),
     (b"\x1f\x8b", "is compressed with gzip", "unpack it with gunzip"),
     (b"PK\x03\x04", "is a zip archive", "unpack it, or open it as what it is: .npz and .pth files are such archives"),
     (b"<", "is a page of HTML or XML: the download gave a page instead of the model", "fetch the model again"),
-    (b"name:", "is text: it describes a net, and holds no values", "name the .caffemodel that belongs to it"),
-    (b"layer", "is text: it describes a net, and holds no values", "name the .caffemodel that belongs to it"),
-    (b"#", "is text", "name a .caffemodel, .binaryproto or .solverstate"),
 ];
 
 /// An error for a file that is empty or of another format.
@@ -26,4 +23,22 @@ pub(crate) fn refuse(source: &Source) -> Result<(), Error> {
         Some((_, what, advice)) => Err(Error::new(ErrorKind::Unsupported, source.name(), *what, advice)),
         None => Ok(()),
     }
+}
+
+/// The beginning of a message may be readable by chance.
+const SHORTEST_TEXT: usize = 16;
+
+/// The error of a scan, or a better one if the file is text, such as a net's description.
+pub(crate) fn explain(source: &Source, error: Error) -> Error {
+    let mut beginning = [0; 512];
+    let length = beginning.len().min(usize::try_from(source.length()).unwrap_or(usize::MAX));
+    let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+    let is_read = length >= SHORTEST_TEXT
+        && error.kind() == ErrorKind::Format
+        && source.read(&mut beginning[..length], 0).is_ok();
+    if !is_read || !beginning[..length].iter().all(is_text) {
+        return error;
+    }
+    let advice = "name the .caffemodel: a .prototxt describes a net, and holds no values";
+    Error::new(ErrorKind::Unsupported, source.name(), "is text", advice)
 }

@@ -42,7 +42,7 @@
 //!
 //! # Limits
 //! Lengths are 64 bits wide: protobuf's limit of 2 GiB does not hold here. What opening a file allocates is bounded by the file's
-//! size and 1 MiB, whatever the lengths in it claim. Values of a blob are reached only if their count is that of its shape.
+//! size and 4 MiB, whatever the lengths in it claim. Values of a blob are reached only if their count is that of its shape.
 #![forbid(unsafe_code)]
 
 mod blob;

@@ -105,7 +105,7 @@ impl Model {
             };
             Ok((kind, name, layers, state))
         });
-        let (kind, name, layers, state) = scanned?;
+        let (kind, name, layers, state) = scanned.map_err(|error| foreign::explain(&source, error))?;
         Ok(Self { source, kind, name, layers, state })
     }
 

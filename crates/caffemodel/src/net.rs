@@ -24,6 +24,8 @@ pub enum Version {
 pub struct Layer {
     pub(crate) name: String,
     pub(crate) type_name: Cow<'static, str>,
+    /// The type's number, of V1 alone.
+    number: Option<i32>,
     version: Version,
     blobs: Vec<Blob>,
     span: Range<u64>,
@@ -71,26 +73,13 @@ impl Layer {
     }
 
     pub(crate) fn of_blobs(name: &'static str, blobs: Vec<Blob>, span: Range<u64>) -> Self {
-        Self { name: name.to_string(), type_name: Cow::Borrowed(""), version: Version::V2, blobs, span }
+        Self { name: name.to_string(), type_name: Cow::Borrowed(""), number: None, version: Version::V2, blobs, span }
     }
-}
-
-/// A layer's type as it is stored.
-enum StoredType {
-    None,
-    Name(String),
-    Number(i32),
-}
-
-/// A layer before it is known whose type numbers the file uses.
-struct Found {
-    layer: Layer,
-    kind: StoredType,
 }
 
 /// Scans the whole file as a net: its name, and its layers in the order of the file.
 pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer>), Error> {
-    let (mut name, mut found) = (String::new(), Vec::new());
+    let (mut name, mut layers) = (String::new(), Vec::new());
     while let Some(field) = scanner.field(end)? {
         let version = match (field.number, field.wire) {
             (1, Wire::Bytes) => {
@@ -105,32 +94,30 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
                 continue;
             }
         };
-        let index = found.len();
-        scanner.charge::<Found>(1)?;
+        let index = layers.len();
         scanner.charge::<Layer>(1)?;
-        let span = scanner.bytes(end).map_err(|error| error.in_layer(index, ""))?;
-        found.extend(layer(scanner, span, version, index)?);
+        let (span, cut) = scanner.bytes_or_rest(end).map_err(|error| error.in_layer(index, ""))?;
+        if let Some(error) = cut {
+            return Err(error.in_layer(index, &name_of_rest(scanner, span, version)));
+        }
+        layers.extend(layer(scanner, span, version, index)?);
     }
-    let is_c3d = found.iter().flat_map(|found| &found.layer.blobs).any(|blob| blob.dialect() == Dialect::C3d);
-    Ok((name, found.into_iter().map(|found| found.named(is_c3d)).collect()))
-}
-
-impl Found {
-    fn named(self, is_c3d: bool) -> Layer {
-        let type_name = match self.kind {
-            StoredType::None => Cow::Borrowed(""),
-            StoredType::Number(number) => upgrade::numbered(number, is_c3d),
-            StoredType::Name(name) if self.layer.version == Version::V0 => upgrade::from_v0(name),
-            StoredType::Name(name) => Cow::Owned(name),
-        };
-        Layer { type_name, ..self.layer }
+    // Only now is it known whose type numbers the file uses.
+    let is_c3d = layers.iter().flat_map(|layer| &layer.blobs).any(|blob| blob.dialect() == Dialect::C3d);
+    for layer in &mut layers {
+        if let Some(number) = layer.number {
+            layer.type_name = upgrade::numbered(number, is_c3d);
+        }
     }
+    Ok((name, layers))
 }
 
 /// What a layer's message has said so far.
+#[derive(Default)]
 struct Draft {
     name: String,
-    kind: StoredType,
+    kind: String,
+    number: Option<i32>,
     blobs: Vec<Blob>,
 }
 
@@ -146,10 +133,6 @@ const V1: Numbers = Numbers { name: 4, kind: (5, Wire::Varint), blobs: 6 };
 const V2: Numbers = Numbers { name: 1, kind: (2, Wire::Bytes), blobs: 7 };
 
 impl Draft {
-    fn new() -> Self {
-        Self { name: String::new(), kind: StoredType::None, blobs: Vec::new() }
-    }
-
     /// Takes a field, or steps over it.
     fn take(&mut self, scanner: &mut Scanner, field: Field, end: u64, numbers: &Numbers) -> Result<(), Error> {
         match field.wire {
@@ -158,11 +141,11 @@ impl Draft {
                 self.name = scanner.text(&range)?;
             }
             Wire::Varint if (field.number, field.wire) == numbers.kind => {
-                self.kind = StoredType::Number(scanner.varint(end)? as i32);
+                self.number = Some(scanner.varint(end)? as i32);
             }
             Wire::Bytes if (field.number, field.wire) == numbers.kind => {
                 let range = scanner.bytes(end)?;
-                self.kind = StoredType::Name(scanner.text(&range)?);
+                self.kind = scanner.text(&range)?;
             }
             Wire::Bytes if field.number == numbers.blobs => {
                 let index = self.blobs.len();
@@ -177,23 +160,32 @@ impl Draft {
 }
 
 /// Scans a layer; `None` for a layer that upgrading takes out of the net.
-fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize) -> Result<Option<Found>, Error> {
-    let (mut draft, mut inner) = (Draft::new(), None);
+fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize) -> Result<Option<Layer>, Error> {
+    let (mut draft, mut inner) = (Draft::default(), None);
     scanner.position = span.start;
     if let Err(error) = fields(scanner, &span, version, &mut draft, &mut inner) {
         return Err(error.in_layer(index, &inner.unwrap_or(draft).name));
     }
     // Of a V0 layer all is in the message inside.
-    let (version, Draft { name, kind, blobs }) = match inner {
+    let (version, Draft { name, kind, number, blobs }) = match inner {
         Some(inner) => (Version::V0, inner),
         None => (version, draft),
     };
     // Caffe moves the padding into the layer behind.
-    if version == Version::V0 && blobs.is_empty() && matches!(&kind, StoredType::Name(name) if name == "padding") {
+    if version == Version::V0 && blobs.is_empty() && kind == "padding" {
         return Ok(None);
     }
-    let layer = Layer { name, type_name: Cow::Borrowed(""), version, blobs, span };
-    Ok(Some(Found { layer, kind }))
+    let type_name = if version == Version::V0 { upgrade::from_v0(kind) } else { Cow::Owned(kind) };
+    Ok(Some(Layer { name, type_name, number, version, blobs, span }))
+}
+
+/// The name in a layer that is cut off, if it comes before the cut.
+fn name_of_rest(scanner: &mut Scanner, rest: Range<u64>, version: Version) -> String {
+    let (mut draft, mut inner) = (Draft::default(), None);
+    scanner.position = rest.start;
+    // It ends in the error that is reported already.
+    let _ = fields(scanner, &rest, version, &mut draft, &mut inner);
+    inner.unwrap_or(draft).name
 }
 
 fn fields(
@@ -207,7 +199,7 @@ fn fields(
         match (version, field.number, field.wire) {
             (Version::V1, 1, Wire::Bytes) => {
                 let range = scanner.bytes(span.end)?;
-                let inner = inner.get_or_insert_with(Draft::new);
+                let inner = inner.get_or_insert_with(Draft::default);
                 scanner.position = range.start;
                 while let Some(field) = scanner.field(range.end)? {
                     inner.take(scanner, field, range.end, &V0)?;

@@ -34,7 +34,7 @@ const WINDOW: u64 = 64 << 10;
 const DEEPEST_GROUP: usize = 100;
 
 /// What a file may make the scan allocate beyond its own size.
-const ALLOWANCE: u64 = 1 << 20;
+const ALLOWANCE: u64 = 4 << 20;
 /// A growing vector holds up to twice its contents, and as much again while it moves.
 const GROWTH: u64 = 4;
 
@@ -116,11 +116,19 @@ impl<'s> Scanner<'s> {
 
     /// The range of a value that has its length before it; the position is behind it then.
     pub fn bytes(&mut self, end: u64) -> Result<Range<u64>, Error> {
+        let (range, cut) = self.bytes_or_rest(end)?;
+        cut.map_or(Ok(range), Err)
+    }
+
+    /// The same; of a value that is cut off by `end` the part that is there, and the error.
+    pub fn bytes_or_rest(&mut self, end: u64) -> Result<(Range<u64>, Option<Error>), Error> {
         let at = self.position;
         let length = self.varint(end)?;
         let start = self.position;
-        self.step(length, end, at)?;
-        Ok(start..self.position)
+        match self.step(length, end, at) {
+            Ok(()) => Ok((start..self.position, None)),
+            Err(error) => Ok((start..end, Some(error))),
+        }
     }
 
     /// Steps over the value of `field`.

@@ -197,6 +197,8 @@ fn a_file_that_describes_more_than_it_can_hold_is_refused_before_memory_is_taken
     // Two bytes each.
     let sentence = refused(bytes(2, "").repeat(100_000));
     assert!(sentence.contains("describes more layers, blobs and names than it can hold"), "{sentence}");
+    let structure = layer("a layer's name", "Convolution", &[]).repeat(8_000);
+    assert_eq!(net(structure).layers().len(), 8_000, "a large net without values is none");
     // Every other value of an array in a run of its own.
     let apart = [fixed32(5, 1.0), number(99, 0)].concat().repeat(50_000);
     assert!(refused(layer("a", "", &[apart])).contains("than it can hold"));
@@ -209,7 +211,8 @@ fn files_of_other_formats_are_named() {
         (b"\x89HDF\r\n\x1a\n", "is an HDF5 file; read it with h5py"),
         (b"version https://git-lfs.github.com/spec/v1\n", "run git lfs pull"),
         (b"<!DOCTYPE html>", "the download gave a page"),
-        (b"name: \"LeNet\"\nlayer {", "is text"),
+        (b"name: \"LeNet\"\nlayer {", "is text; name the .caffemodel"),
+        (b"\n  # A net.\n  name: \"LeNet\"\n  layer {", "is text; name the .caffemodel"),
         (b"\x1f\x8b\x08", "gunzip"),
         (b"PK\x03\x04", "zip archive"),
     ] {

@@ -5,6 +5,7 @@
 mod doctor;
 mod generate;
 mod library;
+mod model;
 mod options;
 mod report;
 mod run;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Model(options) => model::run(&options),
         Command::Completions(options) => generate::completions(&options),
         Command::Man(options) => generate::man(&options),
         Command::Share(options) => generate::share(&options),

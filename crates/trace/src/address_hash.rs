@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Mixes `key` so that any difference between keys shows in the upper bits. Fibonacci hashing: a multiplication by 2^64
 /// divided by the golden ratio (Knuth, The Art of Computer Programming, volume 3, 6.4). Use the upper bits.
 #[inline]
-pub const fn spread(key: usize) -> u64 {
+pub const fn hash_address(key: usize) -> u64 {
     (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
@@ -34,6 +34,6 @@ impl Hasher for AddressHasher {
     }
 
     fn write_usize(&mut self, address: usize) {
-        self.0 = spread(self.0 as usize ^ address).rotate_left(20);
+        self.0 = hash_address(self.0 as usize ^ address).rotate_left(20);
     }
 }

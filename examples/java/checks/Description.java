@@ -114,7 +114,7 @@ final class Description {
         Checks.same("constants", wanted, found);
     }
 
-    /** Structures member by member in their order, callbacks, and the types that nobody sees into. */
+    /** Structures member by member in their order, callbacks, and opaque types. */
     void types() {
         int structures = 0;
         for (Map<String, Object> each : list("structs")) {

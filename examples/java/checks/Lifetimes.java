@@ -17,7 +17,7 @@ import syncedmem.SyncedMemory;
 import syncedmem.SyncedmemLibrary;
 import syncedmem.SyncedmemLibrary.Head;
 
-/** Who keeps what, who ends it, and on which thread. */
+/** Which objects keep memory, what ends it, and on which thread. */
 final class Lifetimes {
     private static final int BYTES = 1 << 20;
 
@@ -27,7 +27,7 @@ final class Lifetimes {
         check("a buffer outlives its memory, closed or forgotten, and ends it when it is garbage", () -> {
             for (boolean close : new boolean[] {true, false}) {
                 FloatBuffer[] kept = {outliving(close)};
-                // What was garbage before this one was, has been ended when this one has.
+                // Objects that were garbage before this one are ended when this one is.
                 long ended = Libsyncedmem.stats().objects_ended;
                 forgotten();
                 becomes("another object is ended", () -> Libsyncedmem.stats().objects_ended > ended && live() <= BYTES);
@@ -55,7 +55,7 @@ final class Lifetimes {
             device.close();
             same("given back", before, Libsyncedmem.stats().device.live);
         });
-        check("what nobody closed is ended on a thread that is not ours, on both sides", () -> {
+        check("an object that was not closed is ended on another thread, on both sides", () -> {
             long ended = Libsyncedmem.stats().objects_ended;
             long device = Libsyncedmem.stats().device.live;
             for (int i = 0; i < 8; i++) {
@@ -80,7 +80,7 @@ final class Lifetimes {
         });
     }
 
-    /** What the simulated driver alone can show: little memory, and at last that nothing here has broken a rule. */
+    /** Only the simulated driver can show these: little memory, and at the end that no rule was broken. */
     static void driver() {
         Function violations;
         Function setMemory;
@@ -95,7 +95,7 @@ final class Lifetimes {
             setMemory.invokeVoid(new Object[] {0, 4L * BYTES});
             for (int i = 0; i < 12; i++) {
                 try (SyncedMemory mem = new SyncedMemory(BYTES)) {
-                    mem.overwriteGpuData(); // nobody closes it
+                    mem.overwriteGpuData(); // never closed
                 }
             }
         });

@@ -23,8 +23,9 @@ import java.util.function.ToIntFunction;
  * is newer.
  *
  * <p>A buffer can never dangle: it keeps its memory, also after {@link #close}, until it and everything made from it is
- * garbage; the memory ends with the last of them. What nobody closed a {@link Cleaner} ends. No collector knows
- * how large that is: only where there is no room left is garbage collected for it, before that is an error.
+ * garbage; the memory ends with the last of them. A {@link Cleaner} ends objects that
+ * were not closed. The collector does not know how large they are: when memory runs out, garbage is collected before that
+ * is an error.
  *
  * <p>What is written to a buffer after the device's data was asked for is lost, as it is in C: ask for {@link
  * #mutableCpuData} anew before writing.
@@ -156,13 +157,13 @@ public final class SyncedMemory implements AutoCloseable {
         return exports()[1];
     }
 
-    /** Tells its memory under this name in reports and traces. */
+    /** Names its memory in reports and traces. */
     public void setName(String name) {
         Objects.requireNonNull(name);
         call(handle -> API.syncedmem_set_name(handle, name));
     }
 
-    /** Any other function of the API, with nobody else inside; it must neither keep nor end the handle. */
+    /** Calls any other function of the API, one thread at a time; it must neither keep nor end the handle. */
     public void call(ToIntFunction<SyncedmemLibrary.Syncedmem> function) {
         locked(state.lock.writeLock(), function);
     }

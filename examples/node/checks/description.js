@@ -94,7 +94,7 @@ module.exports = async function () {
     const all = [...api.constants, ...api.enums.flatMap(({ values }) => values)];
     assert.deepEqual(binding.constants, Object.fromEntries(all.map(({ name, value }) => [name, value])));
   });
-  await check('what TypeScript is told of is what there is', () => {
+  await check('the TypeScript declarations agree with the module', () => {
     const text = fs.readFileSync(path.join(__dirname, '..', 'syncedmem.d.ts'), 'utf8');
     for (const Kind of [binding.SyncedMemory, binding.DeviceData, binding.SyncedmemError]) {
       const body = new RegExp(`export class ${Kind.name} [^{]*\\{(.*?)\\n\\}`, 's').exec(text)[1];

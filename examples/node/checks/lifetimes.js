@@ -60,7 +60,7 @@ module.exports = async function () {
     device.close();
     assert.equal(stats().device.live, before);
   });
-  await check('what nobody closed is ended, on both sides', async () => {
+  await check('an object that was not closed is ended, on both sides', async () => {
     const { objects_ended: ended, device } = stats();
     for (let i = 0; i < 8; i++) forgotten();
     await becomes('eight objects are ended', () => stats().objects_ended >= ended + 8);

@@ -10,7 +10,7 @@ use crate::platform::thread;
 use crate::settings;
 
 /// Gives back what has been idle for longer than so many milliseconds, and says whether something is idle still.
-pub type Age = fn(u64) -> bool;
+pub type Trim = fn(u64) -> bool;
 
 /// Blocks that may lie idle for longer than so many milliseconds, an hour, may lie for ever.
 const LONGEST: u64 = 3_600_000;
@@ -18,33 +18,33 @@ const LONGEST: u64 = 3_600_000;
 /// Whether the thread runs.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Called after something was kept: `age`, always the same function, is called from time to time, until nothing is idle any
+/// Called after something was kept: `trim`, always the same function, is called from time to time, until nothing is idle any
 /// more.
 #[inline]
-pub fn watch(age: Age) {
+pub fn ensure_trimmer(trim: Trim) {
     // SeqCst, here and in `run`: the thread finds what was kept, or it is found to have ended.
     if !RUNNING.load(SeqCst) {
-        start(age);
+        start(trim);
     }
 }
 
 #[cold]
-fn start(age: Age) {
+fn start(trim: Trim) {
     // A model has no time; and a thread that would stay for ever would keep the process from ending where `main` ends its
     // own thread alone.
     if cfg!(loom) || settings::POOL_AGE.get() > LONGEST || RUNNING.swap(true, SeqCst) {
         return;
     }
     // SAFETY: `run` takes such a function, which stays.
-    if !unsafe { thread::start(run, age as *mut c_void) } {
+    if !unsafe { thread::start(run, trim as *mut c_void) } {
         // What is kept next tries again.
         RUNNING.store(false, SeqCst);
     }
 }
 
-extern "C" fn run(age: *mut c_void) -> *mut c_void {
-    // SAFETY: `start` made the pointer of an `Age`.
-    let age = unsafe { std::mem::transmute::<*mut c_void, Age>(age) };
+extern "C" fn run(trim: *mut c_void) -> *mut c_void {
+    // SAFETY: `start` made the pointer of an `Trim`.
+    let trim = unsafe { std::mem::transmute::<*mut c_void, Trim>(trim) };
     loop {
         let most = settings::POOL_AGE.get();
         if most > LONGEST {
@@ -53,12 +53,12 @@ extern "C" fn run(age: *mut c_void) -> *mut c_void {
         }
         // Blocks grow no older than a quarter more than they may.
         sleep((most / 4).clamp(10, 1000));
-        if age(most) {
+        if trim(most) {
             continue;
         }
         RUNNING.store(false, SeqCst);
         // Something may have been kept just before, by a thread that still saw this one run.
-        if !age(most) || RUNNING.swap(true, SeqCst) {
+        if !trim(most) || RUNNING.swap(true, SeqCst) {
             return std::ptr::null_mut();
         }
     }

@@ -18,7 +18,7 @@ use crate::memory::host::{ALIGNMENT, MAPPED_FROM};
 use crate::memory::mapping::{Mapping, VERY_LARGE};
 use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
-use crate::platform::address_hash::spread;
+use crate::platform::address_hash::hash_address;
 use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, Lock, this_thread};
 use crate::settings;
@@ -85,7 +85,7 @@ fn shards() -> impl Iterator<Item = &'static Shard> {
 }
 
 fn own_shard() -> usize {
-    (spread(this_thread()) >> 32) as usize % SHARDS
+    (hash_address(this_thread()) >> 32) as usize % SHARDS
 }
 
 static PEAK: Peak = Peak::new();
@@ -127,7 +127,7 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         reduce_to(0);
         return true;
     }
-    decay::watch(age);
+    decay::ensure_trimmer(trim);
     reduce();
     true
 }
@@ -231,7 +231,7 @@ pub fn reduce_to(bytes: u64) {
 }
 
 /// Gives back what has been idle for longer than `most` milliseconds.
-fn age(most: u64) -> bool {
+fn trim(most: u64) -> bool {
     let now = coarse_milliseconds();
     let is_old = |idle: &Idle<Source>| now.saturating_sub(idle.since) > most;
     let mut was_mallocs = false;

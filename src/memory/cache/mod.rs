@@ -5,5 +5,4 @@ pub(crate) mod budget;
 pub(crate) mod decay;
 pub mod device;
 pub mod host;
-pub(crate) mod shelf;
 pub(crate) mod small;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::memory::host::ALIGNMENT;
 use crate::memory::host::malloc::aligned;
-use crate::platform::address_hash::spread;
+use crate::platform::address_hash::hash_address;
 use crate::platform::sync::this_thread;
 use crate::settings;
 
@@ -165,7 +165,7 @@ unsafe fn is_of(class: Class, block: *mut c_void) -> bool {
 /// Threads that work side by side use slots of their own, as far as there are any; so do the classes of one thread.
 #[inline]
 fn slot(class: Class) -> &'static Slot {
-    let hash = (spread(this_thread()) >> 32) as usize;
+    let hash = (hash_address(this_thread()) >> 32) as usize;
     let (first, slots) = match class.number < SMALL_CLASSES {
         true => (0, SMALL_SLOTS - SMALL_CLASSES + 1),
         false => (SMALL_SLOTS - SMALL_CLASSES, LARGE_SLOTS - (CLASSES - SMALL_CLASSES) + 1),

@@ -11,8 +11,8 @@ use std::ptr::NonNull;
 use super::deferred;
 use super::record::{self, Record};
 use super::source::{self, Allocation, Identity, Source};
-use crate::cuda::capture::Unhindered;
-use crate::cuda::context::Within;
+use crate::cuda::capture::RelaxedCapture;
+use crate::cuda::context::ContextGuard;
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{driver_in_use, status, streams};
 use crate::error::{Cause, DriverFailure, Error};
@@ -36,7 +36,7 @@ pub struct Request {
     /// Address of the object that it is for.
     pub holder: usize,
     /// Whether the caller fills it next, on the legacy default stream.
-    pub unsettled: bool,
+    pub pending_on_legacy: bool,
 }
 
 /// A block that was just made, or taken from those that lie idle.
@@ -54,16 +54,20 @@ pub struct Block {
     pub holds_zeros: bool,
 }
 
-/// A block in the context that `within` made current.
-pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Result<Block, Error> {
-    let device = within.device()?;
-    let idle = device::take(driver, within, request.side, request.bytes);
+/// A block in the context that `guard` made current.
+pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> Result<Block, Error> {
+    let device = guard.device()?;
+    let idle = device::take(driver, guard, request.side, request.bytes);
     let origin = if idle.is_some() { Origin::Pool } else { Origin::Fresh };
     let (address, found) = match idle {
         Some(idle) => idle,
-        None => fresh(driver, within, device, request)?,
+        None => fresh(driver, guard, device, request)?,
     };
-    let record = Record { holder: request.holder, unsettled: request.unsettled || found.unsettled, ..found };
+    let record = Record {
+        holder: request.holder,
+        pending_on_legacy: request.pending_on_legacy || found.pending_on_legacy,
+        ..found
+    };
     if !keep(address, record) {
         // SAFETY: nobody knows it.
         let _ = unsafe { record::give_back(driver, address, &record) };
@@ -77,11 +81,11 @@ pub fn allocate(driver: &Driver, within: &Within<'_>, request: Request) -> Resul
 /// A block of the driver's that no object has held before.
 fn fresh(
     driver: &Driver,
-    within: &Within<'_>,
+    guard: &ContextGuard<'_>,
     device: c_int,
     request: Request,
 ) -> Result<(NonNull<c_void>, Record), Error> {
-    let Request { side, bytes, holder, unsettled } = request;
+    let Request { side, bytes, holder, pending_on_legacy } = request;
     if side == Side::Host {
         // A free has left registered blocks where they are, whatever the budget.
         device::reduce_near(Kind::Pinned, device);
@@ -95,7 +99,7 @@ fn fresh(
             return Err(Error::OutOfMemory { side, asked: bytes, cause });
         }
     }
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     let answer = match source::ask(driver, device, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             // Another thread may have given back what is missing, too.
@@ -120,8 +124,11 @@ fn fresh(
         Side::Host => budget::add_pinned(room - bytes),
         Side::Device => device::look(driver, device),
     }
-    let identity = Identity::of(driver, within, driver::address(address.as_ptr()));
-    Ok((address, Record { side, context: within.context, device, bytes: room, holder, unsettled, source, identity }))
+    let identity = Identity::of(driver, guard, driver::address(address.as_ptr()));
+    Ok((
+        address,
+        Record { side, context: guard.context, device, bytes: room, holder, pending_on_legacy, source, identity },
+    ))
 }
 
 /// What came of giving a block back.
@@ -164,7 +171,7 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
 
 /// Page-locked memory without a record, in the current context.
 pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     source::allocate(driver, Side::Host, bytes)
 }
 
@@ -173,7 +180,7 @@ pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailu
 /// # Safety
 /// It is page-locked memory of the driver's, and nobody refers to it any more.
 pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     // SAFETY: the caller guarantees it.
     unsafe { source::hand_back(driver, Side::Host, address, Source::Allocated) }
 }
@@ -184,10 +191,10 @@ pub fn find(address: NonNull<c_void>) -> Option<Record> {
 }
 
 /// Notes whether the legacy default stream may still be writing the block at `address`.
-pub fn note_unsettled(address: NonNull<c_void>, unsettled: bool) {
+pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) {
     RECORDS.with(|records| {
         if let Some(record) = records.get_mut(&address.addr().get()) {
-            record.unsettled = unsettled;
+            record.pending_on_legacy = pending_on_legacy;
         }
     });
 }

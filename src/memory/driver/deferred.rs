@@ -29,7 +29,7 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, reco
         Err(failure) => {
             keep(address.addr().get(), *record);
             // A capture ends, and the block is given back with the next one.
-            if !status::is_of_capture(failure.status) {
+            if !status::is_capture_error(failure.status) {
                 say_once(record, failure);
             }
         }

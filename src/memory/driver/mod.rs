@@ -2,7 +2,7 @@
 
 pub mod blocks;
 pub(crate) mod deferred;
+pub mod host_register;
 pub mod record;
-pub mod registering;
 pub mod source;
 pub mod usage;

@@ -9,8 +9,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use super::source::{self, Identity, Source};
-use crate::cuda::capture::Unhindered;
-use crate::cuda::context::{Context, Within};
+use crate::cuda::capture::RelaxedCapture;
+use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{status, synchronize};
 use crate::error::DriverFailure;
@@ -32,7 +32,7 @@ pub struct Record {
     pub holder: usize,
     /// Whether the legacy default stream may still be writing it: fills, and copies from pageable memory, go on after
     /// the call that asked for them (CUDA Driver API, "API synchronization behavior").
-    pub unsettled: bool,
+    pub pending_on_legacy: bool,
     /// How it was come by.
     pub source: Source,
     /// What the driver knows it by.
@@ -74,14 +74,14 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
     if !record.is_alive(driver, address)? {
         return Ok(());
     }
-    let _within = Within::enter(driver, record.context)?;
+    let _guard = ContextGuard::enter(driver, record.context)?;
     if record.is_registered() {
         // Nothing says that the driver waits before it unlocks the pages.
         synchronize::context_if_allowed(driver)?;
-    } else if record.unsettled {
+    } else if record.pending_on_legacy {
         synchronize::legacy_stream(driver)?;
     }
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     // SAFETY: the caller guarantees it, and it is still the block that was recorded.
     unsafe { source::hand_back(driver, record.side, address, record.source) }
 }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE};
 
-use crate::cuda::context::{Context, Within};
+use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, pointer, status};
 use crate::error::DriverFailure;
@@ -39,7 +39,11 @@ pub struct Allocation {
 
 /// Asks for a block of an object's, in the current context, which is of `device`.
 pub fn ask(driver: &Driver, device: c_int, side: Side, bytes: usize) -> Result<Allocation, DriverFailure> {
-    if side == Side::Host && bytes >= HUGE_PAGE && registers() && attributes::why_not_staged(driver, device).is_none() {
+    if side == Side::Host
+        && bytes >= HUGE_PAGE
+        && registers()
+        && attributes::why_not_registered(driver, device).is_none()
+    {
         if let Some(registered) = register(driver, device, bytes) {
             return Ok(registered);
         }
@@ -138,26 +142,26 @@ pub struct Identity {
     /// The driver's own number for it; 0 if it has none for such memory.
     id: u64,
     /// The life of its context, which a reset of the device ends; 0 if the driver cannot say.
-    life: u64,
+    context_id: u64,
 }
 
 impl Identity {
-    /// That of the allocation at `address`, in the context that `within` made current.
-    pub fn of(driver: &Driver, within: &Within<'_>, address: u64) -> Identity {
-        let known = pointer::who(driver, address).ok().flatten();
-        let is_of_context = known.is_some_and(|known| known.context == Some(within.context));
-        let life = if is_of_context { within.life().unwrap_or(0) } else { 0 };
-        Identity { context: within.context, id: known.map_or(0, |known| known.id), life }
+    /// That of the allocation at `address`, in the context that `guard` made current.
+    pub fn of(driver: &Driver, guard: &ContextGuard<'_>, address: u64) -> Identity {
+        let known = pointer::buffer(driver, address).ok().flatten();
+        let is_of_context = known.is_some_and(|known| known.context == Some(guard.context));
+        let context_id = if is_of_context { guard.context_id().unwrap_or(0) } else { 0 };
+        Identity { context: guard.context, id: known.map_or(0, |known| known.id), context_id }
     }
 
     /// Whether [`Self::is_there`] can tell.
     pub fn is_certain(&self) -> bool {
-        self.id != 0 || self.life != 0
+        self.id != 0 || self.context_id != 0
     }
 
     /// The life of `context`, as long as the allocation is there; `None` if that is another context, or not known.
-    pub fn life_of(&self, context: Context) -> Option<u64> {
-        (self.context == context && self.life != 0).then_some(self.life)
+    pub fn context_id_in(&self, context: Context) -> Option<u64> {
+        (self.context == context && self.context_id != 0).then_some(self.context_id)
     }
 
     /// Whether the allocation at `address` is still this one. Where nobody knows, it passes for it.
@@ -168,12 +172,12 @@ impl Identity {
         if !self.is_certain() {
             return Ok(true);
         }
-        match pointer::who(driver, address)? {
+        match pointer::buffer(driver, address)? {
             Some(now) if self.id != 0 => Ok(now.id == self.id),
             // Made without a number: memory of the same context, which is therefore there, in the same life of it. The
             // object that a block was made for is compared where it is freed.
             Some(now) if now.context == Some(self.context) => {
-                Ok(Within::enter(driver, self.context)?.life()? == self.life)
+                Ok(ContextGuard::enter(driver, self.context)?.context_id()? == self.context_id)
             }
             _ => Ok(false),
         }

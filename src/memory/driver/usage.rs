@@ -3,7 +3,7 @@
 
 use super::blocks::{self, Used};
 use super::record::Record;
-use crate::cuda::context::Within;
+use crate::cuda::context::ContextGuard;
 use crate::cuda::driver_in_use;
 use crate::memory::cache::device;
 
@@ -17,7 +17,7 @@ pub fn not_ours(places: &mut [(i32, u64)]) -> usize {
     for device in used[..known].iter().take(places.len()) {
         let is_there = |&(address, record): &(_, Record)| record.is_alive(driver, address) == Ok(true);
         let Some((_, record)) = device.block.filter(is_there) else { continue };
-        let Ok(_within) = Within::enter(driver, record.context) else { continue };
+        let Ok(_guard) = ContextGuard::enter(driver, record.context) else { continue };
         let (mut free, mut total) = (0, 0);
         // SAFETY: both are writable.
         if unsafe { driver.mem_info(&mut free, &mut total) }.is_err() {

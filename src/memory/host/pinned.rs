@@ -27,8 +27,8 @@ pub fn allocate(request: Request) -> Option<Found> {
     registration::reduce_near();
     let attempt = || {
         let driver = cuda::driver()?;
-        let request = blocks::Request { side: Side::Host, bytes, holder, unsettled: false };
-        context::for_new_block(driver, |within| blocks::allocate(driver, within, request))
+        let request = blocks::Request { side: Side::Host, bytes, holder, pending_on_legacy: false };
+        context::for_new_block(driver, |guard| blocks::allocate(driver, guard, request))
     };
     let block = or_pageable(Subject { object: holder, bytes }, || match attempt() {
         Err(why) if is_exhausted(why) && registration::give_back_near() > 0 => attempt(),
@@ -60,7 +60,7 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
 pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     or_pageable(Subject { object: 0, bytes }, || {
         let driver = cuda::driver()?;
-        context::for_new_block(driver, |_within| Ok(blocks::pin(driver, bytes)?))
+        context::for_new_block(driver, |_guard| Ok(blocks::pin(driver, bytes)?))
     })
 }
 
@@ -71,7 +71,7 @@ pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
 pub unsafe fn caffe_free(address: NonNull<c_void>) -> Result<(), Error> {
     let Ok(driver) = cuda::driver() else { return Ok(()) };
     REFUSED_FROM.store(usize::MAX, Relaxed);
-    context::for_new_block(driver, |_within| {
+    context::for_new_block(driver, |_guard| {
         // SAFETY: the caller guarantees it.
         Ok(unsafe { blocks::unpin(driver, address) }?)
     })

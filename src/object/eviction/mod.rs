@@ -8,14 +8,15 @@
 pub mod evictable;
 pub(crate) mod policy;
 pub(crate) mod reclaim;
+pub(crate) mod reclaim_summary;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::claims::Patience;
 use super::{Claim, Outcome, Owned, SyncedMemory};
-use crate::copy::transfer::Trouble;
-use crate::cuda::context::{self, Context, Within};
+use crate::copy::transfer::CopyError;
+use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::Driver;
 use crate::cuda::synchronize;
 use crate::memory::driver::{blocks, record::Record};
@@ -57,7 +58,7 @@ impl<'d> Round<'d> {
             return None;
         }
         if self.quiet != Some(record.context) {
-            let _within = Within::enter(self.driver, record.context).ok()?;
+            let _guard = ContextGuard::enter(self.driver, record.context).ok()?;
             synchronize::context(self.driver).ok()?;
             self.quiet = Some(record.context);
         }
@@ -116,7 +117,7 @@ impl SyncedMemory {
                 self.set_head(claim, head);
                 Some(())
             }
-            Ok(false) | Err(Trouble::Unknown(_)) => None,
+            Ok(false) | Err(CopyError::Unknown(_)) => None,
             Err(trouble) => {
                 // Whoever uses the object meets what is wrong with its context.
                 let _ = self.failed(claim, copy, trouble);

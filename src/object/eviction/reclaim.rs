@@ -12,9 +12,9 @@
 
 use super::Round;
 use super::evictable::Eviction;
+use super::reclaim_summary::{self, ReclaimSummary};
 use crate::cuda;
 use crate::error::{Cause, Error};
-use crate::memory::reclaimed::{self, GivenBack};
 use crate::object::MARKED;
 use crate::object::SyncedMemory;
 use crate::object::trim;
@@ -29,16 +29,17 @@ use crate::state::kind::Kind;
 #[inline(never)]
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let Some(want) = Want::of(error) else { return refused(error, subject) };
-    let mut given = GivenBack { idle: want.give_back_idle(), is_any_marked: !MARKED.is_empty(), ..Default::default() };
-    if given.idle > Some(0) {
+    let mut summary =
+        ReclaimSummary { idle: want.give_back_idle(), is_any_marked: !MARKED.is_empty(), ..Default::default() };
+    if summary.idle > Some(0) {
         if let Ok(block) = allocate() {
             return Ok(block);
         }
     }
-    if let Some(block) = evict(want, &mut given, allocate) {
+    if let Some(block) = evict(want, &mut summary, allocate) {
         return Ok(block);
     }
-    reclaimed::keep(error, given);
+    reclaim_summary::keep(error, summary);
     refused(error, subject)
 }
 
@@ -88,10 +89,10 @@ impl Want {
 }
 
 /// Evicts one object after the other until `allocate` succeeds.
-fn evict<T>(want: Want, given: &mut GivenBack, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
+fn evict<T>(want: Want, summary: &mut ReclaimSummary, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
     let driver = cuda::driver_in_use().filter(|_| !MARKED.is_empty())?;
     let mut round = Round::new(driver, want.side, want.ordinal);
-    let missing = want.missing.saturating_sub(given.idle.unwrap_or(0) as usize);
+    let missing = want.missing.saturating_sub(summary.idle.unwrap_or(0) as usize);
     // Whatever is used from now on is in use.
     let until = MARKED.now();
     let mut evicted = 0;
@@ -101,7 +102,7 @@ fn evict<T>(want: Want, given: &mut GivenBack, allocate: impl Fn() -> Result<T, 
             after = taken.last_use;
             let Some(bytes) = SyncedMemory::evict(&taken, how, &mut round) else { continue };
             drop(taken);
-            let count = if how == Eviction::Always { &mut given.newest } else { &mut given.redundant };
+            let count = if how == Eviction::Always { &mut summary.newest } else { &mut summary.redundant };
             count.add(bytes);
             evicted += bytes;
             if evicted >= missing {

@@ -6,7 +6,7 @@ use crate::error::{Cause, Error};
 use crate::memory::driver::blocks::{self, Held};
 use crate::memory::host::registration;
 use crate::memory::host_usage;
-use crate::memory::reclaimed::{self, Told};
+use crate::object::eviction::reclaim_summary::{self, OnSide};
 use crate::platform::limits;
 use crate::platform::text::Bytes;
 use crate::state::head::Side;
@@ -42,12 +42,12 @@ impl fmt::Display for Circumstances {
 impl Circumstances {
     /// Writes what was given back to make room, if anything was tried.
     fn given_back(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
-        reclaimed::before(self.0).map_or(Ok(()), |given| write!(f, "{}", Told(given, side)))
+        reclaim_summary::of(self.0).map_or(Ok(()), |given| write!(f, "{}", OnSide(given, side)))
     }
 
     /// Writes how more could be given back the next time.
     fn hint(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match reclaimed::before(self.0) {
+        match reclaim_summary::of(self.0) {
             Some(given) if !given.is_any_marked && cuda::driver_in_use().is_some() => {
                 f.write_str("; objects that need not stay on both sides can make room: syncedmem_set_evictable")
             }

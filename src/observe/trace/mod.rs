@@ -77,7 +77,7 @@ fn note(write: impl Fn(&mut Block, u32, u32, u64) -> std::fmt::Result) {
     if entry.is_csv() {
         return;
     }
-    let (process, thread, now) = (entry.process(), thread::number(), nanoseconds());
+    let (process, thread, now) = (entry.process(), thread::id(), nanoseconds());
     introduce_thread(&entry, thread);
     let mut block = Block::new();
     let mut records = Records { entry: &entry, block: &mut block };
@@ -133,7 +133,7 @@ fn introduce_thread(entry: &Entry, thread: u32) {
     thread_local! {
         static INTRODUCED: Cell<u32> = const { Cell::new(0) };
     }
-    if INTRODUCED.get() == entry.number() || thread != thread::number() {
+    if INTRODUCED.get() == entry.number() || thread != thread::id() {
         return;
     }
     INTRODUCED.set(entry.number());

@@ -6,8 +6,8 @@
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
+mod fork_mark;
 mod frames;
-mod home;
 pub mod needed;
 mod note;
 mod segment;
@@ -155,20 +155,20 @@ const FORK: usize = 1 << (usize::BITS - 1);
 /// Called when the library is loaded, before other threads use it: from now on walks are counted for this process. If
 /// the first walk did this instead, a fork at that moment could take the walk for one of the parent's and forget it.
 pub fn begin() {
-    home::mark();
+    fork_mark::mark();
 }
 
 /// Whether this process may walk. No fork handler ran in a child of the bare system call, or of a parent that had begun
 /// to fork before this library was loaded. If a thread of such a parent was in a walk, the loader's list is locked in
 /// the child for ever.
 fn may_walk() -> bool {
-    home::prepare();
-    if home::is_marked() {
+    fork_mark::prepare();
+    if fork_mark::is_marked() {
         return true;
     }
     let may = WALKS.load(Ordering::Relaxed) == 0;
     if may {
-        home::mark();
+        fork_mark::mark();
     }
     may
 }
@@ -207,8 +207,8 @@ struct NoWalks;
 impl ForkLock for NoWalks {
     fn lock_for_fork(&self) {
         // See `may_walk`: in a process that was never marked, the count is the parent's.
-        if !home::is_marked() {
-            home::mark();
+        if !fork_mark::is_marked() {
+            fork_mark::mark();
             WALKS.store(0, Ordering::Relaxed);
         }
         WALKS.fetch_or(FORK, Ordering::Acquire);
@@ -226,7 +226,7 @@ pub(crate) fn fork_lock() -> &'static dyn ForkLock {
 
 /// In a forked child: the threads that were counted do not exist.
 pub fn forget_walks() {
-    home::mark();
+    fork_mark::mark();
     WALKS.store(FORK, Ordering::Relaxed);
 }
 
@@ -241,7 +241,7 @@ mod tests {
         const ALONE: &str = "SYNCEDMEM_TEST_ALONE";
         if std::env::var_os(ALONE).is_some() {
             // No other test has walked in this process.
-            assert!(home::is_marked());
+            assert!(fork_mark::is_marked());
             return;
         }
         let mut alone = std::process::Command::new(std::env::current_exe().expect("a program"));

@@ -16,7 +16,7 @@ use crate::cuda::{self, context, driver_in_use};
 use crate::error::{DriverFailure, Error};
 use crate::memory::cache;
 use crate::memory::cache::budget;
-use crate::memory::driver::registering::Registration;
+use crate::memory::driver::host_register::Registration;
 use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
 use crate::platform::text::{Text, to_stderr};

@@ -10,7 +10,7 @@ use crate::cuda::driver::Driver;
 use crate::error::{Cause, Error};
 use crate::memory::cache;
 use crate::memory::cache::budget;
-use crate::memory::driver::registering::{self, Registration};
+use crate::memory::driver::host_register::{self, Registration};
 use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
@@ -80,9 +80,9 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
     };
     let span = recorder::begin(c"page-lock", bytes);
     let outcome = if budget::admit_pinned(bytes) || idle_is_less() {
-        context::for_new_block(driver, |within| {
+        context::for_new_block(driver, |guard| {
             // SAFETY: the caller guarantees it.
-            Ok(unsafe { registering::register(driver, within, address, bytes) }?)
+            Ok(unsafe { host_register::register(driver, guard, address, bytes) }?)
         })
         .inspect_err(|_| budget::withdraw_pinned(bytes))
     } else {

@@ -5,10 +5,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::bins::{Idle, Store, Turn};
-use super::budget;
 use crate::cuda::driver::Driver;
-use crate::cuda::streams::Behind;
+use crate::cuda::streams::StreamEvents;
+use crate::memory::cache::bins::{Idle, Store, Turn};
+use crate::memory::cache::budget;
 use crate::memory::driver::record::Record;
 use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, Lock, locked_static};
@@ -21,28 +21,28 @@ const DEVICES: usize = 64;
 
 /// An idle block.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept {
+pub struct IdleBlock {
     pub address: NonNull<c_void>,
     /// What is known of it.
     pub record: Record,
     /// Which free it was, as long as its context was not waited for since.
     pub waits: Option<u64>,
     /// Events that must have come to pass.
-    pub behind: Behind,
+    pub events: StreamEvents,
 }
 
 // SAFETY: a block that nobody holds belongs to the process, not to a thread.
-unsafe impl Send for Kept {}
+unsafe impl Send for IdleBlock {}
 
 /// What stands against handing a block out.
-pub enum Trouble {
+pub enum NotReady {
     /// It is gone: its device was reset.
     Gone,
     /// The driver did not say.
     Unknown,
 }
 
-impl Kept {
+impl IdleBlock {
     /// Whether nothing would have to be waited for to give it back but what runs in the context of `record`.
     pub fn waits_at_most_for(&self, record: &Record) -> bool {
         self.record.context == record.context || self.is_clear()
@@ -50,24 +50,24 @@ impl Kept {
 
     /// Whether nothing would have to be waited for to give it back, as far as that is known without asking.
     pub fn is_clear(&self) -> bool {
-        self.waits.is_none() && self.behind.is_empty() && !self.record.is_registered()
+        self.waits.is_none() && self.events.is_empty() && !self.record.is_registered()
     }
 
     /// Whether it can be handed out, as far as it does not wait for its context.
-    pub fn is_ready(&mut self, driver: &Driver) -> Result<bool, Trouble> {
+    pub fn is_ready(&mut self, driver: &Driver) -> Result<bool, NotReady> {
         // Asked first: the events of a context that is gone are gone with it.
         match self.record.is_alive(driver, self.address) {
-            Ok(true) => self.behind.has_come(driver).map_err(|_| Trouble::Unknown),
-            Ok(false) => Err(Trouble::Gone),
-            Err(_) => Err(Trouble::Unknown),
+            Ok(true) => self.events.is_complete(driver).map_err(|_| NotReady::Unknown),
+            Ok(false) => Err(NotReady::Gone),
+            Err(_) => Err(NotReady::Unknown),
         }
     }
 }
 
 /// The idle blocks of one side.
-pub struct Shelf {
+pub struct IdleBlocks {
     side: Side,
-    store: Lock<Store<Kept>>,
+    bins: Lock<Store<IdleBlock>>,
     /// By device; page-locked memory is the machine's, and counted with device 0.
     figures: [Figures; DEVICES],
 }
@@ -93,78 +93,78 @@ impl Figures {
 }
 
 locked_static! {
-    static SHELVES: [Shelf; 2] =
-        [Shelf::new(Side::Host, Lock::new(Store::new())), Shelf::new(Side::Device, Lock::new(Store::new()))];
+    static SIDES: [IdleBlocks; 2] =
+        [IdleBlocks::new(Side::Host, Lock::new(Store::new())), IdleBlocks::new(Side::Device, Lock::new(Store::new()))];
 }
 
-impl ForkLock for Shelf {
+impl ForkLock for IdleBlocks {
     fn lock_for_fork(&self) {
-        self.store.lock_for_fork();
+        self.bins.lock_for_fork();
     }
 
     fn unlock_after_fork(&self) {
-        self.store.unlock_after_fork();
+        self.bins.unlock_after_fork();
     }
 }
 
-impl Shelf {
-    const fn new(side: Side, store: Lock<Store<Kept>>) -> Shelf {
-        Shelf { side, store, figures: [const { Figures::new() }; DEVICES] }
+impl IdleBlocks {
+    const fn new(side: Side, bins: Lock<Store<IdleBlock>>) -> IdleBlocks {
+        IdleBlocks { side, bins, figures: [const { Figures::new() }; DEVICES] }
     }
 
     /// Both.
-    pub fn all() -> &'static [Shelf; 2] {
-        &SHELVES
+    pub fn all() -> &'static [IdleBlocks; 2] {
+        &SIDES
     }
 
     /// The shelf of one side.
-    pub fn of(side: Side) -> &'static Shelf {
-        &SHELVES[usize::from(side == Side::Device)]
+    pub fn of(side: Side) -> &'static IdleBlocks {
+        &SIDES[usize::from(side == Side::Device)]
     }
 
     /// The shelf of a kind of memory, if it is the driver's.
-    pub fn of_kind(kind: Kind) -> Option<&'static Shelf> {
+    pub fn of_kind(kind: Kind) -> Option<&'static IdleBlocks> {
         match kind {
             Kind::Pageable => None,
-            Kind::Pinned => Some(Shelf::of(Side::Host)),
-            Kind::Device => Some(Shelf::of(Side::Device)),
+            Kind::Pinned => Some(IdleBlocks::of(Side::Host)),
+            Kind::Device => Some(IdleBlocks::of(Side::Device)),
         }
     }
 
     /// Keeps a block; `false` if there is no memory for that.
-    pub fn keep(&self, idle: Idle<Kept>) -> bool {
+    pub fn keep(&self, idle: Idle<IdleBlock>) -> bool {
         let (device, bytes) = (idle.block.record.device, idle.bytes);
-        self.store.with(|store| {
-            let kept = store.keep(idle);
-            if kept {
+        self.bins.with(|bins| {
+            let block = bins.keep(idle);
+            if block {
                 self.figures(device).idle.fetch_add(bytes as u64, Relaxed);
             }
-            kept
+            block
         })
     }
 
     /// Takes out the block that fits a request of `bytes` best, among those that are `wanted`, and was put here first.
-    pub fn take(&self, bytes: usize, wanted: impl Fn(&Kept) -> bool) -> Option<Idle<Kept>> {
-        self.store.with(|store| store.take(bytes, Turn::First, wanted).inspect(|idle| self.count_out(idle)))
+    pub fn take(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> Option<Idle<IdleBlock>> {
+        self.bins.with(|bins| bins.take(bytes, Turn::First, wanted).inspect(|idle| self.count_out(idle)))
     }
 
     /// Takes out the block that has been here longest of those that are `wanted`.
-    pub fn take_oldest(&self, wanted: impl Fn(&Idle<Kept>) -> bool) -> Option<Idle<Kept>> {
-        self.store.with(|store| store.take_oldest(wanted).inspect(|idle| self.count_out(idle)))
+    pub fn take_oldest(&self, wanted: impl Fn(&Idle<IdleBlock>) -> bool) -> Option<Idle<IdleBlock>> {
+        self.bins.with(|bins| bins.take_oldest(wanted).inspect(|idle| self.count_out(idle)))
     }
 
-    fn count_out(&self, idle: &Idle<Kept>) {
+    fn count_out(&self, idle: &Idle<IdleBlock>) {
         self.figures(idle.block.record.device).idle.fetch_sub(idle.bytes as u64, Relaxed);
     }
 
     /// Whether there is a block that fits a request of `bytes` and is `wanted`.
-    pub fn has(&self, bytes: usize, wanted: impl Fn(&Kept) -> bool) -> bool {
-        self.store.with(|store| store.has(bytes, wanted))
+    pub fn has(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> bool {
+        self.bins.with(|bins| bins.has(bytes, wanted))
     }
 
     /// Changes what is known of each block.
-    pub fn for_each(&self, change: impl FnMut(&mut Kept)) {
-        self.store.with(|store| store.iter_mut().map(|idle| &mut idle.block).for_each(change));
+    pub fn for_each(&self, change: impl FnMut(&mut IdleBlock)) {
+        self.bins.with(|bins| bins.iter_mut().map(|idle| &mut idle.block).for_each(change));
     }
 
     /// Whether nothing lies here.

@@ -2,9 +2,9 @@
 
 use syncedmem::observe::advice::{Advice, Certainty::Certain, Rule};
 
-use crate::naive::{self, Line};
-use crate::story::{Advisor, events};
-use crate::world::World;
+use super::naive::{self, Line};
+use super::story::{Advisor, events};
+use super::world::World;
 
 /// A piece of advice in the terms of the naive rules.
 fn line(advice: &Advice) -> Line {
@@ -32,7 +32,6 @@ fn check(seed: u64, every_access: bool, steps: usize) -> Vec<Line> {
     found
 }
 
-#[test]
 fn the_advice_on_random_lives_is_that_of_the_naive_rules() {
     let mut rules = std::collections::BTreeMap::new();
     for every_access in [false, true] {
@@ -66,7 +65,6 @@ fn the_advice_on_random_lives_is_that_of_the_naive_rules() {
     }
 }
 
-#[test]
 fn where_fewer_accesses_are_told_nothing_more_is_claimed() {
     // The same lives twice: what is certain without every access is certain with it.
     for seed in 0..1500 {
@@ -96,3 +94,8 @@ fn where_fewer_accesses_are_told_nothing_more_is_claimed() {
 fn is_ready(what: &syncedmem::observe::event::What) -> bool {
     matches!(what, syncedmem::observe::event::What::Accessed { ready: true, .. })
 }
+
+crate::support::harness::tests![
+    the_advice_on_random_lives_is_that_of_the_naive_rules,
+    where_fewer_accesses_are_told_nothing_more_is_claimed,
+];

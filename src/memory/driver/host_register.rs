@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use cudarc::driver::sys::CU_MEMHOSTREGISTER_PORTABLE;
 
 use super::source::Identity;
-use crate::cuda::capture::Unhindered;
-use crate::cuda::context::{Context, Within};
+use crate::cuda::capture::RelaxedCapture;
+use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, pointer, status, synchronize};
 use crate::error::DriverFailure;
@@ -23,27 +23,27 @@ pub struct Registration {
     identity: Identity,
 }
 
-/// Page-locks a range for every context, in the one that `within` made current. `None`: it is page-locked already.
+/// Page-locks a range for every context, in the one that `guard` made current. `None`: it is page-locked already.
 ///
 /// # Safety
 /// The range is memory of this process, and stays so until the registration is ended.
 pub unsafe fn register(
     driver: &Driver,
-    within: &Within<'_>,
+    guard: &ContextGuard<'_>,
     address: NonNull<c_void>,
     bytes: usize,
 ) -> Result<Option<Registration>, DriverFailure> {
-    let device = within.device()?;
+    let device = guard.device()?;
     if let Some(failure) = attributes::refusal(driver, device) {
         return Err(failure);
     }
-    let _unhindered = Unhindered::begin(driver);
+    let _relaxed = RelaxedCapture::begin(driver);
     // SAFETY: the caller guarantees it.
     match unsafe { driver.host_register(address.as_ptr(), bytes, CU_MEMHOSTREGISTER_PORTABLE as c_uint) } {
         Ok(()) => {
-            let identity = Identity::of(driver, within, driver::address(address.as_ptr()));
+            let identity = Identity::of(driver, guard, driver::address(address.as_ptr()));
             let address = address.as_ptr().expose_provenance();
-            Ok(Some(Registration { address, context: within.context, device, identity }))
+            Ok(Some(Registration { address, context: guard.context, device, identity }))
         }
         // A part would not do: copies of what is page-locked in part are refused.
         Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
@@ -102,10 +102,10 @@ impl Registration {
         if !self.is_there(driver)? {
             return Ok(());
         }
-        let _within = Within::enter(driver, self.context)?;
+        let _guard = ContextGuard::enter(driver, self.context)?;
         // Copies that the library does not know of may be in flight, and nothing says that the driver waits for them.
         wait()?;
-        let _unhindered = Unhindered::begin(driver);
+        let _relaxed = RelaxedCapture::begin(driver);
         let address = std::ptr::with_exposed_provenance_mut(self.address);
         // SAFETY: the driver refuses what is not registered; what is still is what was registered here.
         unsafe { driver.host_unregister(address) }

@@ -29,7 +29,7 @@ impl Count {
 
 /// What was given back, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GivenBack {
+pub struct ReclaimSummary {
     /// Bytes in blocks that no object held; `None` where they would have made no room.
     pub idle: Option<u64>,
     /// Sides of objects that the other side could replace.
@@ -41,54 +41,54 @@ pub struct GivenBack {
 }
 
 #[derive(Clone, Copy)]
-struct Kept {
+struct Failure {
     thread: usize,
     error: Error,
-    given: GivenBack,
+    summary: ReclaimSummary,
 }
 
 /// As many threads as may fail at the same time and still tell all of it.
 const PLACES: usize = 16;
 
-struct Places {
-    kept: [Option<Kept>; PLACES],
+struct Failures {
+    last: [Option<Failure>; PLACES],
     next: usize,
 }
 
-impl Places {
-    const EMPTY: Places = Places { kept: [None; PLACES], next: 0 };
+impl Failures {
+    const EMPTY: Failures = Failures { last: [None; PLACES], next: 0 };
 }
 
-locked_static! { static PLACES_OF_THREADS: Lock<Places> = Lock::new(Places::EMPTY); }
+locked_static! { static FAILURES: Lock<Failures> = Lock::new(Failures::EMPTY); }
 
 /// Keeps what was given back in vain before this thread's `error`.
-pub fn keep(error: Error, given: GivenBack) {
+pub fn keep(error: Error, summary: ReclaimSummary) {
     let thread = this_thread();
-    PLACES_OF_THREADS.with(|places| {
-        let own = places.kept.iter().position(|kept| kept.is_some_and(|kept| kept.thread == thread));
+    FAILURES.with(|failures| {
+        let own = failures.last.iter().position(|last| last.is_some_and(|last| last.thread == thread));
         let place = own.unwrap_or_else(|| {
-            places.next = (places.next + 1) % PLACES;
-            places.next
+            failures.next = (failures.next + 1) % PLACES;
+            failures.next
         });
-        places.kept[place] = Some(Kept { thread, error, given });
+        failures.last[place] = Some(Failure { thread, error, summary });
     });
 }
 
 /// What was given back before this thread's last `error`, if that was tried.
-pub fn before(error: Error) -> Option<GivenBack> {
+pub fn of(error: Error) -> Option<ReclaimSummary> {
     let thread = this_thread();
-    PLACES_OF_THREADS.with(|places| {
-        let mut kept = places.kept.iter().flatten();
-        kept.find(|kept| kept.thread == thread && kept.error == error).map(|kept| kept.given)
+    FAILURES.with(|failures| {
+        let mut last = failures.last.iter().flatten();
+        last.find(|last| last.thread == thread && last.error == error).map(|last| last.summary)
     })
 }
 
 /// What was given back on a side, as a part of a sentence.
-pub struct Told(pub GivenBack, pub Side);
+pub struct OnSide(pub ReclaimSummary, pub Side);
 
-impl fmt::Display for Told {
+impl fmt::Display for OnSide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Told(GivenBack { idle, redundant, newest, .. }, side) = *self;
+        let OnSide(ReclaimSummary { idle, redundant, newest, .. }, side) = *self;
         if redundant.number + newest.number == 0 && idle.unwrap_or(0) == 0 {
             let no_idle_block = if idle.is_some() { "no idle block and " } else { "" };
             return write!(f, "; {no_idle_block}no evictable object was left to make room");
@@ -124,42 +124,42 @@ mod tests {
     use crate::error::Cause;
     use crate::platform::text::Text;
 
-    fn told(given: GivenBack, side: Side) -> String {
-        Text::<400>::of(format_args!("{}", Told(given, side))).as_ref().to_string()
+    fn text_of(summary: ReclaimSummary, side: Side) -> String {
+        Text::<400>::of(format_args!("{}", OnSide(summary, side))).as_ref().to_string()
     }
 
     #[test]
     fn what_was_given_back_is_told_in_the_order_in_which_it_was() {
         let count = |number, bytes| Count { number, bytes };
         let (redundant, newest) = (count(2, 8 << 20), count(1, 100));
-        let given = GivenBack { idle: Some(12 << 20), redundant, newest, is_any_marked: true };
+        let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_marked: true };
         assert_eq!(
-            told(given, Side::Device),
+            text_of(summary, Side::Device),
             "; to make room it gave back idle blocks of 12582912 bytes (12.0 MiB), then the device copies of 2 objects of \
              8388608 bytes (8.0 MiB), then the newest device data of 1 object of 100 bytes, copied to the host before"
         );
-        let given = GivenBack { redundant: count(1, 10), ..GivenBack::default() };
-        assert_eq!(told(given, Side::Host), "; to make room it gave back the host copy of 1 object of 10 bytes");
+        let summary = ReclaimSummary { redundant: count(1, 10), ..ReclaimSummary::default() };
+        assert_eq!(text_of(summary, Side::Host), "; to make room it gave back the host copy of 1 object of 10 bytes");
     }
 
     #[test]
     fn where_nothing_could_be_given_back_that_is_told() {
-        let given = GivenBack { idle: Some(0), ..GivenBack::default() };
-        assert_eq!(told(given, Side::Host), "; no idle block and no evictable object was left to make room");
-        assert_eq!(told(GivenBack::default(), Side::Host), "; no evictable object was left to make room");
+        let summary = ReclaimSummary { idle: Some(0), ..ReclaimSummary::default() };
+        assert_eq!(text_of(summary, Side::Host), "; no idle block and no evictable object was left to make room");
+        assert_eq!(text_of(ReclaimSummary::default(), Side::Host), "; no evictable object was left to make room");
     }
 
     #[test]
     fn each_thread_is_told_of_its_own_failure_alone() {
         let error = |asked| Error::OutOfMemory { side: Side::Host, asked, cause: Cause::System };
-        let given = GivenBack { idle: Some(5), ..GivenBack::default() };
-        keep(error(1), given);
-        assert_eq!(before(error(1)), Some(given));
-        assert_eq!(before(error(2)), None);
+        let summary = ReclaimSummary { idle: Some(5), ..ReclaimSummary::default() };
+        keep(error(1), summary);
+        assert_eq!(of(error(1)), Some(summary));
+        assert_eq!(of(error(2)), None);
         std::thread::scope(|threads| {
-            threads.spawn(|| assert_eq!(before(error(1)), None));
+            threads.spawn(|| assert_eq!(of(error(1)), None));
         });
-        keep(error(2), GivenBack::default());
-        assert_eq!((before(error(1)), before(error(2))), (None, Some(GivenBack::default())));
+        keep(error(2), ReclaimSummary::default());
+        assert_eq!((of(error(1)), of(error(2))), (None, Some(ReclaimSummary::default())));
     }
 }

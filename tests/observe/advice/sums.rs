@@ -4,8 +4,8 @@ use syncedmem::observe::advice::{Certainty::*, Rule, Rule::*, Subject};
 use syncedmem::observe::event::Path::*;
 use syncedmem::state::kind::Kind;
 
-use crate::found::*;
-use crate::story::*;
+use super::found::*;
+use super::story::*;
 
 /// A copy for a writer: one possible finding each.
 fn copy(object: u64, at: u32, bytes: u64, took: u64) -> [Told; 3] {
@@ -13,7 +13,6 @@ fn copy(object: u64, at: u32, bytes: u64, took: u64) -> [Told; 3] {
     told.map(|told| told.of(object))
 }
 
-#[test]
 fn findings_are_summed_up_by_the_site_that_made_and_the_site_that_asked() {
     let objects = [made(8).of(0x10), made(8).of(0x20), made(8).of(0x30).at(99)].to_vec();
     let copies =
@@ -30,7 +29,6 @@ fn findings_are_summed_up_by_the_site_that_made_and_the_site_that_asked() {
     assert_eq!(both(OverwrittenCopy, &story), all, "what saves most comes first");
 }
 
-#[test]
 fn what_saves_the_same_is_in_the_order_of_its_sites() {
     let story = |sites: [u32; 2]| {
         let copies = sites.map(|at| copy(0x10, at, 8, 5).to_vec());
@@ -41,14 +39,12 @@ fn what_saves_the_same_is_in_the_order_of_its_sites() {
     assert_eq!(sites(&story([2, 1])), [1, 2]);
 }
 
-#[test]
 fn another_object_at_the_same_address_is_another_object() {
     let life = [vec![made(8)], copy(0x10, 1, 8, 5).to_vec(), vec![ended()]].concat();
     let found = both(OverwrittenCopy, &[life.clone(), life].concat());
     assert_eq!((found[0].count, found[0].objects, found[0].object), (2, 2, None));
 }
 
-#[test]
 fn what_saves_no_time_is_in_the_order_of_its_bytes() {
     let host =
         |object, bytes| [made(bytes), asked(Host, Overwrite), fresh(Kind::Pinned, bytes)].map(|told| told.of(object));
@@ -66,7 +62,6 @@ fn what_saves_no_time_is_in_the_order_of_its_bytes() {
     assert_eq!(bytes, [900, 100]);
 }
 
-#[test]
 fn a_report_does_not_change_what_a_later_report_says() {
     let story =
         [vec![made(8)], vec![asked(Device, Overwrite), asked(Host, Write), copied(Host, Write, 8, Pinned)]].concat();
@@ -78,7 +73,6 @@ fn a_report_does_not_change_what_a_later_report_says() {
     assert_eq!(advisor.findings.advice(), []);
 }
 
-#[test]
 fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
     use syncedmem::observe::ledger::Ledger;
     let push = [made(8), asked(Host, Overwrite), fresh(Kind::Pinned, 8), started(Device, 8, Pinned)];
@@ -97,7 +91,6 @@ fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
     assert_eq!(found(&[false, true]), [(Possible, 1)], "the device may have been read meanwhile, and be used since");
 }
 
-#[test]
 fn objects_that_were_in_use_before_anything_was_observed_are_judged_by_what_is_seen_alone() {
     use syncedmem::observe::event::{Noticed, What};
     let met = Told { what: What::Made { bytes: 8, noticed: Noticed::FirstAccess }, ..made(8) };
@@ -107,7 +100,6 @@ fn objects_that_were_in_use_before_anything_was_observed_are_judged_by_what_is_s
     assert_eq!(both(UnusedSide, &story), [], "which blocks it holds is not known");
 }
 
-#[test]
 fn each_rule_has_a_name_of_its_own_and_says_what_to_change_and_what_it_cannot_know() {
     let mut names: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
     names.sort_unstable();
@@ -126,3 +118,14 @@ fn each_rule_has_a_name_of_its_own_and_says_what_to_change_and_what_it_cannot_kn
         }
     }
 }
+
+crate::support::harness::tests![
+    findings_are_summed_up_by_the_site_that_made_and_the_site_that_asked,
+    what_saves_the_same_is_in_the_order_of_its_sites,
+    another_object_at_the_same_address_is_another_object,
+    what_saves_no_time_is_in_the_order_of_its_bytes,
+    a_report_does_not_change_what_a_later_report_says,
+    what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened,
+    objects_that_were_in_use_before_anything_was_observed_are_judged_by_what_is_seen_alone,
+    each_rule_has_a_name_of_its_own_and_says_what_to_change_and_what_it_cannot_know,
+];

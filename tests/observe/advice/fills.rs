@@ -5,8 +5,8 @@ use syncedmem::observe::event::{Changed, Path::*, Since};
 use syncedmem::state::head::{Access, Side};
 use syncedmem::state::kind::Kind;
 
-use crate::found::*;
-use crate::story::*;
+use super::found::*;
+use super::story::*;
 
 const SIZE: u64 = 4096;
 
@@ -15,7 +15,6 @@ fn first(side: Side, access: Access) -> Vec<Told> {
     vec![made(SIZE), asked(side, access).at(2), filled(side, SIZE).at(2).taking(11)]
 }
 
-#[test]
 fn zeros_of_which_everything_has_changed_were_for_nothing() {
     let look =
         |changed| vec![asked(Device, Read), compared(Since::Fill, changed), copied(Device, Read, SIZE, Pageable)];
@@ -35,7 +34,6 @@ fn zeros_of_which_everything_has_changed_were_for_nothing() {
     assert_eq!(both(OverwrittenFill, &story), [], "somebody asked to read the zeros");
 }
 
-#[test]
 fn zeros_that_a_writer_alone_has_seen_may_have_been_for_nothing_once_all_is_replaced() {
     for side in [Host, Device] {
         let expected = advice(OverwrittenFill, Possible, Subject::Memory(side), 2).sums(1, SIZE, 11);
@@ -59,7 +57,6 @@ fn zeros_that_a_writer_alone_has_seen_may_have_been_for_nothing_once_all_is_repl
     }
 }
 
-#[test]
 fn zeros_that_end_with_the_object_or_are_copied_are_not_spoken_of() {
     let ends: [&[Told]; 4] = [
         &[ended()],
@@ -74,3 +71,9 @@ fn zeros_that_end_with_the_object_or_are_copied_are_not_spoken_of() {
     let fails = vec![asked(Device, Overwrite), failed(Device, SIZE), ended()];
     assert_eq!(with_every_access(OverwrittenFill, &[first(Host, Write), fails].concat()), []);
 }
+
+crate::support::harness::tests![
+    zeros_of_which_everything_has_changed_were_for_nothing,
+    zeros_that_a_writer_alone_has_seen_may_have_been_for_nothing_once_all_is_replaced,
+    zeros_that_end_with_the_object_or_are_copied_are_not_spoken_of,
+];

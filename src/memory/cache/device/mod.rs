@@ -8,16 +8,17 @@
 //! program's that frees, trims or allocates. No thread of the library's own does it, whatever its age.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
+pub(crate) mod idle;
+
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bins::Idle;
-use super::shelf::{Kept, Shelf, Trouble};
-use crate::cuda::context::{self, Within};
+use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::Driver;
 use crate::cuda::events::Event;
-use crate::cuda::streams::{self, Behind};
+use crate::cuda::streams::{self, StreamEvents};
 use crate::cuda::{capture, captures_graphs, driver_in_use, synchronize};
 use crate::error::DriverFailure;
 use crate::memory::driver::deferred;
@@ -28,56 +29,57 @@ use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
+use idle::{IdleBlock, IdleBlocks, NotReady};
 
 /// How many blocks were put here: the number of the next.
 static FREES: AtomicU64 = AtomicU64::new(0);
 
-/// An idle block of the context that `within` made current, for a request of `bytes`, and what is known of it.
-pub fn take(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
-    let shelf = Shelf::of(side);
-    if shelf.is_empty() || !settings::pools() {
+/// An idle block of the context that `guard` made current, for a request of `bytes`, and what is known of it.
+pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
+    let idle_blocks = IdleBlocks::of(side);
+    if idle_blocks.is_empty() || !settings::pools() {
         return None;
     }
-    let is_clear = |kept: &Kept| kept.record.context == within.context && kept.waits.is_none();
+    let is_clear = |block: &IdleBlock| block.record.context == guard.context && block.waits.is_none();
     loop {
-        let found = shelf.take(bytes, is_clear);
+        let found = idle_blocks.take(bytes, is_clear);
         let Some(mut idle) = found else {
-            if !clear(driver, within, side, bytes) {
+            if !clear(driver, guard, side, bytes) {
                 return None;
             }
             continue;
         };
-        let Kept { address, record, .. } = idle.block;
+        let IdleBlock { address, record, .. } = idle.block;
         match idle.block.is_ready(driver) {
             Ok(true) => return Some((address, record)),
-            Ok(false) | Err(Trouble::Unknown) => {
+            Ok(false) | Err(NotReady::Unknown) => {
                 put_back(driver, idle);
                 return None;
             }
             // SAFETY: nobody holds it.
-            Err(Trouble::Gone) => unsafe { deferred::give_back_or_leave(driver, address, &record) },
+            Err(NotReady::Gone) => unsafe { deferred::give_back_or_leave(driver, address, &record) },
         }
     }
 }
 
 /// Waits for everything in the current context if a block that fits waits for that, and says whether it did.
-fn clear(driver: &Driver, within: &Within<'_>, side: Side, bytes: usize) -> bool {
-    let waits = |kept: &Kept| kept.record.context == within.context && kept.waits.is_some();
-    Shelf::of(side).has(bytes, waits) && synchronise(driver, within).is_ok()
+fn clear(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> bool {
+    let waits = |block: &IdleBlock| block.record.context == guard.context && block.waits.is_some();
+    IdleBlocks::of(side).has(bytes, waits) && synchronise(driver, guard).is_ok()
 }
 
 /// Waits for everything in the current context, and with it for what may be using idle blocks of both sides. What another
 /// context's streams do with them is to be declared: see `streams`.
-fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure> {
+fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFailure> {
     // What is put down from now on is not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
     // No other context: a collective operation in it may be waiting for what this thread is about to launch.
     synchronize::context(driver)?;
-    for shelf in Shelf::all() {
-        shelf.for_each(|kept| {
-            if kept.record.context == within.context && kept.waits.is_some_and(|number| number < covered) {
-                kept.waits = None;
-                kept.record.unsettled = false;
+    for idle_blocks in IdleBlocks::all() {
+        idle_blocks.for_each(|block| {
+            if block.record.context == guard.context && block.waits.is_some_and(|number| number < covered) {
+                block.waits = None;
+                block.record.pending_on_legacy = false;
             }
         });
     }
@@ -85,43 +87,43 @@ fn synchronise(driver: &Driver, within: &Within<'_>) -> Result<(), DriverFailure
 }
 
 /// Keeps a block that nobody holds any more, and whose user has declared what it is behind; `false`: it is not kept.
-pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, behind: Option<Behind>) -> bool {
-    let mut behind = behind.unwrap_or_default();
-    let shelf = Shelf::of(record.side);
-    let budget = shelf.budget(record.device);
+pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: Option<StreamEvents>) -> bool {
+    let mut events = events.unwrap_or_default();
+    let idle_blocks = IdleBlocks::of(record.side);
+    let budget = idle_blocks.budget(record.device);
     // In a process that captures graphs no context is waited for, so nothing would clear it.
     let is_cleared = settings::reuses_by_event() || !captures_graphs();
     let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
     // A free does not unregister memory: see `reduce`.
     if !is_kept && !record.is_registered() {
         if settings::pools() && is_cleared && record.identity.is_certain() {
-            turned_away(&record);
+            note_turned_away(&record);
         }
         // The events of a context that is gone are gone with it.
-        if !behind.is_empty() && record.is_alive(driver, address) == Ok(true) {
-            behind.wait(driver);
+        if !events.is_empty() && record.is_alive(driver, address) == Ok(true) {
+            events.wait(driver);
         }
         return false;
     }
     // Where there is no event, the context is waited for.
     let event = settings::reuses_by_event().then(|| event_behind(driver, address, &record).ok().flatten()).flatten();
-    event.and_then(|event| behind.and(event)).into_iter().for_each(|event| streams::wait(driver, event));
+    event.and_then(|event| events.and(event)).into_iter().for_each(|event| streams::wait(driver, event));
     let by_event = event.is_some();
     // SeqCst: a synchronise that counts this free begins after it.
     let number = FREES.fetch_add(1, Ordering::SeqCst);
     let waits = (!by_event).then_some(number);
     // An event on the legacy default stream is behind what it may still be writing.
     let mut record = record;
-    record.unsettled &= !by_event;
-    let idle = Idle::new(record.bytes, Kept { address, record, waits, behind });
-    if !shelf.keep(idle) {
-        behind.wait(driver);
+    record.pending_on_legacy &= !by_event;
+    let idle = Idle::new(record.bytes, IdleBlock { address, record, waits, events });
+    if !idle_blocks.keep(idle) {
+        events.wait(driver);
         return false;
     }
     // Where pools are off since just now, who said so has given back what was here before. Page-locked blocks of other
     // contexts stay: the free of this one does not wait for what runs there.
-    let is_near = |kept: &Kept| !kept.record.is_registered() && kept.waits_at_most_for(&record);
-    reduce_device(driver, shelf, record.device, is_near);
+    let is_near = |block: &IdleBlock| !block.record.is_registered() && block.waits_at_most_for(&record);
+    reduce_device(driver, idle_blocks, record.device, is_near);
     true
 }
 
@@ -130,36 +132,36 @@ fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> R
     if !record.is_alive(driver, address)? {
         return Ok(None);
     }
-    let within = Within::enter(driver, record.context)?;
+    let guard = ContextGuard::enter(driver, record.context)?;
     capture::spare_legacy_stream(driver)?;
-    let event = Event::new(driver, &within)?;
+    let event = Event::new(driver, &guard)?;
     // SAFETY: null is the legacy default stream.
     match unsafe { event.record(driver, std::ptr::null_mut()) } {
         Ok(()) => Ok(Some(event)),
         Err(failure) => {
-            event.keep(driver);
+            event.recycle(driver);
             Err(failure)
         }
     }
 }
 
 /// Puts a block back that was taken out and cannot be handed out.
-fn put_back(driver: &Driver, idle: Idle<Kept>) {
+fn put_back(driver: &Driver, idle: Idle<IdleBlock>) {
     let side = idle.block.record.side;
-    if !Shelf::of(side).keep(idle) {
+    if !IdleBlocks::of(side).keep(idle) {
         give_back(driver, idle.block);
     }
 }
 
 /// Gives a block back to the driver, after everything that may be using it.
-fn give_back(driver: &Driver, mut kept: Kept) {
-    let Kept { address, record, .. } = kept;
+fn give_back(driver: &Driver, mut block: IdleBlock) {
+    let IdleBlock { address, record, .. } = block;
     if matches!(record.is_alive(driver, address), Ok(true)) {
-        if let (true, Ok(within)) = (kept.waits.is_some(), Within::enter(driver, record.context)) {
+        if let (true, Ok(guard)) = (block.waits.is_some(), ContextGuard::enter(driver, record.context)) {
             // What cannot be waited for leaves the driver to decide.
-            let _ = synchronise(driver, &within);
+            let _ = synchronise(driver, &guard);
         }
-        kept.behind.wait(driver);
+        block.events.wait(driver);
     }
     // SAFETY: nobody holds it.
     unsafe { deferred::give_back_or_leave(driver, address, &record) };
@@ -168,25 +170,26 @@ fn give_back(driver: &Driver, mut kept: Kept) {
 /// Looks how much memory the device of the current context has left, which bounds what may lie idle.
 pub fn look(driver: &Driver, device: c_int) {
     if settings::pools() {
-        Shelf::of(Side::Device).look(driver, device);
+        IdleBlocks::of(Side::Device).look(driver, device);
     }
 }
 
 /// Gives the oldest blocks of a device that are `wanted` back until no more than the budget is left.
-fn reduce_device(driver: &Driver, shelf: &Shelf, device: c_int, wanted: impl Fn(&Kept) -> bool) {
-    let bytes = if settings::pools() { shelf.budget(device) } else { 0 };
-    let is_wanted = |idle: &Idle<Kept>| shelf.are_one(idle.block.record.device, device) && wanted(&idle.block);
-    while shelf.idle(device) > bytes {
-        let Some(idle) = shelf.take_oldest(is_wanted) else { return };
+fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
+    let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
+    let is_wanted =
+        |idle: &Idle<IdleBlock>| idle_blocks.are_one(idle.block.record.device, device) && wanted(&idle.block);
+    while idle_blocks.idle(device) > bytes {
+        let Some(idle) = idle_blocks.take_oldest(is_wanted) else { return };
         if settings::pools() {
-            turned_away(&idle.block.record);
+            note_turned_away(&idle.block.record);
         }
         give_back(driver, idle.block);
     }
 }
 
 /// Tells that the budget had no room for a block.
-fn turned_away(record: &Record) {
+fn note_turned_away(record: &Record) {
     let kind = if record.side == Side::Device { Kind::Device } else { Kind::Pinned };
     recorder::record(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
 }
@@ -199,15 +202,15 @@ pub fn give_back_all(kind: Kind) -> u64 {
 /// Gives back what is idle of one kind, but for what may be in use on another device than the thread's current one.
 pub fn give_back_near(kind: Kind) -> u64 {
     let here = driver_in_use().and_then(|driver| context::current_device(driver).ok());
-    give_back_those(kind, |kept| kept.is_clear() || Some(kept.record.device) == here)
+    give_back_those(kind, |block| block.is_clear() || Some(block.record.device) == here)
 }
 
-fn give_back_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) -> u64 {
-    let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return 0 };
+fn give_back_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) -> u64 {
+    let (Some(driver), Some(idle_blocks)) = (driver_in_use(), IdleBlocks::of_kind(kind)) else { return 0 };
     let mut bytes = 0;
     // What others put down meanwhile is not waited for.
     let now = coarse_milliseconds();
-    while let Some(idle) = shelf.take_oldest(|idle| idle.since <= now && wanted(&idle.block)) {
+    while let Some(idle) = idle_blocks.take_oldest(|idle| idle.since <= now && wanted(&idle.block)) {
         bytes += idle.bytes as u64;
         give_back(driver, idle.block);
     }
@@ -216,17 +219,17 @@ fn give_back_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) -> u64 {
 
 /// How many bytes of one kind lie idle.
 pub fn idle(kind: Kind) -> u64 {
-    Shelf::of_kind(kind).map_or(0, Shelf::idle_in_all)
+    IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::idle_in_all)
 }
 
 /// How many bytes of a device lie idle.
 pub fn idle_on(device: c_int) -> u64 {
-    Shelf::of(Side::Device).idle(device)
+    IdleBlocks::of(Side::Device).idle(device)
 }
 
 /// How many bytes of one kind may lie idle: of device memory, on the device where most may.
 pub fn budget(kind: Kind) -> u64 {
-    Shelf::of_kind(kind).map_or(0, Shelf::largest_budget)
+    IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::largest_budget)
 }
 
 /// Gives back what lies idle beyond the budget, after what may be using it in whatever context.
@@ -236,12 +239,12 @@ pub fn reduce(kind: Kind) {
 
 /// Gives back what lies idle beyond the budget, but for what may be in use on another device than `here`.
 pub fn reduce_near(kind: Kind, here: c_int) {
-    reduce_those(kind, |kept| kept.is_clear() || kept.record.device == here);
+    reduce_those(kind, |block| block.is_clear() || block.record.device == here);
 }
 
-fn reduce_those(kind: Kind, wanted: impl Fn(&Kept) -> bool) {
-    let (Some(driver), Some(shelf)) = (driver_in_use(), Shelf::of_kind(kind)) else { return };
-    for device in shelf.devices() {
-        reduce_device(driver, shelf, device, &wanted);
+fn reduce_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) {
+    let (Some(driver), Some(idle_blocks)) = (driver_in_use(), IdleBlocks::of_kind(kind)) else { return };
+    for device in idle_blocks.devices() {
+        reduce_device(driver, idle_blocks, device, &wanted);
     }
 }

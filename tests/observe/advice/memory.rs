@@ -4,8 +4,8 @@ use syncedmem::observe::advice::{Advice, Certainty::*, Rule::*, Subject};
 use syncedmem::observe::event::Path::*;
 use syncedmem::state::kind::Kind;
 
-use crate::found::*;
-use crate::story::*;
+use super::found::*;
+use super::story::*;
 
 const SIZE: u64 = 4096;
 
@@ -30,7 +30,6 @@ fn unused(side: syncedmem::state::head::Side, bytes: u64) -> Advice {
     advice(UnusedSide, Certain, Subject::Memory(side), 3).sums(1, bytes, None)
 }
 
-#[test]
 fn a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused() {
     for end in [vec![], the_end()] {
         let written = [params(), vec![asked(Device, Write)], end.clone()].concat();
@@ -41,7 +40,6 @@ fn a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused() {
     }
 }
 
-#[test]
 fn a_side_is_used_if_it_is_asked_for_copied_from_or_replaced() {
     let uses: [&[Told]; 6] = [
         &[ready(Host, Read)],
@@ -57,7 +55,6 @@ fn a_side_is_used_if_it_is_asked_for_copied_from_or_replaced() {
     }
 }
 
-#[test]
 fn a_side_that_was_given_back_holds_no_memory() {
     let (host, device) = (freed(Kind::Pageable, SIZE), freed(Kind::Device, SIZE + 512));
     let given: [&[Told]; 5] = [
@@ -73,7 +70,6 @@ fn a_side_that_was_given_back_holds_no_memory() {
     }
 }
 
-#[test]
 fn memory_of_a_call_that_failed_was_never_held() {
     let fails = vec![fresh(Kind::Device, SIZE), freed(Kind::Device, SIZE)];
     let released = [params(), vec![ready(Device, Read), released(Device), freed(Kind::Device, SIZE + 512)]].concat();
@@ -82,7 +78,6 @@ fn memory_of_a_call_that_failed_was_never_held() {
     assert_eq!(with_every_access(UnusedSide, &[released, fails, end].concat()), []);
 }
 
-#[test]
 fn a_device_side_that_nobody_asks_for_is_unused_if_the_host_is_used() {
     let pushed = vec![
         made(SIZE),
@@ -99,7 +94,6 @@ fn a_device_side_that_nobody_asks_for_is_unused_if_the_host_is_used() {
     assert_eq!(both(UnusedSide, &story), [], "somebody wanted it");
 }
 
-#[test]
 fn memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of() {
     let host_only = vec![made(SIZE), asked(Host, Write), fresh(Kind::Pageable, SIZE), filled(Host, SIZE)];
     let apart = vec![
@@ -114,7 +108,6 @@ fn memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of() {
     }
 }
 
-#[test]
 fn a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_told() {
     let allocation = |bytes| fresh(Kind::Device, bytes).at(4).taking(60);
     let found = |away: &[Told], bytes| {
@@ -130,7 +123,6 @@ fn a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_told(
     assert_eq!(found(&[made(800), not_pinned], 800), [], "that block was not there: it could not be made");
 }
 
-#[test]
 fn a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fits_is_taken() {
     let allocations = |sizes: &[u64]| {
         let told = sizes.iter().map(|&bytes| fresh(Kind::Pageable, bytes).at(4).taking(1));
@@ -147,3 +139,14 @@ fn a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fit
     let story = [away, vec![made(1), pooled(Kind::Pageable, 1000)]].concat();
     assert_eq!(both(TurnedAway, &story), [], "a pool served it");
 }
+
+crate::support::harness::tests![
+    a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused,
+    a_side_is_used_if_it_is_asked_for_copied_from_or_replaced,
+    a_side_that_was_given_back_holds_no_memory,
+    memory_of_a_call_that_failed_was_never_held,
+    a_device_side_that_nobody_asks_for_is_unused_if_the_host_is_used,
+    memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of,
+    a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_told,
+    a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fits_is_taken,
+];

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 /// Id of the marked process, if there is no word that the kernel clears.
-static HOME: AtomicU32 = AtomicU32::new(0);
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// A word that is 1 in the marked process and 0 in its children: the kernel clears it at a fork (`MADV_WIPEONFORK`).
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
@@ -13,14 +13,14 @@ static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
 pub fn is_marked() -> bool {
     match word() {
         Some(word) => word.load(Ordering::Relaxed) != 0,
-        None => HOME.load(Ordering::Relaxed) == std::process::id(),
+        None => PROCESS.load(Ordering::Relaxed) == std::process::id(),
     }
 }
 
 pub fn mark() {
     match word() {
         Some(word) => word.store(1, Ordering::Relaxed),
-        None => HOME.store(std::process::id(), Ordering::Relaxed),
+        None => PROCESS.store(std::process::id(), Ordering::Relaxed),
     }
 }
 

@@ -4,8 +4,8 @@ use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
 use syncedmem::observe::event::{Changed, Path::*, Since};
 use syncedmem::state::kind::Kind;
 
-use crate::found::*;
-use crate::story::*;
+use super::found::*;
+use super::story::*;
 
 const SIZE: u64 = 4096;
 const LARGE: u64 = 64 << 10;
@@ -25,7 +25,6 @@ fn on_both(bytes: u64) -> Vec<Told> {
     [on_host(bytes), vec![asked(Device, Read), copied(Device, Read, bytes, Pageable).at(1).taking(100)]].concat()
 }
 
-#[test]
 fn a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for() {
     let voids: [&[Told]; 9] = [
         &[asked(Host, Write)],
@@ -46,7 +45,6 @@ fn a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for() {
     }
 }
 
-#[test]
 fn a_copy_may_be_read_through_an_address_that_was_asked_for_before() {
     let push = vec![started(Device, SIZE, Pinned).at(3), ready(Host, Write)];
     let certainty = |before: &[Told]| {
@@ -67,7 +65,6 @@ fn first_seen(bytes: u64) -> syncedmem::observe::event::What {
     What::Made { bytes, noticed: Noticed::FirstAccess }
 }
 
-#[test]
 fn a_pull_may_be_read_through_an_address_that_was_handed_out_unseen() {
     let pull = |site| vec![started(Host, SIZE, Pinned).at(site), asked(Device, Write), completed(Host)];
     let landed = vec![started(Host, SIZE, Pinned).at(1), completed(Host), asked(Device, Write)];
@@ -78,7 +75,6 @@ fn a_pull_may_be_read_through_an_address_that_was_handed_out_unseen() {
     assert!(found.iter().all(|advice| advice.certainty == Certain) && found.len() == 2, "{found:?}");
 }
 
-#[test]
 fn a_push_is_read_by_whoever_asks_for_the_device_first() {
     let reads: [&[Told]; 5] = [
         &[ready(Device, Read)],
@@ -95,7 +91,6 @@ fn a_push_is_read_by_whoever_asks_for_the_device_first() {
     }
 }
 
-#[test]
 fn a_pull_that_a_writer_waits_for_is_unread_however_few_accesses_are_told() {
     for void in [asked(Device, Write), asked(Device, Overwrite), asked(Host, Overwrite)] {
         let pull = vec![started(Host, SIZE, Pinned).at(4), void, completed(Host)];
@@ -105,7 +100,6 @@ fn a_pull_that_a_writer_waits_for_is_unread_however_few_accesses_are_told() {
     }
 }
 
-#[test]
 fn a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_told() {
     let story = [on_device(SIZE), vec![started(Host, SIZE, Pinned), completed(Host), asked(Device, Write)]].concat();
     assert_eq!(without(UnreadCopy, &story), []);
@@ -116,7 +110,6 @@ fn a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_told() {
     }
 }
 
-#[test]
 fn an_access_that_failed_makes_nothing_void() {
     let push = [on_host(SIZE), vec![started(Device, SIZE, Pinned), evicted(Host, SIZE, false)]].concat();
     let fails = vec![asked(Host, Overwrite), failed(Host, SIZE)];
@@ -128,14 +121,12 @@ fn an_access_that_failed_makes_nothing_void() {
     assert_eq!(with_every_access(UnreadCopy, &[push, succeeds, read].concat()).len(), 1);
 }
 
-#[test]
 fn a_writer_that_could_not_wait_for_a_pull_makes_nothing_void() {
     let waits = vec![started(Host, SIZE, Pinned), asked(Device, Write)];
     let reads = vec![asked(Host, Read), completed(Host), ended()];
     assert_eq!(both(UnreadCopy, &[on_device(SIZE), waits, reads].concat()), []);
 }
 
-#[test]
 fn an_eviction_saved_for_nobody_what_is_overwritten_next() {
     let eviction = vec![saved(Host, SIZE).at(5).taking(70), evicted(Device, SIZE, true)];
     let story = [on_device(SIZE), eviction.clone(), vec![asked(Device, Overwrite), fresh(Kind::Device, SIZE)]].concat();
@@ -147,7 +138,6 @@ fn an_eviction_saved_for_nobody_what_is_overwritten_next() {
     assert_eq!(with_every_access(UnreadCopy, &[on_device(SIZE), eviction, back].concat()), []);
 }
 
-#[test]
 fn a_copy_in_flight_costs_what_others_of_its_direction_and_path_did() {
     let measured = vec![asked(Device, Read), copied(Device, Read, 1000, Pinned).taking(500)];
     let others = vec![started(Host, 1000, Pinned), copied(Device, Read, 1000, Pageable).taking(9)];
@@ -158,7 +148,6 @@ fn a_copy_in_flight_costs_what_others_of_its_direction_and_path_did() {
     assert_eq!(saved(&[story, other(&measured).collect()].concat()), Some(SIZE / 2));
 }
 
-#[test]
 fn a_push_that_was_waited_for_is_a_push() {
     let waited = Told { what: pushed_at_once(SIZE), ..started(Device, SIZE, Pinned).at(3).taking(50) };
     let story = [on_host(SIZE), vec![waited, asked(Host, Write)]].concat();
@@ -172,7 +161,6 @@ fn pushed_at_once(bytes: u64) -> syncedmem::observe::event::What {
     What::Copied { to: Device, bytes, path: Pinned, cause: Cause::Stream }
 }
 
-#[test]
 fn a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blame() {
     let copy = |changed| {
         vec![
@@ -189,7 +177,6 @@ fn a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blam
     }
 }
 
-#[test]
 fn the_writer_whose_access_copied_it_to_the_host_is_to_blame_for_the_copy_back() {
     let there = vec![asked(Host, Write), copied(Host, Write, SIZE, Pageable).at(2).taking(40)];
     let back = vec![
@@ -202,7 +189,6 @@ fn the_writer_whose_access_copied_it_to_the_host_is_to_blame_for_the_copy_back()
     assert_eq!(both(UnchangedCopy, &[on_device(SIZE), there, back].concat()), [expected]);
 }
 
-#[test]
 fn a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new() {
     let copy = |changed| {
         vec![
@@ -219,7 +205,6 @@ fn a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new() {
     assert_eq!(both(UnchangedCopy, &[on_both(SIZE), lost, copy(Changed::Nothing)].concat()), [], "into new memory");
 }
 
-#[test]
 fn an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now() {
     let lost: [&[Told]; 4] =
         [&[released(Device)], &[evicted(Device, SIZE, false)], &[freed(Kind::Device, SIZE)], &[asked(Host, Overwrite)]];
@@ -237,7 +222,6 @@ fn an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now() {
     assert_eq!(both(UnchangedCopy, &story), [], "the second was not compared");
 }
 
-#[test]
 fn an_unchanged_push_and_an_unchanged_eviction_count_as_well() {
     let push = vec![compared(Since::Copy, Changed::Nothing), started(Device, SIZE, Pageable).at(3)];
     let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], push].concat();
@@ -255,7 +239,6 @@ fn to_and_fro(side: syncedmem::state::head::Side, took: u64) -> [Told; 2] {
     [asked(side, Write), copied(side, Write, SIZE, Pageable).at(20 + side as u32).taking(took)]
 }
 
-#[test]
 fn four_copies_to_and_fro_are_a_ping_pong_and_three_are_not() {
     let copies = [to_and_fro(Device, 1), to_and_fro(Host, 2), to_and_fro(Device, 4), to_and_fro(Host, 8)];
     let story = [on_host(SIZE), copies.concat()].concat();
@@ -266,7 +249,6 @@ fn four_copies_to_and_fro_are_a_ping_pong_and_three_are_not() {
     assert_eq!(both(PingPong, &story), [expected.sums(5, 5 * SIZE, 31)]);
 }
 
-#[test]
 fn a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_size() {
     let three = [to_and_fro(Device, 1), to_and_fro(Host, 2), to_and_fro(Device, 4)].concat();
     let breaks: [&[Told]; 3] = [
@@ -285,7 +267,6 @@ fn a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_si
     assert_eq!(both(PingPong, &story), [expected], "a new row");
 }
 
-#[test]
 fn pushes_and_pulls_make_a_row_too() {
     let there = vec![started(Device, SIZE, Pageable).at(1), asked(Device, Write).at(1)];
     let back = vec![started(Host, SIZE, Pageable).at(2), asked(Host, Write).at(3), completed(Host)];
@@ -294,7 +275,6 @@ fn pushes_and_pulls_make_a_row_too() {
     assert_eq!(both(PingPong, &story), [expected]);
 }
 
-#[test]
 fn a_copy_for_a_writer_may_be_overwritten_and_a_copy_for_a_reader_is_not() {
     for (to, there) in [(Host, on_device(SIZE)), (Device, on_host(SIZE))] {
         let copy = |access| vec![asked(to, access), copied(to, access, SIZE, Pageable).at(6).taking(25)];
@@ -305,7 +285,6 @@ fn a_copy_for_a_writer_may_be_overwritten_and_a_copy_for_a_reader_is_not() {
     }
 }
 
-#[test]
 fn a_copy_to_the_host_is_overwritten_or_not_once_it_is_compared() {
     let story = |changed| {
         let copy = vec![asked(Host, Write), copied(Host, Write, SIZE, Pageable).at(6).taking(25)];
@@ -318,7 +297,6 @@ fn a_copy_to_the_host_is_overwritten_or_not_once_it_is_compared() {
     assert_eq!(both(OverwrittenCopy, &story(Changed::Nothing)), []);
 }
 
-#[test]
 fn a_copy_to_the_device_is_overwritten_or_not_once_it_has_come_back() {
     let story = |changed| {
         let copy = vec![asked(Device, Write), copied(Device, Write, SIZE, Pageable).at(6).taking(25)];
@@ -331,7 +309,6 @@ fn a_copy_to_the_device_is_overwritten_or_not_once_it_has_come_back() {
     assert_eq!(both(OverwrittenCopy, &story(Changed::Nothing)), []);
 }
 
-#[test]
 fn two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster() {
     let copy = |bytes, path, took| {
         vec![asked(Host, Overwrite), asked(Device, Read), copied(Device, Read, bytes, path).at(5).taking(took)]
@@ -353,7 +330,6 @@ fn two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster
     assert_eq!(with(&already, 300), []);
 }
 
-#[test]
 fn how_fast_pinned_copies_are_is_not_learnt_from_small_ones() {
     let copy = vec![asked(Host, Overwrite), copied(Device, Read, LARGE, Pageable).at(5).taking(900)];
     let small = [made(8), copied(Device, Read, 8, Pinned).taking(800)].map(|told| told.of(0x20)).to_vec();
@@ -361,3 +337,30 @@ fn how_fast_pinned_copies_are_is_not_learnt_from_small_ones() {
     let expected = advice(PageableCopy, Certain, Subject::CopyTo(Device), 5).sums(2, 2 * LARGE, None);
     assert_eq!(both(PageableCopy, &story), [expected]);
 }
+
+crate::support::harness::tests![
+    a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for,
+    a_copy_may_be_read_through_an_address_that_was_asked_for_before,
+    a_pull_may_be_read_through_an_address_that_was_handed_out_unseen,
+    a_push_is_read_by_whoever_asks_for_the_device_first,
+    a_pull_that_a_writer_waits_for_is_unread_however_few_accesses_are_told,
+    a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_told,
+    an_access_that_failed_makes_nothing_void,
+    a_writer_that_could_not_wait_for_a_pull_makes_nothing_void,
+    an_eviction_saved_for_nobody_what_is_overwritten_next,
+    a_copy_in_flight_costs_what_others_of_its_direction_and_path_did,
+    a_push_that_was_waited_for_is_a_push,
+    a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blame,
+    the_writer_whose_access_copied_it_to_the_host_is_to_blame_for_the_copy_back,
+    a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new,
+    an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now,
+    an_unchanged_push_and_an_unchanged_eviction_count_as_well,
+    four_copies_to_and_fro_are_a_ping_pong_and_three_are_not,
+    a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_size,
+    pushes_and_pulls_make_a_row_too,
+    a_copy_for_a_writer_may_be_overwritten_and_a_copy_for_a_reader_is_not,
+    a_copy_to_the_host_is_overwritten_or_not_once_it_is_compared,
+    a_copy_to_the_device_is_overwritten_or_not_once_it_has_come_back,
+    two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster,
+    how_fast_pinned_copies_are_is_not_learnt_from_small_ones,
+];

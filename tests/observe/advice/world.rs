@@ -4,30 +4,11 @@ use syncedmem::observe::event::*;
 use syncedmem::state::head::{Access, Side};
 use syncedmem::state::kind::Kind;
 
-use crate::naive::{Act, Copy, Life};
-use crate::story::*;
+use super::naive::{Act, Copy, Life};
+use super::story::*;
+use crate::support::random::Random;
 
 const SIZES: [u64; 4] = [1000, 1100, 64 << 10, 70000];
-
-/// Numbers that look random: xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % limit
-    }
-
-    fn one_in(&mut self, number: u64) -> bool {
-        self.below(number) == 0
-    }
-
-    fn pick<T: std::marker::Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Block {
@@ -60,7 +41,7 @@ struct Fails;
 
 impl World {
     pub fn new(seed: u64, every_access: bool) -> World {
-        let random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let random = Random::new(seed, 0);
         World {
             random,
             every_access,
@@ -85,7 +66,7 @@ impl World {
     pub fn step(&mut self) {
         self.call += 1;
         if self.random.one_in(15) {
-            let (kind, bytes) = (self.random.pick(&Kind::ALL), self.random.pick(&SIZES));
+            let (kind, bytes) = (self.random.of(&Kind::ALL), self.random.of(&SIZES));
             let not_locked = self.random.one_in(4) && !self.objects.is_empty();
             let object = if not_locked { self.objects[0].address } else { 0 };
             self.told.push(Told { object, ..turned_away(kind, bytes) });
@@ -93,7 +74,7 @@ impl World {
         if self.objects.len() < 3 {
             return self.make();
         }
-        let index = self.random.below(3) as usize;
+        let index = self.random.below(3);
         let mut object = self.objects.swap_remove(index);
         let _ = match self.random.below(32) {
             0 => return self.end(object),
@@ -119,7 +100,7 @@ impl World {
 
     fn make(&mut self) {
         let address = [0x10, 0x20, 0x30].into_iter().find(|at| self.objects.iter().all(|object| object.address != *at));
-        let (size, maker) = (self.random.pick(&SIZES), self.random.pick(&[1, 2]));
+        let (size, maker) = (self.random.of(&SIZES), self.random.of(&[1, 2]));
         let (life, made_at) = (self.lives.len(), Site(maker));
         self.lives.push(Life { made: made_at, acts: Vec::new(), held: [0; 2], current: [false; 2] });
         let blocks = [Block::None; 2];
@@ -145,7 +126,7 @@ impl World {
 
     fn resize(&mut self, object: &mut Object) -> Result<(), Fails> {
         self.finish(object)?;
-        object.size = self.random.pick(&SIZES);
+        object.size = self.random.of(&SIZES);
         object.current = [false; 2];
         self.tell(object, resized(object.size));
         self.act(object, Act::Resized);
@@ -158,7 +139,7 @@ impl World {
 
     fn lend(&mut self, object: &mut Object) -> Result<(), Fails> {
         self.finish(object)?;
-        let side = self.random.pick(&[Host, Device]);
+        let side = self.random.of(&[Host, Device]);
         self.tell(object, lent(side));
         self.act(object, Act::Lent(side));
         object.current = [side == Host, side == Device];
@@ -169,7 +150,7 @@ impl World {
 
     fn release(&mut self, object: &mut Object) -> Result<(), Fails> {
         self.finish(object)?;
-        let side = self.random.pick(&[Host, Device]);
+        let side = self.random.of(&[Host, Device]);
         if object.current[side.other() as usize] {
             self.tell(object, released(side));
             self.give_back(object, side);
@@ -179,7 +160,7 @@ impl World {
 
     fn evict(&mut self, object: &mut Object) -> Result<(), Fails> {
         self.finish(object)?;
-        let side = self.random.pick(&[Host, Device]);
+        let side = self.random.of(&[Host, Device]);
         let newest = object.current[side as usize] && !object.current[side.other() as usize];
         if !matches!(object.blocks[side as usize], Block::Own(..)) || object.current == [false; 2] {
             return Ok(());
@@ -231,8 +212,8 @@ impl World {
     }
 
     fn access(&mut self, object: &mut Object) -> Result<(), Fails> {
-        let (side, site) = (self.random.pick(&[Host, Device]), self.site());
-        let access = self.random.pick(&[Read, Read, Write, Write, Overwrite]);
+        let (side, site) = (self.random.of(&[Host, Device]), self.site());
+        let access = self.random.of(&[Read, Read, Write, Write, Overwrite]);
         let (is_current, is_other) = (object.current[side as usize], object.current[side.other() as usize]);
         let is_ready = is_current && (access == Read || !is_other);
         let waits = object.in_flight == Some(Host) && !(side == Device && access == Read);
@@ -281,7 +262,7 @@ impl World {
 
     fn fill(&mut self, object: &mut Object, side: Side, access: Access) -> Result<(), Fails> {
         self.allocate(object, side)?;
-        let (site, took) = (self.site(), self.random.below(1000));
+        let (site, took) = (self.site(), self.random.below(1000) as u64);
         self.tell(object, filled(side, object.size).at(site.0).taking(took));
         self.act(object, Act::Filled(side, access, site, took));
         object.current[side as usize] = true;
@@ -302,7 +283,7 @@ impl World {
             }
             return Err(Fails);
         }
-        let (path, site, took) = (self.path(), self.site(), self.random.below(1000));
+        let (path, site, took) = (self.path(), self.site(), self.random.below(1000) as u64);
         self.tell(
             object,
             Told { what: What::Copied { to, bytes: object.size, path, cause }, ..ended().at(site.0).taking(took) },
@@ -322,8 +303,8 @@ impl World {
             }
             return Err(Fails);
         }
-        let kind = if side == Device { Kind::Device } else { self.random.pick(&[Kind::Pageable, Kind::Pinned]) };
-        let (took, site, pool) = (self.random.below(1000), self.site(), self.random.one_in(2));
+        let kind = if side == Device { Kind::Device } else { self.random.of(&[Kind::Pageable, Kind::Pinned]) };
+        let (took, site, pool) = (self.random.below(1000) as u64, self.site(), self.random.one_in(2));
         let block = if pool { pooled(kind, object.size) } else { fresh(kind, object.size) };
         self.tell(object, block.taking(took).at(site.0));
         object.blocks[side as usize] = Block::Own(kind, object.size);
@@ -341,7 +322,7 @@ impl World {
     fn look(&mut self, object: &Object, to: Side) {
         if self.compares {
             let since =
-                if to == Device { self.random.pick(&[Since::Copy, Since::Copy, Since::Fill]) } else { Since::Copy };
+                if to == Device { self.random.of(&[Since::Copy, Since::Copy, Since::Fill]) } else { Since::Copy };
             let changed = self.changed();
             self.compare(object, to.other(), since, changed);
         }
@@ -353,11 +334,11 @@ impl World {
     }
 
     fn changed(&mut self) -> Changed {
-        self.random.pick(&[Changed::Nothing, Changed::Part, Changed::Everything])
+        self.random.of(&[Changed::Nothing, Changed::Part, Changed::Everything])
     }
 
     fn path(&mut self) -> Path {
-        self.random.pick(&[Path::Pinned, Path::Staged, Path::Pageable])
+        self.random.of(&[Path::Pinned, Path::Staged, Path::Pageable])
     }
 
     fn site(&mut self) -> Site {

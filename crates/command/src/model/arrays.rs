@@ -1,0 +1,57 @@
+//! The arrays of a model, and how they are written for people and programs.
+
+use std::fmt;
+
+use caffemodel::{Array, At, Blob, Element, Kind, Model};
+
+/// The places of all blobs' data, and of all diffs that are stored.
+pub fn places(model: &Model) -> Vec<At> {
+    let blobs = blobs(model).into_iter();
+    blobs.flat_map(|(at, blob)| [Some(at), blob.diff().map(|_| At::diff(at.layer, at.blob))]).flatten().collect()
+}
+
+/// All blobs, each with the place of its data.
+pub fn blobs(model: &Model) -> Vec<(At, &Blob)> {
+    let layers = model.layers().iter().enumerate();
+    layers
+        .flat_map(|(layer, found)| (0..).zip(found.blobs()).map(move |(blob, found)| (At::data(layer, blob), found)))
+        .collect()
+}
+
+/// Bytes of the values at all places that can be read.
+pub fn bytes(model: &Model, places: &[At]) -> u64 {
+    places.iter().filter_map(|at| model.array(*at).ok()).map(Array::bytes).sum()
+}
+
+/// A number of blobs with its noun.
+pub fn counted(blobs: usize) -> String {
+    if blobs == 1 { "1 blob".into() } else { format!("{blobs} blobs") }
+}
+
+pub fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Net => "net",
+        Kind::Blob => "blob",
+        Kind::Blobs => "blobs",
+        Kind::SolverState => "solver state",
+    }
+}
+
+/// NumPy's name of a type.
+pub fn element(element: Element) -> &'static str {
+    match element {
+        Element::F64 => "float64",
+        Element::F32 => "float32",
+        Element::F16 => "float16",
+    }
+}
+
+/// Dimensions as `64x3x7x7`; those of a single value as `()`.
+pub struct Shape<'s>(pub &'s [i64]);
+
+impl fmt::Display for Shape<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let dims: Vec<_> = self.0.iter().map(i64::to_string).collect();
+        formatter.pad(if dims.is_empty() { "()".to_string() } else { dims.join("x") }.as_str())
+    }
+}

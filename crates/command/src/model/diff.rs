@@ -1,0 +1,217 @@
+//! `syncedmem model diff`: what differs between two files.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use caffemodel::{At, Blob, Error, Model};
+use clap::{Args, ValueHint};
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use super::arrays::{self, Shape};
+use super::{progress, values};
+use crate::say;
+
+/// Say what differs between two model files: layers, types, shapes, and how far apart the values are.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem model diff iter_1000.caffemodel iter_2000.caffemodel
+  syncedmem model diff original.caffemodel upgraded.caffemodel --json
+
+Layers are matched by their names. Leading ones of legacy dimensions are no difference, as in Caffe. Diffs (gradients) are not
+compared.
+
+Exit status: 0 if nothing differs, 1 if something does or a file cannot be read, 2 if the command line is wrong.")]
+pub struct Options {
+    /// The first file.
+    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    a: PathBuf,
+    /// The second file.
+    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    b: PathBuf,
+    /// One JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Default, Serialize)]
+struct Differences {
+    only_in_a: Vec<String>,
+    only_in_b: Vec<String>,
+    layers: Vec<Change>,
+    values: Vec<Apart>,
+    /// Blobs that are the same.
+    same: usize,
+}
+
+/// Something other than values that differs in a layer of both.
+#[derive(Serialize)]
+struct Change {
+    layer: String,
+    what: String,
+    a: String,
+    b: String,
+}
+
+/// How far the values of a blob are apart.
+#[derive(Serialize)]
+struct Apart {
+    layer: String,
+    blob: usize,
+    count: u64,
+    /// Values that differ; two NaN do not.
+    different: u64,
+    largest: f64,
+    mean: f64,
+    /// Values of which only one is a number, or that are infinitely far apart; the two figures leave them out.
+    incomparable: u64,
+}
+
+pub fn run(options: &Options) -> ExitCode {
+    let found = Model::open(&options.a).and_then(|a| compare(&a, &Model::open(&options.b)?));
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => return say::failed(error),
+    };
+    if options.json {
+        // Texts, numbers and lists always become JSON.
+        say::line(serde_json::to_string(&found).unwrap_or_default());
+    } else {
+        print(&found, options);
+    }
+    let Differences { only_in_a, only_in_b, layers, values, .. } = &found;
+    let is_same = only_in_a.is_empty() && only_in_b.is_empty() && layers.is_empty() && values.is_empty();
+    if is_same { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
+}
+
+fn compare(a: &Model, b: &Model) -> Result<Differences, Error> {
+    let mut found = Differences::default();
+    if a.state() != b.state() {
+        let [of_a, of_b] = [a, b].map(|model| {
+            model.state().map(|state| {
+                format!("iteration {}, step {}, net {}", state.iter, state.current_step, state.learned_net)
+            })
+        });
+        let [a, b] = [of_a, of_b].map(|state| state.unwrap_or_else(|| "none".into()));
+        found.layers.push(Change { layer: "solver".into(), what: "state".into(), a, b });
+    }
+    let in_b = numbered(b);
+    let mut left: HashMap<_, _> = in_b.iter().map(|(key, number)| (*key, *number)).collect();
+    let bar = progress::bar(arrays::bytes(a, &arrays::places(a)).saturating_mul(2), "comparing");
+    for (key, number) in numbered(a) {
+        match left.remove(&key) {
+            Some(other) => compare_layers((a, number), (b, other), &mut found, &bar)?,
+            None => found.only_in_a.push(key.0.to_string()),
+        }
+    }
+    bar.finish_and_clear();
+    let added = in_b.iter().filter(|(key, _)| left.contains_key(key));
+    found.only_in_b = added.map(|((name, _), _)| name.to_string()).collect();
+    Ok(found)
+}
+
+/// Each layer's number by its name, and how many of that name came before.
+fn numbered(model: &Model) -> Vec<((&str, usize), usize)> {
+    let mut seen = HashMap::new();
+    let key = |name| {
+        let before = seen.entry(name).or_insert(0);
+        *before += 1;
+        (name, *before)
+    };
+    model.layers().iter().map(|layer| layer.name()).map(key).zip(0..).collect()
+}
+
+fn compare_layers(
+    a: (&Model, usize),
+    b: (&Model, usize),
+    found: &mut Differences,
+    bar: &ProgressBar,
+) -> Result<(), Error> {
+    let (layer_a, layer_b) = (&a.0.layers()[a.1], &b.0.layers()[b.1]);
+    let layer = layer_a.name().to_string();
+    let mut differs = |what: &str, a: String, b: String| {
+        if a != b {
+            found.layers.push(Change { layer: layer.clone(), what: what.to_string(), a, b });
+        }
+    };
+    differs("type", layer_a.type_name().to_string(), layer_b.type_name().to_string());
+    differs("number of blobs", layer_a.blobs().len().to_string(), layer_b.blobs().len().to_string());
+    let mut of_one_shape = Vec::new();
+    for (blob, (blob_a, blob_b)) in layer_a.blobs().iter().zip(layer_b.blobs()).enumerate() {
+        let [shape_a, shape_b] = comparable(blob_a, blob_b);
+        differs(&format!("shape of blob {blob}"), Shape(shape_a).to_string(), Shape(shape_b).to_string());
+        let [type_a, type_b] = [blob_a, blob_b].map(|blob| arrays::element(blob.data().element()).to_string());
+        differs(&format!("type of blob {blob}"), type_a, type_b);
+        if shape_a == shape_b {
+            of_one_shape.push(blob);
+        }
+    }
+    for blob in of_one_shape {
+        let apart = compare_values((a.0, At::data(a.1, blob)), (b.0, At::data(b.1, blob)), bar)?;
+        if apart.different > 0 {
+            found.values.push(Apart { layer: layer.clone(), blob, ..apart });
+        } else {
+            found.same += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The shapes of two blobs; without leading ones if one of them is a legacy shape.
+fn comparable<'m>(a: &'m Blob, b: &'m Blob) -> [&'m [i64]; 2] {
+    let is_legacy = a.is_legacy() || b.is_legacy();
+    [a, b].map(|blob| {
+        let leading = blob.shape().iter().take_while(|dim| is_legacy && **dim == 1).count();
+        &blob.shape()[leading..]
+    })
+}
+
+fn compare_values(a: (&Model, At), b: (&Model, At), bar: &ProgressBar) -> Result<Apart, Error> {
+    let mut apart =
+        Apart { layer: String::new(), blob: 0, count: 0, different: 0, largest: 0.0, mean: 0.0, incomparable: 0 };
+    apart.count = a.0.array(a.1)?.count();
+    b.0.array(b.1)?;
+    let (mut sum, mut other, mut failed) = (0.0, Vec::new(), None);
+    values::read(a.0, a.1, bar, |first, block| {
+        other.resize(block.len(), 0.0);
+        if let Err(error) = b.0.read_f64(b.1, first, &mut other) {
+            failed.get_or_insert(error);
+        }
+        for (a, b) in block.iter().zip(&other) {
+            if a == b || a.is_nan() && b.is_nan() {
+                continue;
+            }
+            apart.different += 1;
+            let distance = (a - b).abs();
+            if distance.is_finite() {
+                apart.largest = apart.largest.max(distance);
+                sum += distance;
+            } else {
+                apart.incomparable += 1;
+            }
+        }
+    })?;
+    let compared = apart.count - apart.incomparable;
+    apart.mean = if compared > 0 { sum / compared as f64 } else { 0.0 };
+    failed.map_or(Ok(apart), Err)
+}
+
+fn print(found: &Differences, options: &Options) {
+    for (path, layers) in [(&options.a, &found.only_in_a), (&options.b, &found.only_in_b)] {
+        for layer in layers {
+            say::line(format_args!("{layer}: only in {}", path.display()));
+        }
+    }
+    for Change { layer, what, a, b } in &found.layers {
+        say::line(format_args!("{layer}: {what} {a} -> {b}"));
+    }
+    for Apart { layer, blob, count, different, largest, mean, incomparable } in &found.values {
+        let beside = if *incomparable > 0 { format!(", {incomparable} not comparable") } else { String::new() };
+        say::line(format_args!(
+            "{layer}: blob {blob}: {different} of {count} values differ, largest {largest:.6e}, mean {mean:.6e}{beside}"
+        ));
+    }
+    say::line(format_args!("the same: {}, different: {}", arrays::counted(found.same), found.values.len()));
+}

@@ -1,0 +1,165 @@
+//! `syncedmem model export`: the arrays of a file as safetensors or npz, for PyTorch and NumPy.
+
+mod new_file;
+mod npz;
+mod safetensors;
+mod zip;
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use caffemodel::{At, Element, Error, Kind, Model, Part};
+use clap::{Args, ValueEnum, ValueHint};
+use indicatif::ProgressBar;
+
+use super::{arrays, progress};
+use crate::say;
+use new_file::NewFile;
+
+/// Write the arrays of a model file as safetensors or npz, for PyTorch, NumPy and others.
+///
+/// An array is named after its layer and its number there: conv1.0 are the weights of conv1, conv1.1 its biases. Values are
+/// copied as they are stored. The new file appears under its name once it is whole.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem model export lenet.caffemodel --to safetensors -o lenet.safetensors
+  syncedmem model export lenet.caffemodel --to npz --net-shapes
+  python3 -c 'import numpy; print(numpy.load(\"lenet.npz\")[\"conv1.0\"].shape)'")]
+pub struct Options {
+    /// A .caffemodel, .binaryproto or .solverstate.
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// The format of the new file.
+    #[arg(long, value_enum)]
+    to: Format,
+    /// The new file; one that is there is replaced [default: beside FILE, with the format's ending].
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+    /// Drop the leading ones of legacy shapes where the layer's type says how many axes the net has.
+    #[arg(long)]
+    net_shapes: bool,
+    /// Write the diffs too, as conv1.0.diff.
+    #[arg(long)]
+    diffs: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Safetensors,
+    Npz,
+}
+
+/// An array to write.
+struct Tensor {
+    name: String,
+    at: At,
+    element: Element,
+    shape: Vec<i64>,
+    bytes: u64,
+}
+
+/// Why nothing was written.
+enum Failed {
+    Model(Error),
+    /// What is wrong with the model's names, or with the new file's.
+    Name(String),
+    Write(io::Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+pub fn run(options: &Options) -> ExitCode {
+    let extension = match options.to {
+        Format::Safetensors => "safetensors",
+        Format::Npz => "npz",
+    };
+    let output = options.output.clone().unwrap_or_else(|| options.file.with_extension(extension));
+    match export(options, &output) {
+        Ok(()) => {
+            say::line(output.display());
+            ExitCode::SUCCESS
+        }
+        Err(Failed::Model(error)) => say::failed(error),
+        Err(Failed::Name(sentence)) => say::failed(format_args!("{}: {sentence}", options.file.display())),
+        Err(Failed::Write(error)) => say::failed(format_args!(
+            "{} cannot be written: {error}; name another file with --output, or make room",
+            output.display()
+        )),
+    }
+}
+
+fn export(options: &Options, output: &Path) -> Result<(), Failed> {
+    let model = Model::open(&options.file)?;
+    if output.canonicalize().is_ok_and(|output| options.file.canonicalize().is_ok_and(|file| file == output)) {
+        return Err(Failed::Name("is the model itself: name another file with --output".into()));
+    }
+    let tensors = tensors(&model, options)?;
+    let mut file = NewFile::new(output)?;
+    let bar = progress::bar(tensors.iter().map(|tensor| tensor.bytes).sum(), "writing");
+    match options.to {
+        Format::Safetensors => safetensors::write(&model, tensors, &mut file, &bar)?,
+        Format::Npz => npz::write(&model, &tensors, &mut file, &bar)?,
+    }
+    bar.finish_and_clear();
+    Ok(file.publish()?)
+}
+
+/// All arrays that are to be written, each of which can be read.
+fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
+    let mut names = HashSet::new();
+    let wanted = arrays::places(model).into_iter().filter(|at| options.diffs || at.part == Part::Data);
+    wanted
+        .map(|at| {
+            let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
+            let name = name(model, at, layer.name());
+            if !names.insert(name.clone()) {
+                let sentence = format!(
+                    "two arrays would be called {name}: its layers have one name; rename one of them in the net, and save the model anew"
+                );
+                return Err(Failed::Name(sentence));
+            }
+            let stored = layer.blobs()[at.blob].shape();
+            let shape = if options.net_shapes { layer.shape_in_net(at.blob).unwrap_or(stored) } else { stored };
+            Ok(Tensor { name, at, element: array.element(), shape: shape.to_vec(), bytes: array.bytes() })
+        })
+        .collect()
+}
+
+fn name(model: &Model, at: At, layer: &str) -> String {
+    let of_blob = if model.kind() == Kind::Blob { layer.to_string() } else { format!("{layer}.{}", at.blob) };
+    match at.part {
+        Part::Data => of_blob,
+        Part::Diff => format!("{of_blob}.diff"),
+    }
+}
+
+/// Bytes that are read and written at once.
+const BLOCK: usize = 1 << 20;
+
+/// Copies the values of an array as they are stored.
+fn copy(model: &Model, tensor: &Tensor, into: &mut impl Write, bar: &ProgressBar) -> Result<(), Failed> {
+    let size = tensor.element.size();
+    let mut block = vec![0; BLOCK.min(usize::try_from(tensor.bytes).unwrap_or(BLOCK))];
+    let mut written = 0;
+    while written < tensor.bytes {
+        let block = &mut block[..(tensor.bytes - written).min(BLOCK as u64) as usize];
+        model.read_bytes(tensor.at, written / size as u64, block)?;
+        into.write_all(block)?;
+        written += block.len() as u64;
+        bar.inc(block.len() as u64);
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! `syncedmem model inspect`: the layers of a file, their blobs, and on request what their values range over.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use caffemodel::{Array, At, Blob, Dialect, Error, Model, State, Version};
+use clap::{Args, ValueHint};
+use indicatif::{HumanBytes, ProgressBar};
+use serde::Serialize;
+
+use super::arrays::{self, Shape};
+use super::progress;
+use super::values::Found;
+use crate::say;
+
+/// Show the layers of a model file: types, shapes, bytes, and with --ranges the values' least and greatest.
+///
+/// Without --ranges only the structure is read, which takes milliseconds for a file of any size.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem model inspect lenet.caffemodel
+  syncedmem model inspect lenet.caffemodel --ranges      reads every value
+  syncedmem model inspect mean.binaryproto --json")]
+pub struct Options {
+    /// A .caffemodel, .binaryproto or .solverstate.
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Read all values, and show the least and the greatest of each blob.
+    #[arg(long)]
+    ranges: bool,
+    /// One JSON object on standard output instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Shown<'m> {
+    file: String,
+    kind: &'static str,
+    name: &'m str,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<ShownState<'m>>,
+    layers: Vec<ShownLayer<'m>>,
+}
+
+#[derive(Serialize)]
+struct ShownState<'m> {
+    iter: i32,
+    learned_net: &'m str,
+    current_step: i32,
+}
+
+#[derive(Serialize)]
+struct ShownLayer<'m> {
+    name: &'m str,
+    #[serde(rename = "type")]
+    type_name: &'m str,
+    version: &'static str,
+    blobs: Vec<ShownBlob<'m>>,
+}
+
+#[derive(Serialize)]
+struct ShownBlob<'m> {
+    shape: &'m [i64],
+    /// Without the leading ones of legacy dimensions.
+    shape_in_net: &'m [i64],
+    written_by: &'static str,
+    data: ShownArray,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<ShownArray>,
+    /// Why its values cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ShownArray {
+    #[serde(rename = "type")]
+    element: &'static str,
+    count: u64,
+    bytes: u64,
+    #[serde(flatten)]
+    found: Option<Found>,
+}
+
+pub fn run(options: &Options) -> ExitCode {
+    let shown = Model::open(&options.file).and_then(|model| {
+        let bytes = if options.ranges { arrays::bytes(&model, &arrays::places(&model)) } else { 0 };
+        let bar = progress::bar(bytes, "reading");
+        let shown = show(&model, options, &bar);
+        bar.finish_and_clear();
+        print(&shown?, options);
+        Ok(())
+    });
+    match shown {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => say::failed(error),
+    }
+}
+
+fn show<'m>(model: &'m Model, options: &Options, bar: &ProgressBar) -> Result<Shown<'m>, Error> {
+    let layers = (0..).zip(model.layers()).map(|(number, layer)| {
+        let blobs = (0..).zip(layer.blobs()).map(|(blob, found)| {
+            let shape_in_net = layer.shape_in_net(blob).unwrap_or(found.shape());
+            show_blob(model, At::data(number, blob), found, shape_in_net, options.ranges, bar)
+        });
+        let version = match layer.version() {
+            Version::V0 => "V0",
+            Version::V1 => "V1",
+            Version::V2 => "V2",
+        };
+        let blobs = blobs.collect::<Result<_, _>>()?;
+        Ok(ShownLayer { name: layer.name(), type_name: layer.type_name(), version, blobs })
+    });
+    let state = |State { iter, learned_net, current_step }: &'m State| ShownState {
+        iter: *iter,
+        learned_net,
+        current_step: *current_step,
+    };
+    Ok(Shown {
+        file: options.file.display().to_string(),
+        kind: arrays::kind(model.kind()),
+        name: model.name(),
+        bytes: model.file_bytes(),
+        state: model.state().map(state),
+        layers: layers.collect::<Result<_, Error>>()?,
+    })
+}
+
+fn show_blob<'m>(
+    model: &'m Model,
+    at: At,
+    blob: &'m Blob,
+    shape_in_net: &'m [i64],
+    ranges: bool,
+    bar: &ProgressBar,
+) -> Result<ShownBlob<'m>, Error> {
+    let problem = model.array(at).err().map(|error| error.to_string());
+    let array = |array: &Array, at: At| -> Result<ShownArray, Error> {
+        let found = if ranges && problem.is_none() { Some(Found::in_array(model, at, bar)?) } else { None };
+        Ok(ShownArray { element: arrays::element(array.element()), count: array.count(), bytes: array.bytes(), found })
+    };
+    let data = array(blob.data(), at)?;
+    let diff = blob.diff().map(|diff| array(diff, At::diff(at.layer, at.blob))).transpose()?;
+    let written_by = match blob.dialect() {
+        Dialect::Bvlc => "BVLC",
+        Dialect::Nvidia => "NVIDIA",
+        Dialect::C3d => "C3D",
+    };
+    Ok(ShownBlob { shape: blob.shape(), shape_in_net, written_by, data, diff, problem })
+}
+
+fn print(shown: &Shown, options: &Options) {
+    if options.json {
+        // Numbers, texts and lists always become JSON.
+        return say::line(serde_json::to_string(shown).unwrap_or_default());
+    }
+    let blobs = || shown.layers.iter().flat_map(|layer| &layer.blobs);
+    let values: u64 = blobs().map(|blob| blob.data.count).sum();
+    let name = if shown.name.is_empty() { String::new() } else { format!(" \"{}\"", shown.name) };
+    let layers = if shown.kind == "net" { format!("{} layers, ", shown.layers.len()) } else { String::new() };
+    let bytes = HumanBytes(shown.bytes);
+    let counted = arrays::counted(blobs().count());
+    say::line(format_args!("{}: {}{name}, {layers}{counted}, {values} values, {bytes}", shown.file, shown.kind));
+    if let Some(state) = &shown.state {
+        let ShownState { iter, learned_net, current_step } = state;
+        say::line(format_args!("iteration {iter}, step {current_step}, net {learned_net}"));
+    }
+    say::line("");
+    table(&rows(shown, options.ranges));
+    for problem in blobs().filter_map(|blob| blob.problem.as_ref()) {
+        say::line(problem);
+    }
+}
+
+/// The table's cells, with its head.
+fn rows(shown: &Shown, ranges: bool) -> Vec<Vec<String>> {
+    let mut head = vec!["layer", "type", "blob", "shape", "values", "bytes"];
+    if ranges {
+        head.extend(["min", "max", "not finite"]);
+    }
+    let mut rows = vec![head.into_iter().map(String::from).collect::<Vec<_>>()];
+    for layer in &shown.layers {
+        let before = rows.len();
+        for (number, blob) in layer.blobs.iter().enumerate() {
+            let parts = [(String::new(), Some(&blob.data)), (" diff".into(), blob.diff.as_ref())];
+            for (part, array) in parts.into_iter().filter_map(|(part, array)| Some((part, array?))) {
+                let is_first = rows.len() == before;
+                let of_layer = |text: &str| if is_first { text.to_string() } else { String::new() };
+                let mut row = vec![of_layer(layer.name), of_layer(layer.type_name), format!("{number}{part}")];
+                row.extend([Shape(blob.shape).to_string(), array.element.to_string(), array.bytes.to_string()]);
+                row.extend(array.found.map(range).into_iter().flatten());
+                rows.push(row);
+            }
+        }
+        if rows.len() == before {
+            rows.push(vec![layer.name.to_string(), layer.type_name.to_string()]);
+        }
+    }
+    rows
+}
+
+fn range(found: Found) -> [String; 3] {
+    let number = |value: Option<f64>| value.map_or_else(String::new, short);
+    let others = found.nan + found.infinite;
+    [number(found.min), number(found.max), if others == 0 { String::new() } else { others.to_string() }]
+}
+
+/// Six digits behind the point, or an exponent where they would say nothing.
+fn short(value: f64) -> String {
+    if value == 0.0 || (1e-3..1e6).contains(&value.abs()) { format!("{value:.6}") } else { format!("{value:.5e}") }
+}
+
+/// Columns of bytes and numbers are aligned to the right, the others to the left.
+const FIRST_NUMBER: usize = 5;
+
+fn table(rows: &[Vec<String>]) {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column < FIRST_NUMBER {
+            true => format!("{cell:<width$}  "),
+            false => format!("{cell:>width$}  "),
+        });
+        say::line(cells.collect::<String>().trim_end());
+    }
+}

@@ -1,0 +1,43 @@
+//! `syncedmem model`: shows, checks, compares and converts Caffe's model files, without Caffe.
+
+mod arrays;
+mod check;
+mod diff;
+mod export;
+mod inspect;
+mod progress;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+/// Show, check, compare or convert a .caffemodel, .binaryproto or .solverstate, without Caffe.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem model inspect lenet.caffemodel
+  syncedmem model check *.caffemodel
+  syncedmem model export lenet.caffemodel --to safetensors -o lenet.safetensors
+  syncedmem model diff before.caffemodel after.caffemodel")]
+pub struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Inspect(inspect::Options),
+    Check(check::Options),
+    Export(export::Options),
+    Diff(diff::Options),
+}
+
+pub fn run(options: &Options) -> ExitCode {
+    match &options.command {
+        Command::Inspect(options) => inspect::run(options),
+        Command::Check(options) => check::run(options),
+        Command::Export(options) => export::run(options),
+        Command::Diff(options) => diff::run(options),
+    }
+}

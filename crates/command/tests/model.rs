@@ -1,0 +1,317 @@
+//! `syncedmem model`: what it shows of files that are written here, and what it makes of them.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+#[path = "../../caffemodel/tests/support/mod.rs"]
+mod support;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::*;
+
+/// A folder of this test's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("model-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, contents: &[u8]) -> String {
+        std::fs::write(self.0.join(name), contents).unwrap();
+        name.to_string()
+    }
+
+    /// Runs `syncedmem model` in the folder: status, output and error.
+    fn model(&self, arguments: &[&str]) -> (i32, String, String) {
+        said(Command::new(env!("CARGO_BIN_EXE_syncedmem")).arg("model").args(arguments).current_dir(&self.0))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn said(command: &mut Command) -> (i32, String, String) {
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn small() -> Vec<u8> {
+    let fc = [legacy(&[1, 1, 2, 2]), bytes(5, f32_bytes(&[1.0, -2.5, 0.25, 4.0]))].concat();
+    let half = [number(10, 2), bytes(12, [0, 0x3c, 0, 0xc0]), shape(&[2])].concat();
+    let double = [bytes(8, f64_bytes(&[1e-9])), shape(&[])].concat();
+    let conv = [blob(&[2, 1], &[0.5, 8.0]), half, double];
+    [
+        bytes(1, "small"),
+        layer("relu", "ReLU", &[]),
+        layer("conv1", "Convolution", &conv),
+        layer("fc", "InnerProduct", &[fc]),
+    ]
+    .concat()
+}
+
+#[test]
+fn inspect_lists_layers_types_shapes_bytes_and_ranges() {
+    let folder = Folder::new("inspect");
+    let file = folder.file("small.caffemodel", &small());
+    let expected = "small.caffemodel: net \"small\", 3 layers, 4 blobs, 9 values, 143 B\n\n\
+        layer  type          blob  shape    values   bytes\n\
+        relu   ReLU\n\
+        conv1  Convolution   0     2x1      float32      8\n\
+        \u{20}                    1     2        float16      4\n\
+        \u{20}                    2     ()       float64      8\n\
+        fc     InnerProduct  0     1x1x2x2  float32     16\n";
+    assert_eq!(folder.model(&["inspect", &file]), (0, expected.into(), String::new()));
+    let (_, ranges, _) = folder.model(&["inspect", &file, "--ranges"]);
+    assert!(ranges.contains("0     2x1      float32      8    0.500000    8.000000\n"), "{ranges}");
+    assert!(ranges.contains("2     ()       float64      8  1.00000e-9  1.00000e-9\n"), "{ranges}");
+}
+
+#[test]
+fn inspect_as_json_has_all_of_it_for_programs() {
+    let folder = Folder::new("json");
+    let file = folder.file("small.caffemodel", &small());
+    let (status, text, _) = folder.model(&["inspect", &file, "--json", "--ranges"]);
+    let all: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &all["kind"], &all["layers"][1]["type"]), (0, &json!("net"), &json!("Convolution")));
+    assert_eq!(
+        all["layers"][2]["blobs"][0],
+        json!({"shape": [1, 1, 2, 2], "shape_in_net": [2, 2], "written_by": "BVLC", "data": {
+            "type": "float32", "count": 4, "bytes": 16, "min": -2.5, "max": 4.0, "nan": 0, "infinite": 0}})
+    );
+    let state = [number(1, 30), bytes(2, "a.caffemodel"), bytes(3, blob(&[1], &[1.0])), number(4, 2)].concat();
+    let file = folder.file("a.solverstate", &state);
+    let (_, text, _) = folder.model(&["inspect", &file, "--json"]);
+    let all: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(all["state"], json!({"iter": 30, "learned_net": "a.caffemodel", "current_step": 2}));
+}
+
+#[test]
+fn inspect_shows_a_net_whose_blobs_cannot_be_read_and_refuses_what_is_no_model() {
+    let folder = Folder::new("problems");
+    let file = folder.file("a.caffemodel", &layer("conv\u{1b}[2J", "Convolution", &[blob(&[3], &[1.0])]));
+    let (status, text, _) = folder.model(&["inspect", &file, "--ranges"]);
+    assert_eq!(status, 0);
+    assert!(text.contains("its data has 1 values, and its shape 3 needs 3"), "{text}");
+    assert!(!text.contains('\u{1b}'), "names cannot steer the terminal");
+    let file = folder.file("net.prototxt", b"name: \"net\"\nlayer { name: \"a\" }\n");
+    let (status, text, error) = folder.model(&["inspect", &file]);
+    assert_eq!((status, &*text), (1, ""));
+    assert!(error.starts_with("syncedmem: net.prototxt: is text; name the .caffemodel"), "{error}");
+}
+
+#[test]
+fn check_is_content_with_whole_files_and_says_what_is_wrong_with_others() {
+    let folder = Folder::new("check");
+    let good = folder.file("good.caffemodel", &small());
+    assert_eq!(folder.model(&["check", &good]), (0, "good.caffemodel: ok, 4 blobs\n".into(), String::new()));
+    let values = [1.0, f32::NAN, f32::INFINITY, f32::NAN];
+    let bad = [layer("a", "Scale", &[blob(&[4], &values), blob(&[2], &[1.0])]), layer_v1("b", 14, &[])].concat();
+    let bad = folder.file("bad.caffemodel", &bad);
+    let cut = folder.file("cut.caffemodel", &small()[..120]);
+    let (status, text, _) = folder.model(&["check", &good, &bad, &cut, "missing"]);
+    assert_eq!(status, 1);
+    for expected in [
+        "good.caffemodel: ok, 4 blobs\n",
+        "layer 0 \"a\", blob 0: its data has 2 NaN and 1 infinite among 4 values, the first is number 1;",
+        "layer 0 \"a\", blob 1: its data has 1 values, and its shape 2 needs 2",
+        "bad.caffemodel: has layers both as `layer` and as `layers`, which Caffe refuses",
+        "cut.caffemodel: layer 2 \"fc\": the file ends ",
+        "missing: cannot be opened",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let (status, text, _) = folder.model(&["check", "--json", &good, &cut]);
+    let all: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &all[0]["ok"], &all[1]["ok"]), (1, &json!(true), &json!(false)));
+    assert_eq!(folder.model(&["check"]).0, 2, "a file is needed");
+}
+
+#[test]
+fn export_writes_safetensors_with_the_bytes_of_the_model() {
+    let folder = Folder::new("safetensors");
+    let file = folder.file("small.caffemodel", &small());
+    let (status, text, error) = folder.model(&["export", &file, "--to", "safetensors", "--net-shapes"]);
+    assert_eq!((status, &*text, &*error), (0, "small.safetensors\n", ""));
+    let bytes = std::fs::read(folder.0.join("small.safetensors")).unwrap();
+    let values_at = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    assert_eq!(values_at % 8, 0);
+    let header: Value = serde_json::from_slice(&bytes[8..values_at]).unwrap();
+    assert_eq!(
+        header,
+        json!({
+            "conv1.2": {"dtype": "F64", "shape": [], "data_offsets": [0, 8]},
+            "conv1.0": {"dtype": "F32", "shape": [2, 1], "data_offsets": [8, 16]},
+            "fc.0": {"dtype": "F32", "shape": [2, 2], "data_offsets": [16, 32]},
+            "conv1.1": {"dtype": "F16", "shape": [2], "data_offsets": [32, 36]},
+        })
+    );
+    let values = [f64_bytes(&[1e-9]), f32_bytes(&[0.5, 8.0, 1.0, -2.5, 0.25, 4.0]), vec![0, 0x3c, 0, 0xc0]].concat();
+    assert_eq!(bytes[values_at..], values);
+}
+
+#[test]
+fn export_writes_an_npz_that_pythons_zipfile_finds_whole() {
+    let folder = Folder::new("npz");
+    let file = folder.file("small.caffemodel", &small());
+    assert_eq!(folder.model(&["export", &file, "--to", "npz", "-o", "out.npz"]).0, 0);
+    let script = "import sys, zipfile\n\
+        archive = zipfile.ZipFile('out.npz')\n\
+        assert archive.testzip() is None\n\
+        for name in archive.namelist():\n\
+        \x20   data = archive.read(name)\n\
+        \x20   start = 10 + int.from_bytes(data[8:10], 'little')\n\
+        \x20   assert data[:8] == b'\\x93NUMPY\\x01\\x00' and start % 64 == 0\n\
+        \x20   about = eval(data[10:start])\n\
+        \x20   print(name, about['descr'], about['shape'], about['fortran_order'], data[start:].hex())\n";
+    let (status, text, error) = said(Command::new("python3").args(["-c", script]).current_dir(&folder.0));
+    assert_eq!((status, &*error), (0, ""));
+    assert_eq!(
+        text,
+        "conv1.0.npy <f4 (2, 1) False 0000003f00000041\n\
+         conv1.1.npy <f2 (2,) False 003c00c0\n\
+         conv1.2.npy <f8 () False 95d626e80b2e113e\n\
+         fc.0.npy <f4 (1, 1, 2, 2) False 0000803f000020c00000803e00008040\n"
+    );
+    let names = folder.file("out.caffemodel", &layer("../../out", "Scale", &[blob(&[1], &[1.0])]));
+    let (status, _, error) = folder.model(&["export", &names, "--to", "npz"]);
+    assert_eq!(status, 1);
+    assert!(error.contains("cannot be called ../../out.0; export to safetensors instead"), "{error}");
+}
+
+#[test]
+fn an_export_that_fails_leaves_what_was_there() {
+    let folder = Folder::new("fails");
+    let file = folder.file("big.caffemodel", &layer("a", "Scale", &[blob(&[100_000], &vec![1.0; 100_000])]));
+    folder.file("big.npz", b"as before");
+    // A disk that is full after 64 KiB.
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" model export big.caffemodel --to npz";
+    let (status, _, error) =
+        said(Command::new("bash").args(["-c", script, env!("CARGO_BIN_EXE_syncedmem")]).current_dir(&folder.0));
+    assert_eq!(status, 1);
+    assert!(error.contains("big.npz cannot be written: File too large"), "{error}");
+    assert_eq!(std::fs::read(folder.0.join("big.npz")).unwrap(), b"as before");
+    assert_eq!(folder.names(), ["big.caffemodel", "big.npz"]);
+    for (arguments, sentence) in [
+        (["-o", "big.caffemodel"], "is the model itself"),
+        (["-o", "no/folder.npz"], "cannot be written: No such file"),
+    ] {
+        let (status, _, error) = folder.model(&[&["export", &file, "--to", "npz"], &arguments[..]].concat());
+        assert!(status == 1 && error.contains(sentence), "{error}");
+    }
+    let twice = folder.file("twice.caffemodel", &layer("a", "Scale", &[blob(&[1], &[1.0])]).repeat(2));
+    let (status, _, error) = folder.model(&["export", &twice, "--to", "safetensors"]);
+    assert!(status == 1 && error.contains("two arrays would be called a.0"), "{error}");
+    assert_eq!(folder.names(), ["big.caffemodel", "big.npz", "twice.caffemodel"]);
+}
+
+#[test]
+fn diff_says_which_layers_shapes_and_values_differ_and_how_far() {
+    let folder = Folder::new("diff");
+    let net = |layers: &[Vec<u8>]| layers.concat();
+    let a = folder.file(
+        "a.caffemodel",
+        &net(&[
+            layer("same", "Scale", &[blob(&[2], &[1.0, f32::NAN])]),
+            layer("moved", "Scale", &[blob(&[4], &[1.0, 2.0, 3.0, f32::INFINITY])]),
+            layer("shaped", "Scale", &[blob(&[2, 3], &[0.0; 6])]),
+            layer("old", "ReLU", &[]),
+        ]),
+    );
+    let b = folder.file(
+        "b.caffemodel",
+        &net(&[
+            layer("new", "ReLU", &[]),
+            layer("same", "Scale", &[blob(&[2], &[1.0, f32::NAN])]),
+            layer("moved", "Bias", &[blob(&[4], &[1.0, 2.5, 2.0, 1.0])]),
+            layer("shaped", "Scale", &[blob(&[3, 2], &[0.0; 6])]),
+        ]),
+    );
+    let expected = "old: only in a.caffemodel\n\
+        new: only in b.caffemodel\n\
+        moved: type Scale -> Bias\n\
+        shaped: shape of blob 0 2x3 -> 3x2\n\
+        moved: blob 0: 3 of 4 values differ, largest 1.000000e0, mean 5.000000e-1, 1 not comparable\n\
+        the same: 1 blob, different: 1\n";
+    assert_eq!(folder.model(&["diff", &a, &b]), (1, expected.into(), String::new()));
+    let (status, text, _) = folder.model(&["diff", "--json", &a, &b]);
+    let all: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &all["only_in_b"], &all["values"][0]["largest"]), (1, &json!(["new"]), &json!(1.0)));
+    assert_eq!(folder.model(&["diff", &a, &a]).0, 0);
+    assert_eq!(folder.model(&["diff", &a, "missing"]).0, 1);
+}
+
+#[test]
+fn diff_takes_legacy_dimensions_as_caffe_does_and_compares_solver_states() {
+    let folder = Folder::new("legacy");
+    let fc = [legacy(&[1, 1, 2, 1]), bytes(5, f32_bytes(&[1.0, 2.0]))].concat();
+    let old = folder.file("old.caffemodel", &layer_v1("fc", 14, &[fc]));
+    let new = folder.file("new.caffemodel", &layer("fc", "InnerProduct", &[blob(&[2, 1], &[1.0, 2.0])]));
+    assert_eq!(folder.model(&["diff", &old, &new]), (0, "the same: 1 blob, different: 0\n".into(), String::new()));
+    let state = |iter| [number(1, iter), bytes(2, "net"), bytes(3, blob(&[1], &[1.0]))].concat();
+    let (one, two) = (folder.file("1.solverstate", &state(1)), folder.file("2.solverstate", &state(2)));
+    let (status, text, _) = folder.model(&["diff", &one, &two]);
+    assert_eq!(status, 1);
+    assert!(text.starts_with("solver: state iteration 1, step 0, net net -> iteration 2, step 0, net net\n"), "{text}");
+}
+
+/// A model of 160 MiB that takes no room on the disk: its values are a hole in the file.
+fn large(path: &Path) {
+    const BYTES: u64 = 160 << 20;
+    let dims = shape(&[BYTES as i64 / 8]);
+    let head = [vec![8 << 3 | 2], varint(BYTES)].concat();
+    let layer_head = [vec![7 << 3 | 2], varint(head.len() as u64 + BYTES + dims.len() as u64), head].concat();
+    let begin = [vec![0xa2, 0x06], varint(layer_head.len() as u64 + BYTES + dims.len() as u64), layer_head].concat();
+    let file = File::create(path).unwrap();
+    file.write_all_at(&begin, 0).unwrap();
+    file.write_all_at(&dims, begin.len() as u64 + BYTES).unwrap();
+}
+
+#[test]
+fn long_work_shows_a_bar_on_a_terminal_and_nothing_elsewhere() {
+    let folder = Folder::new("bar");
+    large(&folder.0.join("large.caffemodel"));
+    assert_eq!(
+        folder.model(&["check", "large.caffemodel"]),
+        (0, "large.caffemodel: ok, 1 blob\n".into(), String::new())
+    );
+    let program = format!("{} model check large.caffemodel", env!("CARGO_BIN_EXE_syncedmem"));
+    let terminal = ["-qec", &program, "/dev/null"];
+    let (status, text, _) = said(Command::new("script").args(terminal).env("TERM", "xterm").current_dir(&folder.0));
+    assert_eq!(status, 0);
+    assert!(text.contains("checking ") && text.contains("of 160.00 MiB"), "{text:?}");
+}
+
+#[test]
+fn help_manual_pages_and_completions_have_the_commands_on_models() {
+    let folder = Folder::new("help");
+    let run =
+        |arguments: &[&str]| said(Command::new(env!("CARGO_BIN_EXE_syncedmem")).args(arguments).current_dir(&folder.0));
+    for name in ["inspect", "check", "export", "diff"] {
+        let (status, text, _) = run(&["help", "model", name]);
+        assert_eq!(status, 0);
+        assert!(text.contains(&format!("Usage: syncedmem model {name}")) && text.contains("Examples:"), "{text}");
+    }
+    assert_eq!(run(&["share", "share"]).0, 0);
+    for page in ["model", "model-inspect", "model-check", "model-export", "model-diff"] {
+        let path = folder.0.join(format!("share/man/man1/syncedmem-{page}.1"));
+        assert!(std::fs::read_to_string(&path).unwrap().contains(".SH SYNOPSIS"), "{}", path.display());
+    }
+    assert!(run(&["completions", "bash"]).1.contains("safetensors npz"));
+}

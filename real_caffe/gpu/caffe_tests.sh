@@ -1,0 +1,102 @@
+# shellcheck shell=bash disable=SC2154 # the variables are check's
+# Caffe's own tests, on each variant. Sourced by check.
+
+# list_tests: the names of the tests for the device, or of those for the CPU. Suites for all types and devices have the device's at 2 and
+# 3. Tests of Caffe's Benchmark compare clocks, which depends on other programs and not on memory.
+list_tests() {
+  (cd "$here/data" && { caffe_run 60 original caffe-gtest --gtest_list_tests 2>"$work/list.err" || true; }) | awk -v device="$device" '
+    /^[^ ]+\.( |$)/ { suite = $1; of_gpu = /GPU|Im2colKernel|\/[23]\.$/; next }
+    /^  / && !/DISABLED_/ && suite !~ /^Benchmark/ { if ((of_gpu || $1 ~ /GPU/) == (device == "gpu")) print suite $1 }'
+}
+
+# run_part VARIANT LIST UNTIL: writes `STATE TEST` of each test to LIST.VARIANT. After a test that ends the process the others are run.
+run_part() {
+  local variant=$1 list=$2 until=$3 rest=$2.$1.rest out=$2.$1.out results=$2.$1 status
+  cp "$list" "$rest"
+  : >"$results"
+  while [ -s "$rest" ] && [ "$SECONDS" -lt "$until" ]; do
+    status=0
+    (cd "$here/data" && caffe_run $((until - SECONDS)) "$variant" caffe-gtest --gtest_filter="$(paste -sd : "$rest")" >"$out" 2>"$out.err") || status=$?
+    awk -v status="$status" '
+      $1 == "[" && $2 == "RUN" { began = $4 }
+      $1 == "[" && $2 == "OK" { print "passed", $4; began = "" }
+      /^\[  FAILED  \]/ && began != "" { print "failed", began; began = "" }
+      END { if (began != "") print (status == 124 || status == 137 ? "unfinished" : "died"), began }' "$out" >"$out.new"
+    # A process that ends before its first test is not run again.
+    [ -s "$out.new" ] || break
+    cat "$out.new" >>"$results"
+    awk 'NR == FNR { seen[$2]; next } !($1 in seen)' "$results" "$list" >"$rest"
+  done
+}
+
+# run_parts VARIANT LISTS UNTIL: each of LISTS.0, LISTS.1, … in a process of its own; writes LISTS.VARIANT.results and prints a row.
+run_parts() {
+  local variant=$1 start=$SECONDS part parts=() workers=()
+  for part in "$2".?; do
+    run_part "$variant" "$part" "$3" &
+    workers+=($!)
+    parts+=("$part.$variant")
+  done
+  wait "${workers[@]}"
+  cat "${parts[@]}" >"$2.$variant.results"
+  awk -v all="$(cat "$2".? | wc -l)" -v variant="$variant" -v seconds=$((SECONDS - start)) '
+    { n[$1]++ }
+    END { printf "| %s | %d | %d | %d | %d | %d |\n", variant, n["passed"], n["failed"], n["died"] + n["unfinished"], all - NR, seconds }
+  ' "$2.$variant.results"
+}
+
+# compare_tests VARIANT LISTS: each test that the original passes must pass here too.
+compare_tests() {
+  local kind test wrong=0 shown=10
+  while read -r kind test; do
+    case $kind in
+    same) pass "$test" ;;
+    late) [ "$test" -eq 0 ] || skip "Caffe's tests, $1" "no time was left for $test" "$test" ;;
+    *)
+      wrong=$((wrong + 1))
+      [ "$wrong" -gt "$shown" ] || printf "not ok: Caffe's tests, %s: %s passes on the original, and here: %s\n" "$1" "$test" "$kind"
+      ;;
+    esac
+  done < <(awk '
+    NR == FNR { here[$2] = $1; next }
+    here[$1] == "passed" { same++; next }
+    here[$1] == "" { late++; next }
+    { print here[$1], $1 }
+    END { print "same", same + 0; print "late", late + 0 }' "$2.$1.results" <(cat "$2".?))
+  failed=$((failed + wrong))
+  [ "$wrong" -le "$shown" ] || printf "not ok: Caffe's tests, %s: and %d more\n" "$1" $((wrong - shown))
+}
+
+# tests TITLE PATTERN KEPT: runs the tests whose names match, and leaves KEPT seconds. The library runs the tests that pass on the original.
+tests() {
+  local variant workers until start control='' others=3 lists=$work/tests.$3 all part
+  printf '\n### Caffe'\''s own tests for the %s, %s\n\n' "$device" "$1"
+  [ -s "$work/tests" ] || list_tests >"$work/tests"
+  if [ ! -s "$work/tests" ]; then
+    fail "Caffe's tests" "caffe-gtest lists none: $(head -n 1 "$work/list.err")"
+    return
+  fi
+  workers=$(($(nproc) / 2))
+  workers=$((workers < 1 ? 1 : workers > 6 ? 6 : workers))
+  awk -v pattern="$2" -v workers="$workers" -v to="$lists." '(/Gradient/ ? "gradient" : "other") == pattern { print > (to (n++ % workers)) }' "$work/tests"
+  all=$(cat "$lists".? | wc -l)
+  printf '%d tests, %d at once.\n\n' "$all" "$workers"
+  printf '| | passed | failed | ended the process | not run | seconds |\n|---|---:|---:|---:|---:|---:|\n'
+  for variant in original "${ours[@]}"; do
+    start=$SECONDS until=$((SECONDS + ($(left) - $3) / others))
+    # Limit the time, so that a test that hangs on the library leaves time for the others.
+    if [ -n "$control" ] && [ "$until" -gt $((start + 2 * control + 10)) ]; then until=$((start + 2 * control + 10)); fi
+    run_parts "$variant" "$lists" "$until"
+    if [ -z "$control" ]; then
+      control=$((SECONDS - start))
+      for part in "$lists".?; do awk '$1 == "passed" { print $2 }' "$part.original" >"$part"; done
+    fi
+    others=$((others - 1))
+  done
+  printf '\n'
+  awk '$1 != "passed" { n[$1] = n[$1] " " $2 } END { for (kind in n) print "On the original, " kind ":" substr(n[kind], 1, 1000) "\n" }' "$lists.original.results"
+  others=$((all - $(cat "$lists".? | wc -l)))
+  [ "$others" -eq 0 ] || skip "Caffe's tests" \
+    "$others of $all do not pass on the original${simulated:+ without kernels}, or it had no time for them" "$others"
+  for variant in "${ours[@]}"; do compare_tests "$variant" "$lists"; done
+}
