@@ -2,81 +2,78 @@
  * libsyncedmem: Caffe's SyncedMemory as a library. SPDX-License-Identifier: BSD-2-Clause
  * Generated from the Rust source by cbindgen. Do not edit.
  *
- * A syncedmem_t is a buffer with a host side (CPU) and a device side (GPU): each is allocated when it is first
- * touched, and copied only when the other side is newer. A handle is the address of the object itself, and every
- * caffe::SyncedMemory is one: both ABIs work on the same objects.
+ * A syncedmem_t is a buffer with a host side (CPU) and a device side (GPU). Each side is allocated at its first access,
+ * and copied only when the other side is newer. A handle is the address of the object, and every caffe::SyncedMemory is
+ * one: both ABIs work on the same objects.
  *
- * Ownership. What syncedmem_create returns pairs only with syncedmem_destroy, what syncedmem_construct returns only
- * with syncedmem_destruct, a C++ new only with delete. Pointers to data belong to the object; memory given with
- * syncedmem_set_cpu_data or syncedmem_set_gpu_data stays the caller's and is never freed. Sizes are in bytes.
+ * Ownership. syncedmem_create pairs with syncedmem_destroy, syncedmem_construct with syncedmem_destruct, a C++ new with
+ * delete. Pointers to data belong to the object. Memory given with syncedmem_set_cpu_data or syncedmem_set_gpu_data stays
+ * the caller's and is never freed. Sizes are in bytes.
  *
- * NULL. No argument may be NULL unless its function says so; what is NULL is refused, not followed.
+ * NULL. Arguments may not be NULL unless the function allows it: NULL gives SYNCEDMEM_ERROR_INVALID_ARGUMENT.
  *
  * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_to_dlpack for reading,
- * syncedmem_end_access, syncedmem_exports, syncedmem_head and syncedmem_size on one object at once: exactly one of them
- * allocates, fills and copies, the others wait for it. Every other call on an object needs it alone. Different objects are
- * independent. The functions that set a policy may be called at any time.
+ * syncedmem_end_access, syncedmem_exports, syncedmem_head and syncedmem_size on one object at once: one of them allocates,
+ * fills and copies, the others wait for it. Every other call needs the object alone. Different objects are independent.
+ * Settings may be changed at any time.
  *
- * Signals. In a signal handler only access to data that is current already is safe, and not with the device check on, nor
- * for an object that may be evicted: that one may need a lock whose holder waits for the thread that the signal has
- * interrupted. (Where it is this thread's own, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or
- * traced, the object and the thread must have been used before, outside of handlers, and an access that cannot be counted
- * within 0.1 seconds is counted as dropped. A handler that forks may have interrupted this library, and then hangs.
+ * Signals. A signal handler may access data that is already current, unless the device check is on or the object is
+ * evictable: these may need a lock whose holder waits for the interrupted thread. (If the interrupted thread itself holds
+ * it, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or traced, object and thread must have been
+ * used outside of handlers before, and an access that cannot be counted within 0.1 seconds is counted as dropped. Do not
+ * fork in a handler: it hangs if it has interrupted this library.
  *
- * Stacks. A thread with the smallest stack that POSIX threads have on Linux (16 KiB) may call everything, also while accesses
- * are traced. What makes a report needs 24 KiB: syncedmem_report, and a failure in C++ that ends the process. The CUDA
- * driver and the program's callbacks need theirs in addition, a signal stack of its own (sigaltstack) needs as much, and a library that was built without optimisation needs
- * twice as much.
+ * Stacks. A 16 KiB stack, the smallest of POSIX threads on Linux, is enough for every call, also while accesses are
+ * traced. A report needs 24 KiB: syncedmem_report, and a C++ failure that ends the process. Add what the CUDA driver and the
+ * program's callbacks need. A signal stack (sigaltstack) needs as much, and a library built without optimisation twice
+ * as much.
  *
- * Errors. Functions that return a syncedmem_status_t write their results only on success; otherwise the object is
- * as it was (but for a copy in flight that has ended meanwhile: after a pull the head is SYNCED then, after a push that
- * failed it is HEAD_AT_CPU), and syncedmem_last_error() tells the calling thread what was asked, what is wrong and what to do.
- * Nothing in this header ends the process or throws.
- * Detected: NULL, misalignment, storage that is too small, unknown numbers, sizes that cannot exist, and the use
- * of an object after its end for as long as nobody reuses its bytes. A library built with the feature "checked"
- * never reuses what syncedmem_create allocated, so there every later use is detected. Not detected: addresses that
- * lead elsewhere, and memory given to syncedmem_set_cpu_data that is too small or gone.
+ * Errors. Functions that return a syncedmem_status_t write results only on success. After an error the object is as it
+ * was, except that a copy in flight may have ended: the head is then SYNCED after a pull, and HEAD_AT_CPU after a push that
+ * failed. syncedmem_last_error() tells the calling thread what was asked, what is wrong and what to do. No function of this
+ * header ends the process or throws.
+ * Detected: NULL, misalignment, storage that is too small, unknown numbers, impossible sizes, and use of an ended object
+ * until its bytes are reused (with the feature "checked" the library never reuses those of syncedmem_create). Not detected:
+ * wrong addresses, and memory given to syncedmem_set_cpu_data that is too small or gone.
  *
- * GPU. The CUDA driver is looked for when it is first needed; syncedmem_cuda_status() says whether there is one, or why
- * not. Without one everything on the host works, and device calls give SYNCEDMEM_ERROR_NO_GPU. The calling thread's
- * current context is left as it was. A new device block is made in it; if none is current, on the device that the
- * process's CUDA runtime has chosen, else on device 0. A block is freed in its own context, on whichever thread. Copies
- * and fills are ordered as cudaMemcpy and cudaMemset on the legacy default stream. Where nothing is to be done, the
- * driver is not called.
+ * GPU. The CUDA driver is loaded when it is first needed; syncedmem_cuda_status() says whether there is one. Without it the
+ * host side works, and device calls give SYNCEDMEM_ERROR_NO_GPU. The calling thread's current context stays current. A new
+ * device block is made in that context; if there is none, on the device that the process's CUDA runtime has chosen, else on
+ * device 0. A block is freed in its own context, on any thread. Copies and fills are ordered as cudaMemcpy and cudaMemset
+ * on the legacy default stream. Data that is current is returned without a driver call.
  *
- * Copies in flight. After syncedmem_async_gpu_push and syncedmem_async_cpu_pull either side may be read at once if it is
- * current; what would disturb the copy waits for it; syncedmem_wait completes it.
+ * Copies in flight. After syncedmem_async_gpu_push and syncedmem_async_cpu_pull a side that is current may be read at once.
+ * Calls that would disturb the copy wait for it; syncedmem_wait completes it.
  *
- * Graphs. A stream that is being captured into a CUDA graph is refused with SYNCEDMEM_ERROR_INVALID_ARGUMENT, and so is the
- * legacy default stream while a blocking stream of its context is captured; nothing has changed then, and the capture goes on.
- * What the library allocates, frees and waits for by itself runs in the relaxed capture mode of the calling thread, which it
- * gets back, and leaves captures alone. A copy or a fill that an access needs is one of cudaMemcpy or cudaMemset: where the driver
- * refuses that (on the thread that captures, on any while one captures globally, or beside a blocking stream), the access gives
- * SYNCEDMEM_ERROR_DRIVER with a sentence about it, and the driver invalidates the capture, as it does with the original.
- * Bring data to where the graph uses it before the capture begins. One wait of the library's own may invalidate a capture, too:
- * the one before an idle block is handed out or given back (syncedmem_set_reuse), or an object evicted, for no call tells it of a capture on a
- * non-blocking stream that it was never given. It is made until a capture was seen, and never after. A program that captures
- * such streams beside new objects has no such wait with SYNCEDMEM_REUSE_STREAM, nor without pools.
+ * Graphs. A stream that is being captured into a CUDA graph gives SYNCEDMEM_ERROR_INVALID_ARGUMENT, and so does the legacy
+ * default stream while a blocking stream of its context is captured; the object and the capture are as before. Allocations,
+ * frees and waits of the library run in the relaxed capture mode, and leave captures alone. Copies and fills that an access
+ * needs are those of cudaMemcpy and cudaMemset: where the driver refuses them (on the capturing thread, on every thread during
+ * a global capture, or beside a blocking stream), the access gives SYNCEDMEM_ERROR_DRIVER, and the driver invalidates the
+ * capture, as with Caffe's own. Copy data before the capture begins.
+ * One wait of the library may also invalidate a capture: for a context, before an idle block is reused or given back, or an
+ * object evicted. The driver does not report captures on non-blocking streams that the library was never given. Once the
+ * library has seen a capture, it does not wait for contexts any more, so nothing is evicted then. SYNCEDMEM_REUSE_STREAM
+ * reuses blocks without that wait, and without pools there is none.
  *
- * Devices. No function waits for another device than that of a block that it frees, copies or evicts: what runs there may be
- * waiting for what the calling thread is about to start. syncedmem_trim, and smaller budgets, wait for the contexts of all
- * blocks that they give back.
+ * Devices. A function waits only for the device of a block that it frees, copies or evicts: work on another device may be
+ * waiting for work that the calling thread is about to start. Only syncedmem_trim and smaller budgets wait for the contexts
+ * of all blocks that they give back.
  *
- * Eviction. Where there is no room for a block, idle blocks are given back, and then sides of objects that were marked
- * with syncedmem_set_evictable and have no open access; that function says what a mark asks of the object's users.
- * Objects without a mark stay as they are.
+ * Eviction. If there is no room for a block, the library gives back idle blocks, then sides of objects that were marked
+ * with syncedmem_set_evictable and have no open access. Other objects keep both sides.
  *
- * Exchange. syncedmem_to_dlpack makes a tensor of a side's memory, for NumPy, PyTorch and every other library that knows
- * DLPack, and syncedmem_set_dlpack lends an object the memory of theirs. Nothing is copied, and whoever holds a tensor keeps
- * its memory: until its deleter is called, on whichever thread, the object stays as it is.
+ * Exchange. syncedmem_to_dlpack makes a tensor of a side's memory, for NumPy, PyTorch and other libraries that know DLPack;
+ * syncedmem_set_dlpack lends an object the memory of a tensor. Nothing is copied. A tensor keeps its memory in place until
+ * its deleter is called, on any thread.
  *
  * Fork. The child may use every object: host data stays, and an object that another thread was filling is as it was
- * before. If the parent had used CUDA, device calls in the child give SYNCEDMEM_ERROR_NO_GPU, and nothing of the parent's
- * is freed there. The driver may share page-locked memory with the child instead of copying it on write: what the child
- * is to change, it must copy first.
+ * before. If the parent has used CUDA, device calls in the child give SYNCEDMEM_ERROR_NO_GPU, and the parent's device memory is
+ * not freed there. The driver may share page-locked memory with the child instead of copying it on write: copy it before
+ * changing it.
  *
- * Exit. Nothing need be destroyed before the process ends, in whatever order it ends: what is destroyed late leaves
- * device memory to the system, in silence.
+ * Exit. Objects need not be destroyed before the process ends. Destroying them late is allowed in any order, and leaves
+ * device memory to the system.
  */
 
 #ifndef SYNCEDMEM_H
@@ -87,37 +84,37 @@
 #include <stdint.h>
 
 /**
- * The major number of the version that this header belongs to.
+ * The major version of this header.
  */
 #define SYNCEDMEM_VERSION_MAJOR 0
 
 /**
- * The minor number of the version that this header belongs to.
+ * The minor version of this header.
  */
 #define SYNCEDMEM_VERSION_MINOR 1
 
 /**
- * The patch number of the version that this header belongs to.
+ * The patch version of this header.
  */
 #define SYNCEDMEM_VERSION_PATCH 0
 
 /**
- * Bytes of storage that `syncedmem_construct` needs at least.
+ * Minimum size of the storage for `syncedmem_construct`, in bytes.
  */
 #define SYNCEDMEM_STORAGE_BYTES 32
 
 /**
- * The alignment in bytes that `syncedmem_construct` needs at least.
+ * Minimum alignment of the storage for `syncedmem_construct`, in bytes.
  */
 #define SYNCEDMEM_STORAGE_ALIGNMENT 8
 
 /**
- * The longest name of an object, in bytes.
+ * Maximum length of an object's name, in bytes.
  */
 #define SYNCEDMEM_NAME_BYTES 200
 
 /**
- * The outcome of a call. The numbers are fixed: later versions add, and never change or reuse one.
+ * The outcome of a call. The numbers are fixed: later versions add numbers, and never change or reuse one.
  */
 enum syncedmem_status_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -129,28 +126,28 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_SUCCESS = 0,
   /**
-   * An argument cannot be used: NULL, misaligned, too small, or a number that is not one of its enumeration.
+   * An argument cannot be used: NULL, misaligned, too small, or a number outside of its enumeration.
    */
   SYNCEDMEM_ERROR_INVALID_ARGUMENT = 1,
   /**
-   * The handle does not lead to a live object.
+   * The handle is not that of a live object.
    */
   SYNCEDMEM_ERROR_INVALID_HANDLE = 2,
   /**
-   * Host or device memory ran out, or the size asked for cannot exist.
+   * Host or device memory ran out, or the size is impossible.
    */
   SYNCEDMEM_ERROR_OUT_OF_MEMORY = 3,
   /**
-   * The call needs a GPU, and there is none to use; the message says why.
+   * The call needs a GPU, and none can be used; the message says why.
    */
   SYNCEDMEM_ERROR_NO_GPU = 4,
   /**
-   * The object's head does not allow it.
+   * The object's head does not allow the call.
    */
   SYNCEDMEM_ERROR_INVALID_STATE = 5,
   /**
-   * The calling thread is already inside an operation on the same object; or a signal handler has interrupted it inside
-   * the library, where the call would have to wait for that.
+   * The calling thread is already inside an operation on the same object, or a signal handler has interrupted it
+   * inside the library, at a lock that the call needs.
    */
   SYNCEDMEM_ERROR_REENTERED = 6,
   /**
@@ -158,15 +155,15 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_INTERNAL = 7,
   /**
-   * A call of the CUDA driver failed; the message names it and its status.
+   * A call of the CUDA driver failed; the message names the call and its status.
    */
   SYNCEDMEM_ERROR_DRIVER = 8,
   /**
-   * A call of the CUDA driver met an error that an earlier kernel or copy of this process had left behind.
+   * A call of the CUDA driver returned the error of an earlier kernel or copy of this process.
    */
   SYNCEDMEM_ERROR_PENDING = 9,
   /**
-   * The device check is on, and another device is current than the one that holds the data.
+   * The device check is on, and the current device is not the one that holds the data.
    */
   SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
   /**
@@ -174,7 +171,7 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_FILE = 11,
   /**
-   * Tensors of the object's memory are in use, which the call would take away.
+   * The call would take away memory that tensors use.
    */
   SYNCEDMEM_ERROR_EXPORTED = 12,
 };
@@ -187,7 +184,7 @@ typedef int32_t syncedmem_status_t;
 #endif // __cplusplus
 
 /**
- * Where the newest data is; the numbers are those of `caffe::SyncedMemory::SyncedHead`.
+ * Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`.
  */
 enum syncedmem_head_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -195,7 +192,7 @@ enum syncedmem_head_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Neither side has been touched.
+   * Neither side was accessed yet.
    */
   SYNCEDMEM_UNINITIALIZED = 0,
   /**
@@ -220,7 +217,7 @@ typedef int32_t syncedmem_head_t;
 #endif // __cplusplus
 
 /**
- * What the library may give back of an object on its own when memory runs out.
+ * What the library may evict of an object when memory runs out.
  */
 enum syncedmem_eviction_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -236,7 +233,7 @@ enum syncedmem_eviction_t
    */
   SYNCEDMEM_EVICT_REDUNDANT = 1,
   /**
-   * Any side. If it holds the newest data, that is copied to the other side before.
+   * Any side. The newest data is copied to the other side first.
    */
   SYNCEDMEM_EVICT_ALWAYS = 2,
 };
@@ -249,7 +246,7 @@ typedef int32_t syncedmem_eviction_t;
 #endif // __cplusplus
 
 /**
- * When a device or page-locked block that was given back is handed out again: work of the device's may be using it still.
+ * When a device or page-locked block that was given back is reused. Work on the device may still use it.
  */
 enum syncedmem_reuse_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -257,12 +254,12 @@ enum syncedmem_reuse_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * After its context was synchronised since: whatever used it on that context's streams is done. Streams of other
-   * contexts are to be declared with `syncedmem_record_stream`.
+   * After its context was synchronized: work on the streams of that context is done. Declare streams of other
+   * contexts with `syncedmem_record_stream`.
    */
   SYNCEDMEM_REUSE_SYNCHRONISED = 0,
   /**
-   * After the work that the legacy default stream had when it was given back, and what was declared with
+   * After the work that the legacy default stream had when the block was given back, and work declared with
    * `syncedmem_record_stream`.
    */
   SYNCEDMEM_REUSE_STREAM = 1,
@@ -276,7 +273,7 @@ typedef int32_t syncedmem_reuse_t;
 #endif // __cplusplus
 
 /**
- * What `Caffe::mode()` is taken to be.
+ * The mode that the library assumes for `Caffe::mode()`.
  */
 enum syncedmem_mode_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -284,7 +281,7 @@ enum syncedmem_mode_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * What the Caffe in the process says.
+   * That of the Caffe in the process.
    */
   SYNCEDMEM_MODE_AUTO = 0,
   /**
@@ -305,7 +302,7 @@ typedef int32_t syncedmem_mode_t;
 #endif // __cplusplus
 
 /**
- * When host memory of objects is page-locked. Where it cannot be, it is pageable, and that is no error.
+ * When host memory of objects is page-locked. If it cannot be, it is pageable, without an error.
  */
 enum syncedmem_pinning_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -334,7 +331,7 @@ typedef int32_t syncedmem_pinning_t;
 #endif // __cplusplus
 
 /**
- * What a failure in a C++ entry point does after it was reported. C functions return a status in any case.
+ * What a failed C++ entry point does after its report. C functions always return a status.
  */
 enum syncedmem_error_policy_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -346,10 +343,10 @@ enum syncedmem_error_policy_t
    */
   SYNCEDMEM_ON_ERROR_ABORT = 0,
   /**
-   * `std::bad_alloc` when memory ran out, `std::runtime_error` for the rest: those of the C++ runtime that the calling program
-   * or library uses, libstdc++ or libc++. A runtime that is linked in statically is found only where it is exported
-   * (`-rdynamic`). Where it is not, no other is taken: the process ends by `abort()`, after a sentence that says so. There, throw
-   * from a callback: `syncedmem_set_error_callback`.
+   * Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the calling program's or library's
+   * C++ runtime (libstdc++ or libc++). A statically linked runtime is found only if it is exported (`-rdynamic`). If
+   * it is not found, the process ends by `abort()` after a sentence that says so; throw from a callback instead
+   * (`syncedmem_set_error_callback`).
    */
   SYNCEDMEM_ON_ERROR_THROW = 1,
 };
@@ -362,7 +359,7 @@ typedef int32_t syncedmem_error_policy_t;
 #endif // __cplusplus
 
 /**
- * What is accounted for.
+ * What the library accounts for.
  */
 enum syncedmem_accounting_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -370,7 +367,7 @@ enum syncedmem_accounting_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Nothing: it costs nothing.
+   * Nothing, at no cost.
    */
   SYNCEDMEM_ACCOUNTING_OFF = 0,
   /**
@@ -378,7 +375,7 @@ enum syncedmem_accounting_t
    */
   SYNCEDMEM_ACCOUNTING_ON = 1,
   /**
-   * Every access, too, also where nothing is to be done: each costs some tens of nanoseconds then.
+   * Every access too, also to current data: each then costs some tens of nanoseconds.
    */
   SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 };
@@ -399,7 +396,7 @@ enum syncedmem_memory_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Host memory that is not page-locked.
+   * Pageable host memory.
    */
   SYNCEDMEM_MEMORY_PAGEABLE = 0,
   /**
@@ -449,7 +446,7 @@ typedef int32_t syncedmem_side_t;
 #endif // __cplusplus
 
 /**
- * What is done with the data of a side.
+ * What an access does with the data of a side.
  */
 enum syncedmem_access_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -457,15 +454,15 @@ enum syncedmem_access_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * It is read: as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
+   * Reads it: as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
    */
   SYNCEDMEM_READ = 0,
   /**
-   * It is read and written: as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
+   * Reads and writes it: as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
    */
   SYNCEDMEM_WRITE = 1,
   /**
-   * All of it is written, none of it read: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
+   * Writes all of it and reads nothing: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
    */
   SYNCEDMEM_OVERWRITE = 2,
 };
@@ -483,7 +480,7 @@ typedef int32_t syncedmem_access_t;
 typedef struct CUstream_st CUstream_st;
 
 /**
- * A `caffe::SyncedMemory`, seen from C. A handle is the address of the object itself.
+ * A `caffe::SyncedMemory` as seen from C. A handle is the address of the object.
  */
 typedef struct syncedmem_t syncedmem_t;
 
@@ -493,16 +490,16 @@ typedef struct syncedmem_t syncedmem_t;
 typedef int (*syncedmem_mode_callback_t)(void *user);
 
 /**
- * Called when a C++ entry point failed: see `syncedmem_set_error_callback`.
+ * Called when a C++ entry point fails: see `syncedmem_set_error_callback`.
  */
 typedef void (*syncedmem_error_callback_t)(syncedmem_status_t status, const char *message, void *user);
 
 /**
- * A number of like things, their bytes, and the time that they took. It never grows.
+ * A number of operations, their bytes, and their time. This structure never grows.
  */
 typedef struct syncedmem_sum_t {
   /**
-   * How many.
+   * Number of operations.
    */
   uint64_t count;
   /**
@@ -510,38 +507,38 @@ typedef struct syncedmem_sum_t {
    */
   uint64_t bytes;
   /**
-   * Nanoseconds in all; 0 where that is not measured.
+   * Nanoseconds in all; 0 where time is not measured.
    */
   uint64_t nanoseconds;
 } syncedmem_sum_t;
 
 /**
- * One kind of memory, in bytes. It never grows.
+ * One kind of memory, in bytes. This structure never grows.
  */
 typedef struct syncedmem_memory_stats_t {
   /**
-   * Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then. The
-   * page-locked slots for staged copies, which no object holds, are not among them.
+   * Bytes that objects hold now, without the page-locked slots of staged copies. Known without accounting too, but
+   * then without pageable blocks below 4 KiB.
    */
   uint64_t live;
   /**
-   * The most that was since accounting began, or since `syncedmem_reset_peaks`.
+   * Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`.
    */
   uint64_t peak;
   /**
-   * Bytes that lie idle, for the next object. Known without accounting too.
+   * Idle bytes, kept for the next object. Known without accounting too.
    */
   uint64_t idle;
   /**
-   * Bytes that may lie idle. Known without accounting too.
+   * Maximum of idle bytes. Known without accounting too.
    */
   uint64_t budget;
   /**
-   * Blocks that came from the system or the driver.
+   * Blocks from the system or the driver.
    */
   struct syncedmem_sum_t allocations;
   /**
-   * Blocks that came from the pool.
+   * Blocks from the pool.
    */
   struct syncedmem_sum_t pool_hits;
   /**
@@ -549,17 +546,17 @@ typedef struct syncedmem_memory_stats_t {
    */
   struct syncedmem_sum_t frees;
   /**
-   * Blocks that a budget turned away: not kept for the next object, or not page-locked.
+   * Blocks that a budget did not allow to keep idle, or to page-lock.
    */
   struct syncedmem_sum_t turned_away;
 } syncedmem_memory_stats_t;
 
 /**
- * What was accounted for so far. New members come at the end: `size` says which are there.
+ * The account so far. Later versions add members at the end: `size` says which there are.
  */
 typedef struct syncedmem_stats_t {
   /**
-   * Set by the caller to `sizeof(syncedmem_stats_t)`; set to how many bytes were written.
+   * Set by the caller to `sizeof(syncedmem_stats_t)`; set by the library to the number of bytes written.
    */
   size_t size;
   /**
@@ -575,7 +572,7 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_memory_stats_t device;
   /**
-   * Copies from page-locked memory to the device. Of a push the time is what its call took.
+   * Copies from page-locked memory to the device. The time of a push is that of its call.
    */
   struct syncedmem_sum_t to_device_pinned;
   /**
@@ -587,7 +584,7 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t to_device_pageable;
   /**
-   * Copies from the device to page-locked memory. Of a pull the time is what its call took.
+   * Copies from the device to page-locked memory. The time of a pull is that of its call.
    */
   struct syncedmem_sum_t to_host_pinned;
   /**
@@ -599,11 +596,11 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t to_host_pageable;
   /**
-   * Host sides that were filled with zeros; of fresh pages from the system the time is 0.
+   * Host sides filled with zeros. Fresh pages of the system take no time.
    */
   struct syncedmem_sum_t host_fills;
   /**
-   * Device sides that were filled with zeros.
+   * Device sides filled with zeros.
    */
   struct syncedmem_sum_t device_fills;
   /**
@@ -611,19 +608,19 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t waits;
   /**
-   * Contexts that were waited for before a block was handed out again, evicted, or unlocked.
+   * Contexts synchronized before a block was reused, evicted or unlocked.
    */
   struct syncedmem_sum_t synchronises;
   /**
-   * Pageable memory that was page-locked where it is.
+   * Pageable memory that was page-locked in place.
    */
   struct syncedmem_sum_t registrations;
   /**
-   * Host sides that were given back to make room.
+   * Host sides that were evicted.
    */
   struct syncedmem_sum_t host_evictions;
   /**
-   * Device sides that were given back to make room.
+   * Device sides that were evicted.
    */
   struct syncedmem_sum_t device_evictions;
   /**
@@ -635,20 +632,19 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t device_failures;
   /**
-   * Objects that came to be.
+   * Objects that were made.
    */
   uint64_t objects_made;
   /**
-   * Those of them that were first noticed at an access.
+   * Those of them that were first seen at an access.
    */
   uint64_t objects_unseen;
   /**
-   * Objects that were destroyed.
+   * Objects that were ended.
    */
   uint64_t objects_ended;
   /**
-   * Accesses to the host to read, to write, and to overwrite: those that needed something, or, where every access is
-   * counted, all of them.
+   * Accesses to the host for reading: those that allocated, filled or copied, or, if every access is counted, all.
    */
   uint64_t host_reads;
   /**
@@ -672,8 +668,8 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t device_overwrites;
   /**
-   * How many things were not counted: for want of memory, since a signal handler came in between, or, of accesses, since
-   * another thread had the books for longer than 0.1 seconds (as during a slow fork).
+   * What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another thread held
+   * the account for longer than 0.1 seconds (as in a slow fork).
    */
   uint64_t dropped;
 } syncedmem_stats_t;
@@ -683,28 +679,27 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The name of a `syncedmem_status_t`, such as "SYNCEDMEM_ERROR_NO_GPU"; of another number, "unknown status".
- * The string lives for ever.
+ * The name of a `syncedmem_status_t`, such as "SYNCEDMEM_ERROR_NO_GPU"; "unknown status" for other numbers. The string
+ * is static.
  */
 const char *syncedmem_status_name(int32_t status);
 
 /**
- * What went wrong in the calling thread's last call that failed, as a sentence: what was asked, what is wrong,
- * what to do. Empty if none has failed. Calls that succeed leave it as it is. The string lives until the next
- * call that fails on this thread, or the thread's end.
+ * The sentence of the calling thread's last failed call: what was asked, what is wrong, what to do. Empty if no call
+ * has failed. Successful calls do not change it. The string lives until the thread's next failed call, or its end.
  */
 const char *syncedmem_last_error(void);
 
 /**
- * The version of the library that runs, such as "1.2.3". The string lives for ever.
+ * The version of the running library, such as "1.2.3". The string is static.
  */
 const char *syncedmem_version(void);
 
 /**
- * Looks for the CUDA driver, if nothing has yet, and says whether it can be used: success, or `NO_GPU`.
+ * Loads the CUDA driver if that has not happened yet, and returns whether it can be used.
  *
- * In either case a sentence is written to `*sentence`, unless that is NULL: the driver's version and the devices, or
- * why there is no GPU and what to do. The string lives for ever.
+ * Writes a sentence to `*sentence`, unless that is NULL: the driver's version and devices, or why there is no GPU and
+ * what to do. The string is static.
  *
  * Errors: `NO_GPU`, `INVALID_ARGUMENT` (`sentence` is misaligned).
  *
@@ -714,12 +709,11 @@ const char *syncedmem_version(void);
 syncedmem_status_t syncedmem_cuda_status(const char **sentence);
 
 /**
- * Says whether from now on every call looks at which device is current, and refuses with `WRONG_DEVICE` where the
- * object's device block is on another one: the check of the original's DEBUG builds. Wins over
- * `SYNCEDMEM_CHECK_DEVICE`.
+ * Switches the device check, as in DEBUG builds of Caffe: every call compares the current device with that of the
+ * object's device block, and gives `WRONG_DEVICE` if they differ. Overrides `SYNCEDMEM_CHECK_DEVICE`.
  *
- * Without it such a call is served, as in the original's release builds, and counted where the driver is called
- * anyway: see `syncedmem_device_mismatches`.
+ * Without the check such a call succeeds, as in Caffe's release builds, and is counted if the driver was called: see
+ * `syncedmem_device_mismatches`.
  */
 syncedmem_status_t syncedmem_set_device_check(bool on);
 
@@ -734,8 +728,8 @@ syncedmem_status_t syncedmem_set_device_check(bool on);
 syncedmem_status_t syncedmem_get_device_check(bool *on);
 
 /**
- * Writes to `*count` how often data on one device was asked for while another was current, as far as the driver was
- * called for it.
+ * Writes to `*count` how many accesses found another device current than that of the data, among those that called the
+ * driver.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
  *
@@ -745,12 +739,11 @@ syncedmem_status_t syncedmem_get_device_check(bool *on);
 syncedmem_status_t syncedmem_device_mismatches(uint64_t *count);
 
 /**
- * Makes an object of `bytes` bytes on each side and writes its handle to `*mem`. Neither side is allocated yet.
+ * Creates an object of `bytes` bytes on each side and writes its handle to `*mem`. Allocates neither side. Size 0 is
+ * allowed. Destroy it with `syncedmem_destroy`.
  *
- * Pairs only with `syncedmem_destroy`. Size 0 is allowed.
- *
- * Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (no room for the object, or no address space
- * holds `bytes`).
+ * Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (for the object itself, or no address space holds
+ * `bytes`).
  *
  * # Safety
  * `mem` is NULL or writable.
@@ -759,24 +752,24 @@ syncedmem_status_t syncedmem_create(size_t bytes,
                                     struct syncedmem_t **mem);
 
 /**
- * Ends an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. While tensors of
- * it (`syncedmem_to_dlpack`) are in use, its memory stays, and the last of them ends it.
+ * Destroys an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. If tensors
+ * of the object (`syncedmem_to_dlpack`) are in use, its memory is freed with the last of them.
  *
  * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
  *
  * # Safety
- * `mem` is NULL or came from `syncedmem_create`; nobody uses it any more, nor its pointers but through its tensors.
+ * `mem` is NULL or came from `syncedmem_create`. The handle is not used any more, nor are its pointers except through
+ * tensors.
  */
 syncedmem_status_t syncedmem_destroy(struct syncedmem_t *mem);
 
 /**
- * Makes an object of `bytes` bytes on each side in the caller's storage and writes its handle, which is the
- * storage's address, to `*mem`. Neither side is allocated yet.
+ * Makes an object of `bytes` bytes on each side in the caller's storage, and writes its handle, the address of the
+ * storage, to `*mem`. Allocates neither side. Uses the first 32 bytes of the storage. End it with
+ * `syncedmem_destruct`.
  *
- * Pairs only with `syncedmem_destruct`. Only the first 32 bytes of the storage are ever touched.
- *
- * Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`,
- * `storage_bytes` is below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
+ * Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, `storage_bytes` is
+ * below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
  *
  * # Safety
  * `storage` is NULL or writable for `storage_bytes`, and stays where it is; `mem` is NULL or writable.
@@ -789,16 +782,16 @@ syncedmem_status_t syncedmem_construct(void *storage,
 /**
  * Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object: nothing is done), `EXPORTED`
- * (tensors of it are in use: nothing is done).
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object), `EXPORTED` (tensors of it are
+ * in use). On an error nothing is done.
  *
  * # Safety
- * `mem` is NULL or a handle whose storage is still there; nobody uses it or its pointers any more.
+ * `mem` is NULL or a handle whose storage still exists. The handle and its pointers are not used any more.
  */
 syncedmem_status_t syncedmem_destruct(struct syncedmem_t *mem);
 
 /**
- * Writes where the newest data is to `*head`.
+ * Writes to `*head` where the newest data is.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
  *
@@ -818,12 +811,12 @@ syncedmem_status_t syncedmem_head(const struct syncedmem_t *mem, syncedmem_head_
 syncedmem_status_t syncedmem_size(const struct syncedmem_t *mem, size_t *bytes);
 
 /**
- * Writes the address of the host data to `*data`, for reading: allocates and zeroes it at the first touch, copies it
- * from the device if that is newer.
+ * Writes the address of the host data to `*data`, for reading. The first access allocates the host side and fills it
+ * with zeros; newer data is copied from the device.
  *
- * The address stays the same, and readable, until the object is ended, or its host side released or set.
+ * The address stays valid until the object is ended, or its host side is released or set.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `NO_GPU` (the device is newer and out of reach),
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `NO_GPU` (the device is newer and cannot be used),
  * `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
  *
  * # Safety
@@ -833,20 +826,18 @@ syncedmem_status_t syncedmem_cpu_data(struct syncedmem_t *mem,
                                       const void **data);
 
 /**
- * Writes the address of the host data to `*data`, for reading and writing: as `syncedmem_cpu_data`, and the host is
- * the newest side afterwards.
+ * As `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
  *
  * Errors: as `syncedmem_cpu_data`.
  *
  * # Safety
  * `mem` is NULL or a handle; `data` is NULL or writable.
  */
-syncedmem_status_t syncedmem_mutable_cpu_data(struct syncedmem_t *mem,
-                                              void **data);
+syncedmem_status_t syncedmem_mutable_cpu_data(struct syncedmem_t *mem, void **data);
 
 /**
- * Writes the address of the host data to `*data`, for writing alone: neither zeroed nor copied. The host is the
- * newest side afterwards, and the caller promises to write all of it: until then its contents are undefined.
+ * As `syncedmem_mutable_cpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
+ * of them.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device
  * check on), `REENTERED`.
@@ -858,8 +849,8 @@ syncedmem_status_t syncedmem_overwrite_cpu_data(struct syncedmem_t *mem,
                                                 void **data);
 
 /**
- * Writes the address of the device data to `*data`, for reading: the mirror image of `syncedmem_cpu_data`. It is NULL
- * for size 0. A new block is on the device that is current on this thread.
+ * Writes the address of the device data to `*data`, for reading, as `syncedmem_cpu_data` does for the host. It is NULL
+ * for size 0. A new block is on the calling thread's current device.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
  * the device check on), `REENTERED`.
@@ -871,8 +862,7 @@ syncedmem_status_t syncedmem_gpu_data(struct syncedmem_t *mem,
                                       const void **data);
 
 /**
- * Writes the address of the device data to `*data`, for reading and writing: the mirror image of
- * `syncedmem_mutable_cpu_data`.
+ * As `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
  *
  * Errors: as `syncedmem_gpu_data`.
  *
@@ -882,52 +872,50 @@ syncedmem_status_t syncedmem_gpu_data(struct syncedmem_t *mem,
 syncedmem_status_t syncedmem_mutable_gpu_data(struct syncedmem_t *mem, void **data);
 
 /**
- * Writes the address of the device data to `*data`, for writing alone: the mirror image of
- * `syncedmem_overwrite_cpu_data`.
+ * As `syncedmem_mutable_gpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
+ * of them.
  *
  * Errors: as `syncedmem_gpu_data`.
  *
  * # Safety
  * `mem` is NULL or a handle; `data` is NULL or writable.
  */
-syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem, void **data);
+syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem,
+                                                void **data);
 
 /**
- * Makes the caller's memory the host side, which is the newest afterwards. It is borrowed, never freed; a host
- * block that the object owned is freed at once; the device block stays.
+ * Makes the caller's memory the host side, which is then the newest. The object borrows the memory and never frees it;
+ * later copies from the device write to it. A host block that the object owned is freed. The device block stays.
  *
- * A later copy from the device writes into the caller's memory.
- *
- * Errors: `INVALID_ARGUMENT` (also where `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER` and `PENDING` (a
- * copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (tensors of
- * that side are in use).
+ * Errors: `INVALID_ARGUMENT` (also if `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER` and `PENDING` (a
+ * copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (tensors
+ * of that side are in use).
  *
  * # Safety
- * `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object
- * refers to it. The pointer to an owned host block is not used any more.
+ * `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object refers to
+ * it. The pointer to an owned host block is not used any more.
  */
 syncedmem_status_t syncedmem_set_cpu_data(struct syncedmem_t *mem,
                                           void *data);
 
 /**
- * Makes the caller's device memory the device side, which is the newest afterwards: the mirror image of
- * `syncedmem_set_cpu_data`. It may be on any device, and managed memory will do.
+ * As `syncedmem_set_cpu_data`, for the device side. The memory may be on any device, or managed memory.
  *
  * Errors: as `syncedmem_set_cpu_data`, and `NO_GPU`.
  *
  * # Safety
- * `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it.
- * The pointer to an owned device block is not used any more.
+ * `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it. The
+ * pointer to an owned device block is not used any more.
  */
 syncedmem_status_t syncedmem_set_gpu_data(struct syncedmem_t *mem,
                                           void *data);
 
 /**
- * Gives back the host block while the device holds the newest data. The next host access allocates it again.
+ * Frees the host block while the device holds the newest data. The next host access allocates it again.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data, so
- * nothing is given back), `DRIVER` and `PENDING` (a copy in flight could not be waited for), `WRONG_DEVICE` (with the
- * device check on), `REENTERED`, `EXPORTED` (tensors of that side are in use).
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data), `DRIVER`
+ * and `PENDING` (a copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`,
+ * `EXPORTED` (tensors of that side are in use).
  *
  * # Safety
  * `mem` is NULL or a handle; pointers to its host data are not used any more.
@@ -935,7 +923,7 @@ syncedmem_status_t syncedmem_set_gpu_data(struct syncedmem_t *mem,
 syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 
 /**
- * Gives back the device block while the host holds the newest data: the mirror image of `syncedmem_release_cpu`.
+ * As `syncedmem_release_cpu`, for the device block while the host holds the newest data.
  *
  * Errors: as `syncedmem_release_cpu`, and `NO_GPU`.
  *
@@ -945,15 +933,15 @@ syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
 
 /**
- * Starts a copy from the host to the device on `stream` and returns: the head is SYNCED at once, and the caller
- * synchronises the stream before using the device data. The host must be the newest side.
+ * Starts a copy from the host to the device on `stream`. The host must be the newest side. The head is SYNCED at once;
+ * synchronize the stream before you use the device data.
  *
- * The library knows that the copy is in flight: reading either side does not wait for it, and whatever would disturb
- * it does (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object). `stream` is not used after
- * this call returns, and may be destroyed. Only page-locked host memory is copied while the caller goes on.
+ * The library waits for the copy only where a call would disturb it (`syncedmem_mutable_cpu_data`, setting or
+ * releasing a side, ending the object), not to read either side. `stream` is used only during this call, and may be
+ * destroyed after it. Only a copy of page-locked host memory runs in the background.
  *
- * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`,
- * `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
+ * `INVALID_STATE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
  *
  * # Safety
  * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -962,15 +950,15 @@ syncedmem_status_t syncedmem_async_gpu_push(struct syncedmem_t *mem,
                                             struct CUstream_st *stream);
 
 /**
- * Starts a copy from the device to the host on `stream` and returns. The head stays HEAD_AT_GPU until the copy is
- * known to be done: `syncedmem_cpu_data` and `syncedmem_wait` wait for it, `syncedmem_is_ready` asks, and none of
- * them copies again. Where the host is current, or such a copy is in flight, nothing is done.
+ * Starts a copy from the device to the host on `stream`. Does nothing if the host is current, or such a copy is in
+ * flight. The head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes
+ * the copy.
  *
- * Reading the device side does not wait; whatever would disturb the copy does. `stream` is not used after this call
- * returns, and may be destroyed. Only into page-locked host memory is copied while the caller goes on.
+ * The library waits for the copy only where a call would disturb it, not to read the device side. `stream` is used
+ * only during this call, and may be destroyed after it. Only a copy to page-locked host memory runs in the background.
  *
- * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`
- * (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
+ * `INVALID_STATE` (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
  *
  * # Safety
  * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -979,15 +967,15 @@ syncedmem_status_t syncedmem_async_cpu_pull(struct syncedmem_t *mem,
                                             struct CUstream_st *stream);
 
 /**
- * Declares that the work that `stream` has now may be using the object's device block and its page-locked host block: when
- * the object gives them back, they are not handed to another before that work is done. To be called after the last use on
- * that stream. `stream` is not used after this call returns, and may be destroyed.
+ * Declares that work already in `stream` may use the object's device block and its page-locked host block: they are
+ * not reused before that work is done. Call it after the last use on that stream. `stream` is used only during this
+ * call, and may be destroyed after it.
  *
- * Needed for streams that the library cannot see where an event is enough to hand blocks out again (see
- * `syncedmem_set_reuse`), and for streams of another context than the block's. Blocks that the object does not own, and
- * those that it makes later, are not concerned.
+ * It is needed for streams of another context than the block's, and with `SYNCEDMEM_REUSE_STREAM`
+ * (`syncedmem_set_reuse`) for non-blocking streams. Borrowed and later blocks are not affected.
  *
- * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`.
+ * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
+ * `DRIVER`, `PENDING`.
  *
  * # Safety
  * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -996,23 +984,22 @@ syncedmem_status_t syncedmem_record_stream(struct syncedmem_t *mem,
                                            struct CUstream_st *stream);
 
 /**
- * Makes what `stream` is given from now on wait for what the library has started on the object's device side: fills and
- * copies are ordered on the legacy default stream, which streams that do not block (`cudaStreamNonBlocking`) do not wait
- * for by themselves. The calling thread waits for nothing but a copy that the object has in flight. `stream` is not used
- * after this call returns.
+ * Makes later work of `stream` wait for the library's fills and copies of the object's device side. They run on the
+ * legacy default stream, for which streams of `cudaStreamNonBlocking` do not wait by themselves. The calling thread
+ * waits only for a copy that the object has in flight. `stream` is used only during this call.
  *
- * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `DRIVER`,
- * `PENDING`, `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
+ * `DRIVER`, `PENDING`, `REENTERED`.
  *
  * # Safety
- * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: there is nothing to do), one of CUDA's two special
+ * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: nothing is done), one of CUDA's two special
  * handles, or a stream.
  */
 syncedmem_status_t syncedmem_stream_wait(struct syncedmem_t *mem,
                                          struct CUstream_st *stream);
 
 /**
- * Waits until the object has nothing in flight. After a pull both sides hold the same data.
+ * Waits for the object's copy in flight, if there is one. After a pull both sides hold the same data.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
  *
@@ -1022,7 +1009,7 @@ syncedmem_status_t syncedmem_stream_wait(struct syncedmem_t *mem,
 syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
 
 /**
- * Writes to `*ready` whether the object has nothing in flight (any more). It never waits.
+ * Writes to `*ready` whether the object has no copy in flight. It never waits.
  *
  * Errors: as `syncedmem_wait`.
  *
@@ -1032,44 +1019,44 @@ syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
 
 /**
- * Says what the library may give back of the object when memory runs out: a `syncedmem_eviction_t`.
+ * Sets what the library may evict of the object when memory runs out: a `syncedmem_eviction_t`.
  *
- * When the device has no room for a block, these are given back in this order, until there is: idle blocks; device
- * sides of such objects that the host can replace; device sides that hold the newest data, after it was copied to the
- * host (`SYNCEDMEM_EVICT_ALWAYS`). Those go first that were used the longest ago. When the host has no room, or the
- * block would exceed `SYNCEDMEM_HOST_LIMIT`, it is the same with the sides changed. For page-locked memory nothing is
- * evicted: where there is none left, a block is pageable.
+ * If the device has no room for a block, the library gives back, until it has: idle blocks; device sides of marked
+ * objects that the host can replace; device sides with the newest data, after a copy to the host
+ * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. If the host has no room, or a block would
+ * exceed `SYNCEDMEM_HOST_LIMIT`, it does the same with the sides exchanged. If page-locked memory runs out, the block
+ * is pageable and nothing is evicted. Once the process has captured a CUDA graph (see "Graphs" above), nothing is
+ * evicted.
  *
- * From this call on, every call that hands out an address of the object's data (`syncedmem_cpu_data`,
- * `syncedmem_mutable_gpu_data` and their like, and those of C++) opens an access, to be ended with
- * `syncedmem_end_access`. The address is valid until then; while an access is open, nothing of the object is given
- * back. So an object stays whole whose accesses are never ended, as Caffe never does. Work on the device that was
- * started before the access was ended is waited for. Addresses that were handed out before this call are not valid any
- * more, nor are any after the end of their access.
+ * Each later call that returns an address of the object's data (`syncedmem_cpu_data`, `syncedmem_mutable_gpu_data` and
+ * the like, also in C++) opens an access; `syncedmem_end_access` ends it. Until then the address is valid, and nothing
+ * of the object is evicted. An object whose accesses are never ended, as in Caffe, therefore keeps both sides. An
+ * eviction waits for device work that was started before the access ended. Addresses from before this call are not
+ * valid any more.
  *
- * The head of such an object may change at any time while no access is open: from `SYNCEDMEM_SYNCED` to that of the
- * side that stays, and with `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. So end the access that filled the host
- * after `syncedmem_async_gpu_push`, not before it. What was borrowed is never given back, and no host side while the
- * device's is borrowed; the newest data is neither copied to borrowed memory, nor, where there are several devices, to one
- * on which the object has no block yet. A host block that `syncedmem_pin` has page-locked may be evicted as any other, and
- * the next one is as it is made.
+ * While no access is open, the head may change at any time: from `SYNCEDMEM_SYNCED` to the side that stays, and with
+ * `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. Therefore end the access that filled the host after
+ * `syncedmem_async_gpu_push`, not before it.
  *
- * With `SYNCEDMEM_EVICT_NEVER` the mark is taken away, and open accesses count no more. A mark that is changed leaves
- * them open. What the mark asks of whoever calls this: the object is ended by this library (`syncedmem_destroy`,
- * `syncedmem_destruct`, the C++ destructor) before its memory goes.
+ * Never evicted are borrowed memory, and the host side while the device side is borrowed. The newest data is not
+ * copied to borrowed memory, nor, with several devices, to one where the object has no block. A host block of
+ * `syncedmem_pin` may be evicted; the next one is allocated as usual.
+ *
+ * `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses. A changed mark keeps them open.
  *
  * Errors: `INVALID_ARGUMENT` (also another number), `INVALID_HANDLE`, `OUT_OF_MEMORY` (nothing has changed),
- * `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (a first mark while tensors of the object are in use).
+ * `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (a first mark while tensors of the object are in
+ * use).
  *
  * # Safety
- * `mem` is NULL or a handle; addresses of its data that were handed out before are not used any more, unless the object
- * was marked already and their access is open. The object is ended by this library before its memory goes.
+ * `mem` is NULL or a handle. Addresses from before a first mark are not used any more. The object is ended by this
+ * library (`syncedmem_destroy`, `syncedmem_destruct`, the C++ destructor) before its memory goes.
  */
 syncedmem_status_t syncedmem_set_evictable(struct syncedmem_t *mem,
                                            int32_t how);
 
 /**
- * Writes what the library may give back of the object to `*how`.
+ * Writes to `*how` what the library may evict of the object.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
  *
@@ -1079,40 +1066,39 @@ syncedmem_status_t syncedmem_set_evictable(struct syncedmem_t *mem,
 syncedmem_status_t syncedmem_get_evictable(const struct syncedmem_t *mem, syncedmem_eviction_t *how);
 
 /**
- * Ends an access: one address that was handed out is not used any more. On an object that is not evictable it does
- * nothing, so that the same code serves both.
+ * Ends one access: its address is not used any more. Does nothing if the object is not evictable, so that the same
+ * code serves both.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`, `INVALID_STATE` (no access is open).
  *
  * # Safety
- * `mem` is NULL or a handle; of the addresses that were handed out, one is not used any more.
+ * `mem` is NULL or a handle; one of the addresses that it returned is not used any more.
  */
 syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
 
 /**
- * Makes a side of the object ready for an access, and writes a tensor of its memory to `*tensor`, for a library that knows
- * DLPack: a new `DLManagedTensorVersioned *` (of version 1.0), or, where `versioned` is false, a `DLManagedTensor *`, as
- * consumers from before DLPack 1.0 want it. Nothing is copied but what the access itself needs.
+ * Prepares a side of the object for an access, and writes a DLPack tensor of its memory to `*tensor`: a new
+ * `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`, a `DLManagedTensor *` for consumers from before
+ * DLPack 1.0. Only the access itself may copy data.
  *
- * `side` is a `syncedmem_side_t`, `access` a `syncedmem_access_t`; the head moves as that access moves it, now, whatever
- * is done with the tensor later. The elements have DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float,
- * 4: bfloat16, 5: complex, 6: bool, 7 to 14: floats of 8 bits) and `type_bits` bits, and lie in C's order, `shape[0]` to
- * `shape[ndim - 1]`; together they take no more bytes than the object has. A tensor for reading is marked as read-only,
- * which one without a version cannot be.
+ * `side` is a `syncedmem_side_t`, `access` a `syncedmem_access_t`; the head changes as for that access, at once. An
+ * element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6: bool, 7
+ * to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
+ * and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
  *
- * The consumer calls the tensor's deleter, once: on any thread, at any time, beside any other call on the object. Until
- * then the address is valid: what would void it (setting or releasing that side, `syncedmem_destruct`, a first mark by
- * `syncedmem_set_evictable`) is refused with `EXPORTED`, and an object that `syncedmem_destroy` was called for ends with its
- * last tensor. An object that neither function ends (one that C++ made) must outlive its tensors. To an evictable
- * object a tensor is an open access, which its deleter ends.
+ * The consumer calls the tensor's deleter once, on any thread, at any time, beside any other call on the object. Until
+ * then the address is valid. Calls that would make it invalid (setting or releasing that side, `syncedmem_destruct`, a
+ * first mark by `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the
+ * object. An object that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which
+ * its deleter ends.
  *
- * For whoever reads a device tensor on another stream than the legacy default one there is `syncedmem_stream_wait`; for whoever
- * may delete it before such a stream is done, where `syncedmem_set_reuse` is told that an event is enough,
- * `syncedmem_record_stream`. A reset of the device takes the memory of device tensors with it.
+ * A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
+ * `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees the memory of
+ * device tensors.
  *
- * Errors: as the access, `OUT_OF_MEMORY`, and `INVALID_ARGUMENT` (NULL, another number, a type or shape that cannot be, more
- * bytes than the object has, reading without a version, borrowed device memory that the driver does not know): then nothing has
- * changed.
+ * Errors: as the access, `OUT_OF_MEMORY`, and `INVALID_ARGUMENT` (NULL, another number, an impossible type or shape,
+ * more bytes than the object has, reading without a version, borrowed device memory that the driver does not know).
+ * Nothing has changed then.
  *
  * # Safety
  * `mem` is NULL or a handle; `shape` is readable for `ndim` numbers; `tensor` is NULL or writable.
@@ -1128,34 +1114,34 @@ syncedmem_status_t syncedmem_to_dlpack(struct syncedmem_t *mem,
                                        void **tensor);
 
 /**
- * Lends a tensor's memory to the object, whose side of it is the newest afterwards: as `syncedmem_set_cpu_data` where it is on
- * the CPU, as `syncedmem_set_gpu_data` where it is on a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, where
- * `versioned` is false, a `DLManagedTensor *`.
+ * Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does for memory of the CPU and
+ * `syncedmem_set_gpu_data` for memory of a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, without
+ * `versioned`, a `DLManagedTensor *`.
  *
- * On success the tensor is the library's: its deleter is called once the object does not refer to that memory any more
- * (that side was set or released, or the object ended), on the thread that did so, or, where a destroyed object waited for its
- * own tensors, on the one that deleted the last of them. The library holds nothing meanwhile: a deleter may call it, and take its
- * time. Whoever hands device memory on there does so behind the legacy default stream, where a copy of the library's to it may
- * not be done yet. On an error the tensor stays the caller's.
+ * On success the library owns the tensor, and calls its deleter when the object releases the memory: when that side is
+ * set or released, or the object ends. The deleter runs on the thread that does so (for a destroyed object that waits
+ * for its own tensors: the one that deletes the last), without locks, so it may call the library. It must order reuse
+ * of device memory behind the legacy default stream, where a copy by the library may still run. On an error the tensor
+ * stays the caller's.
  *
- * Objects to which tensors of each other are lent keep each other, until one of them lets go.
+ * Two objects that lend each other tensors keep each other alive until one is set or released.
  *
- * The memory must be contiguous in C's order, writable, since a copy from the other side writes to it, and of the object's
- * size.
+ * The memory must be contiguous in C order, writable, and of the object's size.
  *
- * Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, and `INVALID_ARGUMENT` (NULL, and what was just said),
- * `EXPORTED` (tensors of that side are in use).
+ * Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, `INVALID_ARGUMENT` (also NULL, and memory other
+ * than described), `EXPORTED` (tensors of that side are in use).
  *
  * # Safety
- * `mem` is NULL or a handle; `tensor` is NULL or a tensor of that kind whose memory is as it says. The object is ended by
- * this library before its own memory goes. The pointer to an owned block of that side is not used any more.
+ * `mem` is NULL or a handle; `tensor` is NULL or a tensor of that kind that describes its memory correctly. The object
+ * is ended by this library before its own memory goes. The pointer to an owned block of that side is not used any
+ * more.
  */
 syncedmem_status_t syncedmem_set_dlpack(struct syncedmem_t *mem,
                                         void *tensor,
                                         bool versioned);
 
 /**
- * Writes how many tensors of the object's host side and of its device side (`syncedmem_to_dlpack`) are in use.
+ * Writes how many tensors (`syncedmem_to_dlpack`) of the object's host side and of its device side are in use.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
  *
@@ -1167,20 +1153,18 @@ syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem,
                                      size_t *device);
 
 /**
- * For Python: what to give to CPython's `PyCapsule_New` as the destructor of a capsule with a tensor of
- * `syncedmem_to_dlpack`, whose name is "dltensor_versioned" or "dltensor". Where the capsule has that name still, nobody
- * took the tensor, and its deleter is called.
- *
- * An exception that is set stays as it is.
+ * A capsule destructor for CPython's `PyCapsule_New`: for capsules named "dltensor_versioned" or "dltensor" that hold
+ * a tensor of `syncedmem_to_dlpack`. If the capsule still has that name, no consumer took the tensor, and its deleter
+ * is called. A Python exception that is set stays set.
  *
  * # Safety
- * `capsule` is NULL or a `PyObject *` of that kind, and the calling thread holds the GIL, as when CPython calls it.
+ * `capsule` is NULL or a `PyObject *` of that kind, and the calling thread holds the GIL.
  */
 void syncedmem_end_capsule(void *capsule);
 
 /**
- * Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 if it has none, or the
- * driver does not know the memory that was given with `syncedmem_set_gpu_data`.
+ * Writes to `*ordinal` the ordinal of the device that holds the object's device block; -1 without a block, or if the
+ * driver does not know memory given with `syncedmem_set_gpu_data`.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
  *
@@ -1191,68 +1175,69 @@ syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
                                             int *ordinal);
 
 /**
- * Writes to `*pinned` whether the object has host memory that this library page-locked: a block that was made so, or memory
- * of `syncedmem_pin`.
+ * Writes to `*pinned` whether this library page-locked the object's host memory, at its allocation or by
+ * `syncedmem_pin`.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
  *
  * # Safety
  * `mem` is NULL or a handle; `pinned` is NULL or writable.
  */
-syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem,
-                                       bool *pinned);
+syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
 
 /**
- * Writes to `*owns` whether the object has a host block that it frees: not one that was given with
- * `syncedmem_set_cpu_data`, nor, for size 0, the address that stands for no bytes.
+ * Writes to `*owns` whether the object has a host block that it frees. Borrowed memory (`syncedmem_set_cpu_data`) and
+ * the address of size 0 are not.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
  *
  * # Safety
  * `mem` is NULL or a handle; `owns` is NULL or writable.
  */
-syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns);
+syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem,
+                                      bool *owns);
 
 /**
- * Writes to `*owns` whether the object has a device block that it frees: not one that was given with
- * `syncedmem_set_gpu_data`.
+ * Writes to `*owns` whether the object has a device block that it frees. Borrowed memory (`syncedmem_set_gpu_data`) is
+ * not.
  *
  * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
  *
  * # Safety
  * `mem` is NULL or a handle; `owns` is NULL or writable.
  */
-syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
+syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem,
+                                      bool *owns);
 
 /**
- * Page-locks the object's host memory where it is: what `syncedmem_set_cpu_data` lent, or a pageable block of its own. Its
- * address and its contents stay, and copies to and from it go at the speed of page-locked memory. It takes long (1 to 3
- * GB/s, once), so it is for memory that is copied again and again. Nothing is done where the memory is page-locked already;
- * what somebody else page-locked stays theirs to undo.
+ * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
+ * Address and contents stay, and copies run at the speed of page-locked memory. Page-locking takes long (1 to 3 GB/s,
+ * once), so use it for memory that is copied repeatedly. Nothing is done if the memory is page-locked. Memory that
+ * another library page-locked stays that library's to unlock.
  *
- * It ends with `syncedmem_unpin`. Memory that was lent also ends it when the object lets it go: when its host side is set to
- * other memory or released, when it grows or ends; it must not be freed before, and may be right after. To end it is to wait for
- * the context that was current when the memory was page-locked, and for no other device: unpin it yourself where no thread may
- * wait for that. A block of the object's own stays page-locked when the object lets it go, and lies idle (`SYNCEDMEM_MEMORY_PINNED`)
- * until `syncedmem_trim`, until memory runs out, or until more is page-locked than its budget allows to lie idle.
+ * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
+ * released, the object grows or ends): free it after that, not before. Unlocking waits for the context that was
+ * current at `syncedmem_pin`, and for no other device: call `syncedmem_unpin` where that wait is allowed. An owned
+ * block stays page-locked when the object gives it back, and is idle memory (`SYNCEDMEM_MEMORY_PINNED`) until
+ * `syncedmem_trim`, until memory runs out, or until its budget is exceeded.
  *
- * Objects to which the same address was lent share it: the last one ends it. The driver refuses to copy memory of which only a
- * part is page-locked: page-lock the longest first, and have no copies of overlapping memory at other addresses in flight when
- * it ends.
+ * Objects that borrow the same address share the lock: the last one unlocks it. The driver refuses copies of memory
+ * that is page-locked only in part: page-lock the longest part first, and have no copies of overlapping memory in
+ * flight while it is unlocked.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (there is no host memory yet, or a shorter part
- * of it is page-locked for another object), `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`), `DRIVER`, `PENDING`, `REENTERED`.
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (no host memory yet, or a shorter part of it
+ * is page-locked for another object), `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`), `DRIVER`, `PENDING`, `REENTERED`.
  *
  * # Safety
- * `mem` is NULL or a handle; memory that was lent stays until the object lets it go.
+ * `mem` is NULL or a handle; borrowed memory stays until the object releases it.
  */
 syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
 
 /**
- * Undoes `syncedmem_pin`, after what the object has in flight and what runs in the context that was current then. Where nothing was done, nothing is undone; a block that was
- * made page-locked stays so.
+ * Undoes `syncedmem_pin`, after a copy in flight and the work in the context that was current at that call. Blocks
+ * that were allocated page-locked stay so.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING` (the memory is page-locked still),
+ * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING` (the memory is still page-locked),
  * `REENTERED`.
  *
  * # Safety
@@ -1261,16 +1246,16 @@ syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_unpin(struct syncedmem_t *mem);
 
 /**
- * Gives the idle blocks of a kind of memory, a `syncedmem_memory_t`, back to the system or the driver. Data of objects is
- * not touched.
+ * Gives the idle blocks of a kind of memory, a `syncedmem_memory_t`, back to the system or the driver. Objects keep
+ * their data.
  *
  * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_trim(int32_t memory);
 
 /**
- * Writes how many bytes of a kind of memory, a `syncedmem_memory_t`, lie idle now to `*bytes`. Pageable blocks of up to
- * 32 KiB, of which no more than 2 MiB are kept, are not counted.
+ * Writes the idle bytes of a kind of memory, a `syncedmem_memory_t`, to `*bytes`. Pageable blocks of up to 32 KiB, of
+ * which at most 2 MiB are kept, are not counted.
  *
  * Errors: `INVALID_ARGUMENT` (another number; NULL or misaligned).
  *
@@ -1281,14 +1266,13 @@ syncedmem_status_t syncedmem_idle_bytes(int32_t memory,
                                         size_t *bytes);
 
 /**
- * Says whether blocks that objects give back are kept for the next object from now on. Without that every block is
- * allocated anew and given back at once, as Caffe's own does; what lies idle is given back now. Wins over
- * `SYNCEDMEM_POOLS` (on, off).
+ * Switches pools: whether blocks that objects give back are kept for the next object. Without pools idle blocks are
+ * given back now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
  */
 syncedmem_status_t syncedmem_set_pools(bool on);
 
 /**
- * Writes to `*on` whether blocks are kept for the next object.
+ * Writes to `*on` whether pools are on.
  *
  * Errors: `INVALID_ARGUMENT` (NULL).
  *
@@ -1298,12 +1282,12 @@ syncedmem_status_t syncedmem_set_pools(bool on);
 syncedmem_status_t syncedmem_get_pools(bool *on);
 
 /**
- * Says how many bytes of one kind of memory, a `syncedmem_memory_t`, may lie idle at most; 0 keeps none. For device memory
- * that is for each device. Wins over `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
+ * Sets the most idle bytes of one kind of memory, a `syncedmem_memory_t`; 0 keeps none. The budget of device memory is
+ * per device. Overrides `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
  *
- * By default a quarter of the process's memory if it is pageable, a sixteenth if it is page-locked, and for a device a
- * quarter of what would be free on it if nothing lay idle, but no more than an eighth of the device. Idle pageable memory
- * and what is in use never exceed together the most that was in use at once, but for a sixteenth and 2 MiB.
+ * Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and for a device
+ * a quarter of what would be free on it without idle blocks, but at most an eighth of the device. Idle pageable memory
+ * plus that in use stays within the most that was in use at once, plus a sixteenth and 2 MiB.
  *
  * Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL).
  */
@@ -1311,8 +1295,8 @@ syncedmem_status_t syncedmem_set_pool_budget(int32_t memory,
                                              size_t bytes);
 
 /**
- * Writes how many bytes of one kind of memory, a `syncedmem_memory_t`, may lie idle to `*bytes`; for device memory, as long
- * as no number was given, what may on the device where most may.
+ * Writes the budget of one kind of memory, a `syncedmem_memory_t`, to `*bytes`; for device memory without a set
+ * budget, that of the device where it is largest.
  *
  * Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL; NULL or misaligned).
  *
@@ -1323,16 +1307,15 @@ syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
                                              size_t *bytes);
 
 /**
- * Says for how many seconds a pageable block may lie idle before it is given back. Device and page-locked blocks are not
- * given back for their age, but beyond the budget, by `syncedmem_trim`, and when memory runs out. Wins over
- * `SYNCEDMEM_POOL_AGE`; by default 10.
+ * Sets for how many seconds a pageable block may lie idle; by default 10. Device and page-locked blocks are given back
+ * beyond the budget, by `syncedmem_trim`, and when memory runs out, not by age. Overrides `SYNCEDMEM_POOL_AGE`.
  *
  * Errors: `INVALID_ARGUMENT` (negative, or no number).
  */
 syncedmem_status_t syncedmem_set_pool_age(double seconds);
 
 /**
- * Writes for how many seconds a pageable block may lie idle to `*seconds`.
+ * Writes to `*seconds` for how many seconds a pageable block may lie idle.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
  *
@@ -1342,14 +1325,14 @@ syncedmem_status_t syncedmem_set_pool_age(double seconds);
 syncedmem_status_t syncedmem_get_pool_age(double *seconds);
 
 /**
- * Says how many bytes this library may page-lock in all: for objects, idle, and registered in place. Beyond that a host
- * block is pageable, which is no error. What is page-locked already stays so. Wins over `SYNCEDMEM_PINNED_LIMIT`; by
- * default half of the process's memory.
+ * Sets how many bytes this library may page-lock in all: for objects, idle, and in place. Beyond that new host blocks
+ * are pageable, without an error. Page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of
+ * the process's memory.
  */
 syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
 
 /**
- * Writes how many bytes may be page-locked in all to `*bytes`.
+ * Writes to `*bytes` how many bytes may be page-locked in all.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
  *
@@ -1359,15 +1342,15 @@ syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
 syncedmem_status_t syncedmem_get_pinned_limit(size_t *bytes);
 
 /**
- * Says when device and page-locked blocks that are given back from now on are handed out again: a `syncedmem_reuse_t`.
- * Wins over `SYNCEDMEM_REUSE` (synchronised, stream).
+ * Sets when device and page-locked blocks that are given back from now on are reused: a `syncedmem_reuse_t`. Overrides
+ * `SYNCEDMEM_REUSE` (synchronised, stream).
  *
  * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_set_reuse(int32_t reuse);
 
 /**
- * Writes the `syncedmem_reuse_t` in force to `*reuse`.
+ * Writes the current `syncedmem_reuse_t` to `*reuse`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
  *
@@ -1377,14 +1360,14 @@ syncedmem_status_t syncedmem_set_reuse(int32_t reuse);
 syncedmem_status_t syncedmem_get_reuse(syncedmem_reuse_t *reuse);
 
 /**
- * Says what `Caffe::mode()` is taken to be: a `syncedmem_mode_t`. Wins over `SYNCEDMEM_MODE`.
+ * Sets the mode that the library assumes for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
  *
  * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_set_mode(int32_t mode);
 
 /**
- * Writes the `syncedmem_mode_t` in force to `*mode`.
+ * Writes the current `syncedmem_mode_t` to `*mode`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
  *
@@ -1394,15 +1377,15 @@ syncedmem_status_t syncedmem_set_mode(int32_t mode);
 syncedmem_status_t syncedmem_get_mode(syncedmem_mode_t *mode);
 
 /**
- * Registers what is asked for `Caffe::mode()` instead of looking into the process's Caffe; NULL for nothing. For a
- * Caffe that cannot be looked into, such as one linked into a program that does not export its symbols: a function
- * that returns `caffe::Caffe::mode()`, compiled with that Caffe's headers.
+ * Registers a function that replaces the look into the process's Caffe; NULL removes it. Use it for a Caffe that
+ * cannot be found, such as one linked into a program that does not export its symbols: a function that returns
+ * `caffe::Caffe::mode()`, compiled with that Caffe's headers.
  *
- * It is called on the allocating thread with nothing held, before a new host block, and gets `user`. It returns 0 for
- * CPU and 1 for GPU; anything else counts as CPU. It must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` win
- * over it, unless they say auto.
+ * It is called on the allocating thread, without locks, before a new host block, and gets `user`. It returns 0 for CPU
+ * and 1 for GPU; other numbers count as CPU. It must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
+ * unless they are auto.
  *
- * Errors: `OUT_OF_MEMORY` (the one in force stays).
+ * Errors: `OUT_OF_MEMORY` (the previous function stays).
  *
  * # Safety
  * `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
@@ -1411,14 +1394,14 @@ syncedmem_status_t syncedmem_set_mode_callback(syncedmem_mode_callback_t callbac
                                                void *user);
 
 /**
- * Says when host memory is page-locked from now on: a `syncedmem_pinning_t`. Wins over `SYNCEDMEM_PIN`.
+ * Sets when host memory is page-locked from now on: a `syncedmem_pinning_t`. Overrides `SYNCEDMEM_PIN`.
  *
  * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_set_pinning(int32_t pinning);
 
 /**
- * Writes the `syncedmem_pinning_t` in force to `*pinning`.
+ * Writes the current `syncedmem_pinning_t` to `*pinning`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
  *
@@ -1428,15 +1411,14 @@ syncedmem_status_t syncedmem_set_pinning(int32_t pinning);
 syncedmem_status_t syncedmem_get_pinning(syncedmem_pinning_t *pinning);
 
 /**
- * Says what failures in C++ entry points do from now on: a `syncedmem_error_policy_t`. Wins over
- * `SYNCEDMEM_ON_ERROR`.
+ * Sets what failed C++ entry points do from now on: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
  *
  * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_set_error_policy(int32_t policy);
 
 /**
- * Writes the `syncedmem_error_policy_t` in force to `*policy`.
+ * Writes the current `syncedmem_error_policy_t` to `*policy`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
  *
@@ -1446,18 +1428,15 @@ syncedmem_status_t syncedmem_set_error_policy(int32_t policy);
 syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
 
 /**
- * Registers what is called when a C++ entry point fails, before the error policy is followed; NULL for nothing.
- * C functions never call it.
+ * Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes it.
+ * C functions do not call it.
  *
- * It is called on the failing thread with nothing held, so it may use any object. It gets the status, the
- * message (which lives until it returns) and `user`. It may throw a C++ exception, but not `longjmp`; if it
- * returns, the policy is followed. A failure inside it is not reported to it again, and where there is no memory
- * to note that it runs, it is not called.
+ * It is called on the failing thread, without locks, so it may use any object. It gets the status, the message (which
+ * lives until it returns) and `user`. It may throw a C++ exception, with any C++ runtime, also a statically linked
+ * one; it must not `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor if
+ * there is no memory to note that it runs.
  *
- * A callback that throws works with every C++ runtime, since the program's own code throws: it is the way to exceptions where
- * the runtime is linked in statically (`-static-libstdc++`), and the library finds none to throw with.
- *
- * Errors: `OUT_OF_MEMORY` (the one in force stays).
+ * Errors: `OUT_OF_MEMORY` (the previous function stays).
  *
  * # Safety
  * `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
@@ -1466,10 +1445,11 @@ syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callb
                                                 void *user);
 
 /**
- * Says what is accounted for from now on, a `syncedmem_accounting_t`. What was counted stays. Wins over
+ * Sets what is accounted for from now on: a `syncedmem_accounting_t`. Earlier counts stay. Overrides
  * `SYNCEDMEM_ACCOUNT` (off, on, accesses).
  *
- * Objects from before are noticed at their next access that needs something; blocks from before are not counted.
+ * Existing objects are counted from their next access that allocates, fills or copies; existing blocks are not
+ * counted.
  *
  * Errors: `INVALID_ARGUMENT` (another number).
  */
@@ -1486,9 +1466,8 @@ syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
 syncedmem_status_t syncedmem_get_accounting(syncedmem_accounting_t *accounting);
 
 /**
- * Says whether the host's contents are compared when they are copied, which shows copies and fills that changed nothing.
- * It reads all that is copied once more. Only where something is accounted for or traced. Wins over
- * `SYNCEDMEM_COMPARE` (off, on).
+ * Switches the comparison of the host's contents at copies, which finds copies and fills that changed nothing. It
+ * reads all copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE` (off, on).
  */
 syncedmem_status_t syncedmem_set_compare(bool on);
 
@@ -1503,16 +1482,16 @@ syncedmem_status_t syncedmem_set_compare(bool on);
 syncedmem_status_t syncedmem_get_compare(bool *on);
 
 /**
- * Makes what objects hold now the most that they held: the peaks of every kind of memory begin anew.
+ * Sets the peak of every kind of memory to what objects hold now.
  */
 syncedmem_status_t syncedmem_reset_peaks(void);
 
 /**
- * Writes the report of this process: how much memory there is and was at the peak, who held it, what was copied, and
- * what could be spared. It is text of several lines in UTF-8.
+ * Writes the report of this process: memory now and at the peak, its holders, copies, and advice. It is UTF-8 text of
+ * several lines.
  *
- * At most `capacity` bytes are written to `text`, a NUL at the end among them; what does not fit is left out. `*length`
- * is how many bytes the whole report has, without the NUL. `text` may be NULL where `capacity` is 0.
+ * Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
+ * whole report without the NUL. `text` may be NULL if `capacity` is 0.
  *
  * Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `OUT_OF_MEMORY`.
  *
@@ -1524,8 +1503,7 @@ syncedmem_status_t syncedmem_report(char *text,
                                     size_t *length);
 
 /**
- * Gives an object a name, which is copied: its memory is told under it in reports and traces. Without accounting or a
- * trace there is nothing to tell, and nothing is kept.
+ * Names an object in reports and traces; the name is copied. Ignored without accounting or a trace.
  *
  * Errors: `INVALID_ARGUMENT` (NULL; a name that is empty, longer than `SYNCEDMEM_NAME_BYTES`, or not UTF-8),
  * `INVALID_HANDLE`.
@@ -1533,11 +1511,10 @@ syncedmem_status_t syncedmem_report(char *text,
  * # Safety
  * `mem` is NULL or a handle; `name` is NULL or NUL-terminated.
  */
-syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem,
-                                      const char *name);
+syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem, const char *name);
 
 /**
- * Writes the name of an object, as `syncedmem_report` writes its text; an empty one if it has none.
+ * Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
  *
  * Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `INVALID_HANDLE`.
  *
@@ -1550,21 +1527,21 @@ syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
                                       size_t *length);
 
 /**
- * Writes what was accounted for so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: as
- * many bytes of it as the library knows, and that many is its `size` then. Without accounting, what is live, idle and
- * may be idle is told, and zeros.
+ * Writes the account so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: as many bytes
+ * as the library knows, at most `size`, and sets `size` to their number. Without accounting, all but `live`, `idle`
+ * and `budget` is 0.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned; `size` is too small for its first member of memory).
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned; `size` is too small for the first member of memory).
  *
  * # Safety
- * `stats` is NULL or readable and writable for `size` bytes, which are at least those of `size` itself.
+ * `stats` is NULL, or readable and writable for `size` bytes, at least those of `size` itself.
  */
 syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 
 /**
- * Begins to write what memory does to a file, from now on: as Chrome's trace events, which Perfetto opens, or, where the
- * name ends in `.csv`, in the columns of RMM's log. `%p` in the name becomes the number of the process. A trace that is
- * being written ends first. What is recorded is in the file at once, and readable however the process ends.
+ * Starts to write memory events to a file: as Chrome trace events, which Perfetto opens, or, for names that end in
+ * `.csv`, in the columns of RMM's log. `%p` in the name becomes the process id. A running trace ends first. Recorded
+ * events are in the file at once, and readable however the process ends.
  *
  * `SYNCEDMEM_TRACE` does the same from the first call on.
  *
@@ -1576,30 +1553,32 @@ syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 syncedmem_status_t syncedmem_trace_start(const char *file);
 
 /**
- * Ends the trace, if one is being written. The file is whole: the bracket that is missing at its end may be left out.
+ * Ends the trace, if there is one. The file is complete: the format allows that its closing bracket is missing.
  */
 syncedmem_status_t syncedmem_trace_stop(void);
 
 /**
- * Allocates `size` bytes of host memory, aligned to 64, with any contents: writes the address to `*ptr` and
- * whether the memory is page-locked to `*use_cuda`.
+ * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address to `*ptr`, and to
+ * `*use_cuda` whether it is page-locked.
  *
- * It is page-locked in GPU mode, if the driver can; then `CaffeFreeHost` or `cudaFreeHost` frees it, else
- * `CaffeFreeHost` or `free()`. For size 0 the address is not NULL and is freed all the same.
+ * In GPU mode it is page-locked if the driver can; free it then with `CaffeFreeHost` or `cudaFreeHost`, else with
+ * `CaffeFreeHost` or `free()`. For size 0 the address is not NULL, and is freed too.
  *
  * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
  *
  * # Safety
  * `ptr` and `use_cuda` are NULL or writable.
  */
-syncedmem_status_t CaffeMallocHost(void **ptr, size_t size, bool *use_cuda);
+syncedmem_status_t CaffeMallocHost(void **ptr,
+                                   size_t size,
+                                   bool *use_cuda);
 
 /**
- * Frees what `CaffeMallocHost`, `malloc()` or `cudaMallocHost` returned; `use_cuda` is what the first wrote, false for
- * `malloc()`, true for `cudaMallocHost`. NULL is allowed and does nothing. Page-locked memory stays where there is no
- * driver to unlock it: at exit, and in a forked child.
+ * Frees memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`. `use_cuda` is the value that `CaffeMallocHost`
+ * wrote, false for `malloc()`, true for `cudaMallocHost`. NULL is allowed and does nothing. Page-locked memory stays
+ * if there is no driver to unlock it: at exit, and in a forked child.
  *
- * Errors: `DRIVER` (it is no such memory), `PENDING`.
+ * Errors: `DRIVER` (not such memory), `PENDING`.
  *
  * # Safety
  * `ptr` is NULL or came from one of them, and is not used any more.

@@ -1,18 +1,17 @@
 /*
  * libsyncedmem for C++11 and later, without Caffe. SPDX-License-Identifier: BSD-2-Clause
  *
- * One class over the C API of syncedmem.h, header-only: it owns its object, and what fails throws.
+ * One header-only class over the C API of syncedmem.h. It owns its object, and reports errors by exceptions.
  *
  *     syncedmem::SyncedMemory weights(1000 * sizeof(float));
  *     float* w = weights.mutable_cpu_data<float>();   // zeros
  *     w[0] = 1.0f;
  *
- * Pointers to data belong to the object and live as long as it does, wherever it is moved. The conventions on
- * threads, fork and exit are those of syncedmem.h: functions that are const here may run on many threads at once,
- * every other one needs the object alone.
+ * Pointers to data belong to the object, and live as long as it does, also after a move. Threads, fork and exit are as in
+ * syncedmem.h: const functions may run on many threads at once, every other one needs the object alone.
  *
- * A moved-from object has no memory. It may be destroyed, assigned to, swapped and asked whether it has any
- * (operator bool, get), and release() gives NULL; all else throws std::invalid_argument.
+ * A moved-from object has no memory. It may be destroyed, assigned to, swapped and tested (operator bool, get), and
+ * release() returns NULL; all other functions throw std::invalid_argument.
  */
 
 #ifndef SYNCEDMEM_HPP
@@ -32,36 +31,34 @@
 
 namespace syncedmem {
 
-/// Memory ran out: a std::bad_alloc that says what was asked, what stood in the way and what to do.
-/// It carries its text in itself, so that to copy it never allocates.
+/// Memory ran out: a std::bad_alloc with the library's sentence, which it holds in itself, so that a copy never
+/// allocates.
 class out_of_memory : public std::bad_alloc {
  public:
-  /// Keeps what fits of `message`.
+  /// Copies what fits of `message`.
   explicit out_of_memory(const char* message) noexcept {
     std::strncpy(message_, message, sizeof message_ - 1);
     message_[sizeof message_ - 1] = '\0';
   }
-  /// The library's sentence.
   const char* what() const noexcept override { return message_; }
 
  private:
   char message_[1024];
 };
 
-/// Any failure that is neither out_of_memory nor std::invalid_argument: no GPU, a driver call that failed, a head that
-/// does not allow it, …
+/// Every failure but out_of_memory and std::invalid_argument: no GPU, a failed driver call, a head that forbids the
+/// call, …
 class error : public std::runtime_error {
  public:
   error(syncedmem_status_t status, const char* message) : std::runtime_error(message), status_(status) {}
-  /// The status of the C API.
   syncedmem_status_t status() const noexcept { return status_; }
 
  private:
   syncedmem_status_t status_;
 };
 
-/// Returns if `status` is SYNCEDMEM_SUCCESS; otherwise throws the exception for it, with the calling thread's last
-/// error as its text: out_of_memory, std::invalid_argument, or error for every other number.
+/// Unless `status` is SYNCEDMEM_SUCCESS, throws out_of_memory, std::invalid_argument or error, with the calling
+/// thread's last error as its text.
 inline void check(syncedmem_status_t status) {
   switch (status) {
     case SYNCEDMEM_SUCCESS:
@@ -75,25 +72,24 @@ inline void check(syncedmem_status_t status) {
   }
 }
 
-/// Whether CUDA can be used here: looks for the driver if that has not happened yet.
+/// Whether CUDA can be used. Loads the driver if that has not happened yet.
 inline bool has_cuda() noexcept { return syncedmem_cuda_status(nullptr) == SYNCEDMEM_SUCCESS; }
 
-/// The driver's version and its devices, or why there is no GPU to use: a sentence that lives for ever.
+/// The driver's version and its devices, or why no GPU can be used: a static string.
 inline const char* cuda_status() noexcept {
   const char* sentence = "";
   syncedmem_cuda_status(&sentence);
   return sentence;
 }
 
-/// A buffer with a host side and a device side, each allocated when it is first touched and copied only when the
-/// other side is newer. Move-only; sizes are in bytes. Where "error" is written below, a failure of the driver is one
-/// too.
+/// A buffer with a host side and a device side, each allocated at its first access and copied only when the other side
+/// is newer. Move-only; sizes are in bytes. Failures of the driver throw error, too.
 class SyncedMemory {
  public:
   /// An object of `bytes` bytes on each side; neither is allocated yet. Throws out_of_memory.
   explicit SyncedMemory(std::size_t bytes) : handle_(nullptr) { check(syncedmem_create(bytes, &handle_)); }
 
-  /// Takes over what syncedmem_create returned, or NULL.
+  /// Takes ownership of a handle of syncedmem_create, or of NULL.
   static SyncedMemory adopt(syncedmem_t* handle) noexcept { return SyncedMemory(handle, Adopted()); }
 
   SyncedMemory(const SyncedMemory&) = delete;
@@ -106,154 +102,138 @@ class SyncedMemory {
     return *this;
   }
 
-  /// Frees the memory that the object owns; what it borrowed stays.
+  /// Frees the memory that the object owns; borrowed memory stays.
   ~SyncedMemory() { syncedmem_destroy(handle_); }
 
   void swap(SyncedMemory& other) noexcept { std::swap(handle_, other.handle_); }
 
-  /// The handle, for the C API. It stays this object's.
+  /// The handle, for the C API. This object still owns it.
   syncedmem_t* get() const noexcept { return handle_; }
 
-  /// Gives the handle up: the caller ends it with syncedmem_destroy.
+  /// Gives the handle up: the caller destroys it with syncedmem_destroy.
   syncedmem_t* release() noexcept {
     syncedmem_t* handle = handle_;
     handle_ = nullptr;
     return handle;
   }
 
-  /// Whether there is an object: false when it was moved from or released.
+  /// False if the object was moved from or released.
   explicit operator bool() const noexcept { return handle_ != nullptr; }
 
   /// The size of each side in bytes.
-  std::size_t size() const {
-    std::size_t bytes = 0;
-    check(syncedmem_size(handle_, &bytes));
-    return bytes;
-  }
+  std::size_t size() const { return answer(syncedmem_size); }
 
-  /// How many whole elements of `T` each side holds.
+  /// Number of whole elements of `T` on each side.
   template <typename T>
   std::size_t count() const {
     return size() / sizeof(T);
   }
 
   /// Where the newest data is.
-  syncedmem_head_t head() const {
-    syncedmem_head_t head = SYNCEDMEM_UNINITIALIZED;
-    check(syncedmem_head(handle_, &head));
-    return head;
-  }
+  syncedmem_head_t head() const { return answer(syncedmem_head); }
 
-  /// The host data, for reading: zeros at the first touch. Throws out_of_memory, error (NO_GPU).
+  /// The host data, for reading: zeros before the first write. Throws out_of_memory, error (NO_GPU).
   template <typename T = void>
   const T* cpu_data() const {
-    const void* data = nullptr;
-    check(syncedmem_cpu_data(handle_, &data));
-    return static_cast<const T*>(data);
+    return static_cast<const T*>(answer(syncedmem_cpu_data));
   }
 
-  /// The host data, for reading and writing; the host is the newest side afterwards. Throws as cpu_data.
+  /// The host data, for reading and writing; the host is then the newest side. Throws as cpu_data.
   template <typename T = void>
   T* mutable_cpu_data() {
-    return writable<T>(syncedmem_mutable_cpu_data);
+    return static_cast<T*>(answer(syncedmem_mutable_cpu_data));
   }
 
-  /// The host data, for writing all of it: neither zeroed nor copied, undefined until written. Throws out_of_memory.
+  /// The host data, for writing all of it: neither zeroed nor copied. Throws out_of_memory.
   template <typename T = void>
   T* overwrite_cpu_data() {
-    return writable<T>(syncedmem_overwrite_cpu_data);
+    return static_cast<T*>(answer(syncedmem_overwrite_cpu_data));
   }
 
-  /// The device data, for reading: zeros at the first touch; null for size 0. Throws out_of_memory, error (NO_GPU).
+  /// The device data, for reading: zeros before the first write; null for size 0. Throws out_of_memory, error (NO_GPU).
   template <typename T = void>
   const T* gpu_data() const {
-    const void* data = nullptr;
-    check(syncedmem_gpu_data(handle_, &data));
-    return static_cast<const T*>(data);
+    return static_cast<const T*>(answer(syncedmem_gpu_data));
   }
 
-  /// The device data, for reading and writing; the device is the newest side afterwards. Throws as gpu_data.
+  /// The device data, for reading and writing; the device is then the newest side. Throws as gpu_data.
   template <typename T = void>
   T* mutable_gpu_data() {
-    return writable<T>(syncedmem_mutable_gpu_data);
+    return static_cast<T*>(answer(syncedmem_mutable_gpu_data));
   }
 
   /// The device data, for writing all of it: neither zeroed nor copied. Throws as gpu_data.
   template <typename T = void>
   T* overwrite_gpu_data() {
-    return writable<T>(syncedmem_overwrite_gpu_data);
+    return static_cast<T*>(answer(syncedmem_overwrite_gpu_data));
   }
 
-  /// Borrows the caller's memory of size() bytes as the host side, which is then the newest. A host block that the
-  /// object owned is freed. Throws std::invalid_argument (NULL), error (EXPORTED).
+  /// Borrows the caller's memory of size() bytes as the host side, which is then the newest. An owned host block is
+  /// freed. Throws std::invalid_argument (NULL), error (EXPORTED).
   void set_cpu_data(void* data) { check(syncedmem_set_cpu_data(handle_, data)); }
 
-  /// Borrows the caller's device memory: the mirror image of set_cpu_data. Throws error (NO_GPU) too.
+  /// As set_cpu_data, for the device side. Also throws error (NO_GPU).
   void set_gpu_data(void* data) { check(syncedmem_set_gpu_data(handle_, data)); }
 
-  /// Starts a copy from host to device on `stream` (null: the default one), which the caller synchronises before
-  /// using the device data. Throws error (NO_GPU, INVALID_STATE).
+  /// Starts a copy from host to device on `stream` (null: the legacy default stream). Synchronize the stream before you
+  /// use the device data. Throws error (NO_GPU, INVALID_STATE).
   void async_gpu_push(CUstream_st* stream) { check(syncedmem_async_gpu_push(handle_, stream)); }
 
-  /// Starts a copy from device to host on `stream` (null: the default one), which cpu_data, wait or is_ready completes;
-  /// until then the device stays the newest side. Does nothing where the host is current, or a copy is under way.
-  /// Throws out_of_memory, error (NO_GPU, INVALID_STATE).
+  /// Starts a copy from device to host on `stream` (null: the legacy default stream), which cpu_data, wait or is_ready
+  /// completes; until then the device stays the newest side. Does nothing if the host is current, or such a copy is in
+  /// flight. Throws out_of_memory, error (NO_GPU, INVALID_STATE).
   void async_cpu_pull(CUstream_st* stream) { check(syncedmem_async_cpu_pull(handle_, stream)); }
 
-  /// Waits for what is in flight, and completes it. Throws error.
+  /// Waits for the copy in flight, if there is one. Throws error.
   void wait() { check(syncedmem_wait(handle_)); }
 
-  /// Whether nothing is in flight (any more). Throws error.
-  bool is_ready() { return asked(syncedmem_is_ready); }
+  /// Whether no copy is in flight. Throws error.
+  bool is_ready() { return answer(syncedmem_is_ready); }
 
-  /// Declares that the work that `stream` has now uses the object's blocks: when they are given back, they are not handed
-  /// on before it is done. Throws error.
+  /// Declares that work already in `stream` may use the object's blocks: they are not reused before it is done. Throws
+  /// error.
   void record_stream(CUstream_st* stream) { check(syncedmem_record_stream(handle_, stream)); }
 
-  /// Makes what `stream` is given from now on wait for what the library has started on the device side. Throws error.
+  /// Makes later work of `stream` wait for the library's fills and copies of the device side. Throws error.
   void stream_wait(CUstream_st* stream) { check(syncedmem_stream_wait(handle_, stream)); }
 
-  /// The ordinal of the device that holds the device block; -1 if there is none, or it is not known.
-  int device_ordinal() const {
-    int ordinal = -1;
-    check(syncedmem_device_ordinal(handle_, &ordinal));
-    return ordinal;
-  }
+  /// The ordinal of the device block's device; -1 without a block, or if the driver does not know it.
+  int device_ordinal() const { return answer(syncedmem_device_ordinal); }
 
-  /// Page-locks the host memory where it is, until unpin, or until the object lets that memory go. Memory that was lent
-  /// with set_cpu_data must stay until then. Throws out_of_memory, error (NO_GPU, INVALID_STATE).
+  /// Page-locks the host memory in place, until unpin, or until the object releases it. Borrowed memory must stay until
+  /// then. Throws out_of_memory, error (NO_GPU, INVALID_STATE).
   void pin() { check(syncedmem_pin(handle_)); }
 
   /// Undoes pin. Throws error (NO_GPU).
   void unpin() { check(syncedmem_unpin(handle_)); }
 
-  /// Whether there is host memory that is page-locked by this library.
-  bool is_pinned() const { return asked(syncedmem_is_pinned); }
+  /// Whether this library page-locked the host memory.
+  bool is_pinned() const { return answer(syncedmem_is_pinned); }
 
-  /// Whether there is a host block that the object will free.
-  bool owns_cpu() const { return asked(syncedmem_owns_cpu); }
+  /// Whether the object has a host block that it frees.
+  bool owns_cpu() const { return answer(syncedmem_owns_cpu); }
 
-  /// Whether there is a device block that the object will free.
-  bool owns_gpu() const { return asked(syncedmem_owns_gpu); }
+  /// Whether the object has a device block that it frees.
+  bool owns_gpu() const { return answer(syncedmem_owns_gpu); }
 
-  /// Gives back the host block while the device holds the newest data. Throws error (INVALID_STATE).
+  /// Frees the host block while the device holds the newest data. Throws error (INVALID_STATE).
   void release_cpu() { check(syncedmem_release_cpu(handle_)); }
 
-  /// Gives back the device block while the host holds the newest data. Throws error (INVALID_STATE, NO_GPU).
+  /// Frees the device block while the host holds the newest data. Throws error (INVALID_STATE, NO_GPU).
   void release_gpu() { check(syncedmem_release_gpu(handle_)); }
 
-  /// Lets the library evict the object's sides when memory runs out, while no access is open. Each address that is
-  /// handed out from then on opens one. Throws out_of_memory, std::invalid_argument (another number).
+  /// Lets the library evict the object's sides when memory runs out, while no access is open. Each later call that
+  /// returns an address opens one. Throws out_of_memory, std::invalid_argument (another number).
   void set_evictable(syncedmem_eviction_t how) { check(syncedmem_set_evictable(handle_, how)); }
 
-  /// A tensor of the data as elements of `T`, a number or bool, after an access to `side`: a new DLManagedTensorVersioned,
-  /// or, where `versioned` is false, a DLManagedTensor, which cannot be for reading. Whoever takes it calls its deleter;
-  /// until then the address is valid, even where this object ends before. Throws as the access, and
-  /// std::invalid_argument (more than size() bytes, a shape that cannot be).
+  /// Performs an access to `side`, and returns a tensor of the data as elements of `T`, a number or bool: a new
+  /// DLManagedTensorVersioned, or, without `versioned`, a DLManagedTensor, which cannot be for reading. The address is
+  /// valid until its owner calls its deleter, also after the end of this object. Throws as the access, and
+  /// std::invalid_argument (more than size() bytes, an impossible shape).
   template <typename T>
   void* to_dlpack(syncedmem_side_t side, syncedmem_access_t access, const std::vector<std::int64_t>& shape,
                   bool versioned = true) {
-    static_assert(std::is_arithmetic<T>::value, "give other types by DLPack's code and their bits");
+    static_assert(std::is_arithmetic<T>::value, "pass other types by DLPack's code and their bits");
     const std::uint8_t code = std::is_same<T, bool>::value           ? 6
                               : std::is_floating_point<T>::value     ? 2
                               : std::is_unsigned<T>::value           ? 1
@@ -261,7 +241,7 @@ class SyncedMemory {
     return to_dlpack(side, access, code, static_cast<std::uint8_t>(8 * sizeof(T)), shape, versioned);
   }
 
-  /// As before, for any type that DLPack has a code for.
+  /// As above, for every type that DLPack has a code for.
   void* to_dlpack(syncedmem_side_t side, syncedmem_access_t access, std::uint8_t type_code, std::uint8_t type_bits,
                   const std::vector<std::int64_t>& shape, bool versioned = true) {
     void* tensor = nullptr;
@@ -270,12 +250,13 @@ class SyncedMemory {
     return tensor;
   }
 
-  /// Borrows a tensor's memory, which is then the newest side: a DLManagedTensorVersioned, or, where `versioned` is false, a
-  /// DLManagedTensor. Its deleter is called when the object lets that memory go; where this throws, the tensor stays the
-  /// caller's. Throws std::invalid_argument (not contiguous, read-only, not of size() bytes), error (EXPORTED, NO_GPU).
+  /// Borrows the memory of a tensor, which is then the newest side: of a DLManagedTensorVersioned, or, without
+  /// `versioned`, a DLManagedTensor. The object calls its deleter when it releases the memory. After an exception the
+  /// tensor stays the caller's. Throws std::invalid_argument (not contiguous, read-only, not of size() bytes), error
+  /// (EXPORTED, NO_GPU).
   void set_dlpack(void* tensor, bool versioned = true) { check(syncedmem_set_dlpack(handle_, tensor, versioned)); }
 
-  /// How many tensors of one side are in use.
+  /// Number of tensors of one side in use.
   std::size_t exports(syncedmem_side_t side) const {
     std::size_t host = 0, device = 0;
     check(syncedmem_exports(handle_, &host, &device));
@@ -283,17 +264,12 @@ class SyncedMemory {
   }
 
   /// What may be evicted of the object.
-  syncedmem_eviction_t evictable() const {
-    syncedmem_eviction_t how = SYNCEDMEM_EVICT_NEVER;
-    check(syncedmem_get_evictable(handle_, &how));
-    return how;
-  }
+  syncedmem_eviction_t evictable() const { return answer(syncedmem_get_evictable); }
 
-  /// Gives the object a name in reports and traces, where something is accounted for or traced. Throws
-  /// std::invalid_argument (empty, too long, not UTF-8).
+  /// Names the object in reports and traces. Throws std::invalid_argument (empty, too long, not UTF-8).
   void set_name(const std::string& name) { check(syncedmem_set_name(handle_, name.c_str())); }
 
-  /// The object's name; empty if it has none.
+  /// The object's name; empty without one.
   std::string name() const {
     std::string text(SYNCEDMEM_NAME_BYTES + 1, '\0');
     std::size_t length = 0;
@@ -302,25 +278,18 @@ class SyncedMemory {
     return text;
   }
 
-  /// Ends an access: one address that was handed out is not used any more. Does nothing where set_evictable was not
-  /// called. Throws error (INVALID_STATE: none is open).
+  /// Ends one access: its address is not used any more. Does nothing if the object is not evictable. Throws error
+  /// (INVALID_STATE: none is open).
   void end_access() const { check(syncedmem_end_access(handle_)); }
 
  private:
   struct Adopted {};
   SyncedMemory(syncedmem_t* handle, Adopted) noexcept : handle_(handle) {}
 
-  template <typename T>
-  T* writable(syncedmem_status_t (*access)(syncedmem_t*, void**)) {
-    void* data = nullptr;
-    check(access(handle_, &data));
-    return static_cast<T*>(data);
-  }
-
-  template <typename Handle>
-  bool asked(syncedmem_status_t (*question)(Handle*, bool*)) const {
-    bool answer = false;
-    check(question(handle_, &answer));
+  template <typename Handle, typename Answer>
+  Answer answer(syncedmem_status_t (*function)(Handle*, Answer*)) const {
+    Answer answer = Answer();
+    check(function(handle_, &answer));
     return answer;
   }
 
@@ -329,7 +298,7 @@ class SyncedMemory {
 
 inline void swap(SyncedMemory& a, SyncedMemory& b) noexcept { a.swap(b); }
 
-/// What was accounted for so far.
+/// The account so far.
 inline syncedmem_stats_t stats() {
   syncedmem_stats_t stats = syncedmem_stats_t();
   stats.size = sizeof stats;
@@ -337,12 +306,12 @@ inline syncedmem_stats_t stats() {
   return stats;
 }
 
-/// The report of this process: its memory, who holds it, what was copied, and what could be spared. Throws out_of_memory.
+/// The report of this process: its memory, its holders, copies, and advice. Throws out_of_memory.
 inline std::string report() {
   std::string text;
   std::size_t length = 0;
   check(syncedmem_report(nullptr, 0, &length));
-  // It may have grown since it was asked for its length.
+  // The report may have grown since the last call.
   do {
     text.resize(length + 1);
     check(syncedmem_report(&text[0], text.size(), &length));
@@ -351,32 +320,32 @@ inline std::string report() {
   return text;
 }
 
-/// Makes what objects hold now the peaks.
+/// Sets the peaks to what objects hold now.
 inline void reset_peaks() { check(syncedmem_reset_peaks()); }
 
-/// Begins to write what memory does to a file, until trace_stop. Throws error (FILE).
+/// Writes memory events to a file, until trace_stop. Throws error (FILE).
 inline void trace_start(const std::string& file) { check(syncedmem_trace_start(file.c_str())); }
 inline void trace_stop() { check(syncedmem_trace_stop()); }
 
 /// Gives idle blocks back to the system or the driver.
 inline void trim(syncedmem_memory_t kind = SYNCEDMEM_MEMORY_ALL) { check(syncedmem_trim(kind)); }
 
-/// How many bytes lie idle.
 inline std::size_t idle_bytes(syncedmem_memory_t kind = SYNCEDMEM_MEMORY_ALL) {
   std::size_t bytes = 0;
   check(syncedmem_idle_bytes(kind, &bytes));
   return bytes;
 }
 
-/// The version of the library that runs, such as "1.2.3".
+/// The version of the running library, such as "1.2.3".
 inline const char* version() noexcept { return syncedmem_version(); }
 
 /// The name of a status, such as "SYNCEDMEM_ERROR_NO_GPU".
 inline const char* status_name(syncedmem_status_t status) noexcept { return syncedmem_status_name(status); }
 
-// Choices for the whole process: syncedmem.h says under syncedmem_set_… what each means. Throws std::invalid_argument.
+// Settings of the whole process, described in syncedmem.h under syncedmem_set_…. Their functions throw
+// std::invalid_argument.
 
-/// The answer of a function that writes it.
+/// The value that a function writes.
 template <typename Answer>
 Answer answer_of(syncedmem_status_t (*question)(Answer*)) {
   Answer answer = Answer();
@@ -411,7 +380,7 @@ inline bool compare() { return answer_of(syncedmem_get_compare); }
 inline void set_device_check(bool on) { check(syncedmem_set_device_check(on)); }
 inline bool device_check() { return answer_of(syncedmem_get_device_check); }
 
-/// How often data on one device was asked for while another was current.
+/// Number of accesses with another device current than that of the data.
 inline std::uint64_t device_mismatches() { return answer_of(syncedmem_device_mismatches); }
 
 }  // namespace syncedmem

@@ -1,11 +1,11 @@
-"""Makes cffi's module from the generated C header: what the C API is, Python learns from it alone."""
+"""Makes cffi's module from the generated C header, Python's only source of the C API."""
 
 import pathlib
 import re
 
 import cffi
 
-# The conditions of the header, as a C compiler before C23 answers them: cffi's parser is no preprocessor.
+# The conditions of the header, as a C compiler before C23 evaluates them: cffi's parser has no preprocessor.
 CONDITIONS = {
     "ifndef SYNCEDMEM_H": True,
     "ifdef __cplusplus": False,
@@ -14,7 +14,7 @@ CONDITIONS = {
     "if __STDC_VERSION__ >= 202311L": False,
 }
 
-# The layouts of DLPack 1.0, of which the header says no more than `void *` (dmlc.github.io/dlpack, "C API").
+# The layouts of DLPack 1.0 (dmlc.github.io/dlpack, "C API"), which are `void *` in the header.
 DLPACK = """
 typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
 typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
@@ -43,7 +43,7 @@ def preprocessed(header: str) -> str:
                 lines.append(line)
         elif directive[1].startswith("if"):
             if directive[1] not in CONDITIONS:
-                raise ValueError(f"a condition of the header that this does not know: #{directive[1]}")
+                raise ValueError(f"unknown condition in the header: #{directive[1]}")
             holds.append(CONDITIONS[directive[1]])
         elif directive[1] == "else":
             holds[-1] = not holds[-1]
@@ -52,7 +52,7 @@ def preprocessed(header: str) -> str:
         elif all(holds) and re.match(r"define \w+ \d+$", directive[1]):
             lines.append(line)
         elif all(holds) and not re.match(r"include |define SYNCEDMEM_H$", directive[1]):
-            raise ValueError(f"a line of the header that this does not know: {line}")
+            raise ValueError(f"unknown line in the header: {line}")
     return "\n".join(lines)
 
 

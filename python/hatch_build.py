@@ -1,7 +1,7 @@
-"""What a wheel needs beside the Python files: the shared library, its header, and cffi's module made from that.
+"""Adds the shared library, its header and cffi's module to the wheel.
 
-Cargo builds the library, from the checkout that this folder is in. SYNCEDMEM_LIBRARY names one that is built already,
-such as that of scripts/package; then no compiler is needed.
+Cargo builds the library from the checkout of this folder. SYNCEDMEM_LIBRARY names a library that is built already, such
+as that of scripts/package; then no compiler is needed.
 """
 
 import json
@@ -18,12 +18,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SONAME = "libsyncedmem.so.0"
-# A library that needs no newer C library than this serves every Linux that Python still comes to.
+# Minor version of glibc: a library that needs no newer one runs on every Linux that Python supports.
 FLOOR = 17
 
 
 def check_rust(checkout: pathlib.Path) -> None:
-    """Ends with a sentence where cargo is missing or too old: its own error does not say which version is needed."""
+    """Exits with a sentence if cargo is missing or too old: cargo's own error does not name the version."""
     wanted = re.findall(r'^rust-version = "(.*)"', (checkout / "Cargo.toml").read_text(), re.MULTILINE)[0]
     remedy = (
         "get it with rustup (rustup.rs), or on Debian with apt-get install cargo (Debian 13 or later) or cargo-web "
@@ -41,7 +41,7 @@ def check_rust(checkout: pathlib.Path) -> None:
 
 
 def build_library(checkout: pathlib.Path) -> pathlib.Path:
-    """Has Cargo build the library, and asks it where."""
+    """Builds the library with Cargo, and returns its path."""
     check_rust(checkout)
     command = ["cargo", "build", "--locked", "--release", "--package", "syncedmem", "--lib"]
     built = subprocess.run(
@@ -59,7 +59,7 @@ def build_library(checkout: pathlib.Path) -> pathlib.Path:
 
 
 def platform_of(library: pathlib.Path, named: bool) -> str:
-    """The wheel's platform: what pip takes on every Linux for a portable library, this machine's kind for another."""
+    """The wheel's platform: manylinux for a portable library, else that of this machine."""
     own = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     newest = max((int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", library.read_bytes())), default=99)
     if named and own == "linux_x86_64" and newest <= FLOOR:
@@ -71,7 +71,7 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
     """Called by hatchling before it packs the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Gathers the files that are made, and says which systems the wheel is for."""
+        """Gathers the made files, and sets the wheel's platform."""
         checkout = pathlib.Path(self.root).parent
         header = checkout / "include" / "syncedmem.h"
         if not header.is_file():
@@ -89,7 +89,7 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         sys.path.insert(0, self.root)
         import declarations
 
-        # An editable installation reads the source folder itself; a wheel leaves it as it is.
+        # An editable installation reads the source folder itself.
         editable = version == "editable"
         made = pathlib.Path(self.root, "src/syncedmem") if editable else pathlib.Path(tempfile.mkdtemp())
         self.made = None if editable else made
@@ -104,6 +104,6 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         build_data["tag"] = f"py3-none-{platform_of(library, named is not None)}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Removes what was made for the wheel."""
+        """Removes the files made for the wheel."""
         if self.made is not None:
             shutil.rmtree(self.made)

@@ -1,6 +1,6 @@
-"""Writes what type checkers know of the enumerations and statistics, from the description of the C API.
+"""Writes the stub of the enumerations and statistics for type checkers, from the description of the C API.
 
-usage: python stub.py [--check]      --check compares it with what is there instead
+usage: python stub.py [--check]      --check compares it with the file instead
 """
 
 import json

@@ -38,7 +38,7 @@ extern "C" fn at_load() {
 /// here. Walks of loaded objects come last: a walk takes no lock.
 const LOCKS: [fn() -> &'static dyn ForkLock; 17] = [
     object::claims_lock,
-    object::marks_lock,
+    object::policies_lock,
     object::exports_lock,
     reclaim_summary::fork_lock,
     registration::fork_lock,

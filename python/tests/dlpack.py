@@ -103,7 +103,7 @@ def name_of(capsule: object) -> bytes:
 
 
 def see(capsule: object) -> Seen:
-    """Reads a capsule that nobody has consumed, and leaves it so."""
+    """Reads a capsule without consuming it."""
     versioned = name_of(capsule) == NAMES[True]
     address: int = _api.PyCapsule_GetPointer(capsule, NAMES[versioned])
     managed: Any = (Versioned if versioned else Managed).from_address(address)
@@ -196,7 +196,7 @@ class Producer:
             tensor.strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
         tensor.byte_offset = byte_offset
         self._kept += [sizes, steps, deleter, managed]
-        # As any tensor's memory, this stays until its deleter is called: here for ever, since nobody calls it for some.
+        # As any tensor's memory, this stays until its deleter is called: here for ever, since some deleters are never called.
         _api.Py_IncRef(ctypes.py_object(self._kept))
         capsule: object = _api.PyCapsule_New(ctypes.addressof(managed), NAMES[versioned], None)
         self.capsule = capsule

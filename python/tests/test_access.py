@@ -70,7 +70,7 @@ def test_an_access_ends_when_nothing_refers_to_its_array() -> None:
     mem = SyncedMemory(4096)
     with mem.cpu() as array:
         assert mem.exports == (1, 0)
-    assert mem.exports == (1, 0), "the address stays valid for as long as somebody has it"
+    assert mem.exports == (1, 0), "the address stays valid while the array lives"
     del array
     assert mem.exports == (0, 0)
 
@@ -157,7 +157,7 @@ def test_a_device_array_gives_nothing_out_after_its_block(driver: Driver) -> Non
         array.__cuda_array_interface__
     with pytest.raises(BufferError):
         array.__dlpack__(max_version=(1, 0))
-    assert array.ptr, "the address stays valid for as long as somebody has it"
+    assert array.ptr, "the address stays valid while the array lives"
 
 
 def test_an_access_to_the_device_moves_the_head(driver: Driver) -> None:

@@ -188,7 +188,7 @@ def test_array_interface_says_version_3_and_read_only() -> None:
     assert interface["version"] == 3
     assert interface["shape"] == (3, 4)
     assert interface["typestr"] == "<f4"
-    # Memory instead of an address, so that whoever keeps it keeps the access.
+    # Memory instead of an address, so that its owner keeps the access.
     assert memoryview(interface["data"]).readonly
     assert address(np.frombuffer(interface["data"], "u1")) == address(view.cpu_data())
     assert interface.get("strides") in (None, (16, 4))

@@ -42,7 +42,7 @@ def test_a_handle_after_its_destruction_is_refused() -> None:
 
 
 def test_a_handle_that_was_destroyed_behind_pythons_back_is_an_exception() -> None:
-    # The C API: detected for as long as nobody reuses the object's bytes.
+    # The C API: detected until the object's bytes are reused.
     mem = SyncedMemory(4096)
     assert lib.syncedmem_destroy(mem.handle) == Status.SUCCESS
     with pytest.raises(syncedmem.Error) as caught:

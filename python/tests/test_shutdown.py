@@ -69,7 +69,7 @@ import types
 module = sys.modules['later'] = types.ModuleType('later'); module.mem = SyncedMemory(64); module.array = module.mem.cpu_data()
 sys.later = module""",
     "a builtin that is never cleared": "import builtins; builtins.kept = SyncedMemory(1 << 20).mutable_cpu_data()",
-    "an exception that nobody catches, kept": """
+    "an uncaught exception, kept": """
 try:
     array = SyncedMemory(1 << 20).mutable_cpu_data(); raise KeyError
 except KeyError as error:

@@ -1,15 +1,15 @@
-//! The border that no panic crosses.
+//! Panics stop here: none crosses the ABI.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::Error;
 
-/// Calls `work`; a panic, which is a bug of ours, becomes [`Error::Internal`].
+/// Calls `work`. A panic, which is a bug of this library, becomes [`Error::Internal`].
 #[inline]
 pub fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    // Written where it is wanted: `catch_unwind` would move it about, and a small block costs no more than such a move.
+    // The closure writes the result in place: moving it through `catch_unwind` costs as much as a small block.
     let mut result = Err(Error::Internal);
-    // Objects stay whole: an outcome is published as one step, and a claim ends when it is dropped.
+    // Unwind safety: an outcome is published in one step, and a claim ends when it is dropped.
     let _ = catch_unwind(AssertUnwindSafe(|| result = work()));
     result
 }

@@ -1,5 +1,5 @@
-//! The two ABIs over [`crate::object`]. An entry point checks its arguments, calls one safe method and converts
-//! the result; nothing is decided here but what a failure looks like from outside.
+//! The two ABIs over [`crate::object`]. An entry point checks its arguments, calls one safe method and converts the
+//! result. Only the form of a failure is decided here.
 
 pub mod c;
 pub mod caffe;

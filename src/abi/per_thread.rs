@@ -1,7 +1,7 @@
-//! What is kept for each thread: the sentence about its last failure, and whether it is inside the callback.
+//! The state of each thread: the sentence of its last failure, and whether it is inside the error callback.
 //!
-//! Not a `thread_local!`: in a library that was loaded at run time, glibc allocates those when they are first
-//! touched, and aborts if it cannot; this is touched first when memory has just run out.
+//! Not a `thread_local!`: in a library loaded at run time, glibc allocates those at the first use and aborts if it
+//! cannot. The first use here may be an error because memory ran out.
 #![expect(unsafe_code, reason = "POSIX thread-specific data, allocated fallibly")]
 
 use std::cell::{Cell, UnsafeCell};
@@ -12,36 +12,36 @@ use crate::observe::call_site;
 use crate::platform::text::Text;
 use crate::process;
 
-/// One sentence with the name of the call before it.
+/// An error sentence, with the name of the call before it.
 pub type Sentence = Text<1024>;
 
-/// All zeros is a value of it: no sentence, outside the callback.
+/// All zero bytes are a valid value: no sentence, outside the callback.
 struct PerThread {
     sentence: UnsafeCell<Sentence>,
     inside_callback: Cell<bool>,
 }
 
-/// A linker takes from a static library the members that something names. Every entry point refers to this one, and so to
-/// the handlers of forks.
+/// A linker takes only the members of a static library that something names. Every entry point refers to this static, and
+/// so to the fork handlers.
 #[used]
 static FORK_HANDLERS: &extern "C" fn() = &process::AT_LOAD;
 
 /// The thread-specific data key plus one; 0 until there is one.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Keeps `sentence` as the calling thread's last, if there is memory for it.
+/// Sets the calling thread's last sentence, if there is memory for it.
 pub fn keep(sentence: &Sentence) {
     keep_in(state(), sentence);
 }
 
-/// The same, if there is a place for it: in a signal handler, which may have interrupted malloc.
+/// As [`keep`] without allocation: for a signal handler, which may have interrupted malloc.
 pub fn keep_without_memory(sentence: &Sentence) {
     keep_in(KEY.load(Ordering::Acquire).checked_sub(1).and_then(existing), sentence);
 }
 
 fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
     if let Some(state) = state {
-        // SAFETY: it is this thread's alone; C callers know that the last string is gone with this failure.
+        // SAFETY: only this thread uses it; C callers do not use the last string after this failure.
         unsafe { *state.sentence.get() = *sentence };
     }
 }
@@ -49,17 +49,17 @@ fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
 /// The calling thread's last sentence, NUL-terminated; empty if it has none.
 pub fn last_error() -> *const c_char {
     KEY.load(Ordering::Acquire).checked_sub(1).and_then(existing).map_or(c"".as_ptr(), |state| {
-        // SAFETY: it is this thread's alone, and no reference to it outlives this line.
+        // SAFETY: only this thread uses it, and no reference to it outlives this line.
         unsafe { &*state.sentence.get() }.as_bytes_with_nul().as_ptr().cast()
     })
 }
 
-/// Runs `callback` unless this thread is inside one already, or that cannot be known. An exception may pass.
+/// Runs `callback`, unless this thread is inside one already or has no memory for its state. Exceptions may pass.
 ///
-/// Nothing here is dropped: like that of `fail`, this frame has no handlers. So an exception leaves the mark behind, and whether
-/// the thread is still inside is then read off its stack.
+/// Like that of `fail`, this frame has no handlers: an exception leaves `inside_callback` set. Whether the thread is really
+/// inside is then read off its stack.
 pub fn unless_inside_callback(callback: impl Fn()) {
-    // Without memory to note it down, a callback that fails again could not be told from the first.
+    // Without state, a failure inside the callback would call it again.
     let Some(state) = state() else { return };
     if state.inside_callback.get() && call_site::is_inside(caller_of_callbacks()) {
         return;
@@ -69,7 +69,7 @@ pub fn unless_inside_callback(callback: impl Fn()) {
     state.inside_callback.set(false);
 }
 
-/// The function that calls callbacks.
+/// The function whose frame is on the stack inside a callback.
 pub fn caller_of_callbacks() -> *const () {
     call as *const ()
 }
@@ -81,7 +81,7 @@ fn call(callback: &dyn Fn()) {
     std::hint::black_box(());
 }
 
-/// The calling thread's state, made now if it has none and there is memory for it.
+/// The calling thread's state; allocated at the first use. `None` without memory.
 fn state() -> Option<&'static PerThread> {
     let key = key()?;
     if let Some(state) = existing(key) {
@@ -89,7 +89,7 @@ fn state() -> Option<&'static PerThread> {
     }
     // SAFETY: calloc has no preconditions.
     let new = unsafe { libc::calloc(1, size_of::<PerThread>()) };
-    // SAFETY: `key` is ours. glibc allocates for this too, and says so if it cannot.
+    // SAFETY: `key` is ours. glibc allocates here too, and returns an error if it cannot.
     if new.is_null() || unsafe { libc::pthread_setspecific(key, new) } != 0 {
         // SAFETY: calloc returned it, or it is null.
         unsafe { libc::free(new) };
@@ -110,7 +110,7 @@ fn key() -> Option<libc::pthread_key_t> {
         return Some(known - 1);
     }
     let mut key = 0;
-    // The destructor is the C library's own, so nothing of ours runs when a thread ends.
+    // The destructor is the C library's: no code of this library runs when a thread ends.
     // SAFETY: `key` is writable; free takes what calloc returned.
     if unsafe { libc::pthread_key_create(&mut key, Some(libc::free)) } != 0 {
         return None;
@@ -118,7 +118,7 @@ fn key() -> Option<libc::pthread_key_t> {
     match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(key),
         Err(first) => {
-            // SAFETY: another thread made the key that counts; nobody knows this one.
+            // SAFETY: another thread made the key that is used; only this thread knows this one.
             unsafe { libc::pthread_key_delete(key) };
             Some(first - 1)
         }

@@ -1,38 +1,38 @@
-//! The numbers that callers of either ABI see.
+//! Status numbers, and their errors.
 
 use crate::error::Error;
 
-/// The outcome of a call. The numbers are fixed: later versions add, and never change or reuse one.
+/// The outcome of a call. The numbers are fixed: later versions add numbers, and never change or reuse one.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_status_t {
     /// Done.
     SYNCEDMEM_SUCCESS = 0,
-    /// An argument cannot be used: NULL, misaligned, too small, or a number that is not one of its enumeration.
+    /// An argument cannot be used: NULL, misaligned, too small, or a number outside of its enumeration.
     SYNCEDMEM_ERROR_INVALID_ARGUMENT = 1,
-    /// The handle does not lead to a live object.
+    /// The handle is not that of a live object.
     SYNCEDMEM_ERROR_INVALID_HANDLE = 2,
-    /// Host or device memory ran out, or the size asked for cannot exist.
+    /// Host or device memory ran out, or the size is impossible.
     SYNCEDMEM_ERROR_OUT_OF_MEMORY = 3,
-    /// The call needs a GPU, and there is none to use; the message says why.
+    /// The call needs a GPU, and none can be used; the message says why.
     SYNCEDMEM_ERROR_NO_GPU = 4,
-    /// The object's head does not allow it.
+    /// The object's head does not allow the call.
     SYNCEDMEM_ERROR_INVALID_STATE = 5,
-    /// The calling thread is already inside an operation on the same object; or a signal handler has interrupted it inside
-    /// the library, where the call would have to wait for that.
+    /// The calling thread is already inside an operation on the same object, or a signal handler has interrupted it
+    /// inside the library, at a lock that the call needs.
     SYNCEDMEM_ERROR_REENTERED = 6,
     /// A bug of the library, caught inside it.
     SYNCEDMEM_ERROR_INTERNAL = 7,
-    /// A call of the CUDA driver failed; the message names it and its status.
+    /// A call of the CUDA driver failed; the message names the call and its status.
     SYNCEDMEM_ERROR_DRIVER = 8,
-    /// A call of the CUDA driver met an error that an earlier kernel or copy of this process had left behind.
+    /// A call of the CUDA driver returned the error of an earlier kernel or copy of this process.
     SYNCEDMEM_ERROR_PENDING = 9,
-    /// The device check is on, and another device is current than the one that holds the data.
+    /// The device check is on, and the current device is not the one that holds the data.
     SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
     /// A file cannot be written.
     SYNCEDMEM_ERROR_FILE = 11,
-    /// Tensors of the object's memory are in use, which the call would take away.
+    /// The call would take away memory that tensors use.
     SYNCEDMEM_ERROR_EXPORTED = 12,
 }
 

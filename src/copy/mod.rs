@@ -17,7 +17,7 @@ use crate::error::{DriverFailure, Error};
 use crate::memory::device;
 use crate::memory::driver::blocks;
 use crate::observe::event::Path;
-use crate::platform::text::{Text, to_stderr};
+use crate::platform::text::warn;
 use crate::state::flags;
 use crate::state::head::Side;
 
@@ -88,11 +88,10 @@ fn note_mismatch(driver: &Driver, guard: ContextGuard<'_>) -> Result<(), DriverF
     drop(guard);
     let current = context::current_device(driver)?;
     if current != holder && context::note_mismatch() {
-        let said = Text::<300>::of(format_args!(
-            "libsyncedmem: data on device {holder} was asked for while device {current} was current; such cases are \
-             counted from now on, and SYNCEDMEM_CHECK_DEVICE=1 makes them errors\n"
+        warn(format_args!(
+            "data on device {holder} was asked for while device {current} was current; such cases are \
+             counted from now on, and SYNCEDMEM_CHECK_DEVICE=1 makes them errors"
         ));
-        to_stderr(said.as_bytes());
     }
     Ok(())
 }

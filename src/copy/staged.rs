@@ -85,8 +85,7 @@ fn wait_for_legacy_stream(driver: &Driver, buffers: &StagingBuffers) -> Result<(
     // SAFETY: null is the legacy default stream.
     unsafe { buffers.events[0].record(driver, std::ptr::null_mut()) }?;
     // Not by `synchronize::legacy_stream`, whose relaxed mode a capture permits: this wait must fail where `cudaMemcpy` does.
-    // SAFETY: as above.
-    unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
+    driver.synchronize_legacy_stream()
 }
 
 /// Whether the driver does not know the host's memory. Memory that its owner has page-locked is copied directly.
@@ -99,8 +98,7 @@ pub fn is_pageable(driver: &Driver, endpoints: Endpoints) -> bool {
 fn drain(driver: &Driver, buffers: &StagingBuffers) -> bool {
     // SAFETY: the stream exists as long as its context.
     let stream = unsafe { driver.stream_synchronize(buffers.stream()) };
-    // SAFETY: no arguments.
-    let settled = stream.or_else(|_| unsafe { driver.context_synchronize() });
+    let settled = stream.or_else(|_| driver.synchronize_context());
     settled.map_or_else(ends_all_work, |()| true)
 }
 

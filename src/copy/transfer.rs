@@ -82,8 +82,7 @@ pub unsafe fn start(
     let Ok(event) = recorded.and_then(|()| event.into_context(driver, otherwise)) else {
         // SAFETY: the caller guarantees it.
         if unsafe { driver.stream_synchronize(stream) }.is_err() {
-            // SAFETY: no arguments.
-            unsafe { driver.context_synchronize() }?;
+            driver.synchronize_context()?;
         }
         return Ok(Started::Done(endpoints.path(driver)));
     };

@@ -9,12 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use cudarc::driver::sys::CUdevice_attribute::{self, *};
 
+use super::MOST_DEVICES;
 use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
-
-/// More devices than any machine has. One beyond is queried each time.
-const DEVICES: usize = 64;
 
 const QUERIED: u32 = 1;
 const INTEGRATED: u32 = 2;
@@ -23,7 +21,7 @@ const REGISTERS_NOTHING: u32 = 8;
 /// The upper bits: the status with which the driver refused to register memory.
 const REFUSAL: u32 = 16;
 
-static KNOWN: [AtomicU32; DEVICES] = [const { AtomicU32::new(0) }; DEVICES];
+static KNOWN: [AtomicU32; MOST_DEVICES] = [const { AtomicU32::new(0) }; MOST_DEVICES];
 
 fn place(device: c_int) -> Option<&'static AtomicU32> {
     KNOWN.get(usize::try_from(device).ok()?)

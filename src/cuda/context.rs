@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::sys::{CUcontext, CUctx_st, CUstream};
 
+use super::MOST_DEVICES;
 use super::driver::Driver;
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
@@ -132,9 +133,7 @@ pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Res
     }
 }
 
-/// More devices than any machine has. One beyond is retained anew each time.
-const DEVICES: usize = 64;
-static PRIMARY: [AtomicPtr<CUctx_st>; DEVICES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; DEVICES];
+static PRIMARY: [AtomicPtr<CUctx_st>; MOST_DEVICES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST_DEVICES];
 
 /// A device's primary context, which the CUDA runtime uses. Retained once, and never released.
 pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure> {

@@ -213,6 +213,26 @@ impl Driver {
         failure
     }
 
+    /// Free and total memory of the current context's device in bytes.
+    pub fn memory(&self) -> Result<(u64, u64), DriverFailure> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both are writable.
+        unsafe { self.mem_info(&mut free, &mut total) }?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// Waits for all work of the current context.
+    pub fn synchronize_context(&self) -> Result<(), DriverFailure> {
+        // SAFETY: no arguments.
+        unsafe { self.context_synchronize() }
+    }
+
+    /// Waits for the legacy default stream of the current context.
+    pub fn synchronize_legacy_stream(&self) -> Result<(), DriverFailure> {
+        // SAFETY: NULL is the legacy default stream.
+        unsafe { self.stream_synchronize(std::ptr::null_mut()) }
+    }
+
     /// How many devices there are.
     pub fn count(&self) -> Result<c_int, DriverFailure> {
         let mut count = 0;

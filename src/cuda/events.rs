@@ -121,8 +121,7 @@ impl Event {
     /// Waits for all work of its context: for when `wait` fails.
     pub fn wait_for_context(&self, driver: &Driver) -> Result<(), DriverFailure> {
         let _guard = self.enter(driver)?;
-        // SAFETY: no arguments.
-        unsafe { driver.context_synchronize() }
+        driver.synchronize_context()
     }
 
     /// Keeps the complete event for another use.

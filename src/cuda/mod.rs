@@ -31,6 +31,9 @@ use crate::settings;
 use driver::Driver;
 pub use process::{begin_child, captures_graphs, is_lost_in_child};
 
+/// More devices than any machine has. Facts about others are not kept.
+pub const MOST_DEVICES: usize = 64;
+
 /// The driver, or the reason why there is none. Never unloaded.
 static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::{FOUND, status};
 use crate::error::{DriverFailure, WhyNot};
-use crate::platform::text::{Text, to_stderr};
+use crate::platform::text::warn;
 
 /// Whether the driver was looked for.
 static SEARCHED: AtomicBool = AtomicBool::new(false);
@@ -69,10 +69,9 @@ pub fn note_failure(failure: DriverFailure) {
     if !status::is_capture_error(failure.status) || note_capture() || failure.call != "cuCtxSynchronize" {
         return;
     }
-    let said = Text::<600>::of(format_args!(
-        "libsyncedmem: a CUDA graph was being captured when idle blocks were to be handed out again or given back, and the wait \
+    warn(format_args!(
+        "a CUDA graph was being captured when idle blocks were to be handed out again or given back, and the wait \
          for their context has invalidated the capture; from now on no context is waited for, and blocks are not kept; \
-         SYNCEDMEM_REUSE=stream keeps them without such waits\n"
+         SYNCEDMEM_REUSE=stream keeps them without such waits"
     ));
-    to_stderr(said.as_bytes());
 }

@@ -1,5 +1,4 @@
 //! Waits for the current context or its legacy default stream, beside captures.
-#![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use super::capture::{self, RelaxedCapture};
 use super::driver::Driver;
@@ -14,8 +13,7 @@ pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_context(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);
     let span = recorder::begin(c"synchronise context", 0);
-    // SAFETY: no arguments.
-    unsafe { driver.context_synchronize() }?;
+    driver.synchronize_context()?;
     span.end(NOTHING, || What::Synchronised);
     Ok(())
 }
@@ -36,6 +34,5 @@ pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
 pub fn legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_legacy_stream(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);
-    // SAFETY: null is the legacy default stream.
-    unsafe { driver.stream_synchronize(std::ptr::null_mut()) }
+    driver.synchronize_legacy_stream()
 }

@@ -19,17 +19,14 @@ use crate::observe::recorder::{self, Subject};
 use crate::state::head::{Contents, Side};
 use crate::state::kind::Kind;
 
-/// A device block as an object holds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// Its first byte, which the host cannot read.
+    /// Its first byte, which the host cannot access.
     pub address: NonNull<c_void>,
-    /// The ordinal of its device.
     pub ordinal: c_int,
 }
 
-/// A block of `bytes`, which are not 0, for the object at `holder`: zeroed if `contents` are to be, else with any
-/// contents.
+/// A block of `bytes` (not 0) for the object at `holder`.
 pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<Block, Error> {
     let subject = Subject { object: holder, bytes };
     context::for_new_block(driver, |guard| {
@@ -41,10 +38,10 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
         span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
         if fills {
             let span = recorder::begin(c"fill device side", bytes);
-            // SAFETY: the block is new and that large.
+            // SAFETY: the block is new, and has that many bytes.
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
                 recorder::freed(holder, Side::Device, address);
-                // SAFETY: nobody knows it yet.
+                // SAFETY: no object refers to it yet.
                 unsafe { blocks::free(address, holder) };
                 return Err(failure.into());
             }
@@ -54,19 +51,19 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
     })
 }
 
-/// Gives back the block that the object at `holder` owned. It never fails: see [`blocks::free`].
+/// Frees the block that the object at `holder` owned. Never fails: see [`blocks::free`].
 ///
 /// # Safety
-/// Nobody refers to the block any more, and nothing that is in flight needs it.
+/// No thread refers to the block any more, and no copy in flight uses it.
 #[cold]
 pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
     // SAFETY: the caller guarantees it.
     if unsafe { blocks::free(address, holder) } == Freed::Done {
         return;
     }
-    // Another implementation, compiled into somebody else's code, took it from `cudaMalloc`.
+    // Another implementation, compiled into other code, got it from `cudaMalloc`.
     if let Ok(driver) = cuda::driver() {
-        // SAFETY: the caller guarantees it. A pointer that the driver does not know is refused.
+        // SAFETY: the caller guarantees it. The driver refuses an unknown pointer.
         let _ = unsafe { free_unknown(driver, address) };
     }
 }
@@ -82,11 +79,10 @@ unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), 
     unsafe { driver.mem_free(address) }
 }
 
-/// A context that is current, and what is known of a block in it: `None` of a caller's own.
+/// A context that is current, and the record of a block in it; `None` for a caller's own block.
 pub type Entered<'d> = (ContextGuard<'d>, Option<Record>);
 
-/// Makes the context of a device block current. A caller's own block is where the driver says, and if it does not know, where
-/// a new block would be.
+/// Makes the context of a device block current. A caller's own block has no record: see [`enter_unknown`].
 pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Result<Entered<'_>, Error> {
     let Some(record) = blocks::find(address) else {
         return Ok((enter_unknown(driver, address)?, None));
@@ -94,7 +90,7 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     if owner.is_some_and(|owner| owner != record.holder) {
         return Err(Error::DeviceReset);
     }
-    // Asked of a block that another object owns, too: its context may be gone, and a driver follows the handle of one that is.
+    // Also for a block of another object: its context may be gone, and a driver follows the handle of a destroyed context.
     match (record.is_alive(driver, address)?, owner) {
         (true, _) => Ok((ContextGuard::enter(driver, record.context)?, Some(record))),
         (false, Some(_)) => enter_another(driver, address),
@@ -102,8 +98,8 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     }
 }
 
-/// The same, where the block that was recorded is gone. Another that begins at the very address came from another
-/// implementation, which had destroyed the first one's object behind our back; anything else is not this object's.
+/// As [`enter`], if the recorded block is gone. A block that begins at the same address came from another implementation,
+/// whose inline destructor had freed the recorded one. Anything else does not belong to this object.
 fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_>, Error> {
     let number = driver::address(address.as_ptr());
     if !matches!(pointer::range(driver, number), Ok(Some((start, _))) if start == number) {
@@ -113,8 +109,8 @@ fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_
     Ok((enter_unknown(driver, address)?, None))
 }
 
-/// Makes the context of somebody else's memory current. Some has none, such as that of a pool or of virtual memory
-/// management: there it is the primary context of its device, and where that is not known, what a new block would be in.
+/// Makes the context of memory without a record current. Memory of a pool or of virtual memory management has no context: then
+/// it is the primary context of its device, and if that is unknown, the context for a new block.
 fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGuard<'_>, DriverFailure> {
     match pointer::location(driver, driver::address(address.as_ptr())) {
         Ok(Some((Some(context), _))) => ContextGuard::enter(driver, context),
@@ -123,7 +119,7 @@ fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGua
     }
 }
 
-/// The ordinal of the device that holds the block at `address`, if the driver knows it.
+/// The ordinal of the device of the block at `address`, if it is known.
 pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
     if let Some(record) = blocks::find(address) {
         return Some(record.device);
@@ -132,10 +128,10 @@ pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
     known.ok().flatten().map(|(_, ordinal)| ordinal).filter(|&ordinal| ordinal >= 0)
 }
 
-/// The device check: an error if another device is current than the one that holds the block at `address`.
+/// The device check: an error if the current device is not the one of the block at `address`.
 pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
     let Some(Record { device: holder, .. }) = blocks::find(address) else { return Ok(()) };
-    // Where no driver can be used, no device is current.
+    // Without a usable driver, no device is current.
     let Ok(driver) = cuda::driver() else { return Ok(()) };
     let current = context::current_device(driver)?;
     if current == holder {

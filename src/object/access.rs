@@ -5,9 +5,9 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::claims::{NoClaim, Patience};
-use super::eviction::evictable::Use;
+use super::eviction::policy::Use;
 use super::eviction::reclaim;
-use super::{MARKED, Outcome, Owned, SyncedMemory, TABLE, refused, watch_forks};
+use super::{Outcome, Owned, POLICIES, SyncedMemory, TABLE, refused, watch_forks};
 use crate::copy::{self, Endpoints};
 use crate::error::Error;
 use crate::memory::{device, host};
@@ -122,7 +122,7 @@ impl SyncedMemory {
             false => word.fast().is_ready(Word::deciding(access, side), side),
         };
         // Opened last: only if the address is handed out.
-        let is_opened = if serves && word.is_slow() { self.opens_access() } else { Ok(!word.is_slow()) };
+        let is_opened = if serves && word.is_slow() { self.open_access() } else { Ok(!word.is_slow()) };
         match is_opened {
             Err(interrupted) => Some(Err(interrupted)),
             Ok(opened) => (serves && (opened || is_known)).then(|| Ok(self.pointer(side).load(Ordering::Relaxed))),
@@ -134,7 +134,7 @@ impl SyncedMemory {
     #[inline]
     fn first_touch(&self, access: Access) -> Option<NonNull<c_void>> {
         let word = self.load();
-        if !word.is_untouched() || MARKED.knows(self.address()) {
+        if !word.is_untouched() || POLICIES.knows(self.address()) {
             return None;
         }
         let step = Head::Uninitialized.on(access, Side::Host);

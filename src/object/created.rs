@@ -3,7 +3,7 @@
 
 use std::ptr::NonNull;
 
-use super::dlpack::Lent;
+use super::dlpack::Imported;
 use super::dlpack::exchange;
 use super::dlpack::exports::Fate;
 use super::{EXPORTS, SyncedMemory};
@@ -48,27 +48,27 @@ impl SyncedMemory {
     /// It is an object of `create`; nobody uses it or its pointers any more.
     pub(super) unsafe fn end(&self) -> Result<(), Error> {
         // SAFETY: the caller guarantees it.
-        let lent = unsafe { self.end_alone() }?;
-        if let Some(lent) = lent {
-            exchange::end_lent(lent.into_iter().flatten());
+        let imported = unsafe { self.end_alone() }?;
+        if let Some(imported) = imported {
+            exchange::end_imports(imported.into_iter().flatten());
         }
         Ok(())
     }
 
-    /// The same, but what was lent to it is the caller's to end.
+    /// The same, but what was imported to it is the caller's to end.
     ///
     /// # Safety
     /// As for `end`.
     #[inline]
-    pub(super) unsafe fn end_alone(&self) -> Result<Option<[Option<Lent>; 2]>, Error> {
+    pub(super) unsafe fn end_alone(&self) -> Result<Option<[Option<Imported>; 2]>, Error> {
         // SAFETY: the caller guarantees it.
         unsafe { self.destruct_alone() }?;
-        let lent = (!EXPORTS.is_empty()).then(|| EXPORTS.forget(self.address()));
+        let imported = (!EXPORTS.is_empty()).then(|| EXPORTS.forget(self.address()));
         if cfg!(not(feature = "checked")) {
             // SAFETY: `create` took it from malloc.
             unsafe { libc::free(std::ptr::from_ref(self).cast_mut().cast()) };
         }
-        Ok(lent)
+        Ok(imported)
     }
 
     /// Where the next one is noted down of objects that wait for their end: behind what an object is made of.

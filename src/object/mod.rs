@@ -15,7 +15,7 @@ mod created;
 pub(crate) mod dlpack;
 pub(crate) mod eviction;
 mod outcome;
-mod pinning;
+mod pin_in_place;
 mod query;
 pub(crate) mod report;
 pub(crate) mod set_data;
@@ -36,8 +36,8 @@ use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 use claims::{Identity, NoClaim, Patience};
-pub use eviction::evictable;
-use eviction::evictable::{Registry, Use};
+pub use eviction::policy;
+use eviction::policy::{Registry, Use};
 use outcome::{Outcome, Owned};
 
 /// The right to work on one object.
@@ -67,8 +67,8 @@ locked_static! { static TABLE: claims::Table<InFlight> = claims::Table::new(); f
 
 locked_static! {
     /// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
-    static MARKED: Registry = Registry::new();
-    fn marks_lock
+    static POLICIES: Registry = Registry::new();
+    fn policies_lock
 }
 
 locked_static! {
@@ -86,7 +86,7 @@ impl SyncedMemory {
         if let Some((stale, _)) = TABLE.purge(storage.addr().get()) {
             stale.abandon();
         }
-        MARKED.purge(storage.addr().get());
+        POLICIES.purge(storage.addr().get());
         Self::forget_exchange(storage.addr().get());
         // SAFETY: the caller guarantees it.
         unsafe { Self::construct_fresh(storage, bytes) };
@@ -98,7 +98,7 @@ impl SyncedMemory {
     /// Whether nothing can be left of an earlier object at this address.
     #[inline]
     pub fn is_fresh(storage: NonNull<SyncedMemory>) -> bool {
-        TABLE.is_quiet(storage.addr().get()) && !MARKED.knows(storage.addr().get())
+        TABLE.is_quiet(storage.addr().get()) && !POLICIES.knows(storage.addr().get())
     }
 
     /// `construct`, where `is_fresh`.
@@ -123,7 +123,7 @@ impl SyncedMemory {
         // Relaxed: whoever destroys an object has seen all that others did with it.
         let word = Word(self.word.load(Ordering::Relaxed));
         let address = self.address();
-        let untouched = TABLE.is_quiet(address) && word.is_untouched() && !MARKED.knows(address);
+        let untouched = TABLE.is_quiet(address) && word.is_untouched() && !POLICIES.knows(address);
         if untouched {
             self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         }
@@ -148,7 +148,7 @@ impl SyncedMemory {
     #[inline]
     unsafe fn destruct_alone(&self) -> Result<(), Error> {
         // From here on nobody comes to evict it, and it stays as it is.
-        MARKED.purge(self.address());
+        POLICIES.purge(self.address());
         let word = self.load();
         if !TABLE.is_quiet(self.address()) {
             self.see_off(word);
@@ -275,7 +275,7 @@ impl SyncedMemory {
     /// Ends a claim with an outcome: everybody sees both at once.
     fn publish(&self, claim: Claim<'_>, outcome: Outcome, means: Use) {
         let slow = claim.in_flight.is_some();
-        claim.publish(|| self.store(outcome, self.mark_follows(outcome, means) || slow), || self.identity());
+        claim.publish(|| self.store(outcome, self.policy_follows(outcome, means) || slow), || self.identity());
     }
 
     /// Makes an outcome visible. Done under the table's lock for this object.
@@ -318,5 +318,5 @@ fn refused<T>(why: NoClaim<T>) -> Error {
 /// In a forked child: what other threads of the parent were doing with objects is not going on here.
 pub fn begin_child() {
     TABLE.forget();
-    MARKED.forget_evictions();
+    POLICIES.forget_evictions();
 }

@@ -1,4 +1,4 @@
-//! What can be asked of an object without changing it.
+//! Queries: they change no object.
 
 use super::SyncedMemory;
 use crate::error::Error;
@@ -10,20 +10,20 @@ use crate::state::flags;
 use crate::state::head::Side;
 
 impl SyncedMemory {
-    /// The ordinal of the device that holds the device block; `None` if there is none, or the driver does not know it.
+    /// The ordinal of the device block's device; `None` without a block, or if the driver does not know it.
     pub fn device_ordinal(&self) -> Result<Option<i32>, Error> {
         let now = self.now()?;
         let Some(block) = now.device else { return Ok(None) };
         Ok(now.word.ordinal().or_else(|| device::ordinal(block)))
     }
 
-    /// Whether there is host memory that this library page-locked: when it was made, or where it is.
+    /// Whether this library page-locked the host memory, at its allocation or in place.
     pub fn is_pinned(&self) -> Result<bool, Error> {
         let now = self.now()?;
         Ok(now.host.is_some_and(|host| now.word.is_pinned() || registration::is_registered(host)))
     }
 
-    /// Gives the object a name in reports and traces, if there are any.
+    /// Names the object in reports and traces. Ignored while neither is on.
     pub fn set_name(&self, name: &str) {
         if flags::on() {
             recorder::name(self.subject(), name);
@@ -35,7 +35,7 @@ impl SyncedMemory {
         recorder::name_of(self.subject().object)
     }
 
-    /// Whether there is a block on `side` that the object must give back.
+    /// Whether the object has a block on `side` that it frees.
     pub fn owns(&self, side: Side) -> Result<bool, Error> {
         self.now().map(|now| match side {
             Side::Host => now.host.is_some() && now.word.owns_host(),

@@ -1,12 +1,11 @@
-//! Copies that go on in the background: started on a caller's stream, completed by whoever needs them done.
+//! Asynchronous copies: started on a caller's stream, completed by the next operation that needs the result.
 #![expect(unsafe_code, reason = "copies are started between the object's blocks")]
 
 use std::ffi::c_void;
 
 use super::claims::{NoClaim, Patience};
-use super::eviction::evictable::Use;
-use super::{Claim, SyncedMemory, refused};
-use crate::copy::Endpoints;
+use super::eviction::policy::Use;
+use super::{Claim, Outcome, Owned, SyncedMemory, refused};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
 use crate::cuda::driver::Driver;
@@ -21,13 +20,13 @@ use crate::platform::sync::Ordering;
 use crate::state::head::{Contents, Head, Side};
 
 impl SyncedMemory {
-    /// Starts a copy from host to device on `stream`. The head is SYNCED at once; the caller synchronises the stream
-    /// before anything but the library uses the device data.
+    /// Starts a copy from host to device on `stream`. The head is SYNCED at once; the caller synchronizes the stream
+    /// before it uses the device data itself.
     ///
     /// # Safety
     /// `stream` is NULL or a stream; it is not used after this call.
     pub unsafe fn async_gpu_push(&self, stream: *mut c_void) -> Result<(), Error> {
-        // Compat: the original checks this first, whatever the device would say.
+        // Compat: the original checks the head before it looks for a device.
         self.head().and_then(may_push)?;
         let driver = cuda::driver()?;
         let mut claim = self.claim_always()?;
@@ -37,26 +36,14 @@ impl SyncedMemory {
         let now = self.now()?;
         let next = now.with_head(may_push(now.head())?);
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
-        if let (Some(device), Some(host), 1..) = (next.device, next.host, self.size.load(Ordering::Relaxed)) {
-            let pinned = self.hold_pinned(next, host);
-            let endpoints = self.endpoints(next, (device, host), Side::Device, pinned);
-            // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while
-            // the claim, and then its parked entry, says that it is in flight. The stream is the caller's.
-            match unsafe { self.start(driver, endpoints, stream) } {
-                Ok(started) => claim.in_flight = started,
-                Err(error) => {
-                    // SAFETY: nobody knows it yet.
-                    unsafe { new.free() };
-                    return Err(error);
-                }
-            }
-        }
+        // SAFETY: the caller guarantees the stream.
+        unsafe { self.start(driver, &mut claim, (next, new), Side::Device, stream) }?;
         self.publish(claim, next, Use::None);
         Ok(())
     }
 
-    /// Starts a copy from device to host on `stream`, unless the host is current or such a copy is in flight already.
-    /// The head stays HEAD_AT_GPU until the copy is known to be done: `cpu_data` waits for it.
+    /// Starts a copy from device to host on `stream`, unless the host is current or such a copy is in flight. The head
+    /// stays HEAD_AT_GPU until `cpu_data`, `wait` or `is_ready` completes the copy.
     ///
     /// # Safety
     /// `stream` is NULL or a stream; it is not used after this call.
@@ -77,44 +64,35 @@ impl SyncedMemory {
         self.finish(&mut claim)?;
         let now = self.now()?;
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
-        let mut head = Head::Synced;
-        if let (Some(device), Some(host), 1..) = (next.device, next.host, bytes) {
-            let pinned = self.hold_pinned(next, host);
-            let endpoints = self.endpoints(next, (device, host), Side::Host, pinned);
-            // SAFETY: as for a push.
-            match unsafe { self.start(driver, endpoints, stream) } {
-                Ok(started) => claim.in_flight = started,
-                Err(error) => {
-                    // SAFETY: nobody knows it yet.
-                    unsafe { new.free() };
-                    return Err(error);
-                }
-            }
-            if claim.in_flight.is_some() {
-                head = Head::AtGpu;
-            }
-        }
+        // SAFETY: the caller guarantees the stream.
+        unsafe { self.start(driver, &mut claim, (next, new), Side::Host, stream) }?;
+        let head = if claim.in_flight.is_some() { Head::AtGpu } else { Head::Synced };
         self.publish(claim, next.with_head(head), Use::None);
         Ok(())
     }
 
-    /// Starts a copy of the object's size, and tells of it. `None`: it is done already.
+    /// Starts the copy to the side `to` between the blocks of `next`, unless there are no bytes. On an error it frees `new`,
+    /// the block that was made for the copy.
     ///
     /// # Safety
-    /// As for [`transfer::start`].
+    /// `stream` is NULL or a stream.
     unsafe fn start(
         &self,
         driver: &Driver,
-        endpoints: Endpoints,
+        claim: &mut Claim<'_>,
+        (next, new): (Outcome, Owned),
+        to: Side,
         stream: *mut c_void,
-    ) -> Result<Option<InFlight>, Error> {
-        let (subject, to) = (self.subject(), endpoints.to);
-        let bytes = subject.bytes as u64;
+    ) -> Result<(), Error> {
+        let subject = self.subject();
+        let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
+        let pinned = self.hold_pinned(next, host);
+        let endpoints = self.endpoints(next, (device, host), to, pinned);
         if checksums::are_compared() {
             match to {
                 // SAFETY: it is about to be copied.
-                Side::Device => unsafe { checksums::before_copy_to_device(subject, endpoints.host) },
-                // What comes is not looked at: nobody waits for it here.
+                Side::Device => unsafe { checksums::before_copy_to_device(subject, host) },
+                // The data has not arrived when this returns, so it is not compared.
                 Side::Host => checksums::forget(self.address()),
             }
         }
@@ -122,22 +100,28 @@ impl SyncedMemory {
             Side::Host => c"start copy to host",
             Side::Device => c"start copy to device",
         };
-        let span = recorder::begin(title, subject.bytes);
-        // SAFETY: the caller guarantees it.
-        match unsafe { transfer::start(driver, endpoints, subject.bytes, stream) }? {
-            Started::InFlight(copy) => {
+        let (span, bytes) = (recorder::begin(title, subject.bytes), subject.bytes as u64);
+        // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while the
+        // claim, and then its parked entry, has it in flight. The caller guarantees the stream.
+        match unsafe { transfer::start(driver, endpoints, subject.bytes, stream) } {
+            Ok(Started::InFlight(copy)) => {
+                claim.in_flight = Some(copy);
                 span.end(subject, || What::Started { to, bytes, path: copy.path, copy: copy.number });
-                Ok(Some(copy))
             }
-            Started::Done(path) => {
+            Ok(Started::Done(path)) => {
                 span.end(subject, || What::Copied { to, bytes, path, cause: Cause::Stream });
-                Ok(None)
+            }
+            Err(error) => {
+                // SAFETY: only this function knows the block.
+                unsafe { new.free() };
+                return Err(error);
             }
         }
+        Ok(())
     }
 
-    /// Declares that the work that `stream` has now may be using the object's blocks, which then are not handed to another
-    /// object before it is done.
+    /// Declares that work already in `stream` may use the object's blocks: the cache does not hand them to another object
+    /// before that work is done.
     ///
     /// # Safety
     /// `stream` is NULL or a stream; it is not used after this call.
@@ -161,7 +145,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Waits until nothing is in flight.
+    /// Waits for the copy in flight, if there is one.
     pub fn wait(&self) -> Result<(), Error> {
         self.head()?;
         let mut claim = match self.claim(Patience::Wait, |is_known| self.nothing_in_flight(is_known)) {
@@ -175,7 +159,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Whether nothing is in flight (any more). It never waits.
+    /// Whether nothing is in flight; completes a copy that is done. It never waits.
     pub fn is_ready(&self) -> Result<bool, Error> {
         self.head()?;
         let mut claim = match self.claim(Patience::Refuse, |is_known| self.nothing_in_flight(is_known)) {
@@ -189,8 +173,7 @@ impl SyncedMemory {
         match copy.is_done(cuda::driver()?) {
             Ok(false) => Ok(false),
             Ok(true) => {
-                self.tell_completed(span, copy);
-                let head = self.completed(&mut claim, copy)?;
+                let head = self.completed(&mut claim, span, copy)?;
                 let now = self.now()?.with_head(head);
                 self.publish(claim, now, Use::None);
                 Ok(true)
@@ -199,11 +182,11 @@ impl SyncedMemory {
         }
     }
 
-    /// Waits for what the claimed object has in flight, if anything, and makes the object say so.
+    /// Waits for the claimed object's copy in flight, if there is one, and updates the head.
     pub(super) fn finish(&self, claim: &mut Claim<'_>) -> Result<(), Error> {
         let Some(copy) = claim.in_flight else { return Ok(()) };
         let driver = match cuda::driver() {
-            // Nothing runs where the driver is no more, and the host has what was pushed.
+            // The driver is gone, and the copy with it. The host still has the data of a push.
             Err(_) if copy.to == Side::Device => {
                 claim.in_flight = None;
                 return Ok(());
@@ -213,8 +196,7 @@ impl SyncedMemory {
         let span = recorder::begin_wait();
         match copy.finish(driver) {
             Ok(()) => {
-                self.tell_completed(span, copy);
-                let head = self.completed(claim, copy)?;
+                let head = self.completed(claim, span, copy)?;
                 self.set_head(claim, head);
                 Ok(())
             }
@@ -222,28 +204,28 @@ impl SyncedMemory {
         }
     }
 
-    /// Tells that a copy is known to be done, and that it was waited for since `span` began.
+    /// Records that a copy is done, after a wait that began with `span`.
     pub(super) fn tell_completed(&self, span: Span, copy: InFlight) {
         span.end(self.subject(), || What::Completed { to: copy.to, copy: copy.number });
     }
 
-    /// The head now that a copy has come to its end.
-    pub(super) fn completed(&self, claim: &mut Claim<'_>, copy: InFlight) -> Result<Head, Error> {
+    /// Takes a copy that is done out of the claim and records it, and returns the head that the object has then.
+    pub(super) fn completed(&self, claim: &mut Claim<'_>, span: Span, copy: InFlight) -> Result<Head, Error> {
+        self.tell_completed(span, copy);
         claim.in_flight = None;
         match copy.to {
-            // A push made it SYNCED at once, and the device may have been written since.
+            // A push has set it to SYNCED at once, and the device may have been written since.
             Side::Device => self.head(),
             Side::Host => Ok(Head::Synced),
         }
     }
 
-    /// What a wait that failed leaves behind.
-    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, trouble: CopyError) -> Error {
-        match trouble {
+    /// State after a failed synchronization: a push that failed has left the data on the host alone.
+    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, error: CopyError) -> Error {
+        match error {
             CopyError::Unknown(error) => error,
             CopyError::Failed(error) => {
                 claim.in_flight = None;
-                // What a push never brought to the device is on the host alone.
                 if copy.to == Side::Device && self.head() == Ok(Head::Synced) {
                     self.set_head(claim, Head::AtCpu);
                 }
@@ -252,13 +234,13 @@ impl SyncedMemory {
         }
     }
 
-    /// Changes the head of a claimed object before its claim ends. Its slow bit stays until then.
+    /// Changes the head of a claimed object before its claim ends. The slow bit stays until then.
     pub(super) fn set_head(&self, claim: &Claim<'_>, head: Head) {
         claim.under_lock(|| {
             let word = self.load();
             let next = word.with_head(head);
             let next = if word.is_slow() { next.slow() } else { next };
-            // Relaxed: while the slow bit is set, whoever looks takes the lock.
+            // Relaxed: while the slow bit is set, readers take the lock.
             self.word.store(next.0, Ordering::Relaxed);
         });
     }
@@ -271,7 +253,7 @@ impl SyncedMemory {
     }
 
     fn nothing_in_flight(&self, is_known: bool) -> Option<()> {
-        (!is_known && (!self.load().is_slow() || self.is_marked())).then_some(())
+        (!is_known && (!self.load().is_slow() || self.is_evictable())).then_some(())
     }
 }
 

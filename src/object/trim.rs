@@ -1,4 +1,4 @@
-//! The idle blocks of every kind, as one.
+//! Idle blocks of every kind: their bytes, their budget, and giving them back.
 
 use crate::copy::staging_buffers;
 use crate::memory::cache;
@@ -6,8 +6,8 @@ use crate::memory::cache::budget;
 use crate::memory::host::registration;
 use crate::state::kind::Kind;
 
-/// Gives back what lies idle of one kind, and says how many bytes that were.
-pub fn give_back_idle(kind: Kind) -> u64 {
+/// Gives back the idle blocks of one kind, and returns their bytes. Waits for the contexts of all of them.
+pub fn trim(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => cache::host::give_back_all(),
         Kind::Pinned => {
@@ -18,8 +18,8 @@ pub fn give_back_idle(kind: Kind) -> u64 {
     }
 }
 
-/// As [`give_back_idle`], but for what may be in use on another device than the thread's current one: the thread would wait.
-pub fn give_back_near(kind: Kind) -> u64 {
+/// As [`trim`], without blocks whose context is on another device than the thread's current one, and so without a wait for it.
+pub fn trim_current_device(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => cache::host::give_back_all(),
         Kind::Pinned => {
@@ -30,7 +30,7 @@ pub fn give_back_near(kind: Kind) -> u64 {
     }
 }
 
-/// How many bytes of one kind lie idle.
+/// Idle bytes of one kind.
 pub fn idle(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => cache::host::idle(),
@@ -39,7 +39,7 @@ pub fn idle(kind: Kind) -> u64 {
     }
 }
 
-/// How many bytes of one kind may lie idle; of device memory, on the device where most may.
+/// The most idle bytes of one kind; for device memory, on the device with the largest budget.
 pub fn budget(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => budget::host(kind),
@@ -47,7 +47,7 @@ pub fn budget(kind: Kind) -> u64 {
     }
 }
 
-/// Gives back what lies idle beyond the budget.
+/// Gives back idle blocks until the budget is met.
 pub fn reduce(kind: Kind) {
     match kind {
         Kind::Pageable => cache::host::reduce(),

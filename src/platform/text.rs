@@ -1,6 +1,8 @@
 //! Text in fixed buffers, and where it is written to without a buffer.
 
 use std::ffi::CStr;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub use syncedmem_trace::text::{Bytes, Escaped, Text};
 
@@ -10,6 +12,20 @@ use super::file;
 pub fn to_stderr(text: &[u8]) {
     // Ignored: a closed or full standard error must not stop the program.
     let _ = file::write(libc::STDERR_FILENO, text);
+}
+
+/// Writes one line to standard error: `libsyncedmem: ` and the message.
+#[cold]
+pub fn warn(message: fmt::Arguments) {
+    to_stderr(Text::<600>::of(format_args!("libsyncedmem: {message}\n")).as_bytes());
+}
+
+/// As [`warn`], if `has_warned` is false, and sets it.
+#[cold]
+pub fn warn_once(has_warned: &AtomicBool, message: fmt::Arguments) {
+    if !has_warned.swap(true, Relaxed) {
+        warn(message);
+    }
 }
 
 /// Appends `text` to the destination of a setting: `stderr`, or a file. If the file cannot be written, standard error
@@ -23,8 +39,7 @@ pub fn append_to(destination: &CStr, variable: &str, what: &str, text: &[u8]) {
     };
     if let Err(trouble) = written {
         let name = Text::<400>::of(format_args!("{}", Escaped(destination.to_bytes())));
-        let why = format_args!("libsyncedmem: {variable}={name}: {trouble}; {what} here\n");
-        to_stderr(Text::<600>::of(why).as_bytes());
+        warn(format_args!("{variable}={name}: {trouble}; {what} here"));
         to_stderr(text);
     }
 }

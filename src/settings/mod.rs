@@ -2,24 +2,20 @@
 //!
 //! Nothing is read at load, and reading allocates nothing.
 
-mod amount;
-mod choice;
-mod seconds;
+mod variable;
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-pub use amount::Amount;
-pub use choice::Choice;
-pub use seconds::Seconds;
+pub use variable::{Amount, Choice, Seconds};
 
-static UNSETTLED: AtomicBool = AtomicBool::new(true);
+static UNREAD: AtomicBool = AtomicBool::new(true);
 
 /// Reads the settings of host blocks, so that they are not read later under a lock.
 #[inline]
-pub fn settle() {
-    if UNSETTLED.load(Ordering::Relaxed) {
-        UNSETTLED.store(false, Ordering::Relaxed);
+pub fn read_host_settings() {
+    if UNREAD.load(Ordering::Relaxed) {
+        UNREAD.store(false, Ordering::Relaxed);
         read_all();
     }
 }

@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::support::as_shipped::library;
+use crate::support::folder::Folder;
 
 /// What a tool prints about the library.
 fn about(tool: &str, arguments: &[&str]) -> String {
@@ -76,34 +76,27 @@ const WAYS: [&str; 3] = ["linked", "linked statically", "preloaded"];
 
 /// Compiles a C program and runs it, with the library in one of `WAYS`.
 fn run(source: &str, way: &str, environment: &[(&str, &str)]) -> Output {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let number = NUMBER.fetch_add(1, Relaxed);
-    let folder = std::env::temp_dir().join(format!("syncedmem-library-{}-{number}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (file, program) = (folder.join("program.c"), folder.join("program"));
-    std::fs::write(&file, source).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O2", "-rdynamic", "-w", "-o"]).args([&program, &file]);
+    let folder = Folder::new();
+    folder.source("program.c", source);
+    let archive = library().with_extension("a");
+    let mut arguments = vec!["-O2", "-rdynamic", "program.c"];
     match way {
-        "linked" => compiler.arg(library()),
-        "linked statically" => {
-            compiler.arg(library().with_extension("a")).args(["-lgcc_s", "-lpthread", "-ldl", "-lm"])
-        }
+        "linked" => arguments.push(library().to_str().unwrap()),
+        "linked statically" => arguments.extend([archive.to_str().unwrap(), "-lgcc_s", "-lpthread", "-ldl", "-lm"]),
         // What a library that is preloaded defines later.
-        _ => compiler.arg("-DPRELOADED"),
+        _ => arguments.push("-DPRELOADED"),
     };
-    assert!(compiler.arg("-pthread").status().is_ok_and(|status| status.success()), "the program does not build");
+    arguments.push("-pthread");
+    let program = folder.compile("program", &arguments);
     // Its name in the program is the soname, which is looked for beside the file that was linked.
-    let named = folder.join("libsyncedmem.so.0");
+    let named = folder.path("libsyncedmem.so.0");
     std::fs::copy(library(), &named).unwrap();
     let mut command = Command::new(&program);
-    command.env("LD_LIBRARY_PATH", &folder).envs(environment.iter().copied());
+    command.env("LD_LIBRARY_PATH", &*folder).envs(environment.iter().copied());
     if way == "preloaded" {
         command.env("LD_PRELOAD", &named);
     }
-    let output = command.output().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
-    output
+    command.output().unwrap()
 }
 
 /// A release build may end an entry by a jump, and leave no frame of its own on the stack.

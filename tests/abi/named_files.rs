@@ -6,8 +6,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::support::folder::Folder;
 
 /// Uses an object and prints whether the system calls the program privileged. With an argument it fails as Caffe does.
 const PROGRAM: &str = r#"
@@ -37,35 +38,26 @@ const TOOL: &str = r#"
 "#;
 
 /// A folder that any user may read, with the program in it.
-struct Place(PathBuf);
+struct Place(Folder);
 
 impl Place {
     fn new(flags: &[&str]) -> Place {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("syncedmem-files-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let place = Place(folder);
+        let place = Place(Folder::new());
+        fs::set_permissions(&*place.0, fs::Permissions::from_mode(0o755)).unwrap();
         // A privileged program heeds neither LD_LIBRARY_PATH nor $ORIGIN: the path is linked in.
         fs::copy(crate::support::as_shipped::library(), place.path("libsyncedmem.so.0")).unwrap();
-        place.compile("tool.so", TOOL, &["-shared", "-fPIC"]);
+        place.0.source("tool.c", TOOL);
+        place.0.compile("tool.so", &["-shared", "-fPIC", "tool.c"]);
         let folder = format!("-Wl,-rpath,{}", place.0.display());
-        let mut all = vec!["-rdynamic", "libsyncedmem.so.0", &folder];
+        let mut all = vec!["program.c", "-rdynamic", "libsyncedmem.so.0", &folder];
         all.extend(flags);
-        place.compile("program", PROGRAM, &all);
+        place.0.source("program.c", PROGRAM);
+        place.0.compile("program", &all);
         place
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn compile(&self, output: &str, source: &str, flags: &[&str]) {
-        fs::write(self.path("source.c"), source).unwrap();
-        let mut command = Command::new("cc");
-        command.args(["-w", "-o", output, "source.c"]).args(flags).current_dir(&self.0);
-        let done = command.output().expect("a C compiler (Debian package gcc)");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        self.0.path(name)
     }
 
     /// The program, with every setting that names a file.
@@ -84,13 +76,6 @@ impl Place {
 
     fn made(&self) -> Vec<&'static str> {
         ["trace", "calls", "report", "loaded"].into_iter().filter(|name| self.path(name).exists()).collect()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        // What is left behind is not a failure of the test.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -189,7 +174,7 @@ fn the_limit_of_a_files_length_ends_no_program() {
         // Standard error is a file that may not grow, either.
         for redirected in ["", " 2>error"] {
             let script = format!("ulimit -f 0; {variable}=file exec ./program{redirected}");
-            let ran = run(Command::new("sh").args(["-c", &script]).current_dir(&place.0));
+            let ran = run(Command::new("sh").args(["-c", &script]).current_dir(&*place.0));
             assert!(ran.status.success(), "{script}: {}", ran.status);
             assert_eq!(ran.output, "privileged 0\n");
             let said = format!("libsyncedmem: {variable}=file: the process may make no longer file (ulimit -f)");
@@ -226,7 +211,7 @@ fn a_file_with_something_else_in_it_is_not_traced_to() {
 fn files_are_made_by_the_umask() {
     let place = Place::new(&[]);
     let script = "umask 027; SYNCEDMEM_TRACE=trace SYNCEDMEM_CALLS=calls SYNCEDMEM_REPORT=report exec ./program";
-    assert!(run(Command::new("sh").args(["-c", script]).current_dir(&place.0)).status.success());
+    assert!(run(Command::new("sh").args(["-c", script]).current_dir(&*place.0)).status.success());
     for name in ["trace", "calls", "report"] {
         let mode = fs::metadata(place.path(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o640, "{name}");

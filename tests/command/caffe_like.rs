@@ -2,11 +2,12 @@
 //!
 //! A mangled name is a C identifier, so a C compiler is all that this needs.
 
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::support::command_file::command_file;
+use crate::support::folder::Folder;
 
 /// `SyncedMemory` as BVLC's master has it, for the CPU.
 const MEMORY: &str = r#"
@@ -64,38 +65,19 @@ pub const LAYER: &str = r#"
 "#;
 
 /// A folder of this test's own.
-pub struct Workshop {
-    pub folder: PathBuf,
+pub struct Workshop(Folder);
+
+impl Deref for Workshop {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
 }
 
 impl Workshop {
-    pub fn new(name: &str) -> Workshop {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = format!("{name}-{}-{number}", std::process::id());
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        Workshop { folder }
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-
-    pub fn source(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.path(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
-    /// Compiles and links with these arguments, in the folder.
-    pub fn compile(&self, output: &str, arguments: &[&str]) -> PathBuf {
-        let path = self.path(output);
-        let mut command = Command::new("cc");
-        command.args(["-w", "-o"]).arg(&path).args(arguments).current_dir(&self.folder);
-        let done = command.output().expect("a C compiler (Debian package gcc)");
-        assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
-        path
+    pub fn new() -> Workshop {
+        Workshop(Folder::new())
     }
 
     /// `libcaffe.so`: with its own memory, and other sources and options.
@@ -123,13 +105,6 @@ impl Workshop {
         let mut arguments = vec!["-O1", "program.c", "blob.c", "memory.c"];
         arguments.extend(more);
         self.compile("program", &arguments)
-    }
-}
-
-impl Drop for Workshop {
-    fn drop(&mut self) {
-        // What is left behind is the target folder's.
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

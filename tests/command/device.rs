@@ -9,13 +9,13 @@ use crate::support::driver::simulated;
 fn with_driver(workshop: &Workshop) -> Command {
     std::fs::copy(simulated(), workshop.path("libcuda.so.1")).unwrap();
     let mut command = command();
-    command.env("LD_LIBRARY_PATH", &workshop.folder);
+    command.env("LD_LIBRARY_PATH", workshop.path(""));
     command
 }
 
 #[test]
 fn the_doctor_names_the_driver_and_its_devices() {
-    let workshop = Workshop::new("driver");
+    let workshop = Workshop::new();
     let told = said(with_driver(&workshop).arg("doctor"));
     let line = told.output.lines().find(|line| line.starts_with("GPU")).expect(&told.output);
     assert!(line.contains("CUDA driver") && line.contains("0 is Simulated GPU 0"), "{line}");
@@ -23,10 +23,10 @@ fn the_doctor_names_the_driver_and_its_devices() {
 
 #[test]
 fn without_a_driver_the_doctor_says_why() {
-    let workshop = Workshop::new("no-driver");
+    let workshop = Workshop::new();
     // What is there by that name is no driver.
     workshop.source("libcuda.so.1", "nothing");
-    let told = said(command().arg("doctor").env("LD_LIBRARY_PATH", &workshop.folder));
+    let told = said(command().arg("doctor").env("LD_LIBRARY_PATH", workshop.path("")));
     let line = told.output.lines().find(|line| line.starts_with("GPU")).expect(&told.output);
     assert!(line.contains("no GPU: "), "{line}");
 }

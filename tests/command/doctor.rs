@@ -23,7 +23,7 @@ fn verdict(subject: &Path, wanted: &str, status: i32) -> String {
 
 #[test]
 fn a_libcaffe_that_calls_through_the_dynamic_linker_works() {
-    let workshop = Workshop::new("plain");
+    let workshop = Workshop::new();
     let told = verdict(&workshop.caffe(&[]), "works: Caffe's calls go through the dynamic linker", 0);
     assert!(told.contains("a CPU_ONLY build"), "{told}");
     assert!(told.contains("BVLC rc4 to master"), "{told}");
@@ -32,7 +32,7 @@ fn a_libcaffe_that_calls_through_the_dynamic_linker_works() {
 
 #[test]
 fn a_program_is_judged_with_the_libraries_that_it_finds_beside_itself() {
-    let workshop = Workshop::new("program");
+    let workshop = Workshop::new();
     let caffe = workshop.caffe(&[]);
     let told = verdict(&workshop.program(&[]), "works:", 0);
     assert!(told.contains("libcaffe.so"), "{told}");
@@ -43,7 +43,7 @@ fn a_program_is_judged_with_the_libraries_that_it_finds_beside_itself() {
 
 #[test]
 fn a_library_on_ld_library_path_is_found() {
-    let workshop = Workshop::new("library-path");
+    let workshop = Workshop::new();
     workshop.caffe(&[]);
     let program = workshop.program(&["-Wl,-rpath,/nowhere"]);
     std::fs::create_dir(workshop.path("elsewhere")).unwrap();
@@ -55,20 +55,20 @@ fn a_library_on_ld_library_path_is_found() {
 
 #[test]
 fn bsymbolic_functions_binds_inside() {
-    let workshop = Workshop::new("symbolic-functions");
+    let workshop = Workshop::new();
     let caffe = workshop.caffe(&["-Wl,-Bsymbolic-functions"]);
     verdict(&caffe, "calls its own SyncedMemory directly", 1);
 }
 
 #[test]
 fn bsymbolic_binds_inside() {
-    let workshop = Workshop::new("symbolic");
+    let workshop = Workshop::new();
     verdict(&workshop.caffe(&["-Wl,-Bsymbolic"]), "calls its own SyncedMemory directly", 1);
 }
 
 #[test]
 fn a_layer_of_another_library_on_a_libcaffe_that_is_bound_inside_would_be_mixed() {
-    let workshop = Workshop::new("mixed");
+    let workshop = Workshop::new();
     workshop.caffe(&["-Wl,-Bsymbolic-functions"]);
     workshop.source("layer.c", LAYER);
     let layer = workshop.compile("layer.so", &["-shared", "-fPIC", "layer.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"]);
@@ -78,7 +78,7 @@ fn a_layer_of_another_library_on_a_libcaffe_that_is_bound_inside_would_be_mixed(
 
 #[test]
 fn hidden_functions_are_found_by_name_and_once_stripped_by_the_text_of_their_checks() {
-    let workshop = Workshop::new("hidden");
+    let workshop = Workshop::new();
     let caffe = workshop.caffe(&["-fvisibility=hidden"]);
     let told = verdict(&caffe, "SyncedMemory is hidden inside", 1);
     assert!(told.contains("6 of them hidden"), "{told}");
@@ -88,7 +88,7 @@ fn hidden_functions_are_found_by_name_and_once_stripped_by_the_text_of_their_che
 
 #[test]
 fn caffe_inside_the_program_cannot_be_replaced_exported_or_not() {
-    let workshop = Workshop::new("inside");
+    let workshop = Workshop::new();
     verdict(&workshop.program_with_caffe_inside(&[]), "linked statically into", 1);
     verdict(&workshop.program_with_caffe_inside(&["-rdynamic"]), "linked statically into", 1);
     verdict(&workshop.program_with_caffe_inside(&["-s"]), "linked statically into", 1);
@@ -100,7 +100,7 @@ fn a_caffe_that_is_linked_with_the_static_library_needs_no_preload() {
     // What the static library brings along by name.
     let ours = "const char *syncedmem_version(void) { return \"libsyncedmem: \"; }";
     for options in [&["ours.c"][..], &["ours.c", "-s"], &["ours.c", "-static"], &["ours.c", "-static", "-s"]] {
-        let workshop = Workshop::new("ours-inside");
+        let workshop = Workshop::new();
         workshop.source("ours.c", ours);
         verdict(&workshop.program_with_caffe_inside(options), "it is linked with libsyncedmem", 0);
     }
@@ -108,14 +108,14 @@ fn a_caffe_that_is_linked_with_the_static_library_needs_no_preload() {
 
 #[test]
 fn a_static_program_has_no_dynamic_linker() {
-    let workshop = Workshop::new("static");
+    let workshop = Workshop::new();
     verdict(&workshop.program_with_caffe_inside(&["-static"]), "the program is linked statically", 1);
     verdict(&workshop.program_with_caffe_inside(&["-static-pie", "-fPIE"]), "the program is linked statically", 1);
 }
 
 #[test]
 fn a_program_with_other_rights_is_not_preloaded_into() {
-    let workshop = Workshop::new("rights");
+    let workshop = Workshop::new();
     workshop.caffe(&[]);
     let program = workshop.program(&[]);
     verdict(&program, "works:", 0);
@@ -133,7 +133,7 @@ fn other_layouts_are_told_by_their_functions() {
         ("void _ZN5caffe12SyncedMemoryC1EmPNS_6deviceE(void) {}", "an OpenCL branch"),
     ];
     for (function, name) in other {
-        let workshop = Workshop::new("other");
+        let workshop = Workshop::new();
         workshop.source("more.c", function);
         verdict(&workshop.caffe(&["more.c"]), name, 1);
     }
@@ -144,7 +144,7 @@ fn generations_of_the_same_layout_are_told_by_their_functions() {
     let push = "void _ZN5caffe12SyncedMemory14async_gpu_pushEv(void) {}";
     let resize = "void _ZN5caffe12SyncedMemory6ResizeEm(void) {}";
     for (function, name) in [(push, "NVIDIA's fork 0.15.12"), (resize, "yjxiong's fork")] {
-        let workshop = Workshop::new("generation");
+        let workshop = Workshop::new();
         workshop.source("more.c", function);
         let told = verdict(&workshop.caffe(&["more.c"]), "works:", 0);
         assert!(told.contains(name), "{told}");
@@ -153,7 +153,7 @@ fn generations_of_the_same_layout_are_told_by_their_functions() {
 
 #[test]
 fn a_gpu_build_and_nvidias_fork_are_told_apart() {
-    let workshop = Workshop::new("gpu");
+    let workshop = Workshop::new();
     workshop.source("gpu.c", "void _ZN5caffe16caffe_gpu_memcpyEmPKvPv(void) {} int _ZN5caffe9GPUMemory4mgr_E;");
     let told = verdict(&workshop.caffe(&["gpu.c"]), "works:", 0);
     assert!(told.contains("a GPU build") && told.contains("NVIDIA's fork"), "{told}");
@@ -161,7 +161,7 @@ fn a_gpu_build_and_nvidias_fork_are_told_apart() {
 
 #[test]
 fn a_function_that_the_library_does_not_have_is_named() {
-    let workshop = Workshop::new("unserved");
+    let workshop = Workshop::new();
     workshop.source("more.c", "void _ZN5caffe12SyncedMemory4swapERS0_(void) {}");
     let told = verdict(&workshop.caffe(&["more.c"]), "works:", 0);
     assert!(told.contains("not in libsyncedmem: _ZN5caffe12SyncedMemory4swapERS0_"), "{told}");
@@ -169,7 +169,7 @@ fn a_function_that_the_library_does_not_have_is_named() {
 
 #[test]
 fn a_program_without_caffe_is_told_from_one_that_can_load_it() {
-    let workshop = Workshop::new("without");
+    let workshop = Workshop::new();
     workshop.source("none.c", "int main(void) { return 0; }");
     verdict(&workshop.compile("none", &["none.c"]), "it contains no Caffe", 1);
     workshop.source("later.c", "#include <dlfcn.h>\nint main(void) { return dlopen(\"libcaffe.so\", 1) == 0; }");
@@ -178,7 +178,7 @@ fn a_program_without_caffe_is_told_from_one_that_can_load_it() {
 
 #[test]
 fn a_script_is_named_with_what_runs_it() {
-    let workshop = Workshop::new("script");
+    let workshop = Workshop::new();
     let script = workshop.source("train", "#!/usr/bin/env -S bash -e\nexec caffe train\n");
     let told = verdict(&script, "what a script starts", 1);
     assert!(told.contains("run by bash"), "{told}");
@@ -186,7 +186,7 @@ fn a_script_is_named_with_what_runs_it() {
 
 #[test]
 fn what_is_no_program_gets_an_error_that_says_so() {
-    let workshop = Workshop::new("nothing");
+    let workshop = Workshop::new();
     let text = doctor(&workshop.source("text", "hello"));
     assert_eq!(text.status, Some(1));
     assert!(text.error.contains("neither a program, nor a shared library, nor a script"), "{}", text.error);

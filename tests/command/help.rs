@@ -31,7 +31,7 @@ fn a_misspelt_command_is_told_with_the_one_that_is_meant() {
 
 #[test]
 fn shells_take_the_completions() {
-    let workshop = Workshop::new("completions");
+    let workshop = Workshop::new();
     let bash = said(command().args(["completions", "bash"]));
     let file = workshop.source("bash", &bash.output);
     // What bash would offer behind `syncedmem do` and behind `syncedmem run --on-error `.
@@ -51,7 +51,7 @@ fn shells_take_the_completions() {
 
 #[test]
 fn manual_pages_are_written_for_every_command() {
-    let workshop = Workshop::new("pages");
+    let workshop = Workshop::new();
     let folder = workshop.path("share");
     assert_eq!(said(command().arg("share").arg(&folder)).status, Some(0));
     for page in ["", "-run", "-doctor", "-report", "-completions", "-man"] {

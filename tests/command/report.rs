@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+
 use std::process::{Command, Output};
 
 use crate::support::command_file::command_file;
+use crate::support::folder::Folder;
 
 const TRACE: &str = r#"[
 {"ph":"M","pid":7,"tid":7,"name":"process_name","cat":"syncedmem","args":{"name":"caffe","syncedmem":"0.1.0","format":1}},
@@ -14,31 +15,23 @@ const TRACE: &str = r#"[
 {"ph":"X","pid":7,"tid":7,"ts":2.000,"dur":0.500,"name":"allocate pageable","cat":"syncedmem","args":{"what":"allocated","object":"0x10","kind":"pageable","bytes":4096,"block":"0x20","origin":"fresh"}},
 "#;
 
-/// A folder of its own, which goes with it.
-struct Folder(PathBuf);
+/// A folder with a trace.
+struct Traced(Folder);
 
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder");
-        fs::write(folder.join("train.json"), TRACE).expect("a trace");
-        Folder(folder)
+impl Traced {
+    fn new() -> Traced {
+        let folder = Folder::new();
+        folder.source("train.json", TRACE);
+        Traced(folder)
     }
 
     fn report(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(command_file());
-        command.arg("report").args(arguments).current_dir(&self.0).output().expect("the command starts")
+        command.arg("report").args(arguments).current_dir(&*self.0).output().expect("the command starts")
     }
 
     fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.0.join(file)).expect("a file")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        fs::read_to_string(self.0.path(file)).expect("a file")
     }
 }
 
@@ -54,7 +47,7 @@ fn fails_with(output: &Output, what: &str) {
 
 #[test]
 fn the_page_goes_beside_the_trace_and_its_name_is_said() {
-    let folder = Folder::new("beside");
+    let folder = Traced::new();
     let output = folder.report(&["train.json"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(text(&output.stdout), "train.html\n");
@@ -65,7 +58,7 @@ fn the_page_goes_beside_the_trace_and_its_name_is_said() {
 
 #[test]
 fn the_page_goes_where_it_is_told_to() {
-    let folder = Folder::new("told");
+    let folder = Traced::new();
     assert!(folder.report(&["train.json", "-o", "a.html"]).status.success());
     let output = folder.report(&["train.json", "--output", "-"]);
     assert!(output.status.success());
@@ -75,7 +68,7 @@ fn the_page_goes_where_it_is_told_to() {
 
 #[test]
 fn text_goes_to_standard_output_or_to_a_file() {
-    let folder = Folder::new("text");
+    let folder = Traced::new();
     let output = folder.report(&["train.json", "--text"]);
     assert!(output.status.success(), "{output:?}");
     assert!(text(&output.stdout).starts_with("libsyncedmem: memory of caffe (process 7)\n"), "{output:?}");
@@ -85,26 +78,26 @@ fn text_goes_to_standard_output_or_to_a_file() {
 
 #[test]
 fn a_reader_that_has_read_enough_is_no_error() {
-    let folder = Folder::new("enough");
+    let folder = Traced::new();
     // A pipe whose other end is closed, in the only form that std has.
     let (ours, gone) = UnixStream::pair().expect("a pair of sockets");
     drop(gone);
     let mut command = Command::new(command_file());
-    command.args(["report", "train.json", "-o", "-"]).current_dir(&folder.0).stdout(OwnedFd::from(ours));
+    command.args(["report", "train.json", "-o", "-"]).current_dir(&*folder.0).stdout(OwnedFd::from(ours));
     let output = command.output().expect("the command starts");
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]
 fn the_trace_is_never_written_over() {
-    let folder = Folder::new("over");
+    let folder = Traced::new();
     fails_with(&folder.report(&["train.json", "-o", "./train.json"]), "is the trace itself");
     assert_eq!(folder.read("train.json"), TRACE);
 }
 
 #[test]
 fn what_cannot_be_read_or_written_is_said_with_what_to_do() {
-    let folder = Folder::new("cannot");
+    let folder = Traced::new();
     fails_with(&folder.report(&["nowhere.json"]), "nowhere.json: it cannot be read");
     fails_with(&folder.report(&["train.json", "-o", "none/a.html"]), "name another file with --output");
     fs::write(folder.0.join("other.json"), "{\"a\": 1}\n").expect("a file");

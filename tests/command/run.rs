@@ -14,7 +14,7 @@ fn run(workshop: &Workshop, options: &[&str], program: &[&str]) -> Command {
     let temporary = workshop.path("tmp");
     std::fs::create_dir_all(&temporary).unwrap();
     let mut command = command();
-    command.arg("run").args(options).arg("--").args(program).env("TMPDIR", temporary).current_dir(&workshop.folder);
+    command.arg("run").args(options).arg("--").args(program).env("TMPDIR", temporary).current_dir(workshop.path(""));
     command
 }
 
@@ -23,8 +23,8 @@ fn shell(workshop: &Workshop, options: &[&str], script: &str) -> Said {
 }
 
 /// A program on a `libcaffe.so` whose calls can be replaced.
-fn caffe(name: &str) -> (Workshop, PathBuf) {
-    let workshop = Workshop::new(name);
+fn caffe() -> (Workshop, PathBuf) {
+    let workshop = Workshop::new();
     workshop.caffe(&[]);
     let program = workshop.program(&[]);
     (workshop, program)
@@ -38,7 +38,7 @@ fn leaves_nothing(workshop: &Workshop) {
 
 #[test]
 fn the_account_is_printed_behind_what_the_program_wrote() {
-    let (workshop, program) = caffe("account");
+    let (workshop, program) = caffe();
     let program = program.to_str().unwrap();
     let told = said(&mut run(&workshop, &[], &["sh", "-c", &format!("echo hello; echo there >&2; {program}")]));
     assert_eq!(told.status, Some(0), "{}", told.error);
@@ -54,7 +54,7 @@ fn the_account_is_printed_behind_what_the_program_wrote() {
 
 #[test]
 fn several_programs_report_one_after_the_other() {
-    let (workshop, program) = caffe("several");
+    let (workshop, program) = caffe();
     let program = program.display();
     let told = shell(&workshop, &[], &format!("{program}; {program} 3"));
     assert_eq!(told.status, Some(3));
@@ -63,7 +63,7 @@ fn several_programs_report_one_after_the_other() {
 
 #[test]
 fn the_exit_status_is_the_programs_own() {
-    let (workshop, program) = caffe("status");
+    let (workshop, program) = caffe();
     for status in [0, 1, 42, 255] {
         let told = said(&mut run(&workshop, &[], &[program.to_str().unwrap(), &status.to_string()]));
         assert_eq!(told.status, Some(status), "{}", told.error);
@@ -72,7 +72,7 @@ fn the_exit_status_is_the_programs_own() {
 
 #[test]
 fn a_signal_that_ends_the_program_ends_the_command_too() {
-    let workshop = Workshop::new("killed");
+    let workshop = Workshop::new();
     for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGABRT] {
         let mut command = run(&workshop, &[], &["sh", "-c", &format!("kill -{signal} $$")]);
         let output = command.output().unwrap();
@@ -86,7 +86,7 @@ fn a_signal_that_ends_the_program_ends_the_command_too() {
 
 #[test]
 fn signals_reach_the_program() {
-    let workshop = Workshop::new("signals");
+    let workshop = Workshop::new();
     // It says that it is ready, and then waits for the signal.
     let script = "trap 'echo got; exit 5' TERM HUP INT USR1; echo ready; while :; do sleep 0.01; done";
     for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGUSR1] {
@@ -121,7 +121,7 @@ fn send(child: &Child, signal: i32) {
 
 #[test]
 fn an_ignored_signal_stays_ignored() {
-    let workshop = Workshop::new("nohup");
+    let workshop = Workshop::new();
     let mut outer = Command::new("sh");
     let inner = run(&workshop, &[], &["sh", "-c", "kill -HUP $PPID; kill -HUP $$; echo alive"]);
     outer.arg("-c").arg("trap '' HUP; \"$@\"").arg("sh").arg(inner.get_program()).args(inner.get_args());
@@ -131,7 +131,7 @@ fn an_ignored_signal_stays_ignored() {
 
 #[test]
 fn arguments_and_input_are_the_programs() {
-    let workshop = Workshop::new("arguments");
+    let workshop = Workshop::new();
     let mut command = run(&workshop, &[], &["sh", "-c", "echo \"$@\"; cat", "name", "--trace", "-x", "a b"]);
     let input = workshop.source("input", "from the input");
     let told = said(command.stdin(std::fs::File::open(input).unwrap()));
@@ -152,7 +152,7 @@ fn arguments_and_input_are_the_programs() {
 
 #[test]
 fn flags_become_the_settings_of_the_library() {
-    let workshop = Workshop::new("flags");
+    let workshop = Workshop::new();
     let options = [
         "--on-error=throw",
         "--pin=never",
@@ -201,7 +201,7 @@ fn flags_become_the_settings_of_the_library() {
 
 #[test]
 fn a_setting_that_is_none_is_refused_before_anything_runs() {
-    let workshop = Workshop::new("refused");
+    let workshop = Workshop::new();
     for (option, hint) in [
         ("--pin=perhaps", "[possible values: auto, always, never]"),
         ("--host-limit=1.5G", "give digits, and K, M, G or T"),
@@ -216,7 +216,7 @@ fn a_setting_that_is_none_is_refused_before_anything_runs() {
 
 #[test]
 fn a_preload_that_was_there_stays_behind_ours() {
-    let workshop = Workshop::new("preloads");
+    let workshop = Workshop::new();
     let other = workshop.compile("other.so", &["-shared", "-fPIC", workshop.source("o.c", "int o;").to_str().unwrap()]);
     let mut command = run(&workshop, &[], &["sh", "-c", "echo $LD_PRELOAD"]);
     let told = said(command.env("LD_PRELOAD", &other));
@@ -227,7 +227,7 @@ fn a_preload_that_was_there_stays_behind_ours() {
 
 #[test]
 fn the_report_can_go_to_a_file_to_which_it_is_added() {
-    let (workshop, program) = caffe("file");
+    let (workshop, program) = caffe();
     let file = workshop.source("memory.txt", "from before\n");
     for runs in 1..=2 {
         let told = said(&mut run(&workshop, &["--report=memory.txt"], &[program.to_str().unwrap()]));
@@ -240,7 +240,7 @@ fn the_report_can_go_to_a_file_to_which_it_is_added() {
 
 #[test]
 fn a_report_from_before_is_not_taken_for_one_of_this_run() {
-    let workshop = Workshop::new("old-file");
+    let workshop = Workshop::new();
     workshop.source("memory.txt", "from before\n");
     let told = said(&mut run(&workshop, &["--report=memory.txt"], &["true"]));
     assert!(told.error.contains("never called the library"), "{}", told.error);
@@ -248,7 +248,7 @@ fn a_report_from_before_is_not_taken_for_one_of_this_run() {
 
 #[test]
 fn a_trace_has_all_programs_that_ran_one_after_the_other() {
-    let (workshop, program) = caffe("trace");
+    let (workshop, program) = caffe();
     let program = program.display();
     let told = shell(&workshop, &["--trace", "t.json"], &format!("{program}; cd /; {program}"));
     assert_eq!(told.status, Some(0));
@@ -264,7 +264,7 @@ fn a_trace_has_all_programs_that_ran_one_after_the_other() {
 
 #[test]
 fn a_trace_is_where_it_is_asked_for_even_in_a_folder_with_percent_signs() {
-    let (workshop, program) = caffe("percent");
+    let (workshop, program) = caffe();
     let folder = workshop.path("50%p %%");
     std::fs::create_dir(&folder).unwrap();
     let mut command = run(&workshop, &["--trace=t.json"], &[program.to_str().unwrap()]);
@@ -281,7 +281,7 @@ fn a_trace_is_where_it_is_asked_for_even_in_a_folder_with_percent_signs() {
 
 #[test]
 fn a_program_that_is_killed_is_told_of_from_its_trace() {
-    let workshop = Workshop::new("killed-traced");
+    let workshop = Workshop::new();
     workshop.caffe(&[]);
     workshop.source(
         "program.c",
@@ -298,7 +298,7 @@ fn a_program_that_is_killed_is_told_of_from_its_trace() {
 
 #[test]
 fn a_trace_that_cannot_be_written_is_said_before_the_program_starts() {
-    let workshop = Workshop::new("no-trace");
+    let workshop = Workshop::new();
     let told = shell(&workshop, &["--trace", "/no/such/folder/t.json"], "echo ran");
     assert_eq!((told.status, told.output.as_str()), (Some(125), ""));
     assert!(told.error.contains("/no/such/folder/t.json cannot be written: there is no such folder"), "{}", told.error);
@@ -316,21 +316,21 @@ fn never_called(workshop: &Workshop, program: &Path, why: &str) {
 
 #[test]
 fn a_caffe_that_is_bound_inside_is_named_as_the_reason() {
-    let workshop = Workshop::new("bound");
+    let workshop = Workshop::new();
     workshop.caffe(&["-Wl,-Bsymbolic-functions"]);
     never_called(&workshop, &workshop.program(&[]), "libcaffe.so calls its own SyncedMemory directly");
 }
 
 #[test]
 fn caffe_in_the_program_is_named_as_the_reason() {
-    let workshop = Workshop::new("inside");
+    let workshop = Workshop::new();
     never_called(&workshop, &workshop.program_with_caffe_inside(&[]), "Caffe is linked statically into");
     never_called(&workshop, &workshop.program_with_caffe_inside(&["-static"]), "the program is linked statically");
 }
 
 #[test]
 fn other_reasons_are_named_too() {
-    let workshop = Workshop::new("others");
+    let workshop = Workshop::new();
     never_called(&workshop, Path::new("true"), "it contains no Caffe");
     let script = workshop.source("script", "#!/bin/sh\n");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -339,7 +339,7 @@ fn other_reasons_are_named_too() {
 
 #[test]
 fn a_caffe_that_made_no_object_is_not_blamed() {
-    let workshop = Workshop::new("early");
+    let workshop = Workshop::new();
     workshop.caffe(&[]);
     workshop.source(
         "program.c",
@@ -351,7 +351,7 @@ fn a_caffe_that_made_no_object_is_not_blamed() {
 
 #[test]
 fn a_caffe_of_another_layout_is_not_started() {
-    let workshop = Workshop::new("layout");
+    let workshop = Workshop::new();
     workshop.source("more.c", "void *_ZN5caffe12SyncedMemory8prv_dataEv(void) { return 0; }");
     workshop.caffe(&["more.c"]);
     let told = said(&mut run(&workshop, &[], &[workshop.program(&[]).to_str().unwrap()]));
@@ -361,7 +361,7 @@ fn a_caffe_of_another_layout_is_not_started() {
 
 #[test]
 fn a_program_that_is_not_there_or_cannot_be_run_is_told_as_shells_do() {
-    let workshop = Workshop::new("missing");
+    let workshop = Workshop::new();
     let told = said(&mut run(&workshop, &[], &["no-such-program"]));
     assert_eq!(told.status, Some(127));
     assert!(
@@ -377,7 +377,7 @@ fn a_program_that_is_not_there_or_cannot_be_run_is_told_as_shells_do() {
 
 #[test]
 fn a_library_that_is_named_wrongly_is_an_error_and_another_one_is_used_where_it_is_named() {
-    let workshop = Workshop::new("library");
+    let workshop = Workshop::new();
     let told = shell(&workshop, &["--library", "/etc"], "echo ran");
     assert_eq!((told.status, told.output.as_str()), (Some(125), ""));
     assert!(told.error.contains("--library: /etc is no libsyncedmem.so"), "{}", told.error);
@@ -400,7 +400,7 @@ fn a_library_that_is_named_wrongly_is_an_error_and_another_one_is_used_where_it_
 
 #[test]
 fn a_standard_error_that_takes_nothing_changes_no_exit_status() {
-    let (workshop, program) = caffe("full");
+    let (workshop, program) = caffe();
     let script = format!("{}; exit 7", program.to_str().unwrap());
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = run(&workshop, &[], &["sh", "-c", &script]).stderr(full).status().unwrap();

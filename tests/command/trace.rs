@@ -7,12 +7,12 @@ use crate::caffe_like::{Said, Workshop, command, said};
 
 /// `syncedmem run --trace FILE -- PROGRAM`.
 fn traced(workshop: &Workshop, file: &str, program: &str) -> Said {
-    said(command().args(["run", "--trace", file, "--", program]).current_dir(&workshop.folder))
+    said(command().args(["run", "--trace", file, "--", program]).current_dir(workshop.path("")))
 }
 
 /// A program on a `libcaffe.so` whose calls can be replaced, and a trace of it.
-fn with_a_trace(name: &str) -> (Workshop, String, String) {
-    let workshop = Workshop::new(name);
+fn with_a_trace() -> (Workshop, String, String) {
+    let workshop = Workshop::new();
     workshop.caffe(&[]);
     let program = workshop.program(&[]).to_str().unwrap().to_string();
     assert_eq!(traced(&workshop, "t.json", &program).status, Some(0));
@@ -23,7 +23,7 @@ fn with_a_trace(name: &str) -> (Workshop, String, String) {
 
 #[test]
 fn a_file_that_is_no_trace_is_refused_and_left_as_it_is() {
-    let (workshop, program, _) = with_a_trace("no-trace-there");
+    let (workshop, program, _) = with_a_trace();
     for (name, text) in
         [("model.caffemodel", "weights of a week"), ("other.json", "[\n{}]"), ("rows.csv", "a,b\n1,2\n")]
     {
@@ -37,7 +37,7 @@ fn a_file_that_is_no_trace_is_refused_and_left_as_it_is() {
 
 #[test]
 fn an_earlier_trace_gives_way_to_that_of_a_program_that_was_started() {
-    let (workshop, program, before) = with_a_trace("again");
+    let (workshop, program, before) = with_a_trace();
     assert_eq!(traced(&workshop, "t.json", &program).status, Some(0));
     let after = std::fs::read_to_string(workshop.path("t.json")).unwrap();
     assert_eq!(after.matches("\"process_name\"").count(), 1, "it is begun anew");
@@ -50,7 +50,7 @@ fn an_earlier_trace_gives_way_to_that_of_a_program_that_was_started() {
 
 #[test]
 fn an_earlier_trace_stays_where_the_program_cannot_be_started() {
-    let (workshop, _, before) = with_a_trace("stays");
+    let (workshop, _, before) = with_a_trace();
     let bad = workshop.source("bad", "\x7fELF, but no program");
     std::fs::set_permissions(&bad, PermissionsExt::from_mode(0o755)).unwrap();
     let plain = workshop.source("plain", "not to be executed");
@@ -68,7 +68,7 @@ fn an_earlier_trace_stays_where_the_program_cannot_be_started() {
 
 #[test]
 fn a_trace_without_its_end_is_reported_as_cut_and_a_whole_one_is_not() {
-    let (workshop, _, trace) = with_a_trace("cut");
+    let (workshop, _, trace) = with_a_trace();
     let report = |name: &str| said(command().args(["report", "--text"]).arg(workshop.path(name))).output;
     assert!(!report("t.json").contains("no end in the trace"), "{}", report("t.json"));
     // As a full disk leaves it: whole blocks, and not all of them.
@@ -79,7 +79,7 @@ fn a_trace_without_its_end_is_reported_as_cut_and_a_whole_one_is_not() {
 
 #[test]
 fn a_report_does_not_wait_for_the_reader_of_a_fifo_and_follows_no_link() {
-    let workshop = Workshop::new("report-fifo");
+    let workshop = Workshop::new();
     let (fifo, link) = (workshop.path("fifo"), workshop.path("link"));
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     std::os::unix::fs::symlink("other", &link).unwrap();
@@ -94,18 +94,18 @@ fn a_report_does_not_wait_for_the_reader_of_a_fifo_and_follows_no_link() {
 
 #[test]
 fn a_trace_is_not_left_behind_where_the_report_cannot_be_written() {
-    let workshop = Workshop::new("no-report");
+    let workshop = Workshop::new();
     let options = ["run", "--trace=t.json", "--report=/no/such/folder/r", "--", "echo"];
-    assert_eq!(said(command().args(options).current_dir(&workshop.folder)).status, Some(125));
+    assert_eq!(said(command().args(options).current_dir(workshop.path(""))).status, Some(125));
     assert!(!workshop.path("t.json").exists());
 }
 
 #[test]
 fn nothing_is_read_back_from_a_device_that_takes_the_report() {
-    let (workshop, program, _) = with_a_trace("device");
+    let (workshop, program, _) = with_a_trace();
     for device in ["/dev/null", "/dev/full", "/dev/zero"] {
         let told =
-            said(command().args(["run", &format!("--report={device}"), "--", &program]).current_dir(&workshop.folder));
+            said(command().args(["run", &format!("--report={device}"), "--", &program]).current_dir(workshop.path("")));
         assert_eq!(told.status, Some(0), "{}", told.error);
         assert!(!told.error.contains("never called"), "{}", told.error);
     }

@@ -1,5 +1,6 @@
 //! A device or a host without room: idle blocks are given back, and then what may be evicted and is not in use.
 
+use crate::support::captures::*;
 use crate::support::driver::Address;
 use crate::support::gpu::*;
 use crate::support::object::*;
@@ -193,6 +194,26 @@ fn idle_blocks_go_before_anything_is_evicted() {
     });
 }
 
+fn after_a_capture_nothing_is_evicted_and_the_failure_says_so() {
+    in_a_process_with_a_driver(&[], || {
+        let gpu = simulated_gpu();
+        let _small = Small::device(&gpu);
+        let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
+        let mut other = Object::new(MIB);
+        other.fill_host(&pattern(5, MIB));
+        let capture = Capture::new(&gpu, NON_BLOCKING, RELAXED);
+        let refused = gpu.within(0, || other.push(capture.stream));
+        assert_eq!(refused, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{}", last_error());
+        assert!(capture.end());
+        assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        for part in ["captured a CUDA graph", "no object is evicted", "call syncedmem_release_gpu"] {
+            assert!(last_error().contains(part), "{part:?} is not in {}", last_error());
+        }
+        assert!(!last_error().contains("syncedmem_set_evictable"), "{}", last_error());
+        assert_eq!(heads(&objects), [BOTH; ROOM]);
+    });
+}
+
 fn nothing_is_evicted_for_what_the_device_could_never_hold() {
     let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
@@ -356,6 +377,7 @@ crate::support::harness::tests![
     the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed,
     a_failure_tells_what_was_given_back_in_vain,
     idle_blocks_go_before_anything_is_evicted,
+    after_a_capture_nothing_is_evicted_and_the_failure_says_so,
     nothing_is_evicted_for_what_the_device_could_never_hold,
     a_push_makes_room_too,
     an_object_that_needs_room_is_not_evicted_for_itself,

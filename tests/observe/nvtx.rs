@@ -2,49 +2,35 @@
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::support::folder::Folder;
 use crate::support::{alone, inside};
 use syncedmem::observe::nvtx;
 
-/// Builds the tool in a folder of the test's own, which is removed afterwards.
-struct Tool(PathBuf);
+/// The tool, built in a folder of the test's own.
+struct Tool(Folder);
 
 impl Tool {
-    fn new(name: &str) -> Tool {
-        let folder = std::env::temp_dir().join(format!("syncedmem-nvtx-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let tool = Tool(folder);
+    fn new() -> Tool {
+        let folder = Folder::new();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("cpp_tests/fake_profiler/fake.c");
-        let built = Command::new("cc")
-            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
-            .args([&tool.library(), &source])
-            .status()
-            .unwrap();
-        assert!(built.success());
-        tool
+        folder.compile("libfake.so", &[Path::new("-shared"), Path::new("-fPIC"), &source]);
+        Tool(folder)
     }
 
     fn library(&self) -> PathBuf {
-        self.0.join("libfake.so")
+        self.0.path("libfake.so")
     }
 
     /// Runs `body` in a process that has this tool in its environment, and returns what the tool saw.
     fn sees(&self, environment: &[(&str, &str)], body: impl FnOnce()) -> Vec<String> {
-        let (library, log) = (self.library(), self.0.join("log"));
+        let (library, log) = (self.library(), self.0.path("log"));
         let mut all =
             vec![("NVTX_INJECTION64_PATH", library.to_str().unwrap()), ("FAKE_PROFILER", log.to_str().unwrap())];
         all.extend(environment);
         alone(&all, body);
         let text = std::fs::read_to_string(log).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
-    }
-}
-
-impl Drop for Tool {
-    fn drop(&mut self) {
-        // What is left behind is not a failure of the test.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -55,7 +41,7 @@ fn two_ranges() {
 }
 
 fn ranges_nest_in_a_domain_of_the_librarys_own() {
-    let tool = Tool::new("ranges");
+    let tool = Tool::new();
     let seen = tool.sees(&[], || {
         assert!(nvtx::attach());
         two_ranges();
@@ -77,7 +63,7 @@ fn ranges_nest_in_a_domain_of_the_librarys_own() {
 
 fn what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named() {
     // As CUPTI is in a process with PyTorch: without a driver its entry calls itself until the stack ends.
-    let tool = Tool::new("unnamed");
+    let tool = Tool::new();
     let library = tool.library();
     let environment = [("NVTX_INJECTION64_PATH", ""), ("TOOL", library.to_str().unwrap())];
     let seen = tool.sees(&environment, || {
@@ -90,7 +76,7 @@ fn what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named()
 }
 
 fn a_tool_that_wants_no_ranges_is_not_called_again() {
-    let tool = Tool::new("nothing");
+    let tool = Tool::new();
     let environment = [("FAKE_PROFILER_WANTS", "nothing")];
     let seen = tool.sees(&environment, || {
         assert!(!nvtx::attach());
@@ -100,7 +86,7 @@ fn a_tool_that_wants_no_ranges_is_not_called_again() {
 }
 
 fn a_tool_that_fails_is_not_called_again_whatever_it_left() {
-    let tool = Tool::new("failure");
+    let tool = Tool::new();
     let environment = [("FAKE_PROFILER_WANTS", "failure")];
     let seen = tool.sees(&environment, || {
         assert!(!nvtx::attach());
@@ -110,7 +96,7 @@ fn a_tool_that_fails_is_not_called_again_whatever_it_left() {
 }
 
 fn off_does_not_even_load_the_tool() {
-    let tool = Tool::new("off");
+    let tool = Tool::new();
     let seen = tool.sees(&[("SYNCEDMEM_NVTX", "off")], || {
         assert!(!nvtx::attach());
         two_ranges();

@@ -4,7 +4,8 @@
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::support::folder::Folder;
 
 /// What each program does, by its first argument.
 const PROGRAM: &str = r#"
@@ -71,40 +72,36 @@ enum Linked {
 }
 
 /// A program in a folder of its own.
-struct Program(PathBuf);
+struct Program(Folder);
 
 impl Program {
     /// With the class as a generation of Caffe declares it.
     fn new(generation: &str, linked: Linked, flags: &[&str]) -> Program {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("syncedmem-report-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let program = Program(folder);
-        let source = program.0.join("zoo.cpp");
-        std::fs::write(&source, PROGRAM).unwrap();
+        let program = Program(Folder::new());
+        program.0.source("zoo.cpp", PROGRAM);
         let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("cpp_tests/generations");
-        let mut build = Command::new("c++");
-        build.args(["-std=c++11", "-O2", "-w", "-o"]).args([&program.0.join("zoo"), &source]).args(flags);
-        build.arg(format!("-DGENERATION=\"{generation}.hpp\"")).arg("-I").arg(headers);
+        let generation = format!("-DGENERATION=\"{generation}.hpp\"");
+        let include = format!("-I{}", headers.display());
+        let mut arguments = vec!["-std=c++11", "-O2", "zoo.cpp", &generation, &include];
+        arguments.extend(flags);
+        let archive = libraries().join("libsyncedmem.a");
         match linked {
             Linked::Shared => {
                 // Its name in the program is the soname.
-                std::fs::copy(libraries().join("libsyncedmem.so"), program.0.join("libsyncedmem.so.0")).unwrap();
-                build.arg(program.0.join("libsyncedmem.so.0"));
+                std::fs::copy(libraries().join("libsyncedmem.so"), program.0.path("libsyncedmem.so.0")).unwrap();
+                arguments.push("libsyncedmem.so.0");
             }
             Linked::Static => {
-                build.arg(libraries().join("libsyncedmem.a"));
-                build.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]);
+                arguments.push(archive.to_str().unwrap());
+                arguments.extend(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]);
             }
         }
-        let built = build.output().unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        program.0.compile("zoo", &arguments);
         program
     }
 
     fn report(&self) -> PathBuf {
-        self.0.join("report")
+        self.0.path("report")
     }
 
     /// Runs it with the report going to a file.
@@ -113,8 +110,8 @@ impl Program {
     }
 
     fn run_with(&self, how: &str, environment: &[(&str, &str)]) -> Output {
-        let mut run = Command::new(self.0.join("zoo"));
-        run.arg(how).env("LD_LIBRARY_PATH", &self.0).envs(environment.iter().copied()).output().unwrap()
+        let mut run = Command::new(self.0.path("zoo"));
+        run.arg(how).env("LD_LIBRARY_PATH", &*self.0).envs(environment.iter().copied()).output().unwrap()
     }
 
     /// The reports in the file, each from its first line on.
@@ -123,12 +120,6 @@ impl Program {
         const BEGIN: &str = "libsyncedmem: memory of zoo (process ";
         assert!(text.is_empty() || text.starts_with(BEGIN), "{text}");
         text.split(BEGIN).skip(1).map(|report| format!("{BEGIN}{report}")).collect()
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -2,7 +2,6 @@
 //! allocations that the driver's own log has.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::support::gpu::*;
 use crate::support::object::*;
@@ -164,8 +163,7 @@ fn a_profiler_sees_ranges_around_what_takes_time() {
     let (tool, log) = (folder.path("libfake.so"), folder.path("log"));
     if !inside() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("cpp_tests/fake_profiler/fake.c");
-        let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&tool, &source]).status().unwrap();
-        assert!(built.success());
+        folder.compile("libfake.so", &[Path::new("-shared"), Path::new("-fPIC"), &source]);
     }
     let environment = [("NVTX_INJECTION64_PATH", tool.to_str().unwrap()), ("FAKE_PROFILER", log.to_str().unwrap())];
     alone(&environment, || {

@@ -6,6 +6,9 @@ mod api;
 mod arrows;
 mod checked_in;
 mod documents;
+#[allow(dead_code, reason = "only the compiler is used here")]
+#[path = "../support/folder.rs"]
+mod folder;
 mod header;
 mod prose;
 mod snippets;

@@ -17,7 +17,7 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use syncedmem::object::SyncedMemory;
 use syncedmem::object::claims::{Claim, Identity, NoClaim, Patience, Table};
-use syncedmem::object::evictable::{Eviction, Registry, Use};
+use syncedmem::object::policy::{Policy, Registry, Use};
 use syncedmem::state::head::{Access, Head, Side};
 
 /// Filled under the table's lock.
@@ -165,7 +165,7 @@ const NONE: usize = 2;
 impl Evictable {
     fn new() -> Arc<Evictable> {
         let (marks, block) = (Registry::new(), AtomicUsize::new(0));
-        assert!(marks.mark(IDENTITY, Eviction::Redundant));
+        assert!(marks.set(IDENTITY, Policy::Redundant));
         let is_there = [true, false].map(AtomicBool::new);
         Arc::new(Evictable { table: Numbers::new(), marks, block, is_there })
     }
@@ -196,7 +196,7 @@ impl Evictable {
 
     /// As evictions do.
     fn evict(&self) -> bool {
-        let Some(taken) = self.marks.take(Side::Device, Eviction::Redundant, 0, u64::MAX) else { return false };
+        let Some(taken) = self.marks.take(Side::Device, Policy::Redundant, 0, u64::MAX) else { return false };
         let claim = self.table.claim(taken.object, 2, Patience::Refuse, || IDENTITY, |_| None::<()>);
         let Ok(claim) = claim else { return false };
         let block = self.block.load(Relaxed);
@@ -239,7 +239,7 @@ fn an_object_is_not_ended_while_an_eviction_has_it_in_its_hands() {
         let other = thread::spawn({
             let (object, storage) = (object.clone(), storage.clone());
             move || {
-                let taken = object.marks.take(Side::Device, Eviction::Redundant, 0, u64::MAX);
+                let taken = object.marks.take(Side::Device, Policy::Redundant, 0, u64::MAX);
                 // loom sees it if it is written meanwhile.
                 taken.map(|_taken| storage.with(|storage| assert_eq!(unsafe { *storage }, 7)))
             }

@@ -14,6 +14,7 @@ pub mod command_file;
 pub mod crossing;
 pub mod driver;
 pub mod figures;
+pub mod folder;
 pub mod gpu;
 pub mod harness;
 pub mod model;

@@ -79,58 +79,54 @@ public interface SyncedmemLibrary extends Library {
     /** What Native.load is to be given; JNA looks for a field of this name, too. */
     Map<String, Object> OPTIONS = Map.of(OPTION_TYPE_MAPPER, types());
 
-    /** The major number of the version that this header belongs to. */
+    /** The major version of this header. */
     int SYNCEDMEM_VERSION_MAJOR = 0;
 
-    /** The minor number of the version that this header belongs to. */
+    /** The minor version of this header. */
     int SYNCEDMEM_VERSION_MINOR = 1;
 
-    /** The patch number of the version that this header belongs to. */
+    /** The patch version of this header. */
     int SYNCEDMEM_VERSION_PATCH = 0;
 
-    /** Bytes of storage that {@code syncedmem_construct} needs at least. */
+    /** Minimum size of the storage for {@code syncedmem_construct}, in bytes. */
     int SYNCEDMEM_STORAGE_BYTES = 32;
 
-    /** The alignment in bytes that {@code syncedmem_construct} needs at least. */
+    /** Minimum alignment of the storage for {@code syncedmem_construct}, in bytes. */
     int SYNCEDMEM_STORAGE_ALIGNMENT = 8;
 
-    /** The longest name of an object, in bytes. */
+    /** Maximum length of an object's name, in bytes. */
     int SYNCEDMEM_NAME_BYTES = 200;
 
     /** The outcome of a call. */
     enum Status {
         /** Done. */
         SUCCESS(0),
-        /**
-         * An argument cannot be used: NULL, misaligned, too small, or a number that is not one of its enumeration.
-         */
+        /** An argument cannot be used: NULL, misaligned, too small, or a number outside of its enumeration. */
         ERROR_INVALID_ARGUMENT(1),
-        /** The handle does not lead to a live object. */
+        /** The handle is not that of a live object. */
         ERROR_INVALID_HANDLE(2),
-        /** Host or device memory ran out, or the size asked for cannot exist. */
+        /** Host or device memory ran out, or the size is impossible. */
         ERROR_OUT_OF_MEMORY(3),
-        /** The call needs a GPU, and there is none to use; the message says why. */
+        /** The call needs a GPU, and none can be used; the message says why. */
         ERROR_NO_GPU(4),
-        /** The object's head does not allow it. */
+        /** The object's head does not allow the call. */
         ERROR_INVALID_STATE(5),
         /**
-         * The calling thread is already inside an operation on the same object; or a signal handler has interrupted
-         * it inside the library, where the call would have to wait for that.
+         * The calling thread is already inside an operation on the same object, or a signal handler has interrupted
+         * it inside the library, at a lock that the call needs.
          */
         ERROR_REENTERED(6),
         /** A bug of the library, caught inside it. */
         ERROR_INTERNAL(7),
-        /** A call of the CUDA driver failed; the message names it and its status. */
+        /** A call of the CUDA driver failed; the message names the call and its status. */
         ERROR_DRIVER(8),
-        /**
-         * A call of the CUDA driver met an error that an earlier kernel or copy of this process had left behind.
-         */
+        /** A call of the CUDA driver returned the error of an earlier kernel or copy of this process. */
         ERROR_PENDING(9),
-        /** The device check is on, and another device is current than the one that holds the data. */
+        /** The device check is on, and the current device is not the one that holds the data. */
         ERROR_WRONG_DEVICE(10),
         /** A file cannot be written. */
         ERROR_FILE(11),
-        /** Tensors of the object's memory are in use, which the call would take away. */
+        /** The call would take away memory that tensors use. */
         ERROR_EXPORTED(12);
 
         /** C's number for it. */
@@ -151,9 +147,9 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** Where the newest data is; the numbers are those of {@code caffe::SyncedMemory::SyncedHead}. */
+    /** Where the newest data is. */
     enum Head {
-        /** Neither side has been touched. */
+        /** Neither side was accessed yet. */
         UNINITIALIZED(0),
         /** The host is newer. */
         HEAD_AT_CPU(1),
@@ -180,7 +176,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** What the library may give back of an object on its own when memory runs out. */
+    /** What the library may evict of an object when memory runs out. */
     enum Eviction {
         /** Nothing. */
         EVICT_NEVER(0),
@@ -232,16 +228,14 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** What is done with the data of a side. */
+    /** What an access does with the data of a side. */
     enum Access {
-        /** It is read: as {@code syncedmem_cpu_data} and {@code syncedmem_gpu_data}. */
+        /** Reads it: as {@code syncedmem_cpu_data} and {@code syncedmem_gpu_data}. */
         READ(0),
-        /**
-         * It is read and written: as {@code syncedmem_mutable_cpu_data} and {@code syncedmem_mutable_gpu_data}.
-         */
+        /** Reads and writes it: as {@code syncedmem_mutable_cpu_data} and {@code syncedmem_mutable_gpu_data}. */
         WRITE(1),
         /**
-         * All of it is written, none of it read: as {@code syncedmem_overwrite_cpu_data} and {@code
+         * Writes all of it and reads nothing: as {@code syncedmem_overwrite_cpu_data} and {@code
          * syncedmem_overwrite_gpu_data}.
          */
         OVERWRITE(2);
@@ -266,7 +260,7 @@ public interface SyncedmemLibrary extends Library {
 
     /** A kind of memory. */
     enum Memory {
-        /** Host memory that is not page-locked. */
+        /** Pageable host memory. */
         MEMORY_PAGEABLE(0),
         /** Page-locked host memory. */
         MEMORY_PINNED(1),
@@ -293,16 +287,13 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /**
-     * When a device or page-locked block that was given back is handed out again: work of the device's may be using
-     * it still.
-     */
+    /** When a device or page-locked block that was given back is reused. */
     enum Reuse {
-        /** After its context was synchronised since: whatever used it on that context's streams is done. */
+        /** After its context was synchronized: work on the streams of that context is done. */
         REUSE_SYNCHRONISED(0),
         /**
-         * After the work that the legacy default stream had when it was given back, and what was declared with {@code
-         * syncedmem_record_stream}.
+         * After the work that the legacy default stream had when the block was given back, and work declared with
+         * {@code syncedmem_record_stream}.
          */
         REUSE_STREAM(1);
 
@@ -324,9 +315,9 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** What {@code Caffe::mode()} is taken to be. */
+    /** The mode that the library assumes for {@code Caffe::mode()}. */
     enum Mode {
-        /** What the Caffe in the process says. */
+        /** That of the Caffe in the process. */
         MODE_AUTO(0),
         /** CPU mode. */
         MODE_CPU(1),
@@ -378,13 +369,13 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** What a failure in a C++ entry point does after it was reported. */
+    /** What a failed C++ entry point does after its report. */
     enum ErrorPolicy {
         /** {@code abort()}, as Caffe did. */
         ON_ERROR_ABORT(0),
         /**
-         * {@code std::bad_alloc} when memory ran out, {@code std::runtime_error} for the rest: those of the C++
-         * runtime that the calling program or library uses, libstdc++ or libc++.
+         * Throws {@code std::bad_alloc} if memory ran out, {@code std::runtime_error} otherwise, of the calling
+         * program's or library's C++ runtime (libstdc++ or libc++).
          */
         ON_ERROR_THROW(1);
 
@@ -406,13 +397,13 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** What is accounted for. */
+    /** What the library accounts for. */
     enum Accounting {
-        /** Nothing: it costs nothing. */
+        /** Nothing, at no cost. */
         ACCOUNTING_OFF(0),
         /** Objects, blocks, fills and copies. */
         ACCOUNTING_ON(1),
-        /** Every access, too, also where nothing is to be done: each costs some tens of nanoseconds then. */
+        /** Every access too, also to current data: each then costs some tens of nanoseconds. */
         ACCOUNTING_ACCESSES(2);
 
         /** C's number for it. */
@@ -433,7 +424,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A {@code caffe::SyncedMemory}, seen from C. */
+    /** A {@code caffe::SyncedMemory} as seen from C. */
     final class Syncedmem extends PointerType {
         /** NULL. */
         public Syncedmem() {}
@@ -455,18 +446,18 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A number of like things, their bytes, and the time that they took. */
+    /** A number of operations, their bytes, and their time. */
     @Structure.FieldOrder({
         "count",
         "bytes",
         "nanoseconds",
     })
     final class Sum extends Structure {
-        /** How many. */
+        /** Number of operations. */
         public long count;
         /** Bytes in all. */
         public long bytes;
-        /** Nanoseconds in all; 0 where that is not measured. */
+        /** Nanoseconds in all; 0 where time is not measured. */
         public long nanoseconds;
     }
 
@@ -482,25 +473,25 @@ public interface SyncedmemLibrary extends Library {
         "turned_away",
     })
     final class MemoryStats extends Structure {
-        /** Bytes that objects hold now. */
+        /** Bytes that objects hold now, without the page-locked slots of staged copies. */
         public long live;
-        /** The most that was since accounting began, or since {@code syncedmem_reset_peaks}. */
+        /** Maximum of {@code live} since accounting began, or since {@code syncedmem_reset_peaks}. */
         public long peak;
-        /** Bytes that lie idle, for the next object. */
+        /** Idle bytes, kept for the next object. */
         public long idle;
-        /** Bytes that may lie idle. */
+        /** Maximum of idle bytes. */
         public long budget;
-        /** Blocks that came from the system or the driver. */
+        /** Blocks from the system or the driver. */
         public Sum allocations;
-        /** Blocks that came from the pool. */
+        /** Blocks from the pool. */
         public Sum pool_hits;
         /** Blocks that objects gave back. */
         public Sum frees;
-        /** Blocks that a budget turned away: not kept for the next object, or not page-locked. */
+        /** Blocks that a budget did not allow to keep idle, or to page-lock. */
         public Sum turned_away;
     }
 
-    /** What was accounted for so far. */
+    /** The account so far. */
     @Structure.FieldOrder({
         "size",
         "pageable",
@@ -533,7 +524,9 @@ public interface SyncedmemLibrary extends Library {
         "dropped",
     })
     final class Stats extends Structure {
-        /** Set by the caller to {@code sizeof(syncedmem_stats_t)}; set to how many bytes were written. */
+        /**
+         * Set by the caller to {@code sizeof(syncedmem_stats_t)}; set by the library to the number of bytes written.
+         */
         public long size;
         /** Pageable host memory. */
         public MemoryStats pageable;
@@ -553,33 +546,33 @@ public interface SyncedmemLibrary extends Library {
         public Sum to_host_staged;
         /** Copies from the device to pageable memory by the driver. */
         public Sum to_host_pageable;
-        /** Host sides that were filled with zeros; of fresh pages from the system the time is 0. */
+        /** Host sides filled with zeros. */
         public Sum host_fills;
-        /** Device sides that were filled with zeros. */
+        /** Device sides filled with zeros. */
         public Sum device_fills;
         /** Waits for copies in flight. */
         public Sum waits;
-        /** Contexts that were waited for before a block was handed out again, evicted, or unlocked. */
+        /** Contexts synchronized before a block was reused, evicted or unlocked. */
         public Sum synchronises;
-        /** Pageable memory that was page-locked where it is. */
+        /** Pageable memory that was page-locked in place. */
         public Sum registrations;
-        /** Host sides that were given back to make room. */
+        /** Host sides that were evicted. */
         public Sum host_evictions;
-        /** Device sides that were given back to make room. */
+        /** Device sides that were evicted. */
         public Sum device_evictions;
         /** Allocations for the host that failed. */
         public Sum host_failures;
         /** Allocations for the device that failed. */
         public Sum device_failures;
-        /** Objects that came to be. */
+        /** Objects that were made. */
         public long objects_made;
-        /** Those of them that were first noticed at an access. */
+        /** Those of them that were first seen at an access. */
         public long objects_unseen;
-        /** Objects that were destroyed. */
+        /** Objects that were ended. */
         public long objects_ended;
         /**
-         * Accesses to the host to read, to write, and to overwrite: those that needed something, or, where every
-         * access is counted, all of them.
+         * Accesses to the host for reading: those that allocated, filled or copied, or, if every access is counted,
+         * all.
          */
         public long host_reads;
         /** As {@code host_reads}. */
@@ -593,13 +586,13 @@ public interface SyncedmemLibrary extends Library {
         /** As {@code device_reads}. */
         public long device_overwrites;
         /**
-         * How many things were not counted: for want of memory, since a signal handler came in between, or, of
-         * accesses, since another thread had the books for longer than 0.1 seconds (as during a slow fork).
+         * What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another
+         * thread held the account for longer than 0.1 seconds (as in a slow fork).
          */
         public long dropped;
     }
 
-    /** Called when a C++ entry point failed: see {@code syncedmem_set_error_callback}. */
+    /** Called when a C++ entry point fails: see {@code syncedmem_set_error_callback}. */
     interface ErrorCallback extends Callback {
         /** What C calls. */
         void invoke(int status, String message, Pointer user);
@@ -615,28 +608,22 @@ public interface SyncedmemLibrary extends Library {
     }
 
     /**
-     * The name of a {@code syncedmem_status_t}, such as "SYNCEDMEM_ERROR_NO_GPU"; of another number, "unknown
-     * status".
+     * The name of a {@code syncedmem_status_t}, such as "SYNCEDMEM_ERROR_NO_GPU"; "unknown status" for other numbers.
      */
     String syncedmem_status_name(int status);
 
-    /**
-     * What went wrong in the calling thread's last call that failed, as a sentence: what was asked, what is wrong,
-     * what to do.
-     */
+    /** The sentence of the calling thread's last failed call: what was asked, what is wrong, what to do. */
     String syncedmem_last_error();
 
-    /** The version of the library that runs, such as "1.2.3". */
+    /** The version of the running library, such as "1.2.3". */
     String syncedmem_version();
 
-    /**
-     * Looks for the CUDA driver, if nothing has yet, and says whether it can be used: success, or {@code NO_GPU}.
-     */
+    /** Loads the CUDA driver if that has not happened yet, and returns whether it can be used. */
     int syncedmem_cuda_status(PointerByReference sentence);
 
     /**
-     * Says whether from now on every call looks at which device is current, and refuses with {@code WRONG_DEVICE}
-     * where the object's device block is on another one: the check of the original's DEBUG builds.
+     * Switches the device check, as in DEBUG builds of Caffe: every call compares the current device with that of the
+     * object's device block, and gives {@code WRONG_DEVICE} if they differ.
      */
     int syncedmem_set_device_check(boolean on);
 
@@ -644,124 +631,105 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_get_device_check(ByteByReference on);
 
     /**
-     * Writes to {@code *count} how often data on one device was asked for while another was current, as far as the
-     * driver was called for it.
+     * Writes to {@code *count} how many accesses found another device current than that of the data, among those that
+     * called the driver.
      */
     int syncedmem_device_mismatches(LongByReference count);
 
-    /** Makes an object of {@code bytes} bytes on each side and writes its handle to {@code *mem}. */
+    /** Creates an object of {@code bytes} bytes on each side and writes its handle to {@code *mem}. */
     int syncedmem_create(long bytes, PointerByReference mem);
 
-    /** Ends an object of {@code syncedmem_create} and frees the memory it owns. */
+    /** Destroys an object of {@code syncedmem_create} and frees the memory it owns. */
     int syncedmem_destroy(Syncedmem mem);
 
     /**
-     * Makes an object of {@code bytes} bytes on each side in the caller's storage and writes its handle, which is the
-     * storage's address, to {@code *mem}.
+     * Makes an object of {@code bytes} bytes on each side in the caller's storage, and writes its handle, the address
+     * of the storage, to {@code *mem}.
      */
     int syncedmem_construct(Pointer storage, long storage_bytes, long bytes, PointerByReference mem);
 
     /** Ends an object of {@code syncedmem_construct} and frees the memory it owns, but not its storage. */
     int syncedmem_destruct(Syncedmem mem);
 
-    /** Writes where the newest data is to {@code *head}. */
+    /** Writes to {@code *head} where the newest data is. */
     int syncedmem_head(Syncedmem mem, IntByReference head);
 
     /** Writes the size of each side, in bytes, to {@code *bytes}. */
     int syncedmem_size(Syncedmem mem, LongByReference bytes);
 
-    /**
-     * Writes the address of the host data to {@code *data}, for reading: allocates and zeroes it at the first touch,
-     * copies it from the device if that is newer.
-     */
+    /** Writes the address of the host data to {@code *data}, for reading. */
     int syncedmem_cpu_data(Syncedmem mem, PointerByReference data);
 
-    /**
-     * Writes the address of the host data to {@code *data}, for reading and writing: as {@code syncedmem_cpu_data},
-     * and the host is the newest side afterwards.
-     */
+    /** As {@code syncedmem_cpu_data}, for reading and writing. */
     int syncedmem_mutable_cpu_data(Syncedmem mem, PointerByReference data);
 
-    /** Writes the address of the host data to {@code *data}, for writing alone: neither zeroed nor copied. */
+    /**
+     * As {@code syncedmem_mutable_cpu_data}, but neither fills nor copies: the contents are undefined, and the caller
+     * writes all of them.
+     */
     int syncedmem_overwrite_cpu_data(Syncedmem mem, PointerByReference data);
 
     /**
-     * Writes the address of the device data to {@code *data}, for reading: the mirror image of {@code
-     * syncedmem_cpu_data}.
+     * Writes the address of the device data to {@code *data}, for reading, as {@code syncedmem_cpu_data} does for the
+     * host.
      */
     int syncedmem_gpu_data(Syncedmem mem, PointerByReference data);
 
-    /**
-     * Writes the address of the device data to {@code *data}, for reading and writing: the mirror image of {@code
-     * syncedmem_mutable_cpu_data}.
-     */
+    /** As {@code syncedmem_gpu_data}, for reading and writing. */
     int syncedmem_mutable_gpu_data(Syncedmem mem, PointerByReference data);
 
     /**
-     * Writes the address of the device data to {@code *data}, for writing alone: the mirror image of {@code
-     * syncedmem_overwrite_cpu_data}.
+     * As {@code syncedmem_mutable_gpu_data}, but neither fills nor copies: the contents are undefined, and the caller
+     * writes all of them.
      */
     int syncedmem_overwrite_gpu_data(Syncedmem mem, PointerByReference data);
 
-    /** Makes the caller's memory the host side, which is the newest afterwards. */
+    /** Makes the caller's memory the host side, which is then the newest. */
     int syncedmem_set_cpu_data(Syncedmem mem, Pointer data);
 
-    /**
-     * Makes the caller's device memory the device side, which is the newest afterwards: the mirror image of {@code
-     * syncedmem_set_cpu_data}.
-     */
+    /** As {@code syncedmem_set_cpu_data}, for the device side. */
     int syncedmem_set_gpu_data(Syncedmem mem, Pointer data);
 
-    /** Gives back the host block while the device holds the newest data. */
+    /** Frees the host block while the device holds the newest data. */
     int syncedmem_release_cpu(Syncedmem mem);
 
-    /**
-     * Gives back the device block while the host holds the newest data: the mirror image of {@code
-     * syncedmem_release_cpu}.
-     */
+    /** As {@code syncedmem_release_cpu}, for the device block while the host holds the newest data. */
     int syncedmem_release_gpu(Syncedmem mem);
 
-    /**
-     * Starts a copy from the host to the device on {@code stream} and returns: the head is SYNCED at once, and the
-     * caller synchronises the stream before using the device data.
-     */
+    /** Starts a copy from the host to the device on {@code stream}. */
     int syncedmem_async_gpu_push(Syncedmem mem, CUstream stream);
 
-    /** Starts a copy from the device to the host on {@code stream} and returns. */
+    /** Starts a copy from the device to the host on {@code stream}. */
     int syncedmem_async_cpu_pull(Syncedmem mem, CUstream stream);
 
     /**
-     * Declares that the work that {@code stream} has now may be using the object's device block and its page-locked
-     * host block: when the object gives them back, they are not handed to another before that work is done.
+     * Declares that work already in {@code stream} may use the object's device block and its page-locked host block:
+     * they are not reused before that work is done.
      */
     int syncedmem_record_stream(Syncedmem mem, CUstream stream);
 
-    /**
-     * Makes what {@code stream} is given from now on wait for what the library has started on the object's device
-     * side: fills and copies are ordered on the legacy default stream, which streams that do not block ({@code
-     * cudaStreamNonBlocking}) do not wait for by themselves.
-     */
+    /** Makes later work of {@code stream} wait for the library's fills and copies of the object's device side. */
     int syncedmem_stream_wait(Syncedmem mem, CUstream stream);
 
-    /** Waits until the object has nothing in flight. */
+    /** Waits for the object's copy in flight, if there is one. */
     int syncedmem_wait(Syncedmem mem);
 
-    /** Writes to {@code *ready} whether the object has nothing in flight (any more). */
+    /** Writes to {@code *ready} whether the object has no copy in flight. */
     int syncedmem_is_ready(Syncedmem mem, ByteByReference ready);
 
-    /** Says what the library may give back of the object when memory runs out: a {@code syncedmem_eviction_t}. */
+    /** Sets what the library may evict of the object when memory runs out: a {@code syncedmem_eviction_t}. */
     int syncedmem_set_evictable(Syncedmem mem, int how);
 
-    /** Writes what the library may give back of the object to {@code *how}. */
+    /** Writes to {@code *how} what the library may evict of the object. */
     int syncedmem_get_evictable(Syncedmem mem, IntByReference how);
 
-    /** Ends an access: one address that was handed out is not used any more. */
+    /** Ends one access: its address is not used any more. */
     int syncedmem_end_access(Syncedmem mem);
 
     /**
-     * Makes a side of the object ready for an access, and writes a tensor of its memory to {@code *tensor}, for a
-     * library that knows DLPack: a new {@code DLManagedTensorVersioned *} (of version 1.0), or, where {@code
-     * versioned} is false, a {@code DLManagedTensor *}, as consumers from before DLPack 1.0 want it.
+     * Prepares a side of the object for an access, and writes a DLPack tensor of its memory to {@code *tensor}: a new
+     * {@code DLManagedTensorVersioned *} (version 1.0), or, without {@code versioned}, a {@code DLManagedTensor *}
+     * for consumers from before DLPack 1.0.
      */
     int syncedmem_to_dlpack(
             Syncedmem mem,
@@ -775,58 +743,50 @@ public interface SyncedmemLibrary extends Library {
             PointerByReference tensor);
 
     /**
-     * Lends a tensor's memory to the object, whose side of it is the newest afterwards: as {@code
-     * syncedmem_set_cpu_data} where it is on the CPU, as {@code syncedmem_set_gpu_data} where it is on a CUDA device.
-     * {@code tensor} is a {@code DLManagedTensorVersioned *}, or, where {@code versioned} is false, a {@code
-     * DLManagedTensor *}.
+     * Lends a tensor's memory to the object, as {@code syncedmem_set_cpu_data} does for memory of the CPU and {@code
+     * syncedmem_set_gpu_data} for memory of a CUDA device. {@code tensor} is a {@code DLManagedTensorVersioned *},
+     * or, without {@code versioned}, a {@code DLManagedTensor *}.
      */
     int syncedmem_set_dlpack(Syncedmem mem, Pointer tensor, boolean versioned);
 
     /**
-     * Writes how many tensors of the object's host side and of its device side ({@code syncedmem_to_dlpack}) are in
+     * Writes how many tensors ({@code syncedmem_to_dlpack}) of the object's host side and of its device side are in
      * use.
      */
     int syncedmem_exports(Syncedmem mem, LongByReference host, LongByReference device);
 
     /**
-     * For Python: what to give to CPython's {@code PyCapsule_New} as the destructor of a capsule with a tensor of
-     * {@code syncedmem_to_dlpack}, whose name is "dltensor_versioned" or "dltensor".
+     * A capsule destructor for CPython's {@code PyCapsule_New}: for capsules named "dltensor_versioned" or "dltensor"
+     * that hold a tensor of {@code syncedmem_to_dlpack}.
      */
     void syncedmem_end_capsule(Pointer capsule);
 
     /**
-     * Writes the ordinal of the device that holds the object's device block to {@code *ordinal}; -1 if it has none,
-     * or the driver does not know the memory that was given with {@code syncedmem_set_gpu_data}.
+     * Writes to {@code *ordinal} the ordinal of the device that holds the object's device block; -1 without a block,
+     * or if the driver does not know memory given with {@code syncedmem_set_gpu_data}.
      */
     int syncedmem_device_ordinal(Syncedmem mem, IntByReference ordinal);
 
     /**
-     * Writes to {@code *pinned} whether the object has host memory that this library page-locked: a block that was
-     * made so, or memory of {@code syncedmem_pin}.
+     * Writes to {@code *pinned} whether this library page-locked the object's host memory, at its allocation or by
+     * {@code syncedmem_pin}.
      */
     int syncedmem_is_pinned(Syncedmem mem, ByteByReference pinned);
 
-    /**
-     * Writes to {@code *owns} whether the object has a host block that it frees: not one that was given with {@code
-     * syncedmem_set_cpu_data}, nor, for size 0, the address that stands for no bytes.
-     */
+    /** Writes to {@code *owns} whether the object has a host block that it frees. */
     int syncedmem_owns_cpu(Syncedmem mem, ByteByReference owns);
 
-    /**
-     * Writes to {@code *owns} whether the object has a device block that it frees: not one that was given with {@code
-     * syncedmem_set_gpu_data}.
-     */
+    /** Writes to {@code *owns} whether the object has a device block that it frees. */
     int syncedmem_owns_gpu(Syncedmem mem, ByteByReference owns);
 
     /**
-     * Page-locks the object's host memory where it is: what {@code syncedmem_set_cpu_data} lent, or a pageable block
-     * of its own.
+     * Page-locks the object's host memory in place: memory of {@code syncedmem_set_cpu_data}, or a pageable block of
+     * its own.
      */
     int syncedmem_pin(Syncedmem mem);
 
     /**
-     * Undoes {@code syncedmem_pin}, after what the object has in flight and what runs in the context that was current
-     * then.
+     * Undoes {@code syncedmem_pin}, after a copy in flight and the work in the context that was current at that call.
      */
     int syncedmem_unpin(Syncedmem mem);
 
@@ -835,133 +795,120 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_trim(int memory);
 
-    /**
-     * Writes how many bytes of a kind of memory, a {@code syncedmem_memory_t}, lie idle now to {@code *bytes}.
-     */
+    /** Writes the idle bytes of a kind of memory, a {@code syncedmem_memory_t}, to {@code *bytes}. */
     int syncedmem_idle_bytes(int memory, LongByReference bytes);
 
-    /** Says whether blocks that objects give back are kept for the next object from now on. */
+    /** Switches pools: whether blocks that objects give back are kept for the next object. */
     int syncedmem_set_pools(boolean on);
 
-    /** Writes to {@code *on} whether blocks are kept for the next object. */
+    /** Writes to {@code *on} whether pools are on. */
     int syncedmem_get_pools(ByteByReference on);
 
-    /**
-     * Says how many bytes of one kind of memory, a {@code syncedmem_memory_t}, may lie idle at most; 0 keeps none.
-     */
+    /** Sets the most idle bytes of one kind of memory, a {@code syncedmem_memory_t}; 0 keeps none. */
     int syncedmem_set_pool_budget(int memory, long bytes);
 
     /**
-     * Writes how many bytes of one kind of memory, a {@code syncedmem_memory_t}, may lie idle to {@code *bytes}; for
-     * device memory, as long as no number was given, what may on the device where most may.
+     * Writes the budget of one kind of memory, a {@code syncedmem_memory_t}, to {@code *bytes}; for device memory
+     * without a set budget, that of the device where it is largest.
      */
     int syncedmem_get_pool_budget(int memory, LongByReference bytes);
 
-    /** Says for how many seconds a pageable block may lie idle before it is given back. */
+    /** Sets for how many seconds a pageable block may lie idle; by default 10. */
     int syncedmem_set_pool_age(double seconds);
 
-    /** Writes for how many seconds a pageable block may lie idle to {@code *seconds}. */
+    /** Writes to {@code *seconds} for how many seconds a pageable block may lie idle. */
     int syncedmem_get_pool_age(DoubleByReference seconds);
 
-    /** Says how many bytes this library may page-lock in all: for objects, idle, and registered in place. */
+    /** Sets how many bytes this library may page-lock in all: for objects, idle, and in place. */
     int syncedmem_set_pinned_limit(long bytes);
 
-    /** Writes how many bytes may be page-locked in all to {@code *bytes}. */
+    /** Writes to {@code *bytes} how many bytes may be page-locked in all. */
     int syncedmem_get_pinned_limit(LongByReference bytes);
 
     /**
-     * Says when device and page-locked blocks that are given back from now on are handed out again: a {@code
+     * Sets when device and page-locked blocks that are given back from now on are reused: a {@code
      * syncedmem_reuse_t}.
      */
     int syncedmem_set_reuse(int reuse);
 
-    /** Writes the {@code syncedmem_reuse_t} in force to {@code *reuse}. */
+    /** Writes the current {@code syncedmem_reuse_t} to {@code *reuse}. */
     int syncedmem_get_reuse(IntByReference reuse);
 
-    /** Says what {@code Caffe::mode()} is taken to be: a {@code syncedmem_mode_t}. */
+    /** Sets the mode that the library assumes for {@code Caffe::mode()}: a {@code syncedmem_mode_t}. */
     int syncedmem_set_mode(int mode);
 
-    /** Writes the {@code syncedmem_mode_t} in force to {@code *mode}. */
+    /** Writes the current {@code syncedmem_mode_t} to {@code *mode}. */
     int syncedmem_get_mode(IntByReference mode);
 
-    /**
-     * Registers what is asked for {@code Caffe::mode()} instead of looking into the process's Caffe; NULL for
-     * nothing.
-     */
+    /** Registers a function that replaces the look into the process's Caffe; NULL removes it. */
     int syncedmem_set_mode_callback(ModeCallback callback, Pointer user);
 
-    /** Says when host memory is page-locked from now on: a {@code syncedmem_pinning_t}. */
+    /** Sets when host memory is page-locked from now on: a {@code syncedmem_pinning_t}. */
     int syncedmem_set_pinning(int pinning);
 
-    /** Writes the {@code syncedmem_pinning_t} in force to {@code *pinning}. */
+    /** Writes the current {@code syncedmem_pinning_t} to {@code *pinning}. */
     int syncedmem_get_pinning(IntByReference pinning);
 
-    /** Says what failures in C++ entry points do from now on: a {@code syncedmem_error_policy_t}. */
+    /** Sets what failed C++ entry points do from now on: a {@code syncedmem_error_policy_t}. */
     int syncedmem_set_error_policy(int policy);
 
-    /** Writes the {@code syncedmem_error_policy_t} in force to {@code *policy}. */
+    /** Writes the current {@code syncedmem_error_policy_t} to {@code *policy}. */
     int syncedmem_get_error_policy(IntByReference policy);
 
     /**
-     * Registers what is called when a C++ entry point fails, before the error policy is followed; NULL for nothing.
+     * Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes
+     * it.
      */
     int syncedmem_set_error_callback(ErrorCallback callback, Pointer user);
 
-    /** Says what is accounted for from now on, a {@code syncedmem_accounting_t}. */
+    /** Sets what is accounted for from now on: a {@code syncedmem_accounting_t}. */
     int syncedmem_set_accounting(int accounting);
 
     /** Writes to {@code *accounting} what is accounted for. */
     int syncedmem_get_accounting(IntByReference accounting);
 
     /**
-     * Says whether the host's contents are compared when they are copied, which shows copies and fills that changed
-     * nothing.
+     * Switches the comparison of the host's contents at copies, which finds copies and fills that changed nothing.
      */
     int syncedmem_set_compare(boolean on);
 
     /** Writes to {@code *on} whether the host's contents are compared. */
     int syncedmem_get_compare(ByteByReference on);
 
-    /** Makes what objects hold now the most that they held: the peaks of every kind of memory begin anew. */
+    /** Sets the peak of every kind of memory to what objects hold now. */
     int syncedmem_reset_peaks();
 
-    /**
-     * Writes the report of this process: how much memory there is and was at the peak, who held it, what was copied,
-     * and what could be spared.
-     */
+    /** Writes the report of this process: memory now and at the peak, its holders, copies, and advice. */
     int syncedmem_report(byte[] text, long capacity, LongByReference length);
 
-    /** Gives an object a name, which is copied: its memory is told under it in reports and traces. */
+    /** Names an object in reports and traces; the name is copied. */
     int syncedmem_set_name(Syncedmem mem, String name);
 
-    /** Writes the name of an object, as {@code syncedmem_report} writes its text; an empty one if it has none. */
+    /** Writes the name of an object, as {@code syncedmem_report} writes its text; empty without a name. */
     int syncedmem_get_name(Syncedmem mem, byte[] text, long capacity, LongByReference length);
 
     /**
-     * Writes what was accounted for so far to {@code *stats}, whose {@code size} the caller has set to {@code
-     * sizeof(syncedmem_stats_t)}: as many bytes of it as the library knows, and that many is its {@code size} then.
+     * Writes the account so far to {@code *stats}, whose {@code size} the caller has set to {@code
+     * sizeof(syncedmem_stats_t)}: as many bytes as the library knows, at most {@code size}, and sets {@code size} to
+     * their number.
      */
     int syncedmem_stats(Stats stats);
 
     /**
-     * Begins to write what memory does to a file, from now on: as Chrome's trace events, which Perfetto opens, or,
-     * where the name ends in {@code .csv}, in the columns of RMM's log. {@code %p} in the name becomes the number of
-     * the process.
+     * Starts to write memory events to a file: as Chrome trace events, which Perfetto opens, or, for names that end
+     * in {@code .csv}, in the columns of RMM's log. {@code %p} in the name becomes the process id.
      */
     int syncedmem_trace_start(String file);
 
-    /** Ends the trace, if one is being written. */
+    /** Ends the trace, if there is one. */
     int syncedmem_trace_stop();
 
-    /**
-     * Allocates {@code size} bytes of host memory, aligned to 64, with any contents: writes the address to {@code
-     * *ptr} and whether the memory is page-locked to {@code *use_cuda}.
-     */
+    /** Allocates {@code size} bytes of host memory, aligned to 64, with undefined contents. */
     int CaffeMallocHost(PointerByReference ptr, long size, ByteByReference use_cuda);
 
     /**
-     * Frees what {@code CaffeMallocHost}, {@code malloc()} or {@code cudaMallocHost} returned; {@code use_cuda} is
-     * what the first wrote, false for {@code malloc()}, true for {@code cudaMallocHost}.
+     * Frees memory of {@code CaffeMallocHost}, {@code malloc()} or {@code cudaMallocHost}. {@code use_cuda} is the
+     * value that {@code CaffeMallocHost} wrote, false for {@code malloc()}, true for {@code cudaMallocHost}.
      */
     int CaffeFreeHost(Pointer ptr, boolean use_cuda);
 }

@@ -1,10 +1,10 @@
 """Caffe's SyncedMemory: one buffer with a host side and a GPU side, each copied only when the other is newer.
 
-`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; NumPy, PyTorch, CuPy and whoever speaks DLPack
-share its memory without copies. The CUDA driver is looked for when it is first needed, never by the import;
-`cuda_status()` says what was found.
+`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it. NumPy, PyTorch, CuPy and other libraries with
+DLPack share its memory without copies. The CUDA driver is loaded when it is first needed, not by the import;
+`cuda_status()` says whether there is one.
 
-Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` are the C API itself, for what has no form here.
+Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` give access to the whole C API.
 """
 
 from ._access import Access, DeviceAccess, HostAccess
@@ -66,7 +66,7 @@ from ._types import (
 )
 
 __version__ = f"{lib.SYNCEDMEM_VERSION_MAJOR}.{lib.SYNCEDMEM_VERSION_MINOR}.{lib.SYNCEDMEM_VERSION_PATCH}"
-"""The version of the package, which is that of the header it was made from; `version()` is the library's."""
+"""The version of the package and of its header. `version()` is that of the library."""
 
 __all__ = [
     "Access",
@@ -134,7 +134,7 @@ __all__ = [
 
 
 def _name_classes() -> None:
-    """Messages and documentation name classes as they are imported."""
+    """Lets messages and documentation name classes as they are imported."""
     for name in __all__:
         if isinstance(globals()[name], type):
             globals()[name].__module__ = "syncedmem"

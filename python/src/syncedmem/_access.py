@@ -1,4 +1,4 @@
-"""One access: a side, and what is to be done with it."""
+"""One access: a side, and whether it is read, written or overwritten."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 class Access(Generic[T]):
-    """One side of an array, and one kind of access. It is done when the data is asked for, each time that it is.
+    """An access to one side of an array. Each request for the data performs it.
 
-    As a context manager it gives the array. When the block ends the array cannot be written to or exported any more.
-    The access itself ends as soon as nothing refers to the array; until then its address stays valid.
+    As a context manager it returns the array. After the block the array cannot be written to or exported any more. The
+    access ends when nothing refers to the array; until then its address stays valid.
     """
 
     __slots__ = ("__weakref__", "_array", "_given", "_hold", "_kind")
@@ -32,7 +32,7 @@ class Access(Generic[T]):
     def __init__(self, array: SyncedArray, kind: Kind) -> None:
         self._array = array
         self._kind = kind
-        # By thread: several may be in blocks of one access at once.
+        # By thread: several threads may be in a `with` block of one access.
         self._given: dict[int, list[T]] = {}
         self._hold: Hold | None = None
 
@@ -53,8 +53,8 @@ class Access(Generic[T]):
         self._end(self._given.get(get_ident(), []).pop())
 
     def _held(self) -> Hold:
-        """The access, done anew, for whoever takes an address and keeps this object."""
-        # The old one goes after the new one was had, so the address is the same for both.
+        """Performs the access again, for a consumer that takes an address and keeps this object."""
+        # The old hold ends after the new one begins, so that the address stays the same.
         self._hold = Hold(self._array.memory._handle, self._side, self._kind, self._array.memory.nbytes)
         return self._hold
 
@@ -70,10 +70,10 @@ class Access(Generic[T]):
         dl_device: DLDevice | None = None,
         copy: bool | None = None,
     ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
-        """A capsule of this side, for the consumer that the array API describes; the access is done.
+        """Performs the access, and returns a capsule of this side. The arguments are those of the array API.
 
-        Raises `BufferError` where it cannot be exported: a dtype that DLPack lacks, another device, or reading for a
-        consumer from before DLPack 1.0.
+        Raises `BufferError` for a dtype that DLPack lacks, another device, or reading by a consumer from before DLPack
+        1.0.
         """
         array = self._array
         source = Source(array.memory._handle, self._side, self._kind, array.dtype, array.shape)
@@ -84,7 +84,7 @@ class Access(Generic[T]):
 
 
 class HostAccess(Access["npt.NDArray[Any]"]):
-    """An access to the host side: NumPy's, by `with`, `numpy.asarray` or `numpy.from_dlpack`."""
+    """An access to the host side, for `with`, `numpy.asarray` or `numpy.from_dlpack`."""
 
     __slots__ = ()
     _side = Side.HOST
@@ -100,13 +100,13 @@ class HostAccess(Access["npt.NDArray[Any]"]):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """NumPy's array interface, version 3. The access lasts for as long as this object."""
+        """NumPy's array interface, version 3. The access lasts as long as this object."""
         array = host_array(self._held(), self._array.dtype, self._array.shape)
         return dict(array.__array_interface__)
 
 
 class DeviceAccess(Access[DeviceArray]):
-    """An access to the device side: by `with`, or handed to CuPy, PyTorch or Numba as it is."""
+    """An access to the device side, for `with`, CuPy, PyTorch or Numba."""
 
     __slots__ = ()
     _side = Side.DEVICE
@@ -120,11 +120,11 @@ class DeviceAccess(Access[DeviceArray]):
     def __dlpack_device__(self) -> DLDevice:
         device = self._array.memory.device
         if device is None:
-            # Which it will be shows when the block is made.
+            # The block's allocation determines the device.
             device = self._array._on_device(self._kind).device
         return CUDA, device
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Numba's CUDA array interface, version 3. The access lasts for as long as this object."""
+        """Numba's CUDA array interface, version 3. The access lasts as long as this object."""
         return cuda_array_interface(self._held(), self._array.dtype, self._array.shape)

@@ -22,10 +22,10 @@ ShapeLike = Union[SupportsIndex, Iterable[SupportsIndex]]
 
 
 class Accessors:
-    """The accesses of `caffe::SyncedMemory`, to a memory's bytes or to a typed view of it.
+    """The accessors of `caffe::SyncedMemory`, for a memory's bytes or a typed view of it.
 
-    An accessor copies from the other side if that is newer, and says from then on which side is the newest. All of
-    them raise `OutOfMemoryError` where there is no memory, and `Error` where the device is needed and cannot be used.
+    An accessor copies from the other side if that is newer. It raises `OutOfMemoryError` if memory runs out, and
+    `Error` if it needs the device and cannot use it.
     """
 
     __slots__ = ()
@@ -34,67 +34,67 @@ class Accessors:
         raise NotImplementedError
 
     def cpu_data(self) -> npt.NDArray[Any]:
-        """The host data to read, as a read-only NumPy array: zeros if neither side was touched yet."""
+        """The host data for reading, as a read-only NumPy array: zeros before the first write."""
         return self._as_array()._on_host(Kind.READ)
 
     def mutable_cpu_data(self) -> npt.NDArray[Any]:
-        """The host data to read and write. The host is the newest side from now on.
+        """The host data for reading and writing. The host is then the newest side.
 
-        Write before the next access to the other side: a later write is not known of.
+        Write before the next access to the other side: the library does not see later writes.
         """
         return self._as_array()._on_host(Kind.WRITE)
 
     def overwrite_cpu_data(self) -> npt.NDArray[Any]:
-        """The host data to write alone: neither zeroed nor copied.
+        """The host data for writing: neither zeroed nor copied.
 
-        Write all of the memory, also what a smaller view leaves out.
+        Write all of the memory, including the bytes outside of a smaller view.
         """
         return self._as_array()._on_host(Kind.OVERWRITE)
 
     def gpu_data(self) -> DeviceArray:
-        """The device data to read: zeros if neither side was touched yet."""
+        """The device data for reading: zeros before the first write."""
         return self._as_array()._on_device(Kind.READ)
 
     def mutable_gpu_data(self) -> DeviceArray:
-        """The device data to read and write. The device is the newest side from now on."""
+        """The device data for reading and writing. The device is then the newest side."""
         return self._as_array()._on_device(Kind.WRITE)
 
     def overwrite_gpu_data(self) -> DeviceArray:
-        """The device data to write alone: neither zeroed nor copied.
+        """The device data for writing: neither zeroed nor copied.
 
-        Write all of the memory, also what a smaller view leaves out.
+        Write all of the memory, including the bytes outside of a smaller view.
         """
         return self._as_array()._on_device(Kind.OVERWRITE)
 
     def cpu(self) -> HostAccess:
-        """Access to read on the host: `with mem.cpu() as a:`, `numpy.from_dlpack(mem.cpu())`."""
+        """Access for reading on the host: `with mem.cpu() as a:`, `numpy.from_dlpack(mem.cpu())`."""
         return HostAccess(self._as_array(), Kind.READ)
 
     def mutable_cpu(self) -> HostAccess:
-        """Access to read and write on the host, such as `torch.from_dlpack(mem.mutable_cpu())`."""
+        """Access for reading and writing on the host: `torch.from_dlpack(mem.mutable_cpu())`."""
         return HostAccess(self._as_array(), Kind.WRITE)
 
     def overwrite_cpu(self) -> HostAccess:
-        """Access to write all on the host."""
+        """Access for writing all of the host data."""
         return HostAccess(self._as_array(), Kind.OVERWRITE)
 
     def gpu(self) -> DeviceAccess:
-        """Access to read on the device."""
+        """Access for reading on the device."""
         return DeviceAccess(self._as_array(), Kind.READ)
 
     def mutable_gpu(self) -> DeviceAccess:
-        """Access to read and write on the device: `cupy.from_dlpack(mem.mutable_gpu())`."""
+        """Access for reading and writing on the device: `cupy.from_dlpack(mem.mutable_gpu())`."""
         return DeviceAccess(self._as_array(), Kind.WRITE)
 
     def overwrite_gpu(self) -> DeviceAccess:
-        """Access to write all on the device."""
+        """Access for writing all of the device data."""
         return DeviceAccess(self._as_array(), Kind.OVERWRITE)
 
 
 class SyncedArray(Accessors):
-    """A `SyncedMemory` seen as elements of a type, in C's order: made by `SyncedMemory.array`. It holds no data itself.
+    """A typed view of a `SyncedMemory`, in C order, made by `SyncedMemory.array`. It holds no data itself.
 
-    To NumPy and to DLPack consumers it gives its data for reading, on the side that is current.
+    NumPy and DLPack consumers read its data on the side that is current.
     """
 
     __slots__ = ("__weakref__", "_dtype", "_memory", "_shape")
@@ -135,7 +135,7 @@ class SyncedArray(Accessors):
 
     @property
     def memory(self) -> SyncedMemory:
-        """What it is a view of."""
+        """The memory of this view."""
         return self._memory
 
     @property
@@ -160,7 +160,7 @@ class SyncedArray(Accessors):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements; no more than the memory has."""
+        """Bytes of all elements, at most those of the memory."""
         return bytes_of(self._dtype, self._shape)
 
     def _on_host(self, kind: Kind) -> npt.NDArray[Any]:
@@ -176,12 +176,12 @@ class SyncedArray(Accessors):
         """NumPy's array interface, version 3: the host data, read-only."""
         array = self._on_host(Kind.READ)
         interface = dict(array.__array_interface__)
-        # Memory instead of an address: what keeps it keeps the access, rather than this view, which may live for long.
+        # Memory instead of an address: its consumer keeps the access alive, and not this view, which may live longer.
         interface["data"] = array.reshape(-1).view(np.uint8).data
         return interface
 
     def __dlpack_device__(self) -> DLDevice:
-        """DLPack's kind of device and ordinal, of the side that is current; the host if both are, or neither."""
+        """DLPack's kind of device and ordinal, of the current side; of the host if both are current, or neither."""
         device = self._memory.device
         if device is not None and self._memory.head == Head.HEAD_AT_GPU:
             return CUDA, device
@@ -195,11 +195,10 @@ class SyncedArray(Accessors):
         dl_device: DLDevice | None = None,
         copy: bool | None = None,
     ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
-        """A capsule of the data, for reading: of the side that is current, or of the one that `dl_device` says.
+        """A capsule of the data for reading: on the side of `dl_device`, by default the current one.
 
-        With `copy=False` it is `BufferError` where that side is not current; with `copy=True` the consumer gets a
-        memory of its own. A consumer from before DLPack 1.0 (`max_version` is not given) cannot be told not to write:
-        `BufferError`.
+        With `copy=True` the consumer gets a copy. Raises `BufferError` with `copy=False` if that side is not current,
+        and for a consumer from before DLPack 1.0 (`max_version` is not given), which does not know read-only tensors.
         """
         device = self.__dlpack_device__()
         if dl_device is not None:
@@ -211,7 +210,7 @@ class SyncedArray(Accessors):
         return export(source, device, stream, max_version, dl_device, copy)
 
     def _check_side(self, asked: DLDevice, copy: bool | None) -> None:
-        """Refuses a device that neither side is on, and a side that is not current where nothing may be copied."""
+        """Refuses a device of neither side, and, with `copy=False`, a side that is not current."""
         memory = self._memory
         stale = {Head.HEAD_AT_CPU: CUDA, Head.HEAD_AT_GPU: CPU}.get(memory.head)
         if copy is False and asked[0] == stale:
@@ -222,7 +221,7 @@ class SyncedArray(Accessors):
         if asked[0] == CUDA:
             device = memory.device
             if device is None and not copy:
-                # Which it will be shows when the block is made.
+                # The block's allocation determines the device.
                 device = self._on_device(Kind.READ).device
             own.append((CUDA, asked[1] if device is None else device))
         if asked not in own:

@@ -1,7 +1,7 @@
-"""DLPack's capsules: how Python hands a tensor from one library to another.
+"""DLPack's capsules, in which Python hands a tensor from one library to another.
 
-A capsule's destructor may run at any time, also while an exception is on its way: a consumer that refuses a tensor
-drops the capsule then. Python code would lose that exception, so the destructor is the C library's own.
+A capsule's destructor may run while an exception is raised: a consumer that refuses a tensor drops its capsule. Python
+code in the destructor would lose that exception, so it is a function of the C library.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from ._library import ffi, lib
 
-# A copy of our own: who else uses ctypes.pythonapi may have said otherwise what these functions take.
+# Not ctypes.pythonapi: other packages may change the argument types of its functions.
 _api = ctypes.PyDLL(None)
 _new = _api.PyCapsule_New
 _new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -24,7 +24,7 @@ _set_name.restype, _set_name.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.
 
 
 def _for_ever(name: bytes) -> int:
-    """The address of a name: a capsule points to it, and may outlive this module."""
+    """The address of a name that is never freed: a capsule that points to it may outlive this module."""
     text = ctypes.create_string_buffer(name)
     _api.Py_IncRef(ctypes.py_object(text))
     return ctypes.addressof(text)
@@ -38,12 +38,12 @@ _DESTRUCTOR = int(ffi.cast("uintptr_t", ffi.addressof(lib, "syncedmem_end_capsul
 
 
 def owner(tensor: Any, versioned: bool) -> tuple[Any, ...]:
-    """The call that makes a capsule, which owns a tensor until somebody takes it: a function and its arguments."""
+    """The call that makes a capsule, which owns the tensor until a consumer takes it: a function and its arguments."""
     return _new, int(ffi.cast("uintptr_t", tensor)), _NAMES[versioned], _DESTRUCTOR
 
 
 class Taken:
-    """A capsule of another library's whose tensor is looked at, and perhaps taken."""
+    """A capsule of another library, whose tensor may be taken."""
 
     __slots__ = ("_capsule", "tensor", "versioned")
 
@@ -56,10 +56,10 @@ class Taken:
                 self.tensor: Any = ffi.cast(_C_TYPES[versioned], address)
                 return
         what = type(capsule).__name__
-        raise TypeError(f"__dlpack__ returned {what}, not a capsule of a DLPack tensor that nobody took")
+        raise TypeError(f"__dlpack__ returned {what}, not a capsule of a DLPack tensor that can be taken")
 
     def take(self) -> None:
-        """The capsule lets the tensor go: from here on its deleter is somebody else's to call."""
+        """The capsule gives the tensor up: the new owner calls its deleter."""
         _set_name(self._capsule, _USED[self.versioned])
 
     def give_back(self) -> None:

@@ -18,7 +18,7 @@ def cuda_array_interface(hold: Hold, dtype: DType, shape: Shape) -> dict[str, An
         "data": (hold.address, hold.readonly),
         "version": 3,
         "strides": None,
-        # What the library does itself is ordered with the legacy default stream.
+        # The library's own work is ordered with the legacy default stream.
         "stream": 1,
     }
     if dtype.names is not None:
@@ -27,17 +27,17 @@ def cuda_array_interface(hold: Hold, dtype: DType, shape: Shape) -> dict[str, An
 
 
 class DeviceArray:
-    """The device side of a `SyncedMemory`, as `gpu_data` and its like made it ready.
+    """The device side of a `SyncedMemory`, as `gpu_data` and the like return it.
 
-    It has no arithmetic: hand it to CuPy, PyTorch or Numba (`cupy.asarray`, `torch.from_dlpack`,
-    `numba.cuda.as_cuda_array`), or its `ptr` to a kernel. While it lives, the device memory stays where it is.
+    It has no arithmetic: pass it to CuPy, PyTorch or Numba (`cupy.asarray`, `torch.from_dlpack`,
+    `numba.cuda.as_cuda_array`), or its `ptr` to a kernel. While it lives, the device memory stays in place.
     """
 
     __slots__ = ("__weakref__", "_dtype", "_ended", "_handle", "_hold", "_kind", "_shape")
 
     def __init__(self, handle: Handle, nbytes: int, kind: Kind, dtype: DType, shape: Shape) -> None:
         self._handle = handle
-        # To hand out again what was overwritten must not give up what is there.
+        # An export of overwritten data must not discard it.
         self._kind = kind if kind == Kind.READ else Kind.WRITE
         self._dtype = dtype
         self._shape = shape
@@ -66,7 +66,7 @@ class DeviceArray:
 
     @property
     def readonly(self) -> bool:
-        """Whether it must not be written to."""
+        """Whether writing to it is forbidden."""
         return self._hold.readonly
 
     @property
@@ -79,7 +79,7 @@ class DeviceArray:
 
     def _check(self) -> None:
         if self._ended:
-            raise BufferError("the access that this array is of has ended with its `with` block: ask for a new one")
+            raise BufferError("the access of this array has ended with its `with` block: ask for a new one")
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -98,10 +98,10 @@ class DeviceArray:
         dl_device: DLDevice | None = None,
         copy: bool | None = None,
     ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
-        """A capsule of this memory, which the consumer keeps alive by itself.
+        """A capsule of this memory, which keeps the memory alive.
 
-        Raises `BufferError` where it cannot be exported. To export is an access: after a write to the host it copies
-        to the device.
+        Raises `BufferError` if it cannot be exported. An export is an access: after a write to the host it copies to
+        the device.
         """
         self._check()
         source = Source(self._handle, Side.DEVICE, self._kind, self._dtype, self._shape)

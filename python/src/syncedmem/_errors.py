@@ -1,4 +1,4 @@
-"""The library's failures as exceptions."""
+"""Exceptions for the library's errors."""
 
 from __future__ import annotations
 
@@ -9,34 +9,28 @@ from ._types import Status
 
 
 class Error(RuntimeError):
-    """A call of the library that failed.
-
-    Its text is the library's sentence: what was asked, what is wrong, what to do.
-    """
+    """A failed call of the library. Its text says what was asked, what is wrong and what to do."""
 
     status: Status
     """The library's status."""
 
 
 class OutOfMemoryError(MemoryError):
-    """Host or device memory ran out, or the size asked for cannot exist. Its text is the library's sentence."""
+    """Host or device memory ran out, or the size is impossible. Its text is the library's sentence."""
 
     status: Status
     """The library's status."""
 
 
 class ExportedError(BufferError):
-    """Arrays or tensors of the object are in use, which the call would make invalid.
-
-    Its text is the library's sentence.
-    """
+    """The call would make arrays or tensors of the object invalid. Its text is the library's sentence."""
 
     status: Status
     """The library's status."""
 
 
 def failure(number: int, sentence: str | None = None) -> Exception:
-    """The exception for a status of the library's; its sentence is that of this thread's last call that failed."""
+    """The exception for a status, by default with the sentence of this thread's last failed call."""
     if sentence is None:
         sentence = ffi.string(lib.syncedmem_last_error()).decode("utf-8", "replace")
     kinds: dict[int, Any] = {Status.OUT_OF_MEMORY: OutOfMemoryError, Status.EXPORTED: ExportedError}
@@ -50,6 +44,6 @@ def failure(number: int, sentence: str | None = None) -> Exception:
 
 
 def check(number: int) -> None:
-    """Raises where the library's status is not success."""
+    """Raises an exception unless the status is success."""
     if number != 0:
         raise failure(number)

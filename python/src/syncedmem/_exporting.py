@@ -1,4 +1,4 @@
-"""What `__dlpack__` does, once it is settled which side is exported, and for what."""
+"""The part of `__dlpack__` that all classes share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Version = tuple[int, int]
 
 
 class Source(NamedTuple):
-    """What is exported: some elements of one side, and what the consumer may do with them."""
+    """Elements of one side, and the access that the consumer has to them."""
 
     handle: Handle
     side: Side
@@ -28,7 +28,7 @@ class Source(NamedTuple):
 
 
 def asked_device(dl_device: DLDevice) -> DLDevice:
-    """The device that a consumer asks for, as numbers; `TypeError` where it is no such pair."""
+    """The device that a consumer asks for, as a pair of numbers."""
     try:
         kind, ordinal = dl_device
         return operator.index(kind), operator.index(ordinal)
@@ -44,7 +44,7 @@ def export(
     dl_device: DLDevice | None,
     copy: bool | None,
 ) -> object:
-    """The capsule of an access, which is done now; the arguments are those of `__dlpack__`, of the array API."""
+    """Performs an access and returns its capsule. The arguments are those of `__dlpack__` in the array API."""
     versioned = max_version is not None and tuple(max_version) >= (1, 0)
     if dl_device is not None and asked_device(dl_device) != device:
         raise BufferError(
@@ -64,10 +64,10 @@ def export(
 
 
 def _copied(source: Source, device: DLDevice) -> Source:
-    """A copy in a memory of its own, which the consumer may do with as it likes."""
+    """A writable copy in a memory of its own."""
     nbytes = bytes_of(source.dtype, source.shape)
     copy = Handle(nbytes)
-    # By way of the host: the library itself has no copy from device to device.
+    # Through the host: the library has no copy from device to device.
     read = Hold(source.handle, Side.HOST, Kind.READ, nbytes)
     host_array(Hold(copy, Side.HOST, Kind.OVERWRITE, nbytes), source.dtype, source.shape)[...] = host_array(
         read, source.dtype, source.shape

@@ -1,4 +1,4 @@
-"""A handle of the C API's, with the lock that gives it to one thread at a time."""
+"""A handle of the C API, with the lock that gives it to one thread at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._errors import check, failure
 from ._library import ffi, lib
 from ._types import Status
 
-# How often this process came out of a fork: a lock that another thread held then is held for ever in the child.
+# Number of forks that led to this process. In the child, locks of the parent's other threads are held for ever.
 _forks = 0
 
 
@@ -24,10 +24,10 @@ os.register_at_fork(after_in_child=_forked)
 
 
 class Handle:
-    """One object of the library's.
+    """One object of the library.
 
-    The object ends when nothing in Python refers to this and no array or tensor of it lives. That is the C library's
-    doing: no Python code runs then, and no lock is taken, on whichever thread it happens.
+    The object ends when nothing in Python refers to this and no array or tensor of it lives. The C library ends it, on
+    any thread, without Python code and without a lock.
     """
 
     __slots__ = ("_forks", "_lock", "_pointer")
@@ -36,7 +36,7 @@ class Handle:
         made = ffi.new("syncedmem_t **")
         check(lib.syncedmem_create(nbytes, made))
         self._pointer: Any = ffi.gc(made[0], lib.syncedmem_destroy)
-        # A finaliser may run inside a call and use the same object, so the thread that holds the lock may pass again.
+        # Re-entrant: a finaliser may run inside a call and use the same object.
         self._lock = threading.RLock()
         self._forks = _forks
 
@@ -49,18 +49,17 @@ class Handle:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
         return self._pointer is None
 
     @property
     def alone(self) -> threading.RLock:
-        """The lock to hold during a call of the library's on this object: most need it alone."""
+        """The lock for a call on this object: most calls need the object alone."""
         if self._forks != _forks:
             self._lock, self._forks = threading.RLock(), _forks
         return self._lock
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
-        """Calls a function on the object; the GIL is released meanwhile."""
+        """Calls a function on the object, without the GIL."""
         with self.alone:
             check(function(self.pointer, *arguments))
 
@@ -71,13 +70,13 @@ class Handle:
         return answer[0]
 
     def exports(self) -> tuple[int, int]:
-        """How many arrays and tensors of the host side live, and of the device side."""
+        """Number of arrays and tensors that live: of the host side, and of the device side."""
         host, device = ffi.new("size_t *"), ffi.new("size_t *")
         self.call(lib.syncedmem_exports, host, device)
         return host[0], device[0]
 
     def close(self) -> None:
-        """Ends the object, unless something of it is in use."""
+        """Ends the object, unless arrays or tensors of it are in use."""
         with self.alone:
             if self._pointer is None:
                 return

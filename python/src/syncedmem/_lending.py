@@ -1,4 +1,4 @@
-"""Memory of other libraries, lent to a `SyncedMemory`."""
+"""Memory of other libraries that a `SyncedMemory` borrows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ._library import ffi
 from ._tensors import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, READ_ONLY, DType, Shape, numpy_type
 from ._types import Side
 
-_MOST_AXES = 64  # as many as the library takes
+_MOST_AXES = 64  # the library's limit
 _SIDES = {CPU: Side.HOST, CUDA_HOST: Side.HOST, CUDA: Side.DEVICE, CUDA_MANAGED: Side.DEVICE}
 
-# The library calls a deleter without the GIL, as every consumer may. NumPy 1.22 and 1.23 do not take it then.
+# The library calls deleters without the GIL, as DLPack allows. Those of NumPy 1.22 and 1.23 do not acquire it.
 _NUMPY_LENDS = tuple(int(number) for number in np.__version__.split(".")[:2]) >= (1, 24)
 
 
 class Lent:
-    """What an object exports by DLPack, or by the buffer protocol, before it is lent."""
+    """Memory that an object exports by DLPack or by the buffer protocol, before a `SyncedMemory` borrows it."""
 
     __slots__ = ("_whole", "nbytes", "readonly", "shape", "side", "strides", "taken")
 
@@ -51,17 +51,17 @@ class Lent:
 
     @property
     def dtype(self) -> DType:
-        """The type of an element; `BufferError` if NumPy has none, which to lend the memory does not need."""
+        """The type of an element; `BufferError` if NumPy has none. Borrowing the memory does not need it."""
         return numpy_type(self.taken.tensor.dl_tensor.dtype) if self._whole is None else self._whole.dtype
 
     @property
     def address(self) -> int:
-        """Where the first element is, on its side."""
+        """The address of the first element, on its side."""
         tensor = self.taken.tensor.dl_tensor
         return int(ffi.cast("uintptr_t", tensor.data)) + int(tensor.byte_offset)
 
     def check(self, side: Side | None, nbytes: int) -> None:
-        """Refuses what cannot be lent as a side of so many bytes."""
+        """Refuses memory that cannot be borrowed as a side of `nbytes` bytes."""
         if side is not None and self.side != side:
             where = {Side.HOST: "the host", Side.DEVICE: "a device"}
             raise BufferError(f"the memory is on {where[self.side]}, and {where[side]}'s was asked for")
@@ -80,7 +80,7 @@ class Lent:
 
     @property
     def contiguous(self) -> bool:
-        """Whether the elements lie one behind the other, in C's order."""
+        """Whether the elements are contiguous in C order."""
         if self.strides is None or 0 in self.shape:
             return True
         step = 1
@@ -92,7 +92,7 @@ class Lent:
 
 
 class _Strided:
-    """Host memory of another library's, as NumPy reads it."""
+    """Host memory of another library, for NumPy."""
 
     __slots__ = ("__array_interface__", "_lent")
 
@@ -108,7 +108,7 @@ class _Strided:
 
 
 def _capsule_of(source: Any) -> object:
-    """A capsule of an object that knows DLPack."""
+    """A capsule of an object with `__dlpack__`."""
     arguments: dict[str, Any] = {}
     if source.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED):
         # The library's own work is ordered with the legacy default stream.
@@ -120,7 +120,7 @@ def _capsule_of(source: Any) -> object:
 
 
 def as_array(source: Any) -> npt.NDArray[Any]:
-    """A NumPy array, or what supports the buffer protocol as one."""
+    """The source as a NumPy array, through the buffer protocol."""
     given: Any = source
     if not isinstance(source, np.ndarray):
         try:
@@ -134,7 +134,7 @@ def as_array(source: Any) -> npt.NDArray[Any]:
 
 
 def _whole_buffer(source: Any) -> npt.NDArray[Any]:
-    """A NumPy array, or what supports the buffer protocol as one, if it can be lent."""
+    """The source as a NumPy array that can be borrowed, through the buffer protocol."""
     whole = as_array(source)
     if whole.dtype.hasobject:
         raise TypeError(f"{whole.dtype} refers to Python objects, which a SyncedMemory cannot hold")
@@ -146,7 +146,7 @@ def _whole_buffer(source: Any) -> npt.NDArray[Any]:
 
 
 def _capsule_of_array(array: npt.NDArray[Any]) -> object:
-    """A capsule of an array's bytes: NumPy has dtypes that DLPack lacks."""
+    """A capsule of an array's bytes, because NumPy has dtypes that DLPack lacks."""
     if not _NUMPY_LENDS:
         raise BufferError(
             f"NumPy {np.__version__} cannot lend its memory: 1.24 is the first that takes it back from a thread "

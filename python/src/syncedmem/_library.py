@@ -1,6 +1,6 @@
-"""The shared library: which one it is, and its C API as `ffi` and `lib`.
+"""The shared library: its file, and its C API as `ffi` and `lib`.
 
-Nothing of the C API is written down here: `_declarations` is made from its generated header by the package's build.
+The package's build makes `_declarations` from the generated C header, the only source of the declarations.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import pathlib
 from typing import Any
 
-# Without a library there is no package; cffi's own types say too little of what they hold.
+# Made by the build, so type checkers do not find it.
 from ._declarations import ffi as _ffi  # type: ignore[import-not-found,unused-ignore]  # pyright: ignore
 
 __all__ = ["ffi", "lib", "library_path", "include_dir", "version"]
@@ -23,15 +23,15 @@ _RTLD_DI_LINKMAP = 2  # <dlfcn.h>
 
 
 class _LinkMap(ctypes.Structure):
-    """What the loader says of a library: the beginning of <link.h>'s link_map."""
+    """The beginning of <link.h>'s link_map."""
 
     _fields_ = [("address", ctypes.c_void_p), ("name", ctypes.c_char_p)]
 
 
 def _opened() -> tuple[Any, str]:
-    # One that the process has already, such as a preloaded one, must be it: two would not know each other's blocks.
+    # A library in the process, such as a preloaded one, must be used: two would not know each other's blocks.
     try:
-        # Of a file that is there but not loaded glibc has no error to tell: cffi dies of that, and ctypes does not.
+        # By ctypes: glibc sets no error for a file that exists but is not loaded, on which cffi crashes.
         ctypes.CDLL(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
         pass
@@ -40,7 +40,7 @@ def _opened() -> tuple[Any, str]:
     named = os.environ.get("SYNCEDMEM_LIBRARY")
     path = named or str(_FOLDER / _SONAME)
     try:
-        # Local: its C++ symbols are not meant to take the place of those of a Caffe that is loaded later.
+        # Local: its C++ symbols must not replace those of a Caffe that is loaded later.
         return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_LOCAL), _path_of(path)
     except OSError as error:
         whose = ", which SYNCEDMEM_LIBRARY names," if named else ""
@@ -48,7 +48,7 @@ def _opened() -> tuple[Any, str]:
 
 
 def _checked(library: Any, path: str) -> Any:
-    """The library, if it has all that the header had when this package was built, and means the same by it."""
+    """The library, if it has the version and all functions of this package's header."""
     missing: list[str] = []
     for name in dir(library):
         try:
@@ -72,7 +72,7 @@ def _text(string: Any) -> str:
 
 
 def _path_of(name: str) -> str:
-    """The file of a library that is loaded."""
+    """The file of a loaded library."""
     loaded = ctypes.CDLL(name, os.RTLD_NOW | os.RTLD_NOLOAD)
     linker = ctypes.CDLL(None)
     entry = ctypes.POINTER(_LinkMap)()
@@ -86,15 +86,15 @@ lib: Any = _checked(_library, _path)
 
 
 def library_path() -> str:
-    """The file of the library that is in use: preloaded, named by SYNCEDMEM_LIBRARY, or the package's own."""
+    """The file of the library in use: preloaded, named by SYNCEDMEM_LIBRARY, or the package's own."""
     return _path
 
 
 def include_dir() -> str:
-    """The folder with `syncedmem.h`, for C programs that are to work on the same objects."""
+    """The folder with `syncedmem.h`, for C programs that work on the same objects."""
     return str(_FOLDER / "include")
 
 
 def version() -> str:
-    """The version of the library that is in use, such as "1.2.3"."""
+    """The version of the library in use, such as "1.2.3"."""
     return _text(lib.syncedmem_version())

@@ -1,4 +1,4 @@
-"""The object itself."""
+"""`SyncedMemory`."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ from ._types import Eviction, Head, Kind, Side
 class SyncedMemory(Accessors):
     """A buffer with a host side and a device side, each of `nbytes` bytes.
 
-    A side is allocated when it is first accessed, and copied only when the other is newer. The object is a
-    `caffe::SyncedMemory`: C and C++ code may work on it by its `handle`. It ends when nothing refers to it and no
-    array of it is in use. Several threads may use it at once; each call has it alone, and the GIL is released
-    meanwhile.
+    A side is allocated at its first access, and copied only when the other is newer. The object is a
+    `caffe::SyncedMemory`: C and C++ code may use it by its `handle`. It ends when nothing refers to it and no array of
+    it is in use. Threads may share it: a lock gives it to one call at a time, and calls release the GIL.
 
-    As accessed itself, rather than by `array`, its data are bytes (`numpy.uint8`).
+    Its own accessors return bytes (`numpy.uint8`); those of `array` return typed data.
     """
 
     __slots__ = ("__weakref__", "_handle", "_name", "_nbytes")
 
     def __init__(self, nbytes: SupportsIndex, *, name: str | None = None) -> None:
-        """Makes an object of `nbytes` bytes on each side; nothing is allocated yet. Zero is allowed.
+        """Makes an object of `nbytes` bytes on each side, and allocates neither. Zero is allowed.
 
-        Raises `OutOfMemoryError` for a size that cannot exist, `ValueError` for a negative one.
+        Raises `OutOfMemoryError` for an impossible size, `ValueError` for a negative one.
         """
         self._nbytes = operator.index(nbytes)
         if self._nbytes < 0:
@@ -50,10 +49,9 @@ class SyncedMemory(Accessors):
         return self.array(np.uint8)
 
     def array(self, dtype: npt.DTypeLike, shape: ShapeLike | None = None) -> SyncedArray:
-        """A typed view: elements of `dtype` in C's order, from the first byte on.
+        """A typed view: elements of `dtype` in C order, from the first byte on; by default one dimension of all bytes.
 
-        Without a shape it has one dimension, of all the bytes. Raises `ValueError` for a shape that does not fit,
-        `TypeError` for a dtype of Python objects.
+        Raises `ValueError` for a shape that does not fit, `TypeError` for a dtype of Python objects.
         """
         return SyncedArray(self, dtype, shape)
 
@@ -71,7 +69,7 @@ class SyncedMemory(Accessors):
 
     @property
     def name(self) -> str | None:
-        """What reports and traces call it. The library keeps it only while it keeps an account or a trace."""
+        """Its name in reports and traces. The library stores it only with accounting or a trace."""
         return read_text(partial(self._handle.call, lib.syncedmem_get_name)) or self._name
 
     @name.setter
@@ -86,28 +84,28 @@ class SyncedMemory(Accessors):
 
     @property
     def device(self) -> int | None:
-        """The ordinal of the device that the device side is on; None where there is none yet."""
+        """The ordinal of the device side's device; None without a device side."""
         ordinal = int(self._handle.ask(lib.syncedmem_device_ordinal, "int *"))
         return None if ordinal < 0 else ordinal
 
     @property
     def is_pinned(self) -> bool:
-        """Whether its host memory was page-locked by the library."""
+        """Whether the library page-locked its host memory."""
         return bool(self._handle.ask(lib.syncedmem_is_pinned, "bool *"))
 
     @property
     def owns_cpu(self) -> bool:
-        """Whether it has a host block of its own, rather than none or a lent one."""
+        """Whether it has a host block that is not borrowed."""
         return bool(self._handle.ask(lib.syncedmem_owns_cpu, "bool *"))
 
     @property
     def owns_gpu(self) -> bool:
-        """Whether it has a device block of its own, rather than none or a lent one."""
+        """Whether it has a device block that is not borrowed."""
         return bool(self._handle.ask(lib.syncedmem_owns_gpu, "bool *"))
 
     @property
     def exports(self) -> tuple[int, int]:
-        """How many arrays and tensors of the host side are in use, and of the device side."""
+        """Number of arrays and tensors in use: of the host side, and of the device side."""
         return self._handle.exports()
 
     @property
@@ -117,7 +115,7 @@ class SyncedMemory(Accessors):
 
     @property
     def evictable(self) -> Eviction:
-        """What the library may give back of it when memory runs out, while no array of it is in use."""
+        """What the library may evict when memory runs out, while no array of the object is in use."""
         return Eviction(self._handle.ask(lib.syncedmem_get_evictable, "syncedmem_eviction_t *"))
 
     @evictable.setter
@@ -128,14 +126,11 @@ class SyncedMemory(Accessors):
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called; then whatever needs the object raises `ValueError`."""
+        """Whether `close` was called. Calls that need the object then raise `ValueError`."""
         return self._handle.closed
 
     def close(self) -> None:
-        """Ends the object and frees its memory at once.
-
-        Raises `BufferError` while arrays or tensors of it are in use.
-        """
+        """Ends the object and frees its memory. Raises `BufferError` while arrays or tensors of it are in use."""
         self._handle.close()
 
     def _check(self) -> None:
@@ -152,7 +147,7 @@ class SyncedMemory(Accessors):
         try:
             self.close()
         except BufferError:
-            # An exception on its way may have arrays in its frames; it says more than this one.
+            # The frames of a raised exception may hold arrays; that exception says more than this one.
             if error is None:
                 raise
 
@@ -174,18 +169,17 @@ class SyncedMemory(Accessors):
     # --- memory of others -----------------------------------------------------------------------
 
     def set_cpu_data(self, data: Any) -> None:
-        """Makes memory of another object the host side, which is the newest from now on.
+        """Borrows the memory of `data` as the host side, which is then the newest.
 
-        The other object is a NumPy array, or exports its memory by DLPack or the buffer protocol. That memory is kept
-        alive until another takes its place, or this object ends.
+        `data` is a NumPy array, or exports its memory by DLPack or the buffer protocol. The memory is kept alive until
+        the host side is set or released, or this object ends.
 
-        It must be writable and contiguous in C's order (else `BufferError`), and have exactly `nbytes` bytes (else
-        `ValueError`).
+        Raises `BufferError` unless it is writable and contiguous in C order, `ValueError` unless it has `nbytes` bytes.
         """
         self._lend(data, Side.HOST)
 
     def set_gpu_data(self, data: Any) -> None:
-        """Makes device memory of another object, which exports it by DLPack, the device side: as `set_cpu_data`."""
+        """Borrows device memory, exported by DLPack, as the device side: as `set_cpu_data`."""
         self._lend(data, Side.DEVICE)
 
     def _lend(self, data: Any, side: Side) -> None:
@@ -197,21 +191,21 @@ class SyncedMemory(Accessors):
     # --- memory and copies ------------------------------------------------------------------------
 
     def release_cpu(self) -> None:
-        """Gives back the host side while the device has the newest data.
+        """Frees the host side while the device has the newest data.
 
-        Raises `Error` if it has not, `BufferError` while arrays of the host side are in use.
+        Raises `Error` if it does not, `BufferError` while arrays of the host side are in use.
         """
         self._handle.call(lib.syncedmem_release_cpu)
 
     def release_gpu(self) -> None:
-        """Gives back the device side while the host has the newest data.
+        """Frees the device side while the host has the newest data.
 
-        Raises `Error` if it has not, `BufferError` while arrays of the device side are in use.
+        Raises `Error` if it does not, `BufferError` while arrays of the device side are in use.
         """
         self._handle.call(lib.syncedmem_release_gpu)
 
     def pin(self) -> None:
-        """Page-locks the host memory where it is, so that copies are fast; it takes long, once."""
+        """Page-locks the host memory in place, which takes long once and makes copies fast."""
         self._handle.call(lib.syncedmem_pin)
 
     def unpin(self) -> None:
@@ -219,38 +213,38 @@ class SyncedMemory(Accessors):
         self._handle.call(lib.syncedmem_unpin)
 
     def async_gpu_push(self, stream: Stream = None) -> None:
-        """Starts a copy to the device on a stream and returns; the host must have the newest data.
+        """Starts a copy to the device on a stream. The host must have the newest data.
 
-        The head is SYNCED at once; whoever uses the device data on another stream synchronises that one before.
+        The head is SYNCED at once. Synchronize the stream before you use the device data on another one.
         """
         self._handle.call(lib.syncedmem_async_gpu_push, stream_pointer(stream))
 
     def async_cpu_pull(self, stream: Stream = None) -> None:
-        """Starts a copy to the host on a stream and returns. `cpu_data` and `wait` wait for it, `is_ready` asks."""
+        """Starts a copy to the host on a stream. `cpu_data` and `wait` wait for it, `is_ready` tests it."""
         self._handle.call(lib.syncedmem_async_cpu_pull, stream_pointer(stream))
 
     def wait(self) -> None:
-        """Waits until no copy of it is in flight."""
+        """Waits for the copy in flight, if there is one."""
         self._handle.call(lib.syncedmem_wait)
 
     def is_ready(self) -> bool:
-        """Whether no copy of it is in flight."""
+        """Whether no copy is in flight."""
         return bool(self._handle.ask(lib.syncedmem_is_ready, "bool *"))
 
     def record_stream(self, stream: Stream) -> None:
-        """Says that what a stream has to do now may use its memory: it is handed to nobody else before that is done."""
+        """Declares that work already in the stream may use the memory, which is not reused before that work is done."""
         self._handle.call(lib.syncedmem_record_stream, stream_pointer(stream))
 
     def stream_wait(self, stream: Stream) -> None:
-        """Has what a stream is given from now on wait for what the library has started on the device side."""
+        """Makes later work of the stream wait for the library's fills and copies of the device side."""
         self._handle.call(lib.syncedmem_stream_wait, stream_pointer(stream))
 
 
 def from_dlpack(source: Any, *, copy: bool | None = None) -> SyncedArray:
-    """A view of a new `SyncedMemory` that borrows the memory of another object, whose side has the newest data.
+    """A view of a new `SyncedMemory` that borrows the memory of `source`.
 
-    Where it cannot be borrowed (read-only, not contiguous, no type that NumPy has) it is `BufferError`; with
-    `copy=True` the data are copied, and are on the host then.
+    Raises `BufferError` for memory that cannot be borrowed (read-only, not contiguous, a type that NumPy lacks). With
+    `copy=True` it copies the data to the host instead.
     """
     if copy:
         return _copy_of(source)
@@ -270,7 +264,7 @@ def _copy_of(source: Any) -> SyncedArray:
         return _filled(lent.strided())
     if not lent.contiguous:
         raise BufferError("device memory that is not contiguous in C's order cannot be copied; copy it where it is")
-    # The library reads it, and lets it go before the tensor does.
+    # The library reads it, and releases it before the tensor goes.
     between = Handle(lent.nbytes)
     between.call(lib.syncedmem_set_gpu_data, ffi.cast("void *", lent.address))
     return _filled(host_array(Hold(between, Side.HOST, Kind.READ, lent.nbytes), lent.dtype, lent.shape))

@@ -1,4 +1,4 @@
-"""What the library and memory do: the GPU, the account, the report, the trace."""
+"""The GPU, the account, the report, the trace."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class CudaStatus(NamedTuple):
-    """Whether there is a GPU to use."""
+    """Whether a GPU can be used."""
 
     available: bool
-    """Whether there is one."""
     sentence: str
-    """The driver's version and the devices; or why there is none, and what to do."""
+    """The driver's version and the devices; or why no GPU can be used, and what to do."""
 
 
 def cuda_status() -> CudaStatus:
-    """Looks for the CUDA driver, if nothing has yet, and says whether it can be used."""
+    """Loads the CUDA driver if that has not happened yet, and returns whether it can be used."""
     sentence = ffi.new("const char **")
     status = lib.syncedmem_cuda_status(sentence)
     if status not in (Status.SUCCESS, Status.NO_GPU):
@@ -34,19 +33,19 @@ def cuda_status() -> CudaStatus:
 
 
 def stats() -> Stats:
-    """What was accounted for so far, in C's words: counts, bytes and nanoseconds. `set_accounting` switches it on."""
+    """The account so far: counts, bytes and nanoseconds. `set_accounting` switches it on."""
     status, made = read_stats()
     check(status)
     return made
 
 
 def reset_peaks() -> None:
-    """Makes what objects hold now the most that they held."""
+    """Sets the peaks to what objects hold now."""
     check(lib.syncedmem_reset_peaks())
 
 
 def report() -> str:
-    """How much memory there is and was at the peak, who held it, what was copied, and what could be spared."""
+    """Memory now and at the peak, its holders, copies, and advice, as text."""
     return read_text(_report)
 
 
@@ -55,7 +54,7 @@ def _report(text: Any, capacity: int, length: Any) -> None:
 
 
 def trace_start(path: Path) -> None:
-    """Begins to write what memory does to a file: Chrome's trace events, or RMM's log if its name ends in .csv."""
+    """Starts to write memory events to a file: Chrome's trace events, or RMM's log if its name ends in .csv."""
     name = os.fsencode(path)
     if b"\0" in name:
         raise ValueError("a path has no NUL in it")
@@ -63,13 +62,13 @@ def trace_start(path: Path) -> None:
 
 
 def trace_stop() -> None:
-    """Ends the trace, if one is being written."""
+    """Ends the trace, if there is one."""
     check(lib.syncedmem_trace_stop())
 
 
 @contextlib.contextmanager
 def trace(path: Path) -> Generator[None, None, None]:
-    """A trace of what happens in a `with` block."""
+    """Traces a `with` block."""
     trace_start(path)
     try:
         yield
@@ -78,19 +77,19 @@ def trace(path: Path) -> Generator[None, None, None]:
 
 
 def trim(kind: Memory = Memory.ALL) -> None:
-    """Gives idle memory of a kind back to the system or the driver. Data of objects is not touched."""
+    """Gives idle memory of a kind back to the system or the driver. Objects keep their data."""
     check(lib.syncedmem_trim(kind))
 
 
 def idle_bytes(kind: Memory = Memory.ALL) -> int:
-    """How many bytes of a kind of memory lie idle, for the next object."""
+    """Idle bytes of a kind of memory, kept for the next object."""
     nbytes = ffi.new("size_t *")
     check(lib.syncedmem_idle_bytes(kind, nbytes))
     return int(nbytes[0])
 
 
 def device_mismatches() -> int:
-    """How often data on one device was asked for while another was current, as far as the driver was called for it."""
+    """Number of accesses with another device current than that of the data, among those that called the driver."""
     count = ffi.new("uint64_t *")
     check(lib.syncedmem_device_mismatches(count))
     return int(count[0])

@@ -1,4 +1,4 @@
-"""The library's policies, for the whole process; each wins over its variable of the environment."""
+"""Settings of the whole process. Each overrides its environment variable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _get(function: Any, c_type: str, *arguments: Any) -> Any:
 
 
 def set_pools(on: bool) -> None:
-    """Whether blocks that objects give back are kept for the next object."""
+    """Switches pools: whether blocks that objects give back are kept for the next object."""
     check(lib.syncedmem_set_pools(on))
 
 
@@ -26,17 +26,17 @@ def get_pools() -> bool:
 
 
 def set_pool_budget(kind: Memory, nbytes: int) -> None:
-    """How many bytes of one kind of memory may lie idle at most, on each device if it is the device's; 0 keeps none."""
+    """Sets the most idle bytes of one kind of memory, for device memory on each device; 0 keeps none."""
     check(lib.syncedmem_set_pool_budget(kind, nbytes))
 
 
 def get_pool_budget(kind: Memory) -> int:
-    """How many bytes of one kind of memory may lie idle at most."""
+    """The most idle bytes of one kind of memory."""
     return int(_get(lib.syncedmem_get_pool_budget, "size_t *", kind))
 
 
 def set_pool_age(seconds: float) -> None:
-    """For how many seconds a pageable block may lie idle before it is given back."""
+    """Sets for how many seconds a pageable block may lie idle."""
     check(lib.syncedmem_set_pool_age(seconds))
 
 
@@ -46,7 +46,7 @@ def get_pool_age() -> float:
 
 
 def set_pinned_limit(nbytes: int) -> None:
-    """How many bytes may be page-locked in all; beyond that a host block is pageable."""
+    """Sets how many bytes may be page-locked in all. Beyond that new host blocks are pageable."""
     check(lib.syncedmem_set_pinned_limit(nbytes))
 
 
@@ -56,27 +56,27 @@ def get_pinned_limit() -> int:
 
 
 def set_reuse(reuse: Reuse) -> None:
-    """When device and page-locked blocks that are given back are handed out again."""
+    """Sets when device and page-locked blocks that are given back are reused."""
     check(lib.syncedmem_set_reuse(reuse))
 
 
 def get_reuse() -> Reuse:
-    """When device and page-locked blocks are handed out again."""
+    """When device and page-locked blocks are reused."""
     return Reuse(_get(lib.syncedmem_get_reuse, "syncedmem_reuse_t *"))
 
 
 def set_mode(mode: Mode) -> None:
-    """What `Caffe::mode()` is taken to be."""
+    """Sets the mode that the library assumes for `Caffe::mode()`."""
     check(lib.syncedmem_set_mode(mode))
 
 
 def get_mode() -> Mode:
-    """What `Caffe::mode()` is taken to be."""
+    """The mode that the library assumes for `Caffe::mode()`."""
     return Mode(_get(lib.syncedmem_get_mode, "syncedmem_mode_t *"))
 
 
 def set_pinning(pinning: Pinning) -> None:
-    """When host memory is page-locked."""
+    """Sets when host memory is page-locked."""
     check(lib.syncedmem_set_pinning(pinning))
 
 
@@ -86,17 +86,17 @@ def get_pinning() -> Pinning:
 
 
 def set_error_policy(policy: ErrorPolicy) -> None:
-    """What failures in C++ functions do, of a Caffe in this process. Here they are exceptions in any case."""
+    """Sets what failed C++ functions of a Caffe in this process do. Python always raises exceptions."""
     check(lib.syncedmem_set_error_policy(policy))
 
 
 def get_error_policy() -> ErrorPolicy:
-    """What failures in C++ functions do."""
+    """What failed C++ functions do."""
     return ErrorPolicy(_get(lib.syncedmem_get_error_policy, "syncedmem_error_policy_t *"))
 
 
 def set_accounting(accounting: Accounting) -> None:
-    """What is accounted for."""
+    """Sets what is accounted for."""
     check(lib.syncedmem_set_accounting(accounting))
 
 
@@ -106,17 +106,17 @@ def get_accounting() -> Accounting:
 
 
 def set_compare(on: bool) -> None:
-    """Whether host contents are compared when they are copied, to learn which copies changed nothing."""
+    """Switches the comparison of host contents at copies, which finds copies that changed nothing."""
     check(lib.syncedmem_set_compare(on))
 
 
 def get_compare() -> bool:
-    """Whether host contents are compared when they are copied."""
+    """Whether host contents are compared at copies."""
     return bool(_get(lib.syncedmem_get_compare, "bool *"))
 
 
 def set_device_check(on: bool) -> None:
-    """Whether it is an error to use an object while another device is current than the one that its data is on."""
+    """Switches the device check: an access is an error while another device than that of the data is current."""
     check(lib.syncedmem_set_device_check(on))
 
 

@@ -49,9 +49,9 @@ def stream_pointer(stream: Stream) -> Any:
 
 
 def consumer_stream(stream: object) -> Any:
-    """The stream of a DLPack consumer, as the array API numbers them; None where nothing need be ordered."""
+    """The stream of a DLPack consumer, as the array API numbers them; None if no order is needed."""
     if stream is None or stream == -1:
-        return None  # the legacy default stream, which everything here is ordered with; or the consumer sees to it
+        return None  # the legacy default stream, on which the library works; or the consumer orders its work itself
     if isinstance(stream, bool) or not isinstance(stream, int):
         raise TypeError(f"stream is a number or None, not {type(stream).__name__}")
     if stream == 0:
@@ -62,6 +62,6 @@ def consumer_stream(stream: object) -> Any:
 
 
 def order(handle: Handle, stream: Any) -> None:
-    """What the stream is given from now on waits for what the library has started on the object's device side."""
+    """Makes later work of the stream wait for the library's work on the object's device side."""
     if stream is not None:
         handle.call(lib.syncedmem_stream_wait, stream)

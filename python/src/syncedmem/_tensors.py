@@ -1,4 +1,4 @@
-"""Tensors of the library's: what keeps an object and an address alive while an array or another library uses it."""
+"""Tensors of the library, which keep an object and an address alive while an array or another library uses it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 READ_ONLY, IS_COPIED = 1, 2
 _UNSIGNED, _BYTE_BITS = 1, 8
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
-_LONGEST = {"f": 8, "c": 16}  # bytes; what C calls long double is no IEEE format
+_LONGEST = {"f": 8, "c": 16}  # bytes; C's long double is not an IEEE format
 
 if TYPE_CHECKING:
     DType = np.dtype[Any]
@@ -31,7 +31,7 @@ Shape = tuple[int, ...]
 
 def dlpack_type(dtype: DType) -> tuple[int, int]:
     """A dtype as DLPack's code and bits."""
-    # Other packages add types of a kind that their name says more of, such as floats of 8 bits.
+    # Other packages add types to a kind, such as floats of 8 bits: only built-in ones are known.
     known = dtype.kind in _CODES and dtype.isbuiltin == 1 and dtype.isnative
     if not known or dtype.itemsize > _LONGEST.get(dtype.kind, 8):
         raise BufferError(
@@ -64,13 +64,13 @@ def _made(
     versioned: bool,
     owner: Callable[[Any], tuple[Any, ...]],
 ) -> Any:
-    """Makes a tensor and what owns it, by the one call that `owner` says: a function of C's, and its arguments."""
+    """Makes a tensor and its owner, by the call that `owner` returns: a function of C, and its arguments."""
     made, nothing = ffi.new("void **"), ffi.NULL
     c_type = "DLManagedTensorVersioned *" if versioned else "DLManagedTensor *"
     try:
         handle.call(lib.syncedmem_to_dlpack, side, kind, code, bits, len(shape), shape, versioned, made)
         function, *arguments = owner(ffi.cast(c_type, made[0]))
-        # Ctrl-C, during a long copy above all, is an exception after a call: here it has one owner before and after.
+        # Ctrl-C raises an exception after a call, such as a long copy: here the tensor has one owner before and after.
         made[0] = nothing
         return function(*arguments)
     except BaseException:
@@ -81,12 +81,12 @@ def _made(
 
 
 class Hold:
-    """One access that has been done, to all bytes of a side: the address stays valid for as long as this lives."""
+    """A performed access to all bytes of a side: the address stays valid while this lives."""
 
     __slots__ = ("_tensor", "address", "device", "nbytes", "readonly")
 
     def __init__(self, handle: Handle, side: Side, kind: Kind, nbytes: int) -> None:
-        # The deleter is native, and called without any code of Python's.
+        # The deleter is native: no Python code runs.
         self._tensor = _made(
             handle, side, kind, _UNSIGNED, _BYTE_BITS, (nbytes,), True, lambda tensor: (ffi.gc, tensor, tensor.deleter)
         )
@@ -98,7 +98,7 @@ class Hold:
 
 
 class _HostBytes:
-    """What a NumPy array has as its base. It is no buffer, so that an array that became read-only stays so."""
+    """The base of a NumPy array. It is not a buffer, so that an array made read-only stays read-only."""
 
     __slots__ = ("__array_interface__", "_hold")
 
@@ -113,14 +113,14 @@ class _HostBytes:
 
 
 def host_array(hold: Hold, dtype: DType, shape: Shape) -> npt.NDArray[Any]:
-    """A NumPy array of the first elements of a side, which keeps it alive."""
+    """A NumPy array of the first elements of a side, which keeps the access alive."""
     whole: npt.NDArray[Any] = np.asarray(_HostBytes(hold))
     array: npt.NDArray[Any] = whole[: bytes_of(dtype, shape)].view(dtype).reshape(shape)
     return array
 
 
 def make_readonly(array: npt.NDArray[Any]) -> None:
-    """Makes a `host_array` read-only, for good."""
+    """Makes a `host_array` permanently read-only."""
     base: object = array
     while isinstance(base, np.ndarray):
         base.flags.writeable = False
@@ -135,7 +135,7 @@ def bytes_of(dtype: DType, shape: Shape) -> int:
 def capsule(
     handle: Handle, side: Side, kind: Kind, dtype: DType, shape: Shape, versioned: bool, copied: bool = False
 ) -> object:
-    """A new tensor for another library, which is called with the access done."""
+    """Performs an access and returns a capsule of a new tensor."""
     if kind == Kind.READ and not versioned:
         raise BufferError(
             "a tensor for reading cannot be handed to a consumer from before DLPack 1.0 (max_version is not given, or "
@@ -154,11 +154,11 @@ def capsule(
 
 
 def lend(handle: Handle, taken: _capsules.Taken) -> None:
-    """Lends a tensor to the object, which calls its deleter when it lets it go."""
+    """Lends a tensor to the object, which calls its deleter when it releases the memory."""
     with handle.alone:
         pointer = handle.pointer
         lends, tensor, versioned = lib.syncedmem_set_dlpack, taken.tensor, taken.versioned
-        # First, so that what interrupts Python in between leaves the tensor with one owner at most.
+        # First: if Python is interrupted in between, the tensor has at most one owner.
         try:
             taken.take()
         except BaseException:

@@ -9,7 +9,7 @@ from ._library import ffi
 
 
 def read_text(write: Callable[[Any, int, Any], None]) -> str:
-    """What a function writes that takes a buffer, its capacity, and where the whole length goes."""
+    """The text of a function that takes a buffer, its capacity and an address for the whole length."""
     length = ffi.new("size_t *")
     write(ffi.NULL, 0, length)
     while True:

@@ -1,6 +1,6 @@
-"""The enumerations and the statistics, made from the C API's own.
+"""The enumerations and the statistics, made from those of the C API.
 
-What is in them is told to type checkers by `_types.pyi`, which stub.py makes from the description of the C API.
+Type checkers read `_types.pyi`, which stub.py makes from the description of the C API.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from ._library import ffi, lib
 
-# Python's name, C's name, and what the names of its values begin with.
+# The name in Python, the name in C, and the prefixes of its values.
 ENUMS = (
     ("Status", "syncedmem_status_t", ("SYNCEDMEM_ERROR_", "SYNCEDMEM_")),
     ("Head", "syncedmem_head_t", ("SYNCEDMEM_",)),
@@ -33,7 +33,7 @@ STRUCTS = (
 
 
 def short_name(name: str, prefixes: tuple[str, ...]) -> str:
-    """A value's name without what all names of its enumeration begin with."""
+    """A value's name without the prefix of its enumeration."""
     return next(name[len(prefix) :] for prefix in prefixes if name.startswith(prefix))
 
 

@@ -3,58 +3,17 @@
 
 use std::ffi::c_void;
 
-use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object};
+use super::object::{ask, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::error::Error;
 use crate::object::SyncedMemory;
 use crate::state::head::{Access, Side};
 
-/// Writes the address of `side`'s data to `*data`, ready for `access`.
+/// Writes the address of the host data to `*data`, for reading. The first access allocates the host side and fills it
+/// with zeros; newer data is copied from the device.
 ///
-/// # Safety
-/// `mem` is NULL or a handle; `data` is NULL or writable.
-#[inline(always)]
-unsafe fn data(
-    name: &str,
-    mem: *mut syncedmem_t,
-    access: Access,
-    side: Side,
-    data: *mut *mut c_void,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(data) }?;
-        out.set(object.data(access, side)?);
-        Ok(())
-    })
-}
-
-/// Does `work` on the object behind `mem`.
+/// The address stays valid until the object is ended, or its host side is released or set.
 ///
-/// # Safety
-/// `mem` is NULL or a handle.
-#[inline(always)]
-pub unsafe fn with(
-    name: &str,
-    mem: *mut syncedmem_t,
-    work: impl FnOnce(&SyncedMemory) -> Result<(), Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        work(unsafe { object(mem) }?)
-    })
-}
-
-/// Writes the address of the host data to `*data`, for reading: allocates and zeroes it at the first touch, copies it
-/// from the device if that is newer.
-///
-/// The address stays the same, and readable, until the object is ended, or its host side released or set.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `NO_GPU` (the device is newer and out of reach),
+/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `NO_GPU` (the device is newer and cannot be used),
 /// `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
 ///
 /// # Safety
@@ -63,11 +22,10 @@ pub unsafe fn with(
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_cpu_data", mem, Access::Read, Side::Host, data.cast()) }
+    unsafe { ask("syncedmem_cpu_data", mem, data.cast(), |object| object.data(Access::Read, Side::Host)) }
 }
 
-/// Writes the address of the host data to `*data`, for reading and writing: as `syncedmem_cpu_data`, and the host is
-/// the newest side afterwards.
+/// As `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
 ///
 /// Errors: as `syncedmem_cpu_data`.
 ///
@@ -80,11 +38,11 @@ pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_mutable_cpu_data", mem, Access::Write, Side::Host, data) }
+    unsafe { ask("syncedmem_mutable_cpu_data", mem, data, |object| object.data(Access::Write, Side::Host)) }
 }
 
-/// Writes the address of the host data to `*data`, for writing alone: neither zeroed nor copied. The host is the
-/// newest side afterwards, and the caller promises to write all of it: until then its contents are undefined.
+/// As `syncedmem_mutable_cpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
+/// of them.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device
 /// check on), `REENTERED`.
@@ -98,11 +56,11 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_overwrite_cpu_data", mem, Access::Overwrite, Side::Host, data) }
+    unsafe { ask("syncedmem_overwrite_cpu_data", mem, data, |object| object.data(Access::Overwrite, Side::Host)) }
 }
 
-/// Writes the address of the device data to `*data`, for reading: the mirror image of `syncedmem_cpu_data`. It is NULL
-/// for size 0. A new block is on the device that is current on this thread.
+/// Writes the address of the device data to `*data`, for reading, as `syncedmem_cpu_data` does for the host. It is NULL
+/// for size 0. A new block is on the calling thread's current device.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
 /// the device check on), `REENTERED`.
@@ -113,11 +71,10 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_gpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_gpu_data", mem, Access::Read, Side::Device, data.cast()) }
+    unsafe { ask("syncedmem_gpu_data", mem, data.cast(), |object| object.data(Access::Read, Side::Device)) }
 }
 
-/// Writes the address of the device data to `*data`, for reading and writing: the mirror image of
-/// `syncedmem_mutable_cpu_data`.
+/// As `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
 ///
 /// Errors: as `syncedmem_gpu_data`.
 ///
@@ -130,11 +87,11 @@ pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_mutable_gpu_data", mem, Access::Write, Side::Device, data) }
+    unsafe { ask("syncedmem_mutable_gpu_data", mem, data, |object| object.data(Access::Write, Side::Device)) }
 }
 
-/// Writes the address of the device data to `*data`, for writing alone: the mirror image of
-/// `syncedmem_overwrite_cpu_data`.
+/// As `syncedmem_mutable_gpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
+/// of them.
 ///
 /// Errors: as `syncedmem_gpu_data`.
 ///
@@ -147,21 +104,19 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { self::data("syncedmem_overwrite_gpu_data", mem, Access::Overwrite, Side::Device, data) }
+    unsafe { ask("syncedmem_overwrite_gpu_data", mem, data, |object| object.data(Access::Overwrite, Side::Device)) }
 }
 
-/// Makes the caller's memory the host side, which is the newest afterwards. It is borrowed, never freed; a host
-/// block that the object owned is freed at once; the device block stays.
+/// Makes the caller's memory the host side, which is then the newest. The object borrows the memory and never frees it;
+/// later copies from the device write to it. A host block that the object owned is freed. The device block stays.
 ///
-/// A later copy from the device writes into the caller's memory.
-///
-/// Errors: `INVALID_ARGUMENT` (also where `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER` and `PENDING` (a
-/// copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (tensors of
-/// that side are in use).
+/// Errors: `INVALID_ARGUMENT` (also if `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER` and `PENDING` (a
+/// copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (tensors
+/// of that side are in use).
 ///
 /// # Safety
-/// `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object
-/// refers to it. The pointer to an owned host block is not used any more.
+/// `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object refers to
+/// it. The pointer to an owned host block is not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
@@ -171,14 +126,13 @@ pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mu
     unsafe { with("syncedmem_set_cpu_data", mem, set) }
 }
 
-/// Makes the caller's device memory the device side, which is the newest afterwards: the mirror image of
-/// `syncedmem_set_cpu_data`. It may be on any device, and managed memory will do.
+/// As `syncedmem_set_cpu_data`, for the device side. The memory may be on any device, or managed memory.
 ///
 /// Errors: as `syncedmem_set_cpu_data`, and `NO_GPU`.
 ///
 /// # Safety
-/// `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it.
-/// The pointer to an owned device block is not used any more.
+/// `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it. The
+/// pointer to an owned device block is not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
@@ -188,11 +142,11 @@ pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mu
     unsafe { with("syncedmem_set_gpu_data", mem, set) }
 }
 
-/// Gives back the host block while the device holds the newest data. The next host access allocates it again.
+/// Frees the host block while the device holds the newest data. The next host access allocates it again.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data, so
-/// nothing is given back), `DRIVER` and `PENDING` (a copy in flight could not be waited for), `WRONG_DEVICE` (with the
-/// device check on), `REENTERED`, `EXPORTED` (tensors of that side are in use).
+/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data), `DRIVER`
+/// and `PENDING` (a copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`,
+/// `EXPORTED` (tensors of that side are in use).
 ///
 /// # Safety
 /// `mem` is NULL or a handle; pointers to its host data are not used any more.
@@ -205,7 +159,7 @@ pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedm
     unsafe { with("syncedmem_release_cpu", mem, release) }
 }
 
-/// Gives back the device block while the host holds the newest data: the mirror image of `syncedmem_release_cpu`.
+/// As `syncedmem_release_cpu`, for the device block while the host holds the newest data.
 ///
 /// Errors: as `syncedmem_release_cpu`, and `NO_GPU`.
 ///

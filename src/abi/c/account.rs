@@ -1,15 +1,15 @@
-//! What memory does, accounted for: figures, a report to read, and names by which objects are told apart in it.
+//! Accounting: what is counted, the report, and the names of objects in it.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::{CStr, c_char};
 
+use super::arguments::{Out, answer};
 use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object, write_text};
+use super::object::{object, syncedmem_t};
 use super::policy;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::{Cause, Error};
-use crate::object::report::whole;
+use crate::object::report;
 use crate::observe::control;
 use crate::observe::recorder;
 use crate::platform::clock;
@@ -17,26 +17,27 @@ use crate::settings;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE};
 use crate::state::head::Side;
 
-/// What is accounted for.
+/// What the library accounts for.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_accounting_t {
-    /// Nothing: it costs nothing.
+    /// Nothing, at no cost.
     SYNCEDMEM_ACCOUNTING_OFF = 0,
     /// Objects, blocks, fills and copies.
     SYNCEDMEM_ACCOUNTING_ON = 1,
-    /// Every access, too, also where nothing is to be done: each costs some tens of nanoseconds then.
+    /// Every access too, also to current data: each then costs some tens of nanoseconds.
     SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 }
 
-/// The longest name of an object, in bytes.
+/// Maximum length of an object's name, in bytes.
 pub const SYNCEDMEM_NAME_BYTES: usize = 200;
 
-/// Says what is accounted for from now on, a `syncedmem_accounting_t`. What was counted stays. Wins over
+/// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Earlier counts stay. Overrides
 /// `SYNCEDMEM_ACCOUNT` (off, on, accesses).
 ///
-/// Objects from before are noticed at their next access that needs something; blocks from before are not counted.
+/// Existing objects are counted from their next access that allocates, fills or copies; existing blocks are not
+/// counted.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
@@ -59,21 +60,20 @@ pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_
 /// `accounting` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_accounting_t) -> syncedmem_status_t {
-    call("syncedmem_get_accounting", || {
+    let in_force = || {
         control::read_settings();
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(accounting) }?.set(match (flags::has(ACCOUNT), flags::has(ACCESSES)) {
+        Ok(match (flags::has(ACCOUNT), flags::has(ACCESSES)) {
             (false, _) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_OFF,
             (true, false) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ON,
             (true, true) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ACCESSES,
-        });
-        Ok(())
-    })
+        })
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_accounting", accounting, in_force) }
 }
 
-/// Says whether the host's contents are compared when they are copied, which shows copies and fills that changed nothing.
-/// It reads all that is copied once more. Only where something is accounted for or traced. Wins over
-/// `SYNCEDMEM_COMPARE` (off, on).
+/// Switches the comparison of the host's contents at copies, which finds copies and fills that changed nothing. It
+/// reads all copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE` (off, on).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
     call("syncedmem_set_compare", || {
@@ -91,15 +91,15 @@ pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
 /// `on` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_status_t {
-    call("syncedmem_get_compare", || {
+    let in_force = || {
         control::read_settings();
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(on) }?.set(flags::has(COMPARE));
-        Ok(())
-    })
+        Ok(flags::has(COMPARE))
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_compare", on, in_force) }
 }
 
-/// Makes what objects hold now the most that they held: the peaks of every kind of memory begin anew.
+/// Sets the peak of every kind of memory to what objects hold now.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
     call("syncedmem_reset_peaks", || {
@@ -108,11 +108,11 @@ pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
     })
 }
 
-/// Writes the report of this process: how much memory there is and was at the peak, who held it, what was copied, and
-/// what could be spared. It is text of several lines in UTF-8.
+/// Writes the report of this process: memory now and at the peak, its holders, copies, and advice. It is UTF-8 text of
+/// several lines.
 ///
-/// At most `capacity` bytes are written to `text`, a NUL at the end among them; what does not fit is left out. `*length`
-/// is how many bytes the whole report has, without the NUL. `text` may be NULL where `capacity` is 0.
+/// Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
+/// whole report without the NUL. `text` may be NULL if `capacity` is 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `OUT_OF_MEMORY`.
 ///
@@ -127,7 +127,11 @@ pub unsafe extern "C" fn syncedmem_report(
     call("syncedmem_report", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(length) }?;
-        let report = whole::text().ok_or(no_memory(1 << 12))?;
+        let report = report::process::text().ok_or(Error::OutOfMemory {
+            side: Side::Host,
+            asked: 1 << 12,
+            cause: Cause::Bookkeeping,
+        })?;
         // SAFETY: the caller guarantees it.
         unsafe { write_text(text, capacity, &report) }?;
         out.set(report.len());
@@ -135,8 +139,7 @@ pub unsafe extern "C" fn syncedmem_report(
     })
 }
 
-/// Gives an object a name, which is copied: its memory is told under it in reports and traces. Without accounting or a
-/// trace there is nothing to tell, and nothing is kept.
+/// Names an object in reports and traces; the name is copied. Ignored without accounting or a trace.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL; a name that is empty, longer than `SYNCEDMEM_NAME_BYTES`, or not UTF-8),
 /// `INVALID_HANDLE`.
@@ -164,7 +167,7 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
     })
 }
 
-/// Writes the name of an object, as `syncedmem_report` writes its text; an empty one if it has none.
+/// Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
 ///
 /// Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `INVALID_HANDLE`.
 ///
@@ -191,6 +194,26 @@ pub unsafe extern "C" fn syncedmem_get_name(
     })
 }
 
-fn no_memory(asked: usize) -> Error {
-    Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping }
+/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end; nothing for a capacity of 0.
+///
+/// # Safety
+/// `to` is NULL or writable for `capacity` bytes.
+unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result<(), Error> {
+    let Some(room) = capacity.checked_sub(1) else { return Ok(()) };
+    if to.is_null() {
+        return Err(Error::InvalidArgument {
+            what: "text is NULL; pass a buffer, or a capacity of 0 to learn the length alone",
+        });
+    }
+    let mut bytes = text.len().min(room);
+    while !text.is_char_boundary(bytes) {
+        bytes -= 1;
+    }
+    // SAFETY: the caller guarantees room for one byte more than that.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), bytes) };
+    // SAFETY: as above.
+    let end = unsafe { to.add(bytes) };
+    // SAFETY: as above.
+    unsafe { end.write(0) };
+    Ok(())
 }

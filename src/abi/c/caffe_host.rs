@@ -3,16 +3,16 @@
 
 use std::ffi::c_void;
 
+use super::arguments::Out;
 use super::call;
-use super::pointers::Out;
 use crate::abi::status::syncedmem_status_t;
 use crate::memory::host;
 
-/// Allocates `size` bytes of host memory, aligned to 64, with any contents: writes the address to `*ptr` and
-/// whether the memory is page-locked to `*use_cuda`.
+/// Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address to `*ptr`, and to
+/// `*use_cuda` whether it is page-locked.
 ///
-/// It is page-locked in GPU mode, if the driver can; then `CaffeFreeHost` or `cudaFreeHost` frees it, else
-/// `CaffeFreeHost` or `free()`. For size 0 the address is not NULL and is freed all the same.
+/// In GPU mode it is page-locked if the driver can; free it then with `CaffeFreeHost` or `cudaFreeHost`, else with
+/// `CaffeFreeHost` or `free()`. For size 0 the address is not NULL, and is freed too.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
 ///
@@ -36,11 +36,11 @@ pub unsafe extern "C" fn CaffeMallocHost(
     })
 }
 
-/// Frees what `CaffeMallocHost`, `malloc()` or `cudaMallocHost` returned; `use_cuda` is what the first wrote, false for
-/// `malloc()`, true for `cudaMallocHost`. NULL is allowed and does nothing. Page-locked memory stays where there is no
-/// driver to unlock it: at exit, and in a forked child.
+/// Frees memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`. `use_cuda` is the value that `CaffeMallocHost`
+/// wrote, false for `malloc()`, true for `cudaMallocHost`. NULL is allowed and does nothing. Page-locked memory stays
+/// if there is no driver to unlock it: at exit, and in a forked child.
 ///
-/// Errors: `DRIVER` (it is no such memory), `PENDING`.
+/// Errors: `DRIVER` (not such memory), `PENDING`.
 ///
 /// # Safety
 /// `ptr` is NULL or came from one of them, and is not used any more.

@@ -1,7 +1,7 @@
-//! Tensors in Python's hands before anybody took them: the destructor of their capsules.
+//! The destructor of Python capsules that hold a tensor.
 //!
-//! The names are those of DLPack's Python specification: a consumer renames the capsule whose tensor it took. CPython's
-//! own functions are found in the process that calls; the library needs none.
+//! DLPack's Python specification gives the names: a consumer renames the capsule whose tensor it took. CPython's functions
+//! are looked up in the process; the library does not link them.
 #![expect(unsafe_code, reason = "CPython's functions are called")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -13,13 +13,13 @@ use crate::abi::guard::guard;
 use crate::object::dlpack;
 use crate::platform::loaded;
 
-/// What of CPython is needed.
+/// The functions of CPython that are called.
 struct Python {
     is_valid: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int,
     get_pointer: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void,
 }
 
-/// The CPython of the process; `None` if there is none to be found.
+/// The CPython of the process; `None` if it has none.
 fn python() -> Option<&'static Python> {
     static FOUND: OnceLock<Option<Python>> = OnceLock::new();
     let find = || {
@@ -37,7 +37,7 @@ fn python() -> Option<&'static Python> {
 }
 
 impl Python {
-    /// What a capsule of that name holds.
+    /// The pointer of a capsule, if the capsule has this name.
     ///
     /// # Safety
     /// `capsule` is a capsule, and the calling thread holds the GIL.
@@ -51,14 +51,12 @@ impl Python {
     }
 }
 
-/// For Python: what to give to CPython's `PyCapsule_New` as the destructor of a capsule with a tensor of
-/// `syncedmem_to_dlpack`, whose name is "dltensor_versioned" or "dltensor". Where the capsule has that name still, nobody
-/// took the tensor, and its deleter is called.
-///
-/// An exception that is set stays as it is.
+/// A capsule destructor for CPython's `PyCapsule_New`: for capsules named "dltensor_versioned" or "dltensor" that hold
+/// a tensor of `syncedmem_to_dlpack`. If the capsule still has that name, no consumer took the tensor, and its deleter
+/// is called. A Python exception that is set stays set.
 ///
 /// # Safety
-/// `capsule` is NULL or a `PyObject *` of that kind, and the calling thread holds the GIL, as when CPython calls it.
+/// `capsule` is NULL or a `PyObject *` of that kind, and the calling thread holds the GIL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_end_capsule(capsule: *mut c_void) {
     let end = || {
@@ -74,6 +72,6 @@ pub unsafe extern "C" fn syncedmem_end_capsule(capsule: *mut c_void) {
         }
         Ok(())
     };
-    // There is nobody to tell.
+    // A destructor returns nothing, and keeps the exception that is set.
     let _ = guard(end);
 }

@@ -1,19 +1,19 @@
-//! The GPU: whether there is one, and whether objects are used where their data is.
+//! The GPU: whether it can be used, and the device check.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_char;
 
+use super::arguments::{Out, answer};
 use super::call;
-use super::pointers::Out;
 use crate::abi::status::syncedmem_status_t;
 use crate::cuda;
 use crate::settings;
 use crate::state::fast_path;
 
-/// Looks for the CUDA driver, if nothing has yet, and says whether it can be used: success, or `NO_GPU`.
+/// Loads the CUDA driver if that has not happened yet, and returns whether it can be used.
 ///
-/// In either case a sentence is written to `*sentence`, unless that is NULL: the driver's version and the devices, or
-/// why there is no GPU and what to do. The string lives for ever.
+/// Writes a sentence to `*sentence`, unless that is NULL: the driver's version and devices, or why there is no GPU and
+/// what to do. The string is static.
 ///
 /// Errors: `NO_GPU`, `INVALID_ARGUMENT` (`sentence` is misaligned).
 ///
@@ -32,12 +32,11 @@ pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> 
     })
 }
 
-/// Says whether from now on every call looks at which device is current, and refuses with `WRONG_DEVICE` where the
-/// object's device block is on another one: the check of the original's DEBUG builds. Wins over
-/// `SYNCEDMEM_CHECK_DEVICE`.
+/// Switches the device check, as in DEBUG builds of Caffe: every call compares the current device with that of the
+/// object's device block, and gives `WRONG_DEVICE` if they differ. Overrides `SYNCEDMEM_CHECK_DEVICE`.
 ///
-/// Without it such a call is served, as in the original's release builds, and counted where the driver is called
-/// anyway: see `syncedmem_device_mismatches`.
+/// Without the check such a call succeeds, as in Caffe's release builds, and is counted if the driver was called: see
+/// `syncedmem_device_mismatches`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
     call("syncedmem_set_device_check", || {
@@ -55,15 +54,12 @@ pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
 /// `on` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_device_check(on: *mut bool) -> syncedmem_status_t {
-    call("syncedmem_get_device_check", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(on) }?.set(settings::checks_device());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_device_check", on, || Ok(settings::checks_device())) }
 }
 
-/// Writes to `*count` how often data on one device was asked for while another was current, as far as the driver was
-/// called for it.
+/// Writes to `*count` how many accesses found another device current than that of the data, among those that called the
+/// driver.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
 ///
@@ -71,9 +67,6 @@ pub unsafe extern "C" fn syncedmem_get_device_check(on: *mut bool) -> syncedmem_
 /// `count` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_device_mismatches(count: *mut u64) -> syncedmem_status_t {
-    call("syncedmem_device_mismatches", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(count) }?.set(cuda::context::mismatches());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_device_mismatches", count, || Ok(cuda::context::mismatches())) }
 }

@@ -1,13 +1,12 @@
-//! Exchange with other libraries by DLPack.
+//! Tensors: exchange of memory with other libraries by DLPack.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::access::with;
+use super::arguments::{Out, one_of};
 use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object};
+use super::object::{object, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;
@@ -25,64 +24,41 @@ pub enum syncedmem_side_t {
     SYNCEDMEM_DEVICE = 1,
 }
 
-/// What is done with the data of a side.
+/// What an access does with the data of a side.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_access_t {
-    /// It is read: as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
+    /// Reads it: as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
     SYNCEDMEM_READ = 0,
-    /// It is read and written: as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
+    /// Reads and writes it: as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
     SYNCEDMEM_WRITE = 1,
-    /// All of it is written, none of it read: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
+    /// Writes all of it and reads nothing: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
     SYNCEDMEM_OVERWRITE = 2,
 }
 
-fn side_of(number: i32) -> Result<Side, Error> {
-    match number {
-        0 => Ok(Side::Host),
-        1 => Ok(Side::Device),
-        _ => Err(Error::InvalidArgument {
-            what: "side is not a syncedmem_side_t; pass SYNCEDMEM_HOST (0) or SYNCEDMEM_DEVICE (1)",
-        }),
-    }
-}
-
-fn access_of(number: i32) -> Result<Access, Error> {
-    match number {
-        0 => Ok(Access::Read),
-        1 => Ok(Access::Write),
-        2 => Ok(Access::Overwrite),
-        _ => Err(Error::InvalidArgument {
-            what: "access is not a syncedmem_access_t; pass SYNCEDMEM_READ (0), SYNCEDMEM_WRITE (1) or \
-                   SYNCEDMEM_OVERWRITE (2)",
-        }),
-    }
-}
-
-/// Makes a side of the object ready for an access, and writes a tensor of its memory to `*tensor`, for a library that knows
-/// DLPack: a new `DLManagedTensorVersioned *` (of version 1.0), or, where `versioned` is false, a `DLManagedTensor *`, as
-/// consumers from before DLPack 1.0 want it. Nothing is copied but what the access itself needs.
+/// Prepares a side of the object for an access, and writes a DLPack tensor of its memory to `*tensor`: a new
+/// `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`, a `DLManagedTensor *` for consumers from before
+/// DLPack 1.0. Only the access itself may copy data.
 ///
-/// `side` is a `syncedmem_side_t`, `access` a `syncedmem_access_t`; the head moves as that access moves it, now, whatever
-/// is done with the tensor later. The elements have DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float,
-/// 4: bfloat16, 5: complex, 6: bool, 7 to 14: floats of 8 bits) and `type_bits` bits, and lie in C's order, `shape[0]` to
-/// `shape[ndim - 1]`; together they take no more bytes than the object has. A tensor for reading is marked as read-only,
-/// which one without a version cannot be.
+/// `side` is a `syncedmem_side_t`, `access` a `syncedmem_access_t`; the head changes as for that access, at once. An
+/// element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6: bool, 7
+/// to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
+/// and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
 ///
-/// The consumer calls the tensor's deleter, once: on any thread, at any time, beside any other call on the object. Until
-/// then the address is valid: what would void it (setting or releasing that side, `syncedmem_destruct`, a first mark by
-/// `syncedmem_set_evictable`) is refused with `EXPORTED`, and an object that `syncedmem_destroy` was called for ends with its
-/// last tensor. An object that neither function ends (one that C++ made) must outlive its tensors. To an evictable
-/// object a tensor is an open access, which its deleter ends.
+/// The consumer calls the tensor's deleter once, on any thread, at any time, beside any other call on the object. Until
+/// then the address is valid. Calls that would make it invalid (setting or releasing that side, `syncedmem_destruct`, a
+/// first mark by `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the
+/// object. An object that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which
+/// its deleter ends.
 ///
-/// For whoever reads a device tensor on another stream than the legacy default one there is `syncedmem_stream_wait`; for whoever
-/// may delete it before such a stream is done, where `syncedmem_set_reuse` is told that an event is enough,
-/// `syncedmem_record_stream`. A reset of the device takes the memory of device tensors with it.
+/// A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
+/// `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees the memory of
+/// device tensors.
 ///
-/// Errors: as the access, `OUT_OF_MEMORY`, and `INVALID_ARGUMENT` (NULL, another number, a type or shape that cannot be, more
-/// bytes than the object has, reading without a version, borrowed device memory that the driver does not know): then nothing has
-/// changed.
+/// Errors: as the access, `OUT_OF_MEMORY`, and `INVALID_ARGUMENT` (NULL, another number, an impossible type or shape,
+/// more bytes than the object has, reading without a version, borrowed device memory that the driver does not know).
+/// Nothing has changed then.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `shape` is readable for `ndim` numbers; `tensor` is NULL or writable.
@@ -104,7 +80,11 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
         let object = unsafe { object(mem) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(tensor) }?;
-        let (side, access) = (side_of(side)?, access_of(access)?);
+        let what = "side is not a syncedmem_side_t; pass SYNCEDMEM_HOST (0) or SYNCEDMEM_DEVICE (1)";
+        let side = one_of(side, [Side::Host, Side::Device], what)?;
+        let what = "access is not a syncedmem_access_t; pass SYNCEDMEM_READ (0), SYNCEDMEM_WRITE (1) or \
+                    SYNCEDMEM_OVERWRITE (2)";
+        let access = one_of(access, [Access::Read, Access::Write, Access::Overwrite], what)?;
         let data_type = DataType::new(type_code, type_bits)?;
         // SAFETY: the caller guarantees it.
         let shape = unsafe { numbers(shape, ndim) }?;
@@ -128,27 +108,27 @@ unsafe fn numbers<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> 
     }
 }
 
-/// Lends a tensor's memory to the object, whose side of it is the newest afterwards: as `syncedmem_set_cpu_data` where it is on
-/// the CPU, as `syncedmem_set_gpu_data` where it is on a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, where
-/// `versioned` is false, a `DLManagedTensor *`.
+/// Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does for memory of the CPU and
+/// `syncedmem_set_gpu_data` for memory of a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, without
+/// `versioned`, a `DLManagedTensor *`.
 ///
-/// On success the tensor is the library's: its deleter is called once the object does not refer to that memory any more
-/// (that side was set or released, or the object ended), on the thread that did so, or, where a destroyed object waited for its
-/// own tensors, on the one that deleted the last of them. The library holds nothing meanwhile: a deleter may call it, and take its
-/// time. Whoever hands device memory on there does so behind the legacy default stream, where a copy of the library's to it may
-/// not be done yet. On an error the tensor stays the caller's.
+/// On success the library owns the tensor, and calls its deleter when the object releases the memory: when that side is
+/// set or released, or the object ends. The deleter runs on the thread that does so (for a destroyed object that waits
+/// for its own tensors: the one that deletes the last), without locks, so it may call the library. It must order reuse
+/// of device memory behind the legacy default stream, where a copy by the library may still run. On an error the tensor
+/// stays the caller's.
 ///
-/// Objects to which tensors of each other are lent keep each other, until one of them lets go.
+/// Two objects that lend each other tensors keep each other alive until one is set or released.
 ///
-/// The memory must be contiguous in C's order, writable, since a copy from the other side writes to it, and of the object's
-/// size.
+/// The memory must be contiguous in C order, writable, and of the object's size.
 ///
-/// Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, and `INVALID_ARGUMENT` (NULL, and what was just said),
-/// `EXPORTED` (tensors of that side are in use).
+/// Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, `INVALID_ARGUMENT` (also NULL, and memory other
+/// than described), `EXPORTED` (tensors of that side are in use).
 ///
 /// # Safety
-/// `mem` is NULL or a handle; `tensor` is NULL or a tensor of that kind whose memory is as it says. The object is ended by
-/// this library before its own memory goes. The pointer to an owned block of that side is not used any more.
+/// `mem` is NULL or a handle; `tensor` is NULL or a tensor of that kind that describes its memory correctly. The object
+/// is ended by this library before its own memory goes. The pointer to an owned block of that side is not used any
+/// more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_dlpack(
@@ -166,7 +146,7 @@ pub unsafe extern "C" fn syncedmem_set_dlpack(
     unsafe { with("syncedmem_set_dlpack", mem, set) }
 }
 
-/// Writes how many tensors of the object's host side and of its device side (`syncedmem_to_dlpack`) are in use.
+/// Writes how many tensors (`syncedmem_to_dlpack`) of the object's host side and of its device side are in use.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
 ///

@@ -1,19 +1,19 @@
-//! What went wrong, in words, and which version says so.
+//! Error sentences, status names, and the version.
 
 use std::ffi::c_char;
 
 use crate::abi::per_thread;
 use crate::abi::status::NAMES;
 
-/// The major number of the version that this header belongs to.
+/// The major version of this header.
 pub const SYNCEDMEM_VERSION_MAJOR: i32 = 0;
-/// The minor number of the version that this header belongs to.
+/// The minor version of this header.
 pub const SYNCEDMEM_VERSION_MINOR: i32 = 1;
-/// The patch number of the version that this header belongs to.
+/// The patch version of this header.
 pub const SYNCEDMEM_VERSION_PATCH: i32 = 0;
 
-/// The name of a `syncedmem_status_t`, such as "SYNCEDMEM_ERROR_NO_GPU"; of another number, "unknown status".
-/// The string lives for ever.
+/// The name of a `syncedmem_status_t`, such as "SYNCEDMEM_ERROR_NO_GPU"; "unknown status" for other numbers. The string
+/// is static.
 #[expect(unsafe_code, reason = "a C function")]
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_status_name(status: i32) -> *const c_char {
@@ -21,16 +21,15 @@ pub extern "C" fn syncedmem_status_name(status: i32) -> *const c_char {
     known.map_or(c"unknown status".as_ptr(), |(_, name)| name.as_ptr())
 }
 
-/// What went wrong in the calling thread's last call that failed, as a sentence: what was asked, what is wrong,
-/// what to do. Empty if none has failed. Calls that succeed leave it as it is. The string lives until the next
-/// call that fails on this thread, or the thread's end.
+/// The sentence of the calling thread's last failed call: what was asked, what is wrong, what to do. Empty if no call
+/// has failed. Successful calls do not change it. The string lives until the thread's next failed call, or its end.
 #[expect(unsafe_code, reason = "a C function")]
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_last_error() -> *const c_char {
     per_thread::last_error()
 }
 
-/// The version of the library that runs, such as "1.2.3". The string lives for ever.
+/// The version of the running library, such as "1.2.3". The string is static.
 #[expect(unsafe_code, reason = "a C function")]
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_version() -> *const c_char {

@@ -1,9 +1,10 @@
 //! The C API of `include/syncedmem.h`, which is generated from this folder.
 //!
-//! The conventions (ownership, NULL, threads, errors, fork, exit) are stated once, at the top of that header.
+//! The top of that header (cbindgen.toml) states the conventions: ownership, NULL, threads, errors, fork, exit.
 
 pub mod access;
 pub mod account;
+mod arguments;
 pub mod caffe_host;
 pub mod capsule;
 pub mod cuda;
@@ -12,7 +13,6 @@ pub mod errors;
 pub mod eviction;
 pub mod object;
 pub mod pinning;
-mod pointers;
 pub mod policy;
 pub mod pools;
 pub mod query;
@@ -26,8 +26,8 @@ use super::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::report::Circumstances;
 
-/// Does the work of the C function `name`: its result becomes a status, its error this thread's last sentence.
-// Inlined, so that the C function's own frame is on the stack meanwhile: call sites are told by it.
+/// Runs the C function `name`: its error becomes a status and this thread's last sentence.
+// Inlined, so that the C function's own frame is on the stack: the call site is found by it.
 #[inline(always)]
 fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
     match guard(work) {

@@ -1,35 +1,35 @@
-//! Objects: made, ended, asked.
+//! Objects: handles, construction, destruction, head and size.
 #![expect(unsafe_code, reason = "C functions and objects in callers' storage")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use super::arguments::Out;
 use super::call;
-use super::pointers::{Out, object};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host;
 use crate::object::SyncedMemory;
 use crate::state::head::Side;
 
-/// A `caffe::SyncedMemory`, seen from C. A handle is the address of the object itself.
+/// A `caffe::SyncedMemory` as seen from C. A handle is the address of the object.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub struct syncedmem_t(#[expect(dead_code, reason = "never looked at through this type")] SyncedMemory);
 
-/// Bytes of storage that `syncedmem_construct` needs at least.
+/// Minimum size of the storage for `syncedmem_construct`, in bytes.
 pub const SYNCEDMEM_STORAGE_BYTES: usize = 32;
-/// The alignment in bytes that `syncedmem_construct` needs at least.
+/// Minimum alignment of the storage for `syncedmem_construct`, in bytes.
 pub const SYNCEDMEM_STORAGE_ALIGNMENT: usize = 8;
 
 const _: () = assert!(size_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_BYTES || cfg!(loom));
 const _: () = assert!(align_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_ALIGNMENT || cfg!(loom));
 
-/// Where the newest data is; the numbers are those of `caffe::SyncedMemory::SyncedHead`.
+/// Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_head_t {
-    /// Neither side has been touched.
+    /// Neither side was accessed yet.
     SYNCEDMEM_UNINITIALIZED = 0,
     /// The host is newer.
     SYNCEDMEM_HEAD_AT_CPU = 1,
@@ -51,12 +51,70 @@ impl From<crate::state::head::Head> for syncedmem_head_t {
     }
 }
 
-/// Makes an object of `bytes` bytes on each side and writes its handle to `*mem`. Neither side is allocated yet.
+/// The object of a handle.
 ///
-/// Pairs only with `syncedmem_destroy`. Size 0 is allowed.
+/// # Safety
+/// A handle that is neither NULL nor misaligned points to 32 readable and writable bytes.
+pub(super) unsafe fn object<'a>(handle: *const syncedmem_t) -> Result<&'a SyncedMemory, Error> {
+    let object = handle.cast::<SyncedMemory>();
+    if object.is_null() {
+        return Err(Error::InvalidArgument {
+            what: "mem is NULL; pass a handle from syncedmem_create or syncedmem_construct, or the address of a \
+                   caffe::SyncedMemory",
+        });
+    }
+    if !object.is_aligned() {
+        return Err(Error::InvalidArgument {
+            what: "mem is not aligned to 8 bytes, so it is not a handle; pass the one that \
+                   syncedmem_create or syncedmem_construct returned",
+        });
+    }
+    // SAFETY: the caller guarantees it; all fields are atomics, so shared references may alias.
+    Ok(unsafe { &*object })
+}
+
+/// Runs `work` on the object of `mem`, for the C function `name`.
 ///
-/// Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (no room for the object, or no address space
-/// holds `bytes`).
+/// # Safety
+/// `mem` is NULL or a handle.
+#[inline(always)]
+pub(super) unsafe fn with(
+    name: &str,
+    mem: *mut syncedmem_t,
+    work: impl FnOnce(&SyncedMemory) -> Result<(), Error>,
+) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        work(unsafe { object(mem) }?)
+    })
+}
+
+/// Writes what `question` returns for the object of `mem` to `*out`, for the C function `name`.
+///
+/// # Safety
+/// `mem` is NULL or a handle; `out` is NULL or writable.
+#[inline(always)]
+pub(super) unsafe fn ask<T>(
+    name: &str,
+    mem: *const syncedmem_t,
+    out: *mut T,
+    question: impl FnOnce(&SyncedMemory) -> Result<T, Error>,
+) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { object(mem) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(out) }?;
+        out.set(question(object)?);
+        Ok(())
+    })
+}
+
+/// Creates an object of `bytes` bytes on each side and writes its handle to `*mem`. Allocates neither side. Size 0 is
+/// allowed. Destroy it with `syncedmem_destroy`.
+///
+/// Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (for the object itself, or no address space holds
+/// `bytes`).
 ///
 /// # Safety
 /// `mem` is NULL or writable.
@@ -72,13 +130,14 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
     })
 }
 
-/// Ends an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. While tensors of
-/// it (`syncedmem_to_dlpack`) are in use, its memory stays, and the last of them ends it.
+/// Destroys an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. If tensors
+/// of the object (`syncedmem_to_dlpack`) are in use, its memory is freed with the last of them.
 ///
 /// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
 ///
 /// # Safety
-/// `mem` is NULL or came from `syncedmem_create`; nobody uses it any more, nor its pointers but through its tensors.
+/// `mem` is NULL or came from `syncedmem_create`. The handle is not used any more, nor are its pointers except through
+/// tensors.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
@@ -93,13 +152,12 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
     })
 }
 
-/// Makes an object of `bytes` bytes on each side in the caller's storage and writes its handle, which is the
-/// storage's address, to `*mem`. Neither side is allocated yet.
+/// Makes an object of `bytes` bytes on each side in the caller's storage, and writes its handle, the address of the
+/// storage, to `*mem`. Allocates neither side. Uses the first 32 bytes of the storage. End it with
+/// `syncedmem_destruct`.
 ///
-/// Pairs only with `syncedmem_destruct`. Only the first 32 bytes of the storage are ever touched.
-///
-/// Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`,
-/// `storage_bytes` is below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
+/// Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, `storage_bytes` is
+/// below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
 ///
 /// # Safety
 /// `storage` is NULL or writable for `storage_bytes`, and stays where it is; `mem` is NULL or writable.
@@ -137,11 +195,11 @@ pub unsafe extern "C" fn syncedmem_construct(
 
 /// Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object: nothing is done), `EXPORTED`
-/// (tensors of it are in use: nothing is done).
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object), `EXPORTED` (tensors of it are
+/// in use). On an error nothing is done.
 ///
 /// # Safety
-/// `mem` is NULL or a handle whose storage is still there; nobody uses it or its pointers any more.
+/// `mem` is NULL or a handle whose storage still exists. The handle and its pointers are not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_status_t {
@@ -153,7 +211,7 @@ pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_
     })
 }
 
-/// Writes where the newest data is to `*head`.
+/// Writes to `*head` where the newest data is.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
 ///
@@ -162,14 +220,8 @@ pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut syncedmem_head_t) -> syncedmem_status_t {
-    call("syncedmem_head", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(head) }?;
-        out.set(object.head()?.into());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_head", mem, head, |object| object.head().map(Into::into)) }
 }
 
 /// Writes the size of each side, in bytes, to `*bytes`.
@@ -181,12 +233,6 @@ pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut sync
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_size(mem: *const syncedmem_t, bytes: *mut usize) -> syncedmem_status_t {
-    call("syncedmem_size", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(bytes) }?;
-        out.set(object.size()?);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_size", mem, bytes, SyncedMemory::size) }
 }

@@ -1,8 +1,8 @@
-//! Choices that hold for the whole process. Each wins over its environment variable.
+//! Settings of the whole process. Each overrides its environment variable.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::arguments::answer;
 use super::call;
-use super::pointers::Out;
 use crate::abi::caffe::callback;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe;
@@ -12,12 +12,12 @@ use crate::settings::{self, Choice};
 pub use crate::abi::caffe::callback::syncedmem_error_callback_t;
 pub use crate::caffe::syncedmem_mode_callback_t;
 
-/// What `Caffe::mode()` is taken to be.
+/// The mode that the library assumes for `Caffe::mode()`.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_mode_t {
-    /// What the Caffe in the process says.
+    /// That of the Caffe in the process.
     SYNCEDMEM_MODE_AUTO = 0,
     /// CPU mode.
     SYNCEDMEM_MODE_CPU = 1,
@@ -25,7 +25,7 @@ pub enum syncedmem_mode_t {
     SYNCEDMEM_MODE_GPU = 2,
 }
 
-/// When host memory of objects is page-locked. Where it cannot be, it is pageable, and that is no error.
+/// When host memory of objects is page-locked. If it cannot be, it is pageable, without an error.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
@@ -38,21 +38,21 @@ pub enum syncedmem_pinning_t {
     SYNCEDMEM_PIN_NEVER = 2,
 }
 
-/// What a failure in a C++ entry point does after it was reported. C functions return a status in any case.
+/// What a failed C++ entry point does after its report. C functions always return a status.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_error_policy_t {
     /// `abort()`, as Caffe did.
     SYNCEDMEM_ON_ERROR_ABORT = 0,
-    /// `std::bad_alloc` when memory ran out, `std::runtime_error` for the rest: those of the C++ runtime that the calling program
-    /// or library uses, libstdc++ or libc++. A runtime that is linked in statically is found only where it is exported
-    /// (`-rdynamic`). Where it is not, no other is taken: the process ends by `abort()`, after a sentence that says so. There, throw
-    /// from a callback: `syncedmem_set_error_callback`.
+    /// Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the calling program's or library's
+    /// C++ runtime (libstdc++ or libc++). A statically linked runtime is found only if it is exported (`-rdynamic`). If
+    /// it is not found, the process ends by `abort()` after a sentence that says so; throw from a callback instead
+    /// (`syncedmem_set_error_callback`).
     SYNCEDMEM_ON_ERROR_THROW = 1,
 }
 
-/// Chooses by number, for a C function of that name.
+/// Sets a choice by number, for the C function `name`.
 pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) -> syncedmem_status_t {
     call(name, || {
         let known = usize::try_from(number).is_ok_and(|index| choice.set(index));
@@ -60,20 +60,16 @@ pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) 
     })
 }
 
-/// Writes the number in force to what is, for C, a variable of the enumeration's type.
+/// Writes the number in force to a variable that has the enumeration's type in C.
 ///
 /// # Safety
 /// `number` is NULL or writable.
 pub(super) unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(number) }?;
-        out.set(choice.get() as i32);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer(name, number, || Ok(choice.get() as i32)) }
 }
 
-/// Says what `Caffe::mode()` is taken to be: a `syncedmem_mode_t`. Wins over `SYNCEDMEM_MODE`.
+/// Sets the mode that the library assumes for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
@@ -83,7 +79,7 @@ pub extern "C" fn syncedmem_set_mode(mode: i32) -> syncedmem_status_t {
     set("syncedmem_set_mode", &settings::MODE, mode, what)
 }
 
-/// Writes the `syncedmem_mode_t` in force to `*mode`.
+/// Writes the current `syncedmem_mode_t` to `*mode`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
 ///
@@ -95,15 +91,15 @@ pub unsafe extern "C" fn syncedmem_get_mode(mode: *mut syncedmem_mode_t) -> sync
     unsafe { get("syncedmem_get_mode", &settings::MODE, mode.cast()) }
 }
 
-/// Registers what is asked for `Caffe::mode()` instead of looking into the process's Caffe; NULL for nothing. For a
-/// Caffe that cannot be looked into, such as one linked into a program that does not export its symbols: a function
-/// that returns `caffe::Caffe::mode()`, compiled with that Caffe's headers.
+/// Registers a function that replaces the look into the process's Caffe; NULL removes it. Use it for a Caffe that
+/// cannot be found, such as one linked into a program that does not export its symbols: a function that returns
+/// `caffe::Caffe::mode()`, compiled with that Caffe's headers.
 ///
-/// It is called on the allocating thread with nothing held, before a new host block, and gets `user`. It returns 0 for
-/// CPU and 1 for GPU; anything else counts as CPU. It must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` win
-/// over it, unless they say auto.
+/// It is called on the allocating thread, without locks, before a new host block, and gets `user`. It returns 0 for CPU
+/// and 1 for GPU; other numbers count as CPU. It must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
+/// unless they are auto.
 ///
-/// Errors: `OUT_OF_MEMORY` (the one in force stays).
+/// Errors: `OUT_OF_MEMORY` (the previous function stays).
 ///
 /// # Safety
 /// `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
@@ -118,7 +114,7 @@ pub unsafe extern "C" fn syncedmem_set_mode_callback(
     })
 }
 
-/// Says when host memory is page-locked from now on: a `syncedmem_pinning_t`. Wins over `SYNCEDMEM_PIN`.
+/// Sets when host memory is page-locked from now on: a `syncedmem_pinning_t`. Overrides `SYNCEDMEM_PIN`.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
@@ -128,7 +124,7 @@ pub extern "C" fn syncedmem_set_pinning(pinning: i32) -> syncedmem_status_t {
     set("syncedmem_set_pinning", &settings::PIN, pinning, what)
 }
 
-/// Writes the `syncedmem_pinning_t` in force to `*pinning`.
+/// Writes the current `syncedmem_pinning_t` to `*pinning`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
 ///
@@ -140,8 +136,7 @@ pub unsafe extern "C" fn syncedmem_get_pinning(pinning: *mut syncedmem_pinning_t
     unsafe { get("syncedmem_get_pinning", &settings::PIN, pinning.cast()) }
 }
 
-/// Says what failures in C++ entry points do from now on: a `syncedmem_error_policy_t`. Wins over
-/// `SYNCEDMEM_ON_ERROR`.
+/// Sets what failed C++ entry points do from now on: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
@@ -151,7 +146,7 @@ pub extern "C" fn syncedmem_set_error_policy(policy: i32) -> syncedmem_status_t 
     set("syncedmem_set_error_policy", &settings::ON_ERROR, policy, what)
 }
 
-/// Writes the `syncedmem_error_policy_t` in force to `*policy`.
+/// Writes the current `syncedmem_error_policy_t` to `*policy`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
 ///
@@ -163,18 +158,15 @@ pub unsafe extern "C" fn syncedmem_get_error_policy(policy: *mut syncedmem_error
     unsafe { get("syncedmem_get_error_policy", &settings::ON_ERROR, policy.cast()) }
 }
 
-/// Registers what is called when a C++ entry point fails, before the error policy is followed; NULL for nothing.
-/// C functions never call it.
+/// Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes it.
+/// C functions do not call it.
 ///
-/// It is called on the failing thread with nothing held, so it may use any object. It gets the status, the
-/// message (which lives until it returns) and `user`. It may throw a C++ exception, but not `longjmp`; if it
-/// returns, the policy is followed. A failure inside it is not reported to it again, and where there is no memory
-/// to note that it runs, it is not called.
+/// It is called on the failing thread, without locks, so it may use any object. It gets the status, the message (which
+/// lives until it returns) and `user`. It may throw a C++ exception, with any C++ runtime, also a statically linked
+/// one; it must not `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor if
+/// there is no memory to note that it runs.
 ///
-/// A callback that throws works with every C++ runtime, since the program's own code throws: it is the way to exceptions where
-/// the runtime is linked in statically (`-static-libstdc++`), and the library finds none to throw with.
-///
-/// Errors: `OUT_OF_MEMORY` (the one in force stays).
+/// Errors: `OUT_OF_MEMORY` (the previous function stays).
 ///
 /// # Safety
 /// `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.

@@ -1,8 +1,8 @@
-//! Pools: blocks that were given back, kept for the next object that one of them fits.
+//! Pools: blocks that objects gave back, kept for the next object.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::arguments::{answer, one_of};
 use super::call;
-use super::pointers::Out;
 use super::policy;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::state::kind::Kind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_memory_t {
-    /// Host memory that is not page-locked.
+    /// Pageable host memory.
     SYNCEDMEM_MEMORY_PAGEABLE = 0,
     /// Page-locked host memory.
     SYNCEDMEM_MEMORY_PINNED = 1,
@@ -26,31 +26,24 @@ pub enum syncedmem_memory_t {
     SYNCEDMEM_MEMORY_ALL = 3,
 }
 
-/// When a device or page-locked block that was given back is handed out again: work of the device's may be using it still.
+/// When a device or page-locked block that was given back is reused. Work on the device may still use it.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_reuse_t {
-    /// After its context was synchronised since: whatever used it on that context's streams is done. Streams of other
-    /// contexts are to be declared with `syncedmem_record_stream`.
+    /// After its context was synchronized: work on the streams of that context is done. Declare streams of other
+    /// contexts with `syncedmem_record_stream`.
     SYNCEDMEM_REUSE_SYNCHRONISED = 0,
-    /// After the work that the legacy default stream had when it was given back, and what was declared with
+    /// After the work that the legacy default stream had when the block was given back, and work declared with
     /// `syncedmem_record_stream`.
     SYNCEDMEM_REUSE_STREAM = 1,
 }
 
-/// The kind of a number; `None` for all of them.
+/// The kind of a `syncedmem_memory_t`; `None` for all of them.
 fn kind(memory: i32) -> Result<Option<Kind>, Error> {
-    match memory {
-        0 => Ok(Some(Kind::Pageable)),
-        1 => Ok(Some(Kind::Pinned)),
-        2 => Ok(Some(Kind::Device)),
-        3 => Ok(None),
-        _ => Err(Error::InvalidArgument {
-            what: "memory is not a syncedmem_memory_t; pass SYNCEDMEM_MEMORY_PAGEABLE (0), SYNCEDMEM_MEMORY_PINNED (1), \
-                   SYNCEDMEM_MEMORY_DEVICE (2) or SYNCEDMEM_MEMORY_ALL (3)",
-        }),
-    }
+    let what = "memory is not a syncedmem_memory_t; pass SYNCEDMEM_MEMORY_PAGEABLE (0), SYNCEDMEM_MEMORY_PINNED (1), \
+                SYNCEDMEM_MEMORY_DEVICE (2) or SYNCEDMEM_MEMORY_ALL (3)";
+    one_of(memory, [Some(Kind::Pageable), Some(Kind::Pinned), Some(Kind::Device), None], what)
 }
 
 fn one_kind(memory: i32) -> Result<Kind, Error> {
@@ -64,20 +57,20 @@ fn kinds(memory: i32) -> Result<impl Iterator<Item = Kind>, Error> {
     Ok(Kind::ALL.into_iter().filter(move |&kind| one.is_none_or(|one| one == kind)))
 }
 
-/// Gives the idle blocks of a kind of memory, a `syncedmem_memory_t`, back to the system or the driver. Data of objects is
-/// not touched.
+/// Gives the idle blocks of a kind of memory, a `syncedmem_memory_t`, back to the system or the driver. Objects keep
+/// their data.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
     call("syncedmem_trim", || {
-        kinds(memory)?.map(trim::give_back_idle).sum::<u64>();
+        kinds(memory)?.map(trim::trim).sum::<u64>();
         Ok(())
     })
 }
 
-/// Writes how many bytes of a kind of memory, a `syncedmem_memory_t`, lie idle now to `*bytes`. Pageable blocks of up to
-/// 32 KiB, of which no more than 2 MiB are kept, are not counted.
+/// Writes the idle bytes of a kind of memory, a `syncedmem_memory_t`, to `*bytes`. Pageable blocks of up to 32 KiB, of
+/// which at most 2 MiB are kept, are not counted.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number; NULL or misaligned).
 ///
@@ -85,30 +78,25 @@ pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
 /// `bytes` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) -> syncedmem_status_t {
-    call("syncedmem_idle_bytes", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(bytes) }?;
-        out.set(kinds(memory)?.map(trim::idle).sum::<u64>() as usize);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_idle_bytes", bytes, || Ok(kinds(memory)?.map(trim::idle).sum::<u64>() as usize)) }
 }
 
-/// Says whether blocks that objects give back are kept for the next object from now on. Without that every block is
-/// allocated anew and given back at once, as Caffe's own does; what lies idle is given back now. Wins over
-/// `SYNCEDMEM_POOLS` (on, off).
+/// Switches pools: whether blocks that objects give back are kept for the next object. Without pools idle blocks are
+/// given back now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
     call("syncedmem_set_pools", || {
         settings::POOLS.set(usize::from(!on));
         settings::changed();
         if !on {
-            Kind::ALL.into_iter().map(trim::give_back_idle).sum::<u64>();
+            Kind::ALL.into_iter().map(trim::trim).sum::<u64>();
         }
         Ok(())
     })
 }
 
-/// Writes to `*on` whether blocks are kept for the next object.
+/// Writes to `*on` whether pools are on.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL).
 ///
@@ -116,19 +104,16 @@ pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
 /// `on` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_t {
-    call("syncedmem_get_pools", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(on) }?.set(settings::pools());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_pools", on, || Ok(settings::pools())) }
 }
 
-/// Says how many bytes of one kind of memory, a `syncedmem_memory_t`, may lie idle at most; 0 keeps none. For device memory
-/// that is for each device. Wins over `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
+/// Sets the most idle bytes of one kind of memory, a `syncedmem_memory_t`; 0 keeps none. The budget of device memory is
+/// per device. Overrides `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
 ///
-/// By default a quarter of the process's memory if it is pageable, a sixteenth if it is page-locked, and for a device a
-/// quarter of what would be free on it if nothing lay idle, but no more than an eighth of the device. Idle pageable memory
-/// and what is in use never exceed together the most that was in use at once, but for a sixteenth and 2 MiB.
+/// Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and for a device
+/// a quarter of what would be free on it without idle blocks, but at most an eighth of the device. Idle pageable memory
+/// plus that in use stays within the most that was in use at once, plus a sixteenth and 2 MiB.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
@@ -142,8 +127,8 @@ pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> synced
     })
 }
 
-/// Writes how many bytes of one kind of memory, a `syncedmem_memory_t`, may lie idle to `*bytes`; for device memory, as long
-/// as no number was given, what may on the device where most may.
+/// Writes the budget of one kind of memory, a `syncedmem_memory_t`, to `*bytes`; for device memory without a set
+/// budget, that of the device where it is largest.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL; NULL or misaligned).
 ///
@@ -151,17 +136,12 @@ pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> synced
 /// `bytes` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_budget(memory: i32, bytes: *mut usize) -> syncedmem_status_t {
-    call("syncedmem_get_pool_budget", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(bytes) }?;
-        out.set(trim::budget(one_kind(memory)?) as usize);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_pool_budget", bytes, || Ok(trim::budget(one_kind(memory)?) as usize)) }
 }
 
-/// Says for how many seconds a pageable block may lie idle before it is given back. Device and page-locked blocks are not
-/// given back for their age, but beyond the budget, by `syncedmem_trim`, and when memory runs out. Wins over
-/// `SYNCEDMEM_POOL_AGE`; by default 10.
+/// Sets for how many seconds a pageable block may lie idle; by default 10. Device and page-locked blocks are given back
+/// beyond the budget, by `syncedmem_trim`, and when memory runs out, not by age. Overrides `SYNCEDMEM_POOL_AGE`.
 ///
 /// Errors: `INVALID_ARGUMENT` (negative, or no number).
 #[unsafe(no_mangle)]
@@ -172,7 +152,7 @@ pub extern "C" fn syncedmem_set_pool_age(seconds: f64) -> syncedmem_status_t {
     })
 }
 
-/// Writes for how many seconds a pageable block may lie idle to `*seconds`.
+/// Writes to `*seconds` for how many seconds a pageable block may lie idle.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
 ///
@@ -180,16 +160,13 @@ pub extern "C" fn syncedmem_set_pool_age(seconds: f64) -> syncedmem_status_t {
 /// `seconds` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_status_t {
-    call("syncedmem_get_pool_age", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(seconds) }?.set(settings::POOL_AGE.get() as f64 / 1000.0);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_pool_age", seconds, || Ok(settings::POOL_AGE.get() as f64 / 1000.0)) }
 }
 
-/// Says how many bytes this library may page-lock in all: for objects, idle, and registered in place. Beyond that a host
-/// block is pageable, which is no error. What is page-locked already stays so. Wins over `SYNCEDMEM_PINNED_LIMIT`; by
-/// default half of the process's memory.
+/// Sets how many bytes this library may page-lock in all: for objects, idle, and in place. Beyond that new host blocks
+/// are pageable, without an error. Page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of
+/// the process's memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t {
     call("syncedmem_set_pinned_limit", || {
@@ -198,7 +175,7 @@ pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t
     })
 }
 
-/// Writes how many bytes may be page-locked in all to `*bytes`.
+/// Writes to `*bytes` how many bytes may be page-locked in all.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
 ///
@@ -206,15 +183,12 @@ pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t
 /// `bytes` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pinned_limit(bytes: *mut usize) -> syncedmem_status_t {
-    call("syncedmem_get_pinned_limit", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Out::new(bytes) }?.set(budget::pinned_limit() as usize);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_get_pinned_limit", bytes, || Ok(budget::pinned_limit() as usize)) }
 }
 
-/// Says when device and page-locked blocks that are given back from now on are handed out again: a `syncedmem_reuse_t`.
-/// Wins over `SYNCEDMEM_REUSE` (synchronised, stream).
+/// Sets when device and page-locked blocks that are given back from now on are reused: a `syncedmem_reuse_t`. Overrides
+/// `SYNCEDMEM_REUSE` (synchronised, stream).
 ///
 /// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
@@ -223,7 +197,7 @@ pub extern "C" fn syncedmem_set_reuse(reuse: i32) -> syncedmem_status_t {
     policy::set("syncedmem_set_reuse", &settings::REUSE, reuse, what)
 }
 
-/// Writes the `syncedmem_reuse_t` in force to `*reuse`.
+/// Writes the current `syncedmem_reuse_t` to `*reuse`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
 ///

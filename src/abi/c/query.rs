@@ -1,38 +1,15 @@
-//! What an object's blocks are.
+//! Properties of an object's blocks.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_int;
 
-use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object};
+use super::object::{ask, syncedmem_t};
 use crate::abi::status::syncedmem_status_t;
-use crate::error::Error;
 use crate::object::SyncedMemory;
 use crate::state::head::Side;
 
-/// Writes an answer about the object behind `mem` to `*out`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `out` is NULL or writable.
-unsafe fn ask<T>(
-    name: &str,
-    mem: *const syncedmem_t,
-    out: *mut T,
-    question: impl FnOnce(&SyncedMemory) -> Result<T, Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(out) }?;
-        out.set(question(object)?);
-        Ok(())
-    })
-}
-
-/// Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 if it has none, or the
-/// driver does not know the memory that was given with `syncedmem_set_gpu_data`.
+/// Writes to `*ordinal` the ordinal of the device that holds the object's device block; -1 without a block, or if the
+/// driver does not know memory given with `syncedmem_set_gpu_data`.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
 ///
@@ -48,8 +25,8 @@ pub unsafe extern "C" fn syncedmem_device_ordinal(mem: *const syncedmem_t, ordin
     }
 }
 
-/// Writes to `*pinned` whether the object has host memory that this library page-locked: a block that was made so, or memory
-/// of `syncedmem_pin`.
+/// Writes to `*pinned` whether this library page-locked the object's host memory, at its allocation or by
+/// `syncedmem_pin`.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
 ///
@@ -61,8 +38,8 @@ pub unsafe extern "C" fn syncedmem_is_pinned(mem: *const syncedmem_t, pinned: *m
     unsafe { ask("syncedmem_is_pinned", mem, pinned, SyncedMemory::is_pinned) }
 }
 
-/// Writes to `*owns` whether the object has a host block that it frees: not one that was given with
-/// `syncedmem_set_cpu_data`, nor, for size 0, the address that stands for no bytes.
+/// Writes to `*owns` whether the object has a host block that it frees. Borrowed memory (`syncedmem_set_cpu_data`) and
+/// the address of size 0 are not.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
 ///
@@ -74,8 +51,8 @@ pub unsafe extern "C" fn syncedmem_owns_cpu(mem: *const syncedmem_t, owns: *mut 
     unsafe { ask("syncedmem_owns_cpu", mem, owns, |object| object.owns(Side::Host)) }
 }
 
-/// Writes to `*owns` whether the object has a device block that it frees: not one that was given with
-/// `syncedmem_set_gpu_data`.
+/// Writes to `*owns` whether the object has a device block that it frees. Borrowed memory (`syncedmem_set_gpu_data`) is
+/// not.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
 ///

@@ -1,4 +1,4 @@
-//! The account in figures.
+//! The account in numbers.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::mem::offset_of;
@@ -16,46 +16,46 @@ use crate::state::flags;
 use crate::state::head::{Access, Side};
 use crate::state::kind::Kind;
 
-/// A number of like things, their bytes, and the time that they took. It never grows.
+/// A number of operations, their bytes, and their time. This structure never grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_sum_t {
-    /// How many.
+    /// Number of operations.
     pub count: u64,
     /// Bytes in all.
     pub bytes: u64,
-    /// Nanoseconds in all; 0 where that is not measured.
+    /// Nanoseconds in all; 0 where time is not measured.
     pub nanoseconds: u64,
 }
 
-/// One kind of memory, in bytes. It never grows.
+/// One kind of memory, in bytes. This structure never grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_memory_stats_t {
-    /// Bytes that objects hold now. Known without accounting too; pageable blocks below 4 KiB are not counted then. The
-    /// page-locked slots for staged copies, which no object holds, are not among them.
+    /// Bytes that objects hold now, without the page-locked slots of staged copies. Known without accounting too, but
+    /// then without pageable blocks below 4 KiB.
     pub live: u64,
-    /// The most that was since accounting began, or since `syncedmem_reset_peaks`.
+    /// Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`.
     pub peak: u64,
-    /// Bytes that lie idle, for the next object. Known without accounting too.
+    /// Idle bytes, kept for the next object. Known without accounting too.
     pub idle: u64,
-    /// Bytes that may lie idle. Known without accounting too.
+    /// Maximum of idle bytes. Known without accounting too.
     pub budget: u64,
-    /// Blocks that came from the system or the driver.
+    /// Blocks from the system or the driver.
     pub allocations: syncedmem_sum_t,
-    /// Blocks that came from the pool.
+    /// Blocks from the pool.
     pub pool_hits: syncedmem_sum_t,
     /// Blocks that objects gave back.
     pub frees: syncedmem_sum_t,
-    /// Blocks that a budget turned away: not kept for the next object, or not page-locked.
+    /// Blocks that a budget did not allow to keep idle, or to page-lock.
     pub turned_away: syncedmem_sum_t,
 }
 
-/// What was accounted for so far. New members come at the end: `size` says which are there.
+/// The account so far. Later versions add members at the end: `size` says which there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_stats_t {
-    /// Set by the caller to `sizeof(syncedmem_stats_t)`; set to how many bytes were written.
+    /// Set by the caller to `sizeof(syncedmem_stats_t)`; set by the library to the number of bytes written.
     pub size: usize,
     /// Pageable host memory.
     pub pageable: syncedmem_memory_stats_t,
@@ -63,44 +63,43 @@ pub struct syncedmem_stats_t {
     pub pinned: syncedmem_memory_stats_t,
     /// Device memory.
     pub device: syncedmem_memory_stats_t,
-    /// Copies from page-locked memory to the device. Of a push the time is what its call took.
+    /// Copies from page-locked memory to the device. The time of a push is that of its call.
     pub to_device_pinned: syncedmem_sum_t,
     /// Copies from pageable memory to the device through page-locked slots.
     pub to_device_staged: syncedmem_sum_t,
     /// Copies from pageable memory to the device by the driver.
     pub to_device_pageable: syncedmem_sum_t,
-    /// Copies from the device to page-locked memory. Of a pull the time is what its call took.
+    /// Copies from the device to page-locked memory. The time of a pull is that of its call.
     pub to_host_pinned: syncedmem_sum_t,
     /// Copies from the device to pageable memory through page-locked slots.
     pub to_host_staged: syncedmem_sum_t,
     /// Copies from the device to pageable memory by the driver.
     pub to_host_pageable: syncedmem_sum_t,
-    /// Host sides that were filled with zeros; of fresh pages from the system the time is 0.
+    /// Host sides filled with zeros. Fresh pages of the system take no time.
     pub host_fills: syncedmem_sum_t,
-    /// Device sides that were filled with zeros.
+    /// Device sides filled with zeros.
     pub device_fills: syncedmem_sum_t,
     /// Waits for copies in flight.
     pub waits: syncedmem_sum_t,
-    /// Contexts that were waited for before a block was handed out again, evicted, or unlocked.
+    /// Contexts synchronized before a block was reused, evicted or unlocked.
     pub synchronises: syncedmem_sum_t,
-    /// Pageable memory that was page-locked where it is.
+    /// Pageable memory that was page-locked in place.
     pub registrations: syncedmem_sum_t,
-    /// Host sides that were given back to make room.
+    /// Host sides that were evicted.
     pub host_evictions: syncedmem_sum_t,
-    /// Device sides that were given back to make room.
+    /// Device sides that were evicted.
     pub device_evictions: syncedmem_sum_t,
     /// Allocations for the host that failed.
     pub host_failures: syncedmem_sum_t,
     /// Allocations for the device that failed.
     pub device_failures: syncedmem_sum_t,
-    /// Objects that came to be.
+    /// Objects that were made.
     pub objects_made: u64,
-    /// Those of them that were first noticed at an access.
+    /// Those of them that were first seen at an access.
     pub objects_unseen: u64,
-    /// Objects that were destroyed.
+    /// Objects that were ended.
     pub objects_ended: u64,
-    /// Accesses to the host to read, to write, and to overwrite: those that needed something, or, where every access is
-    /// counted, all of them.
+    /// Accesses to the host for reading: those that allocated, filled or copied, or, if every access is counted, all.
     pub host_reads: u64,
     /// As `host_reads`.
     pub host_writes: u64,
@@ -112,19 +111,19 @@ pub struct syncedmem_stats_t {
     pub device_writes: u64,
     /// As `device_reads`.
     pub device_overwrites: u64,
-    /// How many things were not counted: for want of memory, since a signal handler came in between, or, of accesses, since
-    /// another thread had the books for longer than 0.1 seconds (as during a slow fork).
+    /// What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another thread held
+    /// the account for longer than 0.1 seconds (as in a slow fork).
     pub dropped: u64,
 }
 
-/// Writes what was accounted for so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: as
-/// many bytes of it as the library knows, and that many is its `size` then. Without accounting, what is live, idle and
-/// may be idle is told, and zeros.
+/// Writes the account so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: as many bytes
+/// as the library knows, at most `size`, and sets `size` to their number. Without accounting, all but `live`, `idle`
+/// and `budget` is 0.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; `size` is too small for its first member of memory).
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; `size` is too small for the first member of memory).
 ///
 /// # Safety
-/// `stats` is NULL or readable and writable for `size` bytes, which are at least those of `size` itself.
+/// `stats` is NULL, or readable and writable for `size` bytes, at least those of `size` itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_stats(stats: *mut syncedmem_stats_t) -> syncedmem_status_t {
     call("syncedmem_stats", || {
@@ -189,19 +188,19 @@ fn now() -> syncedmem_stats_t {
 
 fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
     let memory = account.memory(kind);
-    // What was there before accounting began is known to those who gave it out.
+    // Blocks from before accounting are in the counts of their allocators.
     let pinned = || crate::memory::driver::blocks::held(Side::Host).bytes;
     let held = match kind {
-        // A limit is one for both kinds of host memory, and so is what is counted under it.
+        // With a host limit, `host_usage` counts both kinds of host memory.
         Kind::Pageable if settings::host_limit().is_some() => host_usage::held().saturating_sub(pinned()),
         Kind::Pageable => host_usage::held(),
         Kind::Pinned => pinned(),
         Kind::Device => crate::memory::driver::blocks::held(Side::Device).bytes,
     };
-    // Of what was given back since nothing is observed, nobody told.
-    let told = if flags::on() { memory.live } else { 0 };
+    // While accounting is off, the account misses what is freed.
+    let recorded = if flags::on() { memory.live } else { 0 };
     syncedmem_memory_stats_t {
-        live: told.max(held),
+        live: recorded.max(held),
         peak: memory.peak.max(memory.live),
         idle: trim::idle(kind),
         budget: trim::budget(kind),

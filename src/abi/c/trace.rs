@@ -1,4 +1,4 @@
-//! The trace: every event as a record in a file.
+//! The trace: a file with every memory event.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::{CStr, c_char};
@@ -8,9 +8,9 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::observe::control;
 
-/// Begins to write what memory does to a file, from now on: as Chrome's trace events, which Perfetto opens, or, where the
-/// name ends in `.csv`, in the columns of RMM's log. `%p` in the name becomes the number of the process. A trace that is
-/// being written ends first. What is recorded is in the file at once, and readable however the process ends.
+/// Starts to write memory events to a file: as Chrome trace events, which Perfetto opens, or, for names that end in
+/// `.csv`, in the columns of RMM's log. `%p` in the name becomes the process id. A running trace ends first. Recorded
+/// events are in the file at once, and readable however the process ends.
 ///
 /// `SYNCEDMEM_TRACE` does the same from the first call on.
 ///
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem
     })
 }
 
-/// Ends the trace, if one is being written. The file is whole: the bracket that is missing at its end may be left out.
+/// Ends the trace, if there is one. The file is complete: the format allows that its closing bracket is missing.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trace_stop() -> syncedmem_status_t {
     call("syncedmem_trace_stop", || {

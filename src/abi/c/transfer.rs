@@ -1,10 +1,7 @@
-//! Copies that go on in the background.
+//! Asynchronous copies, and streams.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::access::with;
-use super::call;
-use super::object::syncedmem_t;
-use super::pointers::{Out, object};
+use super::object::{ask, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 
@@ -12,15 +9,15 @@ use crate::object::SyncedMemory;
 #[expect(non_camel_case_types, reason = "CUDA's name")]
 pub struct CUstream_st(());
 
-/// Starts a copy from the host to the device on `stream` and returns: the head is SYNCED at once, and the caller
-/// synchronises the stream before using the device data. The host must be the newest side.
+/// Starts a copy from the host to the device on `stream`. The host must be the newest side. The head is SYNCED at once;
+/// synchronize the stream before you use the device data.
 ///
-/// The library knows that the copy is in flight: reading either side does not wait for it, and whatever would disturb
-/// it does (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object). `stream` is not used after
-/// this call returns, and may be destroyed. Only page-locked host memory is copied while the caller goes on.
+/// The library waits for the copy only where a call would disturb it (`syncedmem_mutable_cpu_data`, setting or
+/// releasing a side, ending the object), not to read either side. `stream` is used only during this call, and may be
+/// destroyed after it. Only a copy of page-locked host memory runs in the background.
 ///
-/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`,
-/// `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
+/// `INVALID_STATE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -36,15 +33,15 @@ pub unsafe extern "C" fn syncedmem_async_gpu_push(
     unsafe { with("syncedmem_async_gpu_push", mem, push) }
 }
 
-/// Starts a copy from the device to the host on `stream` and returns. The head stays HEAD_AT_GPU until the copy is
-/// known to be done: `syncedmem_cpu_data` and `syncedmem_wait` wait for it, `syncedmem_is_ready` asks, and none of
-/// them copies again. Where the host is current, or such a copy is in flight, nothing is done.
+/// Starts a copy from the device to the host on `stream`. Does nothing if the host is current, or such a copy is in
+/// flight. The head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes
+/// the copy.
 ///
-/// Reading the device side does not wait; whatever would disturb the copy does. `stream` is not used after this call
-/// returns, and may be destroyed. Only into page-locked host memory is copied while the caller goes on.
+/// The library waits for the copy only where a call would disturb it, not to read the device side. `stream` is used
+/// only during this call, and may be destroyed after it. Only a copy to page-locked host memory runs in the background.
 ///
-/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE`
-/// (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
+/// `INVALID_STATE` (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -60,15 +57,15 @@ pub unsafe extern "C" fn syncedmem_async_cpu_pull(
     unsafe { with("syncedmem_async_cpu_pull", mem, pull) }
 }
 
-/// Declares that the work that `stream` has now may be using the object's device block and its page-locked host block: when
-/// the object gives them back, they are not handed to another before that work is done. To be called after the last use on
-/// that stream. `stream` is not used after this call returns, and may be destroyed.
+/// Declares that work already in `stream` may use the object's device block and its page-locked host block: they are
+/// not reused before that work is done. Call it after the last use on that stream. `stream` is used only during this
+/// call, and may be destroyed after it.
 ///
-/// Needed for streams that the library cannot see where an event is enough to hand blocks out again (see
-/// `syncedmem_set_reuse`), and for streams of another context than the block's. Blocks that the object does not own, and
-/// those that it makes later, are not concerned.
+/// It is needed for streams of another context than the block's, and with `SYNCEDMEM_REUSE_STREAM`
+/// (`syncedmem_set_reuse`) for non-blocking streams. Borrowed and later blocks are not affected.
 ///
-/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`.
+/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
+/// `DRIVER`, `PENDING`.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
@@ -84,16 +81,15 @@ pub unsafe extern "C" fn syncedmem_record_stream(
     unsafe { with("syncedmem_record_stream", mem, record) }
 }
 
-/// Makes what `stream` is given from now on wait for what the library has started on the object's device side: fills and
-/// copies are ordered on the legacy default stream, which streams that do not block (`cudaStreamNonBlocking`) do not wait
-/// for by themselves. The calling thread waits for nothing but a copy that the object has in flight. `stream` is not used
-/// after this call returns.
+/// Makes later work of `stream` wait for the library's fills and copies of the object's device side. They run on the
+/// legacy default stream, for which streams of `cudaStreamNonBlocking` do not wait by themselves. The calling thread
+/// waits only for a copy that the object has in flight. `stream` is used only during this call.
 ///
-/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`, `DRIVER`,
-/// `PENDING`, `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
+/// `DRIVER`, `PENDING`, `REENTERED`.
 ///
 /// # Safety
-/// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: there is nothing to do), one of CUDA's two special
+/// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: nothing is done), one of CUDA's two special
 /// handles, or a stream.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
@@ -104,7 +100,7 @@ pub unsafe extern "C" fn syncedmem_stream_wait(mem: *mut syncedmem_t, stream: *m
     unsafe { with("syncedmem_stream_wait", mem, wait) }
 }
 
-/// Waits until the object has nothing in flight. After a pull both sides hold the same data.
+/// Waits for the object's copy in flight, if there is one. After a pull both sides hold the same data.
 ///
 /// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
 ///
@@ -117,7 +113,7 @@ pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_stat
     unsafe { with("syncedmem_wait", mem, SyncedMemory::wait) }
 }
 
-/// Writes to `*ready` whether the object has nothing in flight (any more). It never waits.
+/// Writes to `*ready` whether the object has no copy in flight. It never waits.
 ///
 /// Errors: as `syncedmem_wait`.
 ///
@@ -126,12 +122,6 @@ pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_stat
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_is_ready(mem: *mut syncedmem_t, ready: *mut bool) -> syncedmem_status_t {
-    call("syncedmem_is_ready", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(ready) }?;
-        out.set(object.is_ready()?);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_is_ready", mem, ready, SyncedMemory::is_ready) }
 }

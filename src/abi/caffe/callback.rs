@@ -1,4 +1,4 @@
-//! The user's own function for failures of C++ entry points.
+//! The program's callback for failed C++ entry points.
 #![expect(unsafe_code, reason = "a foreign function is called")]
 
 use std::ffi::{c_char, c_void};
@@ -8,7 +8,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::error::callback_slot::Slot;
 
-/// Called when a C++ entry point failed: see `syncedmem_set_error_callback`.
+/// Called when a C++ entry point fails: see `syncedmem_set_error_callback`.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_error_callback_t =
     Option<unsafe extern "C-unwind" fn(status: syncedmem_status_t, message: *const c_char, user: *mut c_void)>;
@@ -23,12 +23,12 @@ pub unsafe fn set(callback: syncedmem_error_callback_t, user: *mut c_void) -> Re
     REGISTERED.set(callback, user)
 }
 
-/// Calls the registered function, if there is one and this thread is not inside it. It may throw through here.
+/// Calls the registered function, unless this thread is already inside it. Exceptions of the function pass through.
 pub fn call(status: syncedmem_status_t, sentence: &Sentence) {
     let Some((callback, user)) = REGISTERED.get() else { return };
     let message = sentence.as_c_str().as_ptr();
     per_thread::unless_inside_callback(|| {
-        // SAFETY: whoever registered it guaranteed that it stays usable.
+        // SAFETY: the caller of `set` guarantees that it stays usable.
         unsafe { callback(status, message, user) }
     });
 }

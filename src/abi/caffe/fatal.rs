@@ -1,7 +1,7 @@
-//! What a failure in a C++ entry point does: it is reported, the user's callback is asked, and then the process
-//! aborts as Caffe did or, when that was asked for, an exception is thrown.
+//! A failed C++ entry point: the error is logged, the program's callback is called, and the process aborts as Caffe did,
+//! or throws an exception if the error policy says so.
 //!
-//! All of this runs after the guard against panics and outside it, with nothing held: exceptions pass.
+//! All of this runs outside of the panic guard and without locks, because exceptions pass.
 #![expect(unsafe_code, reason = "abort and gettid")]
 
 use std::fmt::Write;
@@ -16,16 +16,14 @@ use crate::platform::local_time::LocalTime;
 use crate::platform::text::{Text, to_stderr};
 use crate::settings;
 
-/// A failure, and where it happened.
+/// A failure of an entry point.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure {
-    /// The entry point.
     pub call: Call,
-    /// What went wrong.
     pub error: Error,
 }
 
-/// Reports `failure`, then throws or aborts, as the callback and the policy say.
+/// Reports `failure`, then throws or aborts, as the callback and the error policy say.
 #[cold]
 #[inline(never)]
 pub fn fail(failure: Failure) -> ! {
@@ -41,7 +39,7 @@ pub fn fail(failure: Failure) -> ! {
     abort()
 }
 
-/// Apart from `fail`, whose frame exceptions pass: see `apart`.
+/// Not in the frame of `fail`, which exceptions pass: see `apart`.
 #[inline(never)]
 fn abort() -> ! {
     let _ = guard(|| {
@@ -52,7 +50,7 @@ fn abort() -> ! {
     unsafe { libc::abort() }
 }
 
-/// Reports `failure` and goes on: for destructors.
+/// Reports `failure` and returns: for destructors.
 #[cold]
 #[inline(never)]
 pub fn report_only(failure: Failure) {
@@ -62,7 +60,7 @@ pub fn report_only(failure: Failure) {
     to_stderr(Text::<1100>::of(format_args!("libsyncedmem: {}; nothing was freed\n", sentence.as_ref())).as_bytes());
 }
 
-/// What to do where there is nothing to throw with.
+/// The sentence for a caller without a C++ runtime to throw with.
 fn no_runtime(file: impl std::fmt::Display) -> Text<500> {
     Text::of(format_args!(
         "libsyncedmem: SYNCEDMEM_ON_ERROR=throw, but {file}, which called, shows no C++ runtime to throw with: it has none, or \
@@ -72,10 +70,10 @@ fn no_runtime(file: impl std::fmt::Display) -> Text<500> {
 }
 
 impl Failure {
-    /// The words that Caffe had for it, then this library's report.
+    /// Writes Caffe's words for the failure, then this library's.
     fn write(&self, sentence: &mut Sentence) {
         let _ = match self.error {
-            // Compat: what CUDA_CHECK printed: the numbers of the runtime's statuses are the driver's.
+            // Compat: the text of CUDA_CHECK. The runtime's status numbers are the driver's.
             Error::OutOfMemory { cause: Cause::Device { .. }, .. } => {
                 sentence.write_str("Check failed: error == cudaSuccess (2 vs. 0)  out of memory ")
             }
@@ -96,8 +94,8 @@ impl Failure {
         let _ = write!(sentence, "SyncedMemory::{}: {}{}", self.call.name(), self.error, Circumstances(self.error));
     }
 
-    /// Where BVLC's master says it, file and line; for a push, where the device first fails it.
-    /// Compat: log filters look for them.
+    /// The file and line of this failure in BVLC's master; for a push, where the device first fails it.
+    /// Compat: log filters match them.
     fn origin(&self) -> &'static str {
         match (self.error, self.call) {
             (Error::OutOfMemory { cause: Cause::Device { .. }, .. }, Call::AsyncGpuPush) => "syncedmem.cpp:160",
@@ -112,17 +110,17 @@ impl Failure {
             (Error::NoGpu { .. }, Call::MutableGpuData) => "syncedmem.cpp:150",
             (Error::NoGpu { .. }, Call::AsyncGpuPush) => "syncedmem.cpp:160",
             (Error::NoGpu { .. }, _) => "syncedmem.cpp:57",
-            // Caffe has no words for these.
+            // Caffe has no check for these.
             _ => "libsyncedmem:1",
         }
     }
 
-    /// Writes a line as glog does: `F0102 03:04:05.678901  2345 syncedmem.hpp:33] Check failed: …`. Not inlined: its text
-    /// is off the stack again when the report is made.
+    /// Writes a line as glog does: `F0102 03:04:05.678901  2345 syncedmem.hpp:33] Check failed: …`. Not inlined, so that
+    /// its buffer is off the stack when the report is made.
     #[inline(never)]
     fn log(&self, sentence: &Sentence) {
         let now = LocalTime::now();
-        // SAFETY: gettid has no preconditions. (syscall: glibc has had a function for it only since 2.30.)
+        // SAFETY: gettid has no preconditions. (By syscall: glibc 2.30 is the first with a function for it.)
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         let mut line = Text::<1200>::new();
         let _ = writeln!(

@@ -1,7 +1,7 @@
 //! The C++ symbols of `caffe::SyncedMemory`, of every Caffe in the table of docs/caffe-abi.md, under their mangled names.
 //!
-//! An entry point that fails does what `fatal` says; nothing below it holds anything by then. Those that fail lie in the
-//! section of entries, by which their caller is found.
+//! A failed entry point ends in `fatal`, without locks. Entry points that can fail lie in the section `syncedmem_entry`, by
+//! which their caller is found.
 #![expect(unsafe_code, reason = "C++ calls these with pointers that it vouches for")]
 
 pub mod callback;
@@ -24,8 +24,7 @@ use crate::state::flags;
 use crate::state::head::{Access, Side};
 use fatal::Failure;
 
-/// Unwraps a result on behalf of C++. In a macro, so that no frame of ours but the entry point's is left behind
-/// when an exception passes.
+/// Unwraps a result for C++. A macro, so that an exception passes no frame of this library but the entry point's.
 macro_rules! or_fail {
     ($call:expr, $work:expr) => {
         match apart(|| $work) {
@@ -35,8 +34,8 @@ macro_rules! or_fail {
     };
 }
 
-/// `guard` in a frame of its own. The frame that an exception passes then has no handlers, so that the unwinder that carries it
-/// does not ask Rust's personality routine, which knows one unwinder alone: the process may have several, as runtimes.
+/// `guard` in a frame of its own. The frame that an exception passes then has no handlers, so the unwinder does not call
+/// Rust's personality routine, which works with one unwinder: the process may have several.
 #[inline(never)]
 fn apart<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     guard(work)
@@ -65,7 +64,7 @@ fn prepare_apart(
     }
 }
 
-/// Compat: in a process whose Caffe was built with CPU_ONLY, its device calls are errors, whatever the machine has.
+/// Compat: with a Caffe built with CPU_ONLY, device calls are errors, also on a machine with a GPU.
 #[cold]
 fn refuse_if_cpu_only() -> Result<(), Error> {
     match caffe::build(true) {
@@ -150,7 +149,7 @@ macro_rules! constructor {
                 count(Call::Construct);
                 // SAFETY: C++ constructs in storage that it just set aside.
                 unsafe { SyncedMemory::construct(this, bytes) };
-                // This frame stays on the stack until here: the call site is told by it.
+                // This frame stays on the stack until here: the call site is found by it.
                 std::hint::black_box(());
             }
             // Compat: from rc4 on there is a default constructor too, for an object without bytes.
@@ -189,7 +188,7 @@ macro_rules! destructor {
         /// `SyncedMemory::~SyncedMemory()`: it never throws.
         ///
         /// # Safety
-        /// `this` is a live object, and nobody uses it any more.
+        /// `this` is a live object that is not used any more.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) {
             #[inline(never)]

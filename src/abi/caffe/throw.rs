@@ -1,12 +1,12 @@
-//! C++ exceptions, made with the C++ runtime of the object that called. None is linked or loaded.
+//! C++ exceptions, thrown with the C++ runtime of the calling object. The library links and loads none.
 //!
-//! A process may have several: libstdc++ and libc++, shared, and linked statically into a program or a library. Only the
-//! caller's own catches what it throws, and counts it. It is the one that has the personality routine of the caller's frames,
-//! which the unwinder asks for handlers: the address that the loader has bound the caller's references to it to. A caller
-//! whose runtime is linked in and not exported has no such references, and none of the others may take its place.
+//! A process may have several runtimes: libstdc++ and libc++, shared, and linked statically into programs and libraries. Only
+//! the caller's own runtime can throw what the caller catches. It is the one with the personality routine of the caller's
+//! frames, to which the loader has bound the caller's references. A caller whose runtime is linked in and not exported has
+//! no such reference, and no other runtime can replace it.
 //!
-//! A caller without handlers and destructors has no such references either: it has frames that exceptions only pass. Its
-//! runtime is the first one among the objects that it needs.
+//! A caller without handlers and destructors has no reference either, because exceptions only pass its frames. Its runtime
+//! is the first one among the objects that it needs.
 #![expect(unsafe_code, reason = "the Itanium C++ ABI's exception functions, found by name")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -19,8 +19,8 @@ use crate::observe::call_site;
 use crate::platform::loaded;
 use crate::platform::text::Text;
 
-/// Throws `std::bad_alloc` for memory that ran out, `std::runtime_error` with `sentence` for the rest.
-/// Returns only if there is nothing to throw with: the name of the calling object's file.
+/// Throws `std::bad_alloc` if memory ran out, else `std::runtime_error` with `sentence`. Returns the name of the calling
+/// object's file if its runtime is not found.
 pub fn throw(error: Error, sentence: &Sentence) -> FileName {
     let caller = match Caller::find() {
         Some(caller) => caller,
@@ -39,10 +39,10 @@ type FileName = Text<80>;
 /// The personality routine for frames of C++.
 const PERSONALITY: &CStr = c"__gxx_personality_v0";
 
-/// The object that called the entry point that failed.
+/// The object that called the failed entry point.
 struct Caller {
     file: FileName,
-    /// The address that the personality routine has for it, if it has one.
+    /// The address of the personality routine in its references, if it has any.
     personality: Option<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Caller {
         });
         let (file, bound, passes) = found?;
         let personality = bound.or_else(|| {
-            // What the runtime's own references lead to, too, is a program's entry if there is one.
+            // The runtime's own references, too, may be bound to a program's entry.
             let exported = |object: &loaded::Object| {
                 object.symbols()?.find(PERSONALITY)?;
                 object.bound(PERSONALITY)
@@ -77,9 +77,9 @@ impl Caller {
 
 /// A C++ runtime.
 struct Runtime {
-    /// The address that its personality routine has for the caller.
+    /// The address of its personality routine in the caller's references.
     personality: usize,
-    /// Where the routine is: elsewhere, if that address is a program's entry for it.
+    /// The address of the routine itself, which differs if the other one is a program's entry.
     routine: usize,
 }
 
@@ -87,7 +87,7 @@ impl Runtime {
     fn of(personality: usize) -> Option<Runtime> {
         let mut routine = None;
         loaded::each(|object| {
-            // The loader, too, takes the first there is for a program's entry.
+            // Like the loader, take the first definition for a program's entry.
             let exported = object.symbols().and_then(|symbols| symbols.find(PERSONALITY));
             let exported = exported.map(|address| address.addr().get());
             routine = routine.or(exported);
@@ -100,12 +100,12 @@ impl Runtime {
         Some(Runtime { personality, routine: routine? })
     }
 
-    /// A function or variable of the object that has the personality routine.
+    /// A symbol of the object with the personality routine.
     fn find(&self, name: &CStr) -> Option<*mut c_void> {
         self.find_in(name, |object| object.contains(self.routine))
     }
 
-    /// A function of any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
+    /// A symbol of any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
     fn find_beside(&self, name: &CStr) -> Option<*mut c_void> {
         self.find_in(name, |object| object.bound(PERSONALITY) == Some(self.personality))
     }
@@ -127,7 +127,7 @@ impl Runtime {
 type Allocate = unsafe extern "C-unwind" fn(usize) -> *mut c_void;
 type Throw = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void) -> !;
 
-/// What it takes to throw one exception.
+/// The functions and data for one exception.
 struct Thrower {
     allocate: Allocate,
     throw: Throw,
@@ -138,11 +138,11 @@ struct Thrower {
 }
 
 enum Class {
-    /// `std::bad_alloc` is its virtual table's address and nothing else.
+    /// `std::bad_alloc` consists of its virtual table's address.
     BadAlloc { vtable: *mut c_void },
     /// `std::runtime_error` takes characters.
     RuntimeError { new: NewRuntimeError },
-    /// In libstdc++ before GCC 5 it takes a `std::string`, of which there is one kind.
+    /// Before GCC 5 it takes a `std::string` of the old ABI.
     OldRuntimeError { new: NewOldRuntimeError, new_string: NewString, delete_string: DeleteString },
 }
 
@@ -191,15 +191,15 @@ impl Thrower {
         Some(Thrower { allocate, throw, type_info, destructor, class })
     }
 
-    /// Nothing in this frame is dropped: the exception leaves it as it is.
+    /// Nothing is dropped in this frame, which the exception passes.
     fn throw(&self, what: &CStr) -> ! {
-        // Both classes are at most a virtual table's address and one string's.
+        // Both classes consist of at most the addresses of a virtual table and of a string.
         const SIZE: usize = 2 * size_of::<*mut c_void>();
-        // SAFETY: any size will do; it terminates the process rather than return null.
+        // SAFETY: any size is allowed; the function terminates the process rather than return null.
         let exception = unsafe { (self.allocate)(SIZE) };
         match self.class {
             Class::BadAlloc { vtable } => {
-                // Objects point behind the table's first two words: the offset to the top and the type information.
+                // Objects point behind two words of the table: the offset to the top and the type information.
                 // SAFETY: the virtual table is longer than that.
                 let behind = unsafe { vtable.byte_add(2 * size_of::<*mut c_void>()) };
                 // SAFETY: the exception's storage is writable and aligned for any object.

@@ -1,8 +1,8 @@
-//! How much may lie idle, and how much may be page-locked: as the user says, or by default what leaves others room.
+//! How much memory may lie idle, and how much may be page-locked: a setting, or a default that leaves room for others.
 //!
-//! Idle memory never exceeds the budget of its kind. Pageable memory, together with what is in use, never exceeds the most
-//! that was in use at once either, but for a small slack: what its objects needed at some time is what they cost
-//! at most. The other kinds take so long to come by that they may lie idle beyond that, in a budget that is smaller.
+//! Idle memory never exceeds the budget of its kind. Idle pageable memory and that in use together do not exceed the most that
+//! was in use at once, plus a small slack. The other kinds take longer to allocate: they may lie idle beyond that peak, in a
+//! smaller budget.
 #![expect(unsafe_code, reason = "sysconf")]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use crate::platform::limits;
 use crate::settings::{self, Amount};
 use crate::state::kind::Kind;
 
-/// What the user has said of a kind's budget in bytes.
+/// The setting of a kind's budget.
 pub fn setting(kind: Kind) -> &'static Amount {
     match kind {
         Kind::Pageable => &settings::PAGEABLE_POOL,
@@ -20,20 +20,20 @@ pub fn setting(kind: Kind) -> &'static Amount {
     }
 }
 
-/// The most bytes of host memory of a kind that may lie idle: a quarter of the process's memory if it is pageable, which
-/// the rule about what was in use bounds before; a sixteenth if it is page-locked, which nobody else can use meanwhile.
+/// The most bytes of host memory of a kind that may lie idle. The default is a quarter of the process's memory if it is pageable,
+/// which the peak bounds too, and a sixteenth if it is page-locked, which no other process can use meanwhile.
 pub fn host(kind: Kind) -> u64 {
     let share = if kind == Kind::Pageable { 4 } else { 16 };
     setting(kind).get().unwrap_or_else(|| memory() / share)
 }
 
-/// The most bytes of a device's memory that may lie idle, where `available` would be free if none did: a quarter of it, and
-/// no more than an eighth of the device. Others (cuDNN, cuBLAS, other processes) allocate beside, and cannot ask for it.
+/// The most bytes of a device's memory that may lie idle, if `available` would be free without idle blocks. The default is a
+/// quarter of that, and at most an eighth of the device: other libraries and processes cannot ask for idle memory.
 pub fn device(available: u64, total: u64) -> u64 {
     settings::DEVICE_POOL.get().unwrap_or_else(|| (available / 4).min(total / 8))
 }
 
-/// The most bytes that may be page-locked: half of the process's memory, since the system can move none of it.
+/// The most bytes that may be page-locked. The default is half of the process's memory: the system can move none of it.
 pub fn pinned_limit() -> u64 {
     settings::PINNED_LIMIT.get().unwrap_or_else(|| memory() / 2)
 }
@@ -56,60 +56,58 @@ fn number(name: i32) -> u64 {
     u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0)
 }
 
-/// Bytes that are page-locked: in use, idle, or registered.
+/// Page-locked bytes: in use, idle, or registered.
 static PINNED: AtomicU64 = AtomicU64::new(0);
 
-/// Asks for `bytes` more of page-locked memory, before they are page-locked.
+/// Reserves `bytes` of page-locked memory, before they are page-locked.
 pub fn admit_pinned(bytes: usize) -> bool {
     let more = |now: u64| now.checked_add(bytes as u64).filter(|&sum| sum <= pinned_limit());
     PINNED.fetch_update(Relaxed, Relaxed, more).is_ok()
 }
 
-/// Whether `bytes` more would be admitted if `idle` were not page-locked any more.
+/// Whether `bytes` more would be admitted without `idle` bytes.
 pub fn could_admit_pinned(bytes: usize, idle: u64) -> bool {
     let in_use = PINNED.load(Relaxed).saturating_sub(idle);
     in_use.checked_add(bytes as u64).is_some_and(|sum| sum <= pinned_limit())
 }
 
-/// Counts `bytes` more, which came with those that were admitted: to the end of their last page.
+/// Counts bytes beyond the admitted ones, to the end of their last page.
 pub fn add_pinned(bytes: usize) {
     PINNED.fetch_add(bytes as u64, Relaxed);
 }
 
-/// Takes that back: they are not page-locked any more, or could not be.
+/// Undoes `admit_pinned`: the bytes are not page-locked, or not any more.
 pub fn withdraw_pinned(bytes: usize) {
     let less = |now: u64| Some(now.saturating_sub(bytes as u64));
     let _ = PINNED.fetch_update(Relaxed, Relaxed, less);
 }
 
-/// What was in use at most, at once.
+/// The most bytes that were in use at once.
 pub struct Peak(AtomicU64);
 
 impl Peak {
-    /// Nothing yet.
     pub const fn new() -> Peak {
         Peak(AtomicU64::new(0))
     }
 
-    /// How many bytes may lie idle now that `in_use` are in use, as far as this rule goes.
+    /// The bytes that may lie idle while `in_use` are in use.
     pub fn leaves(&self, in_use: u64) -> u64 {
         let peak = self.reach(in_use);
         (peak + peak / 16 + SLACK).saturating_sub(in_use)
     }
 
-    /// How many bytes may lie idle where the heap would grow around them: without the sixteenth, of which a heap's own gaps
-    /// take more.
+    /// As [`Self::leaves`], for blocks of the C library's heap: without the sixteenth, which gaps in the heap exceed.
     pub fn leaves_in_heap(&self, in_use: u64) -> u64 {
         (self.reach(in_use) + SLACK).saturating_sub(in_use)
     }
 
-    /// The most that was in use, now that `in_use` are.
+    /// Raises the peak to `in_use`, and returns it.
     fn reach(&self, in_use: u64) -> u64 {
         self.0.fetch_max(in_use, Relaxed).max(in_use)
     }
 }
 
-/// With a sixteenth of the peak: what idle memory and memory in use may together exceed it by, in bytes.
+/// The bytes by which idle memory and memory in use may together exceed the peak, beside a sixteenth of it.
 pub const SLACK: u64 = 2 << 20;
 
 #[cfg(test)]

@@ -26,31 +26,26 @@ use crate::state::kind::Kind;
 
 locked_static! { static RECORDS: Lock<AddressMap<Record>> = Lock::new(address_map()); }
 
-/// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// The side that it is memory of.
     pub side: Side,
-    /// How many bytes: not 0.
+    /// Not 0.
     pub bytes: usize,
-    /// Address of the object that it is for.
+    /// Address of the object that the block is for.
     pub holder: usize,
-    /// Whether the caller fills it next, on the legacy default stream.
+    /// Whether the caller fills the block next, on the legacy default stream.
     pub pending_on_legacy: bool,
 }
 
-/// A block that was just made, or taken from those that lie idle.
+/// A block for an object: a new one, or one that lay idle.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// Its first byte.
     pub address: NonNull<c_void>,
-    /// The ordinal of its device.
     pub device: c_int,
-    /// Its size: what was asked for, or up to an eighth more.
+    /// Its size: at most an eighth more than was asked for.
     pub room: usize,
-    /// Where it came from.
     pub origin: Origin,
-    /// Whether it is known to hold zeros; otherwise its contents are undefined.
+    /// Whether it holds zeros; otherwise its contents are undefined.
     pub holds_zeros: bool,
 }
 
@@ -69,16 +64,16 @@ pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> 
         ..found
     };
     if !keep(address, record) {
-        // SAFETY: nobody knows it.
+        // SAFETY: no object refers to it yet.
         let _ = unsafe { record::give_back(driver, address, &record) };
         return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
     }
-    // The system's fresh memory does.
+    // A new mapping of the system does.
     let holds_zeros = origin == Origin::Fresh && record.is_registered();
     Ok(Block { address, device, room: record.bytes, origin, holds_zeros })
 }
 
-/// A block of the driver's that no object has held before.
+/// Allocates a block.
 fn fresh(
     driver: &Driver,
     guard: &ContextGuard<'_>,
@@ -87,7 +82,7 @@ fn fresh(
 ) -> Result<(NonNull<c_void>, Record), Error> {
     let Request { side, bytes, holder, pending_on_legacy } = request;
     if side == Side::Host {
-        // A free has left registered blocks where they are, whatever the budget.
+        // Frees keep registered blocks, even beyond the budget.
         device::reduce_near(Kind::Pinned, device);
     }
     if side == Side::Host && !budget::admit_pinned(bytes) {
@@ -100,15 +95,14 @@ fn fresh(
         }
     }
     let _relaxed = RelaxedCapture::begin(driver);
-    let answer = match source::ask(driver, device, side, bytes) {
+    let answer = match source::allocate(driver, device, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
-            // Another thread may have given back what is missing, too.
             deferred::offer_near(driver, device);
             if side == Side::Host {
-                // For device memory, whoever asks for the object makes room: with what lies idle first.
+                // For device memory, `object::eviction` makes room, with idle blocks first.
                 device::give_back_near(Kind::Pinned);
             }
-            source::ask(driver, device, side, bytes)
+            source::allocate(driver, device, side, bytes)
         }
         answer => answer,
     };
@@ -122,7 +116,7 @@ fn fresh(
     };
     match side {
         Side::Host => budget::add_pinned(room - bytes),
-        Side::Device => device::look(driver, device),
+        Side::Device => device::update_budget(driver, device),
     }
     let identity = Identity::of(driver, guard, driver::address(address.as_ptr()));
     Ok((
@@ -131,23 +125,22 @@ fn fresh(
     ))
 }
 
-/// What came of giving a block back.
+/// The result of [`free`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freed {
-    /// It is no longer this library's business.
+    /// Freed, kept, or left to the system.
     Done,
-    /// It is none of these blocks.
+    /// The block has no record here.
     Unknown,
 }
 
-/// Gives back the block that was made for the object at `holder`, if it is one of these.
+/// Frees the block of the object at `holder`, if it has a record.
 ///
-/// It never fails: what the driver does not take back now is offered to it again later. One that a reset of its device
-/// has ended is left alone, also where its address has been given to another object since. At exit, and in a forked
-/// child, nothing is done at all.
+/// Never fails: a block that the driver refuses to free is offered to it again later. A block that a reset of its device has
+/// ended is left alone, even if another object has got its address since. At exit and in a forked child nothing is done.
 ///
 /// # Safety
-/// Nobody refers to the block any more, and nothing that is in flight needs it.
+/// No thread refers to the block any more, and no copy in flight uses it.
 pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
     let key = address.addr().get();
     let record = RECORDS.with(|records| match records.get(&key) {
@@ -172,25 +165,25 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
 /// Page-locked memory without a record, in the current context.
 pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
     let _relaxed = RelaxedCapture::begin(driver);
-    source::allocate(driver, Side::Host, bytes)
+    source::allocate_plain(driver, Side::Host, bytes)
 }
 
-/// Gives such memory back.
+/// Frees memory of [`pin`].
 ///
 /// # Safety
-/// It is page-locked memory of the driver's, and nobody refers to it any more.
+/// It came from [`pin`], and no thread refers to it any more.
 pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     let _relaxed = RelaxedCapture::begin(driver);
     // SAFETY: the caller guarantees it.
-    unsafe { source::hand_back(driver, Side::Host, address, Source::Allocated) }
+    unsafe { source::free(driver, Side::Host, address, Source::Allocated) }
 }
 
-/// What is known about the block at `address`, if it is one of these.
+/// The record of the block at `address`.
 pub fn find(address: NonNull<c_void>) -> Option<Record> {
     RECORDS.with(|records| records.get(&address.addr().get()).copied())
 }
 
-/// Notes whether the legacy default stream may still be writing the block at `address`.
+/// Records whether the legacy default stream may still be writing the block at `address`.
 pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) {
     RECORDS.with(|records| {
         if let Some(record) = records.get_mut(&address.addr().get()) {
@@ -199,23 +192,20 @@ pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) 
     });
 }
 
-/// Forgets a block that somebody else has given back.
+/// Drops the record of a block that other code has freed.
 pub fn forget(address: NonNull<c_void>) {
     RECORDS.with(|records| records.remove(&address.addr().get()));
 }
 
-/// What objects hold on one side in blocks of the driver's.
+/// The driver's blocks that objects hold on one side.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
-    /// How many blocks.
     pub blocks: usize,
-    /// How many bytes.
     pub bytes: u64,
-    /// The largest: an object's address, and bytes.
+    /// The largest: the object's address, and bytes.
     pub largest: [(usize, usize); 3],
 }
 
-/// What objects hold on `side`.
 pub fn held(side: Side) -> Held {
     let mut held = Held::default();
     RECORDS.with(|records| {
@@ -231,18 +221,16 @@ pub fn held(side: Side) -> Held {
     held
 }
 
-/// What objects hold of one device.
+/// The blocks that objects hold on one device.
 #[derive(Clone, Copy, Debug)]
 pub struct Used {
-    /// The device.
     pub ordinal: c_int,
-    /// Bytes.
     pub bytes: u64,
     /// One of the blocks.
     pub block: Option<(NonNull<c_void>, Record)>,
 }
 
-/// Writes what objects hold of each device, and returns of how many.
+/// Writes an entry for each device with blocks that objects hold. Returns their number.
 pub fn used(places: &mut [Used]) -> usize {
     let mut count = 0;
     RECORDS.with(|records| {
@@ -265,7 +253,7 @@ fn keep(address: NonNull<c_void>, record: Record) -> bool {
         let room = records.try_reserve(1).is_ok();
         if room {
             if let Some(gone) = records.insert(address.addr().get(), record) {
-                // Somebody else has ended it: the driver gives out no address twice.
+                // Other code has freed that block: the driver hands out no address twice.
                 record::withdraw(gone.side, gone.bytes);
             }
         }
@@ -275,12 +263,6 @@ fn keep(address: NonNull<c_void>, record: Record) -> bool {
 
 #[cold]
 fn out_of_memory(driver: &Driver, ordinal: c_int, asked: usize) -> Error {
-    let (mut free, mut total) = (0, 0);
-    // SAFETY: both are writable.
-    let unknown = unsafe { driver.mem_info(&mut free, &mut total) }.is_err();
-    if unknown {
-        (free, total) = (0, 0);
-    }
-    let side = Side::Device;
-    Error::OutOfMemory { side, asked, cause: Cause::Device { ordinal, free: free as u64, total: total as u64 } }
+    let (free, total) = driver.memory().unwrap_or_default();
+    Error::OutOfMemory { side: Side::Device, asked, cause: Cause::Device { ordinal, free, total } }
 }

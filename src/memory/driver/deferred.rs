@@ -1,4 +1,4 @@
-//! Blocks that nobody holds any more, and that the driver would not take back yet.
+//! Deferred frees: blocks that no object holds, and that the driver refused to free. They are offered to it again.
 #![expect(unsafe_code, reason = "blocks are given back")]
 
 use std::ffi::{c_int, c_void};
@@ -11,33 +11,33 @@ use crate::cuda::driver::Driver;
 use crate::cuda::status;
 use crate::error::{DriverFailure, Error};
 use crate::platform::sync::{Lock, locked_static};
-use crate::platform::text::{Bytes, Text, to_stderr};
+use crate::platform::text::{Bytes, warn_once};
 
 locked_static! { static BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new()); }
 
-/// How many there are, readable without the lock.
+/// Their number, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Gives a block back to the driver now, or as soon as it takes it.
+/// Gives a block back to the driver, now or with a later free.
 ///
 /// # Safety
-/// As for [`free`].
+/// As for [`record::give_back`].
 pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, record: &Record) {
     // SAFETY: the caller guarantees it.
     match unsafe { record::give_back(driver, address, record) } {
         Ok(()) => offer_one(driver, record.context),
         Err(failure) => {
             keep(address.addr().get(), *record);
-            // A capture ends, and the block is given back with the next one.
+            // A capture ends, and a later free gives the block back.
             if !status::is_capture_error(failure.status) {
-                say_once(record, failure);
+                report_once(record, failure);
             }
         }
     }
 }
 
-/// Keeps a block for a later offer. It is lost without memory for that, and where nothing tells it from another: its
-/// address may be somebody else's by then.
+/// Keeps a block for a later attempt. It leaks if there is no memory for its entry, or if it could not be distinguished from
+/// another block at its address by then.
 #[cold]
 fn keep(address: usize, record: Record) {
     BLOCKS.with(|left| {
@@ -48,7 +48,7 @@ fn keep(address: usize, record: Record) {
     });
 }
 
-/// Offers one block of `context`, which has just taken another, to the driver again.
+/// Tries to free one block of `context` again, because a free there has just succeeded.
 fn offer_one(driver: &Driver, context: Context) {
     if COUNT.load(Relaxed) == 0 {
         return;
@@ -56,14 +56,14 @@ fn offer_one(driver: &Driver, context: Context) {
     take(|record| record.context == context).into_iter().for_each(|one| offer(driver, one));
 }
 
-/// Offers every block of a device to the driver again. Not another device's: what runs there may have to be waited for.
+/// Tries to free every block of a device again. Not of another device: the driver may wait for work there.
 #[cold]
 pub fn offer_near(driver: &Driver, device: c_int) {
     let mut count = COUNT.load(Relaxed);
     while count > 0 {
         let Some(one) = take(|record| record.device == device) else { return };
         offer(driver, one);
-        // One that is refused again is back behind the others.
+        // A block that is refused again goes to the end.
         count -= 1;
     }
 }
@@ -79,24 +79,16 @@ fn take(wanted: impl Fn(&Record) -> bool) -> Option<(usize, Record)> {
 
 fn offer(driver: &Driver, (key, record): (usize, Record)) {
     let Some(address) = NonNull::new(std::ptr::without_provenance_mut(key)) else { return };
-    // SAFETY: nobody refers to what is left.
+    // SAFETY: no object holds a deferred block.
     if unsafe { record::give_back(driver, address, &record) }.is_err() {
         keep(key, record);
     }
 }
 
-/// The first block that the driver would not take back is told of: memory that vanishes in silence is what this
-/// library is there to prevent.
-#[cold]
-fn say_once(record: &Record, failure: DriverFailure) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Relaxed) {
-        let said = Text::<600>::of(format_args!(
-            "libsyncedmem: a {} block of {} could not be given back, and will be offered again: {}\n",
-            record.side.name(),
-            Bytes(record.bytes as u64),
-            Error::from(failure)
-        ));
-        to_stderr(said.as_bytes());
-    }
+/// Reports the first failed free on standard error.
+fn report_once(record: &Record, failure: DriverFailure) {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    let (side, bytes, why) = (record.side.name(), Bytes(record.bytes as u64), Error::from(failure));
+    let message = format_args!("a {side} block of {bytes} could not be given back, and will be offered again: {why}");
+    warn_once(&REPORTED, message);
 }

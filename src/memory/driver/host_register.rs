@@ -1,4 +1,4 @@
-//! Host memory that the driver page-locks where it is.
+//! Registers existing host memory with the driver, which page-locks it.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -13,7 +13,7 @@ use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, pointer, status, synchronize};
 use crate::error::DriverFailure;
 
-/// A range that was page-locked here.
+/// A range that the library has registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration {
     address: usize,
@@ -23,10 +23,10 @@ pub struct Registration {
     identity: Identity,
 }
 
-/// Page-locks a range for every context, in the one that `guard` made current. `None`: it is page-locked already.
+/// Registers a range for every context, in the one that `guard` made current. `None`: it is page-locked already.
 ///
 /// # Safety
-/// The range is memory of this process, and stays so until the registration is ended.
+/// The range stays memory of this process until the registration ends.
 pub unsafe fn register(
     driver: &Driver,
     guard: &ContextGuard<'_>,
@@ -45,13 +45,13 @@ pub unsafe fn register(
             let address = address.as_ptr().expose_provenance();
             Ok(Some(Registration { address, context: guard.context, device, identity }))
         }
-        // A part would not do: copies of what is page-locked in part are refused.
+        // Only if all of it is: the driver refuses copies of memory that is page-locked in part.
         Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
         Err(failure) => Err(failure),
     }
 }
 
-/// Whether the driver knows one range of memory that has all of these bytes.
+/// Whether the driver knows one range that contains all of these bytes.
 fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
     let start = address.as_ptr().addr();
     let Some(end) = start.checked_add(bytes) else { return false };
@@ -60,22 +60,21 @@ fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
 }
 
 impl Registration {
-    /// The ordinal of its context's device.
     pub fn device(&self) -> c_int {
         self.device
     }
 
-    /// Whether it still holds: a reset of the device ends it.
+    /// Whether the registration still exists: a reset of the device ends it.
     pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
         self.identity.is_there(driver, self.address as u64)
     }
 
-    /// Ends it, if a reset has not. After an error it may still hold.
+    /// Ends it, if a reset has not. After an error it may still exist.
     pub fn end(&self, driver: &Driver) -> Result<(), DriverFailure> {
         self.end_after(driver, || synchronize::context_if_allowed(driver))
     }
 
-    /// As [`Self::end`], also where the context cannot be waited for: its owner is about to free the memory.
+    /// As [`Self::end`], also if the wait for the context fails: the owner is about to free the memory.
     pub fn end_at_once(&self, driver: &Driver) -> Result<(), DriverFailure> {
         let wait = || synchronize::context_if_allowed(driver).or(Ok(()));
         self.end_after(driver, wait)
@@ -103,11 +102,11 @@ impl Registration {
             return Ok(());
         }
         let _guard = ContextGuard::enter(driver, self.context)?;
-        // Copies that the library does not know of may be in flight, and nothing says that the driver waits for them.
+        // Unknown copies may be in flight, and no documentation says that the driver waits for them.
         wait()?;
         let _relaxed = RelaxedCapture::begin(driver);
         let address = std::ptr::with_exposed_provenance_mut(self.address);
-        // SAFETY: the driver refuses what is not registered; what is still is what was registered here.
+        // SAFETY: the registration exists, and is the library's; the driver refuses others.
         unsafe { driver.host_unregister(address) }
     }
 }

@@ -17,44 +17,39 @@ use crate::error::DriverFailure;
 use crate::memory::cache::budget;
 use crate::state::head::Side;
 
-/// What is known about a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// The side that it is memory of.
     pub side: Side,
-    /// Its context.
     pub context: Context,
-    /// The ordinal of its context's device.
+    /// The ordinal of the context's device.
     pub device: c_int,
-    /// Its size: what its object asked for, and up to an eighth more.
+    /// Its size: at most an eighth more than the object asked for.
     pub bytes: usize,
-    /// Address of the object that it was made for.
+    /// Address of the object that holds it.
     pub holder: usize,
-    /// Whether the legacy default stream may still be writing it: fills, and copies from pageable memory, go on after
-    /// the call that asked for them (CUDA Driver API, "API synchronization behavior").
+    /// Whether the legacy default stream may still be writing the block: fills, and copies from pageable memory, go on after
+    /// the call returns (CUDA Driver API, "API synchronization behavior").
     pub pending_on_legacy: bool,
-    /// How it was come by.
     pub source: Source,
-    /// What the driver knows it by.
     pub identity: Identity,
 }
 
 impl Record {
-    /// Whether the system allocated it, and the driver page-locked it.
+    /// Whether the driver registered memory of the system for it.
     pub fn is_registered(&self) -> bool {
         matches!(self.source, Source::Registered(_))
     }
 
-    /// Whether the block at `address` is still there: see [`Identity::is_there`].
+    /// Whether the block, which is at `address`, still exists: see [`Identity::is_there`].
     pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
         self.identity.is_there(driver, driver::address(address.as_ptr()))
     }
 }
 
-/// Gives a block back to the driver, unless it is gone.
+/// Gives a block back to the driver, unless a reset has ended it.
 ///
 /// # Safety
-/// As for `free`.
+/// No thread refers to the block any more, and no copy in flight uses it.
 pub unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
     // SAFETY: the caller guarantees it.
     match unsafe { try_to_give_back(driver, address, record) } {
@@ -62,31 +57,31 @@ pub unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Reco
         _ => withdraw(record.side, record.bytes),
     }
     if let Source::Registered(mapping) = record.source {
-        // What a reset ends is that it is page-locked; the memory is the library's in any case.
+        // A reset ends the registration only; the mapping is the library's.
         mapping.unmap();
     }
     Ok(())
 }
 
 /// # Safety
-/// As for `free`.
+/// As for [`give_back`].
 unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<(), DriverFailure> {
     if !record.is_alive(driver, address)? {
         return Ok(());
     }
     let _guard = ContextGuard::enter(driver, record.context)?;
     if record.is_registered() {
-        // Nothing says that the driver waits before it unlocks the pages.
+        // No documentation says that the driver waits before it unlocks the pages.
         synchronize::context_if_allowed(driver)?;
     } else if record.pending_on_legacy {
         synchronize::legacy_stream(driver)?;
     }
     let _relaxed = RelaxedCapture::begin(driver);
-    // SAFETY: the caller guarantees it, and it is still the block that was recorded.
-    unsafe { source::hand_back(driver, record.side, address, record.source) }
+    // SAFETY: the caller guarantees it, and the block still is the recorded one.
+    unsafe { source::free(driver, record.side, address, record.source) }
 }
 
-/// Takes back what was admitted for a block that is page-locked no more.
+/// Undoes the admission of a block that is not page-locked any more.
 pub fn withdraw(side: Side, bytes: usize) {
     if side == Side::Host {
         budget::withdraw_pinned(bytes);

@@ -366,7 +366,7 @@ unsafe fn fill(address: NonNull<c_void>, bytes: usize) {
 /// Reads the settings before any lock is taken.
 #[inline]
 pub fn settle() {
-    settings::settle();
+    settings::read_host_settings();
 }
 
 /// Whether a block of `bytes` that is made now should be page-locked: if the user says so, or else if `Caffe::mode()`

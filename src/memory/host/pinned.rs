@@ -12,7 +12,7 @@ use crate::memory::driver::blocks::{self, Freed};
 use crate::memory::host_usage;
 use crate::observe::event::What;
 use crate::observe::recorder::{self, Subject};
-use crate::platform::text::{Text, to_stderr};
+use crate::platform::text::warn_once;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
@@ -91,7 +91,7 @@ fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>)
             if let Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. } = why {
                 recorder::record(subject, || What::TurnedAway { kind: Kind::Pinned, bytes: bytes as u64 });
             }
-            say_once(why);
+            report_once(why);
             None
         }
     }
@@ -103,10 +103,10 @@ fn is_exhausted(why: Error) -> bool {
 }
 
 #[cold]
-fn say_once(why: Error) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    // What ends the use of the driver ends the use of page-locked memory with it: nobody is to be told.
-    if cuda::may_be_used() && !SAID.swap(true, Relaxed) {
-        to_stderr(Text::<600>::of(format_args!("libsyncedmem: host memory is not page-locked: {why}\n")).as_bytes());
+fn report_once(why: Error) {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    // At the end of the driver's use, page-locked memory ends too.
+    if cuda::may_be_used() {
+        warn_once(&REPORTED, format_args!("host memory is not page-locked: {why}"));
     }
 }

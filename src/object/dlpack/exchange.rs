@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::{Blank, Device, Holding, Layout, Lent, Memory};
+use super::{Blank, Device, Holding, Imported, Layout, Memory, export};
 use crate::copy;
 use crate::cuda;
 use crate::error::Error;
@@ -35,7 +35,7 @@ impl SyncedMemory {
         // Asked before anything changes, for a block that exists: its device may be unknown. The library knows the
         // device of a new block.
         let before = self.device_of(side)?;
-        let blank = Blank::new(versioned)?;
+        let blank = Blank::new()?;
         // The deleter finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
         let holding = EXPORTS.open(self.address(), side)?;
@@ -46,7 +46,7 @@ impl SyncedMemory {
         let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
         let device = self.device_of(side).ok().flatten().or(before).unwrap_or(nowhere);
         let flags = if access == Access::Read { dlpack::READ_ONLY } else { 0 };
-        Ok(blank.fill(layout, Memory { data, device, flags }, holding, let_go))
+        Ok(blank.fill(versioned, layout, Memory { data, device, flags }, holding, delete))
     }
 
     /// The device of `side`'s block in DLPack's terms; `None` if there is no block.
@@ -90,10 +90,10 @@ impl SyncedMemory {
     /// its memory correctly. Otherwise as for `set_cpu_data` and `set_gpu_data`.
     pub unsafe fn set_tensor(&self, tensor: NonNull<c_void>, versioned: bool) -> Result<(), Error> {
         // SAFETY: the caller guarantees the tensor.
-        let (lent, side, data) = unsafe { Lent::read(tensor, versioned, self.size()?) }?;
+        let (imported, side, data) = unsafe { Imported::read(tensor, versioned, self.size()?) }?;
         EXPORTS.reserve(self.address())?;
         // SAFETY: the caller guarantees the memory. After success the object may be gone: see `replace`.
-        unsafe { self.borrow(data, side, Some(lent)) }.inspect_err(|_| EXPORTS.unreserve(self.address()))
+        unsafe { self.borrow(data, side, Some(imported)) }.inspect_err(|_| EXPORTS.unreserve(self.address()))
     }
 
     /// Makes later work of `stream` wait for the work that is now on the legacy default stream of the device block's
@@ -128,15 +128,15 @@ impl SyncedMemory {
 
 #[cold]
 fn forget(address: usize) {
-    end_lent(EXPORTS.forget(address).into_iter().flatten());
+    end_imports(EXPORTS.forget(address).into_iter().flatten());
 }
 
 /// Returns borrowed tensors to their makers. Some may be tensors of destroyed objects, which thereby end and return
 /// tensors in turn. A list instead of recursion: the chain may be of any length.
-pub(in crate::object) fn end_lent(lent: impl IntoIterator<Item = Lent>) {
+pub(in crate::object) fn end_imports(imported: impl IntoIterator<Item = Imported>) {
     let mut waiting = None;
-    for lent in lent {
-        end_one(lent, &mut waiting);
+    for imported in imported {
+        end_one(imported, &mut waiting);
     }
     end_waiting(waiting);
 }
@@ -144,8 +144,8 @@ pub(in crate::object) fn end_lent(lent: impl IntoIterator<Item = Lent>) {
 /// The first of the objects that are to end; each one holds the next.
 type Waiting = Option<NonNull<SyncedMemory>>;
 
-fn end_one(lent: Lent, waiting: &mut Waiting) {
-    if let Some(object) = lent.end().and_then(close) {
+fn end_one(imported: Imported, waiting: &mut Waiting) {
+    if let Some(object) = imported.end().and_then(close) {
         // SAFETY: the object was destroyed, and this was its last tensor: see `close`.
         let next = unsafe { SyncedMemory::next_to_end(object) };
         // SAFETY: only this function refers to the object.
@@ -163,14 +163,23 @@ fn end_waiting(mut waiting: Waiting) {
         let object = unsafe { object.as_ref() };
         // SAFETY: only objects of `create` can be destroyed and wait. The callers of destroy and of the deleters have
         // given them up.
-        if let Ok(Some(lent)) = unsafe { object.end_alone() } {
-            lent.into_iter().flatten().for_each(|lent| end_one(lent, &mut waiting));
+        if let Ok(Some(imported)) = unsafe { object.end_alone() } {
+            imported.into_iter().flatten().for_each(|imported| end_one(imported, &mut waiting));
         }
     }
 }
 
-/// Ends a holding: its tensor was deleted, or could not be made.
-fn let_go(holding: Holding) {
+/// The deleter of this library's tensors. Any thread may call it, at any time, once.
+unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
+    // DLPack never passes NULL, but some callers do.
+    let Some(tensor) = NonNull::new(tensor) else { return };
+    // SAFETY: the caller of a deleter passes its own tensor, which `Blank::fill` made.
+    let holding = unsafe { export::free(tensor) };
+    // A panic would be a bug; it must not leave the deleter.
+    let _ = std::panic::catch_unwind(|| end_holding(holding));
+}
+
+fn end_holding(holding: Holding) {
     if let Some(object) = close(holding) {
         // SAFETY: only this function refers to the object: see `close`.
         let object = unsafe { object.as_ref() };

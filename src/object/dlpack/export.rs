@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ptr::NonNull;
 
-use super::{DataType, Device, MAJOR, MINOR, MOST_DIMENSIONS, Managed, ManagedVersioned, Tensor};
+use super::{DataType, Deleter, Device, MAJOR, MINOR, MOST_DIMENSIONS, Managed, ManagedVersioned, Tensor};
 use crate::error::{Cause, Error};
 use crate::state::head::Side;
 
@@ -65,21 +65,24 @@ pub struct Holding {
     /// The object's address.
     pub object: usize,
     /// Distinguishes objects at the same address.
-    pub life: u64,
+    pub generation: u64,
     /// The side whose memory the tensor has.
     pub side: Side,
 }
 
-/// Called when a tensor of this library is deleted.
-pub type Ended = fn(Holding);
-
-/// A tensor with its data in one block of malloc, which the deleter frees.
+/// A tensor with its data, in one block of malloc that the deleter frees.
 #[repr(C)]
-struct Made<T> {
-    managed: T,
+struct Exported {
+    managed: EitherManaged,
     holding: Holding,
-    ended: Ended,
     dimensions: Dimensions,
+}
+
+/// A tensor with or without a version.
+#[repr(C)]
+union EitherManaged {
+    versioned: ManagedVersioned,
+    unversioned: Managed,
 }
 
 #[repr(C)]
@@ -96,113 +99,77 @@ pub struct Memory {
 }
 
 /// Memory for a tensor, without contents yet.
-pub struct Blank {
-    room: NonNull<c_void>,
-    versioned: bool,
-}
+pub struct Blank(NonNull<Exported>);
 
 impl Blank {
-    /// Allocates it for a tensor with or without a version.
-    pub fn new(versioned: bool) -> Result<Blank, Error> {
-        let bytes = if versioned { size_of::<Made<ManagedVersioned>>() } else { size_of::<Made<Managed>>() };
+    /// Allocates it.
+    pub fn new() -> Result<Blank, Error> {
+        let asked = size_of::<Exported>();
         // SAFETY: malloc has no preconditions. Its memory is aligned to 16 bytes.
-        let room = NonNull::new(unsafe { libc::malloc(bytes) });
-        room.map(|room| Blank { room, versioned }).ok_or(Error::OutOfMemory {
+        let room = NonNull::new(unsafe { libc::malloc(asked) });
+        room.map(|room| Blank(room.cast())).ok_or(Error::OutOfMemory {
             side: Side::Host,
-            asked: bytes,
+            asked,
             cause: Cause::Bookkeeping,
         })
     }
 
-    /// Writes the tensor. Its deleter calls `ended` with `holding`.
-    pub fn fill(self, layout: Layout<'_>, memory: Memory, holding: Holding, ended: Ended) -> NonNull<c_void> {
-        let (room, context, dimensions) = (self.room, mark(), layout.dimensions());
-        if self.versioned {
-            let made = room.cast::<Made<ManagedVersioned>>();
-            let (tensor, flags) = (tensor(made, layout, memory), memory.flags);
-            let deleter = Some(delete::<ManagedVersioned> as _);
-            let managed = ManagedVersioned { major: MAJOR, minor: MINOR, context, deleter, flags, tensor };
-            // SAFETY: `new` allocated enough for it.
-            unsafe { made.write(Made { managed, holding, ended, dimensions }) };
-        } else {
-            let made = room.cast::<Made<Managed>>();
-            let (tensor, deleter) = (tensor(made, layout, memory), Some(delete::<Managed> as _));
-            let managed = Managed { tensor, context, deleter };
-            // SAFETY: `new` allocated enough for it.
-            unsafe { made.write(Made { managed, holding, ended, dimensions }) };
-        }
+    /// Writes the tensor, with or without a version. `deleter` gets the tensor, and [`free`]s it.
+    pub fn fill(
+        self,
+        versioned: bool,
+        layout: Layout<'_>,
+        memory: Memory,
+        holding: Holding,
+        deleter: Deleter,
+    ) -> NonNull<c_void> {
+        let exported = self.0;
         std::mem::forget(self);
-        room
+        let dimensions = exported.as_ptr().wrapping_byte_add(offset_of!(Exported, dimensions));
+        let tensor = Tensor {
+            data: memory.data,
+            device: memory.device,
+            // At most MOST_DIMENSIONS: fits.
+            dimensions: layout.shape.len() as i32,
+            data_type: layout.data_type,
+            shape: dimensions.wrapping_byte_add(offset_of!(Dimensions, shape)).cast(),
+            strides: dimensions.wrapping_byte_add(offset_of!(Dimensions, strides)).cast(),
+            byte_offset: 0,
+        };
+        let (context, deleter, flags) = (mark(), Some(deleter), memory.flags);
+        let managed = if versioned {
+            let versioned = ManagedVersioned { major: MAJOR, minor: MINOR, context, deleter, flags, tensor };
+            EitherManaged { versioned }
+        } else {
+            EitherManaged { unversioned: Managed { tensor, context, deleter } }
+        };
+        // SAFETY: `new` allocated enough for it.
+        unsafe { exported.write(Exported { managed, holding, dimensions: layout.dimensions() }) };
+        exported.cast()
     }
 }
 
 impl Drop for Blank {
     fn drop(&mut self) {
         // SAFETY: `new` took it from malloc, and only this value refers to it.
-        unsafe { libc::free(self.room.as_ptr()) };
+        unsafe { libc::free(self.0.as_ptr().cast()) };
     }
 }
 
-/// The tensor at `made`, which points to the dimensions beside it.
-fn tensor<T>(made: NonNull<Made<T>>, layout: Layout<'_>, memory: Memory) -> Tensor {
-    let dimensions = made.as_ptr().wrapping_byte_add(offset_of!(Made<T>, dimensions));
-    Tensor {
-        data: memory.data,
-        device: memory.device,
-        // At most MOST_DIMENSIONS: fits.
-        dimensions: layout.shape.len() as i32,
-        data_type: layout.data_type,
-        shape: dimensions.wrapping_byte_add(offset_of!(Dimensions, shape)).cast(),
-        strides: dimensions.wrapping_byte_add(offset_of!(Dimensions, strides)).cast(),
-        byte_offset: 0,
-    }
-}
-
-/// The deleter of this library's tensors. Any thread may call it, at any time, once.
-unsafe extern "C-unwind" fn delete<T>(managed: *mut T) {
-    // DLPack never passes NULL, but some callers do.
-    let Some(made) = NonNull::new(managed.cast::<Made<T>>()) else { return };
-    // SAFETY: the caller of a deleter passes its own tensor, which `Blank::fill` made.
-    let (holding, ended) = unsafe { taken(made) };
-    // A panic would be a bug; it must not leave the deleter.
-    let _ = std::panic::catch_unwind(|| ended(holding));
-}
-
-/// Frees a tensor; returns the holding and the function that its deleter calls.
+/// Frees a tensor of this library, and returns its holding.
 ///
 /// # Safety
-/// `made` came from `Blank::fill`, and is not used again.
-unsafe fn taken<T>(made: NonNull<Made<T>>) -> (Holding, Ended) {
-    // SAFETY: the caller guarantees that it came from `Blank::fill`.
-    let Made { holding, ended, .. } = *unsafe { made.as_ref() };
-    // SAFETY: `Blank` took it from malloc, and the caller does not use it again.
-    unsafe { libc::free(made.as_ptr().cast()) };
-    (holding, ended)
+/// `Blank::fill` made the tensor, and it is not used again.
+pub unsafe fn free(tensor: NonNull<c_void>) -> Holding {
+    // SAFETY: the caller guarantees it.
+    let holding = unsafe { tensor.cast::<Exported>().as_ref() }.holding;
+    // SAFETY: `Blank::new` took it from malloc.
+    unsafe { libc::free(tensor.as_ptr()) };
+    holding
 }
 
 /// The context of this library's tensors: an address that no other maker uses.
-fn mark() -> *mut c_void {
+pub fn mark() -> *mut c_void {
     static MARK: u64 = 0;
     (&raw const MARK).cast_mut().cast()
-}
-
-/// Frees a tensor of this library without its deleter, and returns its holding; `None` for a foreign tensor.
-///
-/// # Safety
-/// `tensor` points to a `DLManagedTensorVersioned`, or to a `DLManagedTensor` without `versioned`. If it is this
-/// library's, it is not used again.
-pub unsafe fn reclaim(tensor: NonNull<c_void>, versioned: bool) -> Option<Holding> {
-    if versioned {
-        let managed = tensor.cast::<ManagedVersioned>();
-        // SAFETY: the caller guarantees the type.
-        let is_ours = unsafe { managed.as_ref() }.context == mark();
-        // SAFETY: the mark shows that `Blank::fill` made it; the caller does not use it again.
-        is_ours.then(|| unsafe { taken(managed.cast::<Made<ManagedVersioned>>()) }.0)
-    } else {
-        let managed = tensor.cast::<Managed>();
-        // SAFETY: the caller guarantees the type.
-        let is_ours = unsafe { managed.as_ref() }.context == mark();
-        // SAFETY: the mark shows that `Blank::fill` made it; the caller does not use it again.
-        is_ours.then(|| unsafe { taken(managed.cast::<Made<Managed>>()) }.0)
-    }
 }

@@ -4,7 +4,7 @@
 //! `syncedmem_create` that is destroyed meanwhile ends with its last tensor. Any thread may delete a tensor at any
 //! time, beside other operations on the object: deleting changes only a count, under the registry's lock.
 
-use super::{Holding, Lent};
+use super::{Holding, Imported};
 use crate::error::{Cause, Error};
 use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{ForkLock, Lock};
@@ -20,11 +20,11 @@ use std::sync::atomic::{
 #[derive(Default)]
 struct Entry {
     /// Distinguishes it from earlier objects at its address.
-    life: u64,
+    generation: u64,
     /// Tensors in use, by side.
     tensors: [usize; 2],
     /// Borrowed tensors, by side.
-    lent: [Option<Lent>; 2],
+    imported: [Option<Imported>; 2],
     /// Whether a tensor is about to be borrowed.
     reserved: bool,
     /// Whether it was destroyed, and waits for its tensors.
@@ -33,7 +33,7 @@ struct Entry {
 
 struct Entries {
     by_object: AddressMap<Entry>,
-    lives: u64,
+    generations: u64,
 }
 
 /// Entries by the object's address.
@@ -66,12 +66,12 @@ impl Registry {
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         let by_object = address_map();
-        Registry { entries: Lock::new(Entries { by_object, lives: 0 }), count: AtomicUsize::new(0) }
+        Registry { entries: Lock::new(Entries { by_object, generations: 0 }), count: AtomicUsize::new(0) }
     }
 
     #[cfg(loom)]
     pub fn new() -> Self {
-        let entries = Entries { by_object: address_map(), lives: 0 };
+        let entries = Entries { by_object: address_map(), generations: 0 };
         Registry { entries: Lock::new(entries), count: AtomicUsize::new(0) }
     }
 
@@ -88,21 +88,23 @@ impl Registry {
                 return Err(Error::InvalidHandle);
             }
             entry.tensors[side as usize] += 1;
-            Ok(Holding { object, life: entry.life, side })
+            Ok(Holding { object, generation: entry.generation, side })
         })?
     }
 
     /// Whether the object that the tensor was made of still exists.
     pub fn knows(&self, holding: Holding) -> bool {
-        self.entries
-            .with(|entries| entries.by_object.get(&holding.object).is_some_and(|entry| entry.life == holding.life))
+        self.entries.with(|entries| {
+            entries.by_object.get(&holding.object).is_some_and(|entry| entry.generation == holding.generation)
+        })
     }
 
     /// Counts one tensor less. Returns true if the object was destroyed and this was its last tensor: only the caller
     /// knows it then.
     pub fn close(&self, holding: Holding) -> bool {
         self.entries.with(|entries| {
-            let Some(entry) = entries.by_object.get_mut(&holding.object).filter(|entry| entry.life == holding.life)
+            let Some(entry) =
+                entries.by_object.get_mut(&holding.object).filter(|entry| entry.generation == holding.generation)
             else {
                 return false;
             };
@@ -178,14 +180,14 @@ impl Registry {
 
     /// Sets the tensor that a side of the object borrows, after `reserve`, or none. Returns the previous one, which the
     /// caller ends with no lock held.
-    pub fn exchange(&self, object: usize, side: Side, lent: Option<Lent>) -> Option<Lent> {
+    pub fn exchange(&self, object: usize, side: Side, imported: Option<Imported>) -> Option<Imported> {
         if self.is_empty() {
             return None;
         }
         self.entries.with(|entries| {
             let before = entries.by_object.get_mut(&object).and_then(|entry| {
-                entry.reserved &= lent.is_none();
-                std::mem::replace(&mut entry.lent[side as usize], lent)
+                entry.reserved &= imported.is_none();
+                std::mem::replace(&mut entry.imported[side as usize], imported)
             });
             self.tidy(entries, object);
             before
@@ -193,11 +195,11 @@ impl Registry {
     }
 
     /// Removes the entry of an object that ends. Returns its tensors, which the caller ends with no lock held.
-    pub fn forget(&self, object: usize) -> [Option<Lent>; 2] {
+    pub fn forget(&self, object: usize) -> [Option<Imported>; 2] {
         self.entries.with(|entries| {
             let entry = entries.by_object.remove(&object);
             self.recount(entries);
-            entry.map_or([None, None], |entry| entry.lent)
+            entry.map_or([None, None], |entry| entry.imported)
         })
     }
 
@@ -208,10 +210,10 @@ impl Registry {
                 let asked = size_of::<Entry>();
                 return Err(Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping });
             }
-            let lives = &mut entries.lives;
+            let generations = &mut entries.generations;
             let entry = entries.by_object.entry(object).or_insert_with(|| {
-                *lives += 1;
-                Entry { life: *lives, ..Entry::default() }
+                *generations += 1;
+                Entry { generation: *generations, ..Entry::default() }
             });
             let answer = work(entry);
             self.recount(entries);
@@ -222,7 +224,7 @@ impl Registry {
     /// Drops the object's entry if it is empty.
     fn tidy(&self, entries: &mut Entries, object: usize) {
         let says_nothing =
-            |entry: &Entry| entry.tensors == [0, 0] && !entry.reserved && entry.lent.iter().all(Option::is_none);
+            |entry: &Entry| entry.tensors == [0, 0] && !entry.reserved && entry.imported.iter().all(Option::is_none);
         if entries.by_object.get(&object).is_some_and(says_nothing) {
             entries.by_object.remove(&object);
             self.recount(entries);

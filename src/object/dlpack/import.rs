@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::{
-    CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Holding, MAJOR, MOST_DIMENSIONS, Managed, ManagedVersioned, READ_ONLY, Tensor,
-    export,
+    CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Deleter, Holding, MAJOR, MOST_DIMENSIONS, Managed, ManagedVersioned, READ_ONLY,
+    Tensor, export,
 };
 use crate::error::Error;
 use crate::platform::limits::ADDRESS_SPACE;
@@ -14,15 +14,15 @@ use crate::state::head::Side;
 
 /// A foreign tensor whose memory an object borrows.
 #[derive(Clone, Copy, Debug)]
-pub struct Lent {
+pub struct Imported {
     tensor: NonNull<c_void>,
     versioned: bool,
 }
 
 // SAFETY: DLPack's Python specification lets a consumer call the deleter on any thread.
-unsafe impl Send for Lent {}
+unsafe impl Send for Imported {}
 
-impl Lent {
+impl Imported {
     /// The tensor at `tensor` with its side and memory, if an object of `bytes` can borrow that.
     ///
     /// # Safety
@@ -31,7 +31,7 @@ impl Lent {
         tensor: NonNull<c_void>,
         versioned: bool,
         bytes: usize,
-    ) -> Result<(Lent, Side, *mut c_void), Error> {
+    ) -> Result<(Imported, Side, *mut c_void), Error> {
         let wrong = |what| Error::InvalidArgument { what };
         if !tensor.cast::<Managed>().is_aligned() {
             return Err(wrong("tensor is not aligned to 8 bytes, so it is no tensor of DLPack's"));
@@ -76,49 +76,53 @@ impl Lent {
         }
         // Within the address space, so the cast cuts nothing off and the sum does not wrap.
         let data = described.data.wrapping_byte_add(described.byte_offset as usize);
-        Ok((Lent { tensor, versioned }, side, data))
+        Ok((Imported { tensor, versioned }, side, data))
     }
 
     /// Gives the tensor up: calls the deleter of a foreign one. Frees one of this library's, and returns its holding
     /// for the caller to end.
-    #[must_use = "what our own tensor held is to be let go"]
+    #[must_use = "the holding of this library's own tensor has to be ended"]
     pub fn end(self) -> Option<Holding> {
         // SAFETY: the caller of `set_tensor` passed a tensor of that type with its ownership.
-        let ours = unsafe { export::reclaim(self.tensor, self.versioned) };
-        if ours.is_none() {
-            // SAFETY: as above; `reclaim` has not freed it.
-            unsafe { delete(self.tensor, self.versioned) };
+        let (context, _) = unsafe { makers(self.tensor, self.versioned) };
+        if context == export::mark() {
+            // SAFETY: the mark shows that `Blank::fill` made it; it is not used again.
+            return Some(unsafe { export::free(self.tensor) });
         }
-        ours
+        // SAFETY: as for `makers`.
+        unsafe { delete(self.tensor, self.versioned) };
+        None
     }
 }
 
-/// Calls the deleter of a tensor.
+/// Calls the deleter of a tensor, if it has one.
 ///
 /// # Safety
 /// `tensor` points to a `DLManagedTensorVersioned`, or to a `DLManagedTensor` without `versioned`, which is not used
 /// again.
 pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {
-    if versioned {
-        // SAFETY: the caller guarantees the type, and does not use it again.
-        unsafe { end(tensor.cast::<ManagedVersioned>(), |managed| managed.deleter) };
-    } else {
-        // SAFETY: the caller guarantees the type, and does not use it again.
-        unsafe { end(tensor.cast::<Managed>(), |managed| managed.deleter) };
+    // SAFETY: the caller guarantees it.
+    if let (_, Some(deleter)) = unsafe { makers(tensor, versioned) } {
+        let ended = Ended;
+        // SAFETY: a deleter is called once, with its own tensor: the caller gives the tensor up.
+        unsafe { deleter(tensor.as_ptr()) };
+        std::mem::forget(ended);
     }
 }
 
+/// The context and the deleter of a tensor.
+///
 /// # Safety
-/// `managed` points to a tensor that is not used again.
-unsafe fn end<T>(managed: NonNull<T>, deleter: impl Fn(&T) -> Option<unsafe extern "C-unwind" fn(*mut T)>) {
-    // SAFETY: the caller guarantees it.
-    let deleter = deleter(unsafe { managed.as_ref() });
-    // A NULL deleter: there is nothing to do.
-    if let Some(deleter) = deleter {
-        let ended = Ended;
-        // SAFETY: a deleter is called once, with its own tensor: the caller gives the tensor up.
-        unsafe { deleter(managed.as_ptr()) };
-        std::mem::forget(ended);
+/// As for [`delete`], but the tensor is used again.
+unsafe fn makers(tensor: NonNull<c_void>, versioned: bool) -> (*mut c_void, Option<Deleter>) {
+    if versioned {
+        // SAFETY: the caller guarantees the type.
+        let managed = unsafe { tensor.cast::<ManagedVersioned>().as_ref() };
+        (managed.context, managed.deleter)
+    } else {
+        // SAFETY: the caller guarantees the type.
+        let managed = unsafe { tensor.cast::<Managed>().as_ref() };
+        (managed.context, managed.deleter)
     }
 }
 

@@ -13,7 +13,7 @@ use std::ffi::c_void;
 
 use crate::error::Error;
 pub use export::{Blank, Holding, Layout, Memory};
-pub use import::{Lent, delete};
+pub use import::{Imported, delete};
 
 /// `DLDevice`.
 #[repr(C)]
@@ -90,18 +90,23 @@ pub struct Tensor {
     pub byte_offset: u64,
 }
 
+/// The deleter of a tensor of either kind, which is its argument.
+pub type Deleter = unsafe extern "C-unwind" fn(*mut c_void);
+
 /// `DLManagedTensor`, from before DLPack 1.0.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct Managed {
     pub tensor: Tensor,
     /// For the maker alone.
     pub context: *mut c_void,
     /// Called when the tensor is not needed any more.
-    pub deleter: Option<unsafe extern "C-unwind" fn(*mut Managed)>,
+    pub deleter: Option<Deleter>,
 }
 
 /// `DLManagedTensorVersioned`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct ManagedVersioned {
     /// The major version. A reader that does not know it uses only the deleter.
     pub major: u32,
@@ -109,7 +114,7 @@ pub struct ManagedVersioned {
     /// For the maker alone.
     pub context: *mut c_void,
     /// Called when the tensor is not needed any more.
-    pub deleter: Option<unsafe extern "C-unwind" fn(*mut ManagedVersioned)>,
+    pub deleter: Option<Deleter>,
     /// Properties of the memory.
     pub flags: u64,
     pub tensor: Tensor,

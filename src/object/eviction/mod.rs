@@ -1,12 +1,12 @@
-//! One side of one object given back, although its user has not asked for it.
+//! Eviction: the library gives back one side of an object to make room.
 //!
-//! Whatever can fail comes before the outcome is published, so an object is evicted or as it was. Its blocks may still
-//! be used by what ran on the device when its last access was ended: so their contexts are synchronised before. Whether an
-//! access was opened since is decided under the lock that opens them.
+//! What can fail comes before the outcome is published, so an object is either evicted or as it was. Work on the device
+//! may still use the blocks when the last access ends, so their contexts are synchronized first. The check that no access
+//! was opened meanwhile runs under the lock that opens accesses.
 #![expect(unsafe_code, reason = "blocks are copied and freed, and an object is reached by its address")]
 
-pub mod evictable;
-pub(crate) mod policy;
+mod evictable;
+pub mod policy;
 pub(crate) mod reclaim;
 pub(crate) mod reclaim_summary;
 
@@ -26,34 +26,33 @@ use crate::observe::recorder;
 use crate::platform::sync::Ordering;
 use crate::settings;
 use crate::state::head::{Contents, Head, Side};
-use evictable::{Eviction, Taken, Use};
+use policy::{Policy, Taken, Use};
 
-/// Some evictions, one after the other, of objects that were all used last before the first of them began.
+/// A series of evictions, of objects whose last use was before it began.
 pub struct Round<'d> {
     driver: &'d Driver,
-    /// The side to be given back.
+    /// The side to give back.
     side: Side,
-    /// The device whose memory is wanted; any if there is none.
+    /// The device whose memory is wanted; any without one.
     ordinal: Option<i32>,
-    /// The device that is the thread's current one.
+    /// The thread's current device.
     here: Option<i32>,
-    /// The context that was synchronised last. Nothing that matters was started in them since.
+    /// The context that was synchronized last. No evicted object was used since.
     quiet: Option<Context>,
 }
 
 impl<'d> Round<'d> {
-    /// A round that gives back `side`, on that device if there is one.
     pub fn new(driver: &'d Driver, side: Side, ordinal: Option<i32>) -> Self {
         Round { driver, side, ordinal, here: context::current_device(driver).ok(), quiet: None }
     }
 
-    /// Waits for everything that may be using the block at `address`, whose record that is: what runs in its context. Not on
-    /// another device than the thread's: a collective operation there may be waiting for what this thread is about to launch.
+    /// Synchronizes the context of a block, which is at `address`. Refused on another device than the thread's current one:
+    /// a collective operation there may be waiting for work that this thread is about to launch.
     fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
         if Some(record.device) != self.here {
             return None;
         }
-        // Asked before its context is touched: a reset takes both along.
+        // A reset of the device destroys block and context: check the block before using the context.
         if record.is_alive(self.driver, address) != Ok(true) {
             return None;
         }
@@ -67,76 +66,72 @@ impl<'d> Round<'d> {
 }
 
 impl SyncedMemory {
-    /// Evicts an object's side if it may be evicted in that way, and says how many bytes that gave back.
-    pub(super) fn evict(taken: &Taken<'_>, how: Eviction, round: &mut Round<'_>) -> Option<usize> {
-        // SAFETY: it was marked, so it lives until its end or another object at its address drops the mark, which they
-        // only do when it is put back; whoever marks an object guarantees that one of them comes before its storage goes.
+    /// Evicts one side of an object if `policy` is the way to do it, and returns the number of bytes given back.
+    pub(super) fn evict(taken: &Taken<'_>, policy: Policy, round: &mut Round<'_>) -> Option<usize> {
+        // SAFETY: the thread that set the policy guarantees that a destructor or constructor of this library runs before the
+        // storage goes; each of them waits for `taken`.
         let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(taken.object) };
-        // Who waited here might wait for a thread that waits for this one.
+        // Do not block: the other thread may be waiting for an object that this thread has claimed (deadlock).
         let mut claim = object.claim(Patience::Refuse, |_| None::<std::convert::Infallible>).ok()?;
-        object.settle(&mut claim, round)?;
-        if !taken.is_unused(object.marked_identity()) {
+        object.finish_if_done(&mut claim, round)?;
+        if !taken.is_unused(object.identity_for_policy()) {
             return None;
         }
         let now = object.now().ok()?;
-        let (next, new) = object.without_side(now, how, round)?;
+        let (next, new) = object.without_side(now, policy, round)?;
         let owned = object.owned(now.word);
         let is_unused = || {
-            let is_unused = taken.is_unused(object.marked_identity());
+            let is_unused = taken.is_unused(object.identity_for_policy());
             if is_unused {
-                object.store(next, object.mark_follows(next, Use::None));
+                object.store(next, object.policy_follows(next, Use::None));
             }
             is_unused
         };
+        // A borrowed block stays, and so does its registration.
         let old = match round.side {
-            // What is borrowed stays, and so does its registration.
             Side::Host => Owned { device: None, borrowed: None, ..owned },
             Side::Device => Owned { host: None, borrowed: None, ..owned },
         };
         let bytes = object.size.load(Ordering::Relaxed);
         let is_evicted = claim.publish(is_unused, || object.identity());
         if is_evicted {
-            let (side, newest) = (round.side, how == Eviction::Always);
+            let (side, newest) = (round.side, policy == Policy::Always);
             recorder::record(object.subject(), || What::Evicted { side, bytes: bytes as u64, newest });
         }
         let unwanted = if is_evicted { old } else { new };
-        // SAFETY: the object no longer refers to it, or never did; nobody has an access open, and what ran on the device
-        // before is done.
+        // SAFETY: the object does not refer to the block; no access is open, and work on the device was synchronized.
         unsafe { unwanted.free() };
         is_evicted.then_some(bytes)
     }
 
-    /// Sees to it that nothing is in flight, without waiting for it.
-    fn settle(&self, claim: &mut Claim<'_>, round: &Round<'_>) -> Option<()> {
+    /// Completes the copy in flight if it is done. `None` if the object has one that is not, or that failed.
+    fn finish_if_done(&self, claim: &mut Claim<'_>, round: &Round<'_>) -> Option<()> {
         let Some(copy) = claim.in_flight else { return Some(()) };
         let span = recorder::begin_wait();
         match copy.is_done(round.driver) {
             Ok(true) => {
-                self.tell_completed(span, copy);
-                let head = self.completed(claim, copy).ok()?;
+                let head = self.completed(claim, span, copy).ok()?;
                 self.set_head(claim, head);
                 Some(())
             }
             Ok(false) | Err(CopyError::Unknown(_)) => None,
             Err(trouble) => {
-                // Whoever uses the object meets what is wrong with its context.
+                // The next user of the object gets the error of its context.
                 let _ = self.failed(claim, copy, trouble);
                 None
             }
         }
     }
 
-    /// What the object would be without the side, and the block that was made for its data on the other one. `None`: it
-    /// cannot do without, or not in this way, or the driver would not have it.
-    fn without_side(&self, now: Outcome, how: Eviction, round: &mut Round<'_>) -> Option<(Outcome, Owned)> {
+    /// The object without the side, and the block that was made for its data on the other side. `None` if the side is not
+    /// owned, if `policy` is not the way to evict it, or if the driver failed.
+    fn without_side(&self, now: Outcome, policy: Policy, round: &mut Round<'_>) -> Option<(Outcome, Owned)> {
         let (side, other) = (round.side, round.side.other());
-        let owned = self.owned(now.word);
-        match side {
-            Side::Host => owned.host.map(drop),
-            Side::Device => owned.device.map(drop),
-        }?;
+        if !self.owns(side).ok()? {
+            return None;
+        }
         let is_redundant = now.head().is_current(other);
-        if is_redundant != (how == Eviction::Redundant) || (is_redundant && now.block(other).is_none()) {
+        if is_redundant != (policy == Policy::Redundant) || (is_redundant && now.block(other).is_none()) {
             return None;
         }
         self.quiesce_blocks(now, round)?;
@@ -144,10 +139,10 @@ impl SyncedMemory {
         Some((full.with_head(Head::only_at(other)).without(side), new))
     }
 
-    /// Waits for what runs where the object's blocks are.
+    /// Synchronizes the contexts of the object's blocks.
     fn quiesce_blocks(&self, now: Outcome, round: &mut Round<'_>) -> Option<()> {
         if let Some(address) = now.device {
-            // Of somebody else's memory it is not known where it is used, nor whether it is still there.
+            // Borrowed memory: its context is unknown, and it may be gone.
             let record = blocks::find(address).filter(|record| record.holder == self.address())?;
             if round.ordinal.is_some_and(|ordinal| ordinal != record.device) {
                 return None;
@@ -157,7 +152,7 @@ impl SyncedMemory {
         let Some(address) = now.host else { return Some(()) };
         match blocks::find(address).filter(|_| now.word.is_pinned()) {
             Some(record) => round.quiesce(address, &record),
-            // Memory that is page-locked where it is has no context of its own: the device block has led to one.
+            // Memory registered in place has no context of its own: that of the device block was synchronized.
             None if registration::is_registered(address) => now.device.map(drop),
             None => Some(()),
         }
@@ -168,13 +163,13 @@ impl SyncedMemory {
         let to = round.side.other();
         let (full, new) = match to {
             Side::Host => {
-                // Nobody expects that the caller's own memory is written by and by.
+                // The lender of borrowed memory does not expect a write at this time.
                 let is_borrowed = now.host.is_some() && !now.word.owns_host();
                 let pinned = settings::pins().unwrap_or(false);
                 (!is_borrowed).then(|| self.with_host_block_at_once(now, Contents::Undefined, pinned).ok())?
             }
             Side::Device => {
-                // A new block is made where the object's user would have it: that is known if there is but one device.
+                // The device for a new block is known only if there is one device.
                 let is_known = now.device.is_some() || round.driver.count() == Ok(1);
                 let attempt = || self.with_device_block_at_once(round.driver, now, Contents::Undefined).ok();
                 is_known.then(attempt)?
@@ -184,7 +179,7 @@ impl SyncedMemory {
         // SAFETY: both blocks are the object's own, and of its size.
         let copied = unsafe { self.copy(round.driver, full, (device, host), to, Cause::Eviction) };
         if copied.is_err() {
-            // SAFETY: nobody knows it yet.
+            // SAFETY: only this function knows the block.
             unsafe { new.free() };
             return None;
         }

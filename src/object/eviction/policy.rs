@@ -1,81 +1,276 @@
-//! Objects that are marked as evictable, as their users see it: the mark, and the accesses that they end.
+//! The eviction policies of objects, and which objects are in use.
+//!
+//! An object with a policy keeps the slow bit of its word, so every access takes the slow path: each one that hands out
+//! an address opens an access, which the object's user ends. Accesses are opened, and an eviction checks that there is
+//! none, under the lock of the claim table's shard: the second of the two sees the first.
+//!
+//! An eviction runs on any thread, while the object's user may end the object. It therefore takes the entry first, and
+//! destructors and constructors at that address wait until it is put back. Addresses are reused, so an entry is looked
+//! up by the object's whole identity.
 
-use super::evictable::{Eviction, Use};
-use crate::error::{Cause, Error};
 use crate::object::claims::Identity;
-use crate::object::{EXPORTS, MARKED, Outcome, SyncedMemory, TABLE};
-use crate::platform::sync::{Interrupted, Ordering};
+use crate::platform::address_hash::{AddressMap, address_map};
+use crate::platform::sync::{FOR_EVER, ForkLock, Gate, Interrupted, Lock};
 use crate::state::head::Side;
+// Not loom's: the count is a hint. The thread that sets an object's policy has the object to itself.
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-impl SyncedMemory {
-    /// Says what may be evicted of the object when memory runs out while it has no open access. Addresses that were
-    /// handed out before a first mark count for nothing.
-    pub fn set_evictable(&self, how: Eviction) -> Result<(), Error> {
-        self.head()?;
-        // An eviction finds the object by its address.
-        std::ptr::from_ref(self).expose_provenance();
-        let claim = self.claim_always()?;
-        let now = self.now()?;
-        // What is here may be an earlier object's. Whom it waits for may want the table's lock.
-        if how == Eviction::Never || !MARKED.is_marked(self.marked_identity()) {
-            if how != Eviction::Never {
-                EXPORTS.refuse(self.address(), None)?;
+/// What may be evicted of an object without open accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Policy {
+    /// Nothing.
+    Never,
+    /// A side that the other can replace.
+    Redundant,
+    /// Any side. The newest data is copied to the other side first.
+    Always,
+}
+
+/// The policy and the accesses of one object.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// The object after its last operation; without blocks while it is untouched.
+    identity: Identity,
+    policy: Policy,
+    /// Number of open accesses.
+    open: u32,
+    /// Time of the last use by the registry's clock, different in every entry.
+    last_use: u64,
+    /// Whether an eviction is at work on the object.
+    is_taken: bool,
+}
+
+struct Entries {
+    by_object: AddressMap<Entry>,
+    clock: u64,
+}
+
+/// Entries by the object's address.
+pub struct Registry {
+    entries: Lock<Entries>,
+    /// Number of entries, readable without the lock.
+    count: AtomicUsize,
+    /// Threads that end an object wait here for its eviction.
+    gate: Gate,
+}
+
+/// An object that an eviction is at work on. Destructors of the object wait until this is dropped.
+pub struct Taken<'r> {
+    registry: &'r Registry,
+    /// The object's address.
+    pub object: usize,
+    /// Time of its last use.
+    pub last_use: u64,
+}
+
+/// The effect of an operation on the accesses to its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// It hands out no address.
+    None,
+    /// It hands out an address.
+    Opens,
+    /// It makes all earlier addresses invalid.
+    Renews,
+}
+
+impl Entries {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn follow(&mut self, before: Identity, after: Identity, means: Use) -> bool {
+        let now = self.tick();
+        let Some(entry) = self.of(before) else { return false };
+        entry.identity = after;
+        match means {
+            Use::None => {}
+            Use::Opens => {
+                entry.open = entry.open.saturating_add(1);
+                entry.last_use = now;
             }
-            MARKED.purge(self.address());
+            Use::Renews => entry.open = 0,
         }
-        if how != Eviction::Never && !claim.under_lock(|| MARKED.mark(self.marked_identity(), how)) {
-            let (side, asked) = (Side::Host, size_of::<Identity>());
-            return Err(Error::OutOfMemory { side, asked, cause: Cause::Bookkeeping });
-        }
-        self.publish(claim, now, Use::None);
-        Ok(())
+        true
     }
 
-    /// What may be evicted of the object.
-    pub fn evictable(&self) -> Result<Eviction, Error> {
-        self.head()?;
-        Ok(TABLE.under_lock(self.address(), || MARKED.how(self.marked_identity()))?)
+    /// The entry of this object, and not of an earlier one at its address.
+    fn of(&mut self, identity: Identity) -> Option<&mut Entry> {
+        self.by_object.get_mut(&identity.object).filter(|entry| entry.identity == identity)
+    }
+}
+
+impl ForkLock for Registry {
+    fn lock_for_fork(&self) {
+        self.entries.lock_for_fork();
     }
 
-    /// Ends an access: one address that was handed out is not used any more.
-    pub fn end_access(&self) -> Result<(), Error> {
-        self.head()?;
-        if MARKED.is_empty() {
-            return Ok(());
-        }
-        match TABLE.under_lock(self.address(), || MARKED.end(self.marked_identity()))?? {
-            Some(false) => Err(Error::NoOpenAccess),
-            Some(true) | None => Ok(()),
-        }
+    fn unlock_after_fork(&self) {
+        self.entries.unlock_after_fork();
+    }
+}
+
+impl Registry {
+    /// An empty registry.
+    #[cfg(not(loom))]
+    #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
+    pub const fn new() -> Self {
+        let entries = Entries { by_object: address_map(), clock: 0 };
+        Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
     }
 
-    /// Opens an access to the object if it is marked, and says whether it is. Asked under the table's lock.
-    pub(in crate::object) fn opens_access(&self) -> Result<bool, Interrupted> {
-        if MARKED.is_empty() { Ok(false) } else { MARKED.open(self.marked_identity()) }
+    /// An empty registry.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        let entries = Entries { by_object: address_map(), clock: 0 };
+        Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
     }
 
-    /// Whether the object is marked. Asked under the table's lock.
-    pub(in crate::object) fn is_marked(&self) -> bool {
-        MARKED.how(self.marked_identity()) != Eviction::Never
-    }
-
-    /// Lets the object's mark follow to what it is about to become, and says whether it has one.
+    /// Whether no object has a policy: the only cost for programs without evictable objects.
     #[inline]
-    pub(in crate::object) fn mark_follows(&self, outcome: Outcome, means: Use) -> bool {
-        !MARKED.is_empty() && self.mark_follows_to(outcome, self.size.load(Ordering::Relaxed), means)
+    pub fn is_empty(&self) -> bool {
+        self.count.load(Relaxed) == 0
     }
 
-    /// The same, where the size changes too.
+    /// Whether there is an entry at this address: of this object, or of an earlier one.
+    #[inline]
+    pub fn knows(&self, object: usize) -> bool {
+        !self.is_empty() && self.has_entry(object)
+    }
+
+    // Not inlined: constructors and destructors call `knows` on their shortest path.
     #[cold]
-    pub(in crate::object) fn mark_follows_to(&self, outcome: Outcome, size: usize, means: Use) -> bool {
-        let [host, device] = [Side::Host, Side::Device].map(|side| outcome.pointer(side).addr());
-        let after = Identity { object: self.address(), host, device, size };
-        MARKED.follow(self.marked_identity(), after, means)
+    #[inline(never)]
+    fn has_entry(&self, object: usize) -> bool {
+        self.entries.with(|entries| entries.by_object.contains_key(&object))
     }
 
-    /// What tells the object from another at its address. An untouched one has no blocks, whatever its bytes say.
-    pub(in crate::object) fn marked_identity(&self) -> Identity {
-        let identity = self.identity();
-        if self.load().is_untouched() { Identity { host: 0, device: 0, ..identity } } else { identity }
+    /// Sets the policy of an object; `false` if there is no memory for an entry. Open accesses stay open. The caller has
+    /// purged the entry of an earlier object at this address.
+    pub fn set(&self, identity: Identity, policy: Policy) -> bool {
+        self.entries.with(|entries| {
+            if let Some(entry) = entries.of(identity) {
+                entry.policy = policy;
+                return true;
+            }
+            let room = entries.by_object.try_reserve(1).is_ok();
+            if room {
+                let entry = Entry { identity, policy, open: 0, last_use: entries.tick(), is_taken: false };
+                entries.by_object.insert(identity.object, entry);
+                self.count.store(entries.by_object.len(), Relaxed);
+            }
+            room
+        })
+    }
+
+    /// The policy of an object; `Never` without an entry.
+    pub fn get(&self, identity: Identity) -> Policy {
+        self.read(identity, |entry| entry.policy).unwrap_or(Policy::Never)
+    }
+
+    /// Whether this object has a policy other than `Never`.
+    pub fn has(&self, identity: Identity) -> bool {
+        self.read(identity, |_| ()).is_some()
+    }
+
+    /// Removes the entry at this address. Waits while an eviction is at work on the object.
+    pub fn purge(&self, object: usize) {
+        if self.is_empty() {
+            return;
+        }
+        let attempt = || {
+            self.entries.with(|entries| {
+                if entries.by_object.get(&object).is_some_and(|entry| entry.is_taken) {
+                    return Some(self.gate.ticket());
+                }
+                entries.by_object.remove(&object);
+                self.count.store(entries.by_object.len(), Relaxed);
+                None
+            })
+        };
+        while let Some(ticket) = attempt() {
+            self.gate.wait(ticket);
+        }
+    }
+
+    /// Updates the entry of an object that an operation changes from `before` to `after`, just before the change becomes
+    /// visible. Returns whether the object has an entry. The entry of an earlier object is not updated.
+    pub fn follow(&self, before: Identity, after: Identity, means: Use) -> bool {
+        self.entries.with(|entries| entries.follow(before, after, means))
+    }
+
+    /// Opens an access to an object that does not change, and returns whether it has an entry.
+    pub fn open(&self, identity: Identity) -> Result<bool, Interrupted> {
+        self.entries.try_with(FOR_EVER, |entries| entries.follow(identity, identity, Use::Opens))
+    }
+
+    /// Ends an access: `Some(false)` if none is open, `None` if the object has no entry.
+    pub fn end(&self, identity: Identity) -> Result<Option<bool>, Interrupted> {
+        self.entries.try_with(FOR_EVER, |entries| {
+            let now = entries.tick();
+            entries.of(identity).map(|entry| {
+                let Some(left) = entry.open.checked_sub(1) else { return false };
+                (entry.open, entry.last_use) = (left, now);
+                true
+            })
+        })
+    }
+
+    /// The clock's time: no use up to now is later.
+    pub fn now(&self) -> u64 {
+        self.entries.with(|entries| entries.clock)
+    }
+
+    /// Takes the least recently used object that has a block on `side`, no open access and at least this policy, among
+    /// those last used after `after` and not after `until`.
+    pub fn take(&self, side: Side, policy: Policy, after: u64, until: u64) -> Option<Taken<'_>> {
+        self.entries.with(|entries| {
+            let oldest = entries
+                .by_object
+                .values_mut()
+                .filter(|entry| entry.open == 0 && !entry.is_taken && entry.policy >= policy)
+                .filter(|entry| entry.last_use > after && entry.last_use <= until)
+                .filter(|entry| entry.identity.has(side))
+                .min_by_key(|entry| entry.last_use)?;
+            oldest.is_taken = true;
+            Some(Taken { registry: self, object: oldest.identity.object, last_use: oldest.last_use })
+        })
+    }
+
+    /// Puts all taken entries back: in a forked child, where the threads of the evictions do not exist.
+    pub fn forget_evictions(&self) {
+        self.entries.with(|entries| entries.by_object.values_mut().for_each(|entry| entry.is_taken = false));
+    }
+
+    fn read<R>(&self, identity: Identity, read: impl FnOnce(&Entry) -> R) -> Option<R> {
+        if self.is_empty() { None } else { self.entries.with(|entries| entries.of(identity).map(|entry| read(entry))) }
+    }
+}
+
+impl Taken<'_> {
+    /// Whether the object is still the one that was taken, and was not used since.
+    pub fn is_unused(&self, identity: Identity) -> bool {
+        self.registry.read(identity, |entry| entry.open == 0 && entry.last_use == self.last_use).unwrap_or(false)
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.registry.entries.with(|entries| {
+            if let Some(entry) = entries.by_object.get_mut(&self.object) {
+                entry.is_taken = false;
+            }
+        });
+        self.registry.gate.open();
+    }
+}
+
+impl Identity {
+    fn has(&self, side: Side) -> bool {
+        match side {
+            Side::Host => self.host != 0,
+            Side::Device => self.device != 0,
+        }
     }
 }

@@ -1,77 +1,66 @@
-//! Room for an allocation that found none, taken from what is not in use, the cheapest first:
+//! Room for an allocation that failed, taken from unused memory, cheapest first:
 //!
 //! 1. idle blocks, which no object holds;
-//! 2. sides of objects that the other side can replace: nothing is lost but time;
-//! 3. sides that hold the newest data, which is copied to the other side before.
+//! 2. sides of objects that the other side can replace;
+//! 3. sides that hold the newest data, after a copy to the other side.
 //!
-//! Only objects that are marked are evicted, see [`evictable`](super::evictable), and none of them while it has an open
-//! access: those first that were used the longest ago. It ends as soon as the allocation succeeds.
+//! Objects with an eviction [policy](super::policy) and without open accesses are evicted, the least recently used first,
+//! until the allocation succeeds.
 //!
-//! Page-locked memory that runs out is no reason to evict: a block is pageable then, which costs less than to wait for
-//! a context and to copy a side anew.
+//! Nothing is evicted for page-locked memory: a pageable block costs less than a wait for a context and a later copy.
 
 use super::Round;
-use super::evictable::Eviction;
+use super::policy::Policy;
 use super::reclaim_summary::{self, ReclaimSummary};
 use crate::cuda;
 use crate::error::{Cause, Error};
-use crate::object::MARKED;
-use crate::object::SyncedMemory;
-use crate::object::trim;
+use crate::object::{POLICIES, SyncedMemory, trim};
 use crate::observe::event::What;
 use crate::observe::recorder::{self, Subject};
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
-/// Makes room for the allocation for an object that failed with `error`, and tries it again each time there is some more. If there is
-/// none for it at last, the error is the one that it began with.
+/// Makes room for the allocation for `subject` that failed with `error`, and retries it each time there is more. Without
+/// success the error is the first one.
 #[cold]
 #[inline(never)]
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
-    let Some(want) = Want::of(error) else { return refused(error, subject) };
-    let mut summary =
-        ReclaimSummary { idle: want.give_back_idle(), is_any_marked: !MARKED.is_empty(), ..Default::default() };
-    if summary.idle > Some(0) {
-        if let Ok(block) = allocate() {
+    if let Some(want) = Want::of(error) {
+        let idle = want.trim();
+        let mut summary = ReclaimSummary { idle, is_any_marked: !POLICIES.is_empty(), ..Default::default() };
+        let block = if idle > Some(0) { allocate().ok() } else { None };
+        if let Some(block) = block.or_else(|| evict(want, &mut summary, allocate)) {
             return Ok(block);
         }
+        reclaim_summary::keep(error, summary);
     }
-    if let Some(block) = evict(want, &mut summary, allocate) {
-        return Ok(block);
-    }
-    reclaim_summary::keep(error, summary);
-    refused(error, subject)
-}
-
-/// Tells that there is no memory at last.
-fn refused<T>(error: Error, subject: Subject) -> Result<T, Error> {
     if let Error::OutOfMemory { side, asked, .. } = error {
         recorder::record(subject, || What::Failed { side, bytes: asked as u64 });
     }
     Err(error)
 }
 
-/// What is wanted.
+/// The memory that an allocation needs.
 #[derive(Clone, Copy)]
 struct Want {
     side: Side,
-    /// The kinds of memory that it may be: none if it is not the memory that is missing, but a limit that is met.
+    /// The kinds of memory that it may be; none if a limit was met rather than the end of the memory.
     kinds: &'static [Kind],
-    /// The device whose memory it is to be.
+    /// The device whose memory is wanted.
     ordinal: Option<i32>,
-    /// With less room than this the allocation need not be tried again.
+    /// The allocation is retried once so many bytes were evicted.
     missing: usize,
 }
 
 impl Want {
-    /// `None` if no room that there could be would do.
+    /// `None` if the allocation cannot succeed, however much is given back.
     fn of(error: Error) -> Option<Want> {
         let Error::OutOfMemory { side, asked, cause } = error else { return None };
         let want = Want { side, kinds: &[], ordinal: None, missing: 0 };
         match cause {
             Cause::Device { ordinal, free, total } => {
                 let free = usize::try_from(free).unwrap_or(usize::MAX);
-                // Of a device that could not be asked nothing is known.
+                // Without a total the driver did not answer, and `free` is unknown too.
                 let missing = if total == 0 { 0 } else { asked.saturating_sub(free) };
                 let want = Want { kinds: &[Kind::Device], ordinal: Some(ordinal), missing, ..want };
                 (total == 0 || asked as u64 <= total).then_some(want)
@@ -82,32 +71,32 @@ impl Want {
         }
     }
 
-    /// Gives back the idle blocks of those kinds, without a wait for another device, and says how many bytes that were.
-    fn give_back_idle(&self) -> Option<u64> {
-        self.kinds.iter().map(|&kind| trim::give_back_near(kind)).reduce(|sum, bytes| sum + bytes)
+    /// Gives back the idle blocks of those kinds without a wait for another device. Returns their bytes; `None` without kinds.
+    fn trim(&self) -> Option<u64> {
+        self.kinds.iter().map(|&kind| trim::trim_current_device(kind)).reduce(|sum, bytes| sum + bytes)
     }
 }
 
 /// Evicts one object after the other until `allocate` succeeds.
 fn evict<T>(want: Want, summary: &mut ReclaimSummary, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
-    let driver = cuda::driver_in_use().filter(|_| !MARKED.is_empty())?;
+    let driver = cuda::driver_in_use().filter(|_| !POLICIES.is_empty())?;
     let mut round = Round::new(driver, want.side, want.ordinal);
     let missing = want.missing.saturating_sub(summary.idle.unwrap_or(0) as usize);
-    // Whatever is used from now on is in use.
-    let until = MARKED.now();
+    // Later uses are current ones.
+    let until = POLICIES.now();
     let mut evicted = 0;
-    for how in [Eviction::Redundant, Eviction::Always] {
+    for policy in [Policy::Redundant, Policy::Always] {
         let mut after = 0;
-        while let Some(taken) = MARKED.take(want.side, how, after, until) {
+        while let Some(taken) = POLICIES.take(want.side, policy, after, until) {
             after = taken.last_use;
-            let Some(bytes) = SyncedMemory::evict(&taken, how, &mut round) else { continue };
+            let Some(bytes) = SyncedMemory::evict(&taken, policy, &mut round) else { continue };
             drop(taken);
-            let count = if how == Eviction::Always { &mut summary.newest } else { &mut summary.redundant };
+            let count = if policy == Policy::Always { &mut summary.newest } else { &mut summary.redundant };
             count.add(bytes);
             evicted += bytes;
             if evicted >= missing {
-                // What was evicted may have become idle.
-                want.give_back_idle();
+                // The evicted block may have become idle.
+                want.trim();
                 if let Ok(block) = allocate() {
                     return Some(block);
                 }
@@ -117,7 +106,7 @@ fn evict<T>(want: Want, summary: &mut ReclaimSummary, allocate: impl Fn() -> Res
     if evicted == 0 || evicted >= missing {
         return None;
     }
-    // Others may have given something back meanwhile.
-    want.give_back_idle();
+    // Other threads may have given memory back meanwhile.
+    want.trim();
     allocate().ok()
 }

@@ -1,7 +1,7 @@
-//! What was given back to make room for an allocation that failed all the same: kept until the failure is told.
+//! The blocks that were freed to make room for an allocation that failed nevertheless, until the failure is reported.
 //!
-//! An error is a small value and has no room for it, and a thread's own memory may be what there is none of; so it is
-//! kept here for the last few failures, by thread.
+//! An error is a small value without room for it, and thread-local memory may be exhausted too. So a table keeps it for the
+//! last few failures, by thread.
 
 use std::fmt;
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::whole;
+use super::process;
 use crate::memory::cache::host;
 use crate::observe::recorder;
 use crate::platform::text::{append_to, to_stderr};
@@ -41,7 +41,7 @@ pub fn write() {
     if !has_happened || WRITTEN.swap(std::process::id(), Ordering::Relaxed) == std::process::id() {
         return;
     }
-    let Some(text) = whole::text() else {
+    let Some(text) = process::text() else {
         to_stderr(b"libsyncedmem: SYNCEDMEM_REPORT: there is no memory to make the report\n");
         return;
     };

@@ -1,4 +1,4 @@
-//! The circumstances of a lack of memory: holders, and limits.
+//! The second half of an out-of-memory error: holders, limits, and what to do.
 
 use std::fmt;
 
@@ -21,18 +21,18 @@ impl fmt::Display for Circumstances {
             Error::OutOfMemory { cause: Cause::Absurd, .. } => Ok(()),
             Error::OutOfMemory { side: Side::Device, .. } => {
                 on_device(f)?;
-                self.given_back(f, Side::Device)?;
+                self.room_made(f, Side::Device)?;
                 f.write_str("; make the batch or the input smaller, or give back other programs' memory")?;
-                self.hint(f)
+                self.hint(f, Side::Device)
             }
             Error::OutOfMemory { side: Side::Host, cause, .. } => {
                 on_host(f)?;
                 if matches!(cause, Cause::System | Cause::Bookkeeping) {
                     mappings(f)?;
                 }
-                self.given_back(f, Side::Host)?;
+                self.room_made(f, Side::Host)?;
                 f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")?;
-                self.hint(f)
+                self.hint(f, Side::Host)
             }
             _ => Ok(()),
         }
@@ -40,19 +40,31 @@ impl fmt::Display for Circumstances {
 }
 
 impl Circumstances {
-    /// Writes what was given back to make room, if anything was tried.
-    fn given_back(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
+    /// Writes what was given back to make room, if the library tried.
+    fn room_made(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
         reclaim_summary::of(self.0).map_or(Ok(()), |given| write!(f, "{}", OnSide(given, side)))
     }
 
-    /// Writes how more could be given back the next time.
-    fn hint(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match reclaim_summary::of(self.0) {
-            Some(given) if !given.is_any_marked && cuda::driver_in_use().is_some() => {
-                f.write_str("; objects that need not stay on both sides can make room: syncedmem_set_evictable")
-            }
-            _ => Ok(()),
+    /// Writes how the program can let the library make more room.
+    fn hint(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
+        let Some(given) = reclaim_summary::of(self.0).filter(|_| cuda::driver_in_use().is_some()) else {
+            return Ok(());
+        };
+        if cuda::captures_graphs() {
+            let release = match side {
+                Side::Host => "syncedmem_release_cpu",
+                Side::Device => "syncedmem_release_gpu",
+            };
+            return write!(
+                f,
+                "; the process captured a CUDA graph, so no object is evicted (a wait for its context could invalidate a \
+                 capture): call {release}"
+            );
         }
+        if given.is_any_marked {
+            return Ok(());
+        }
+        f.write_str("; objects that need not stay on both sides can make room: syncedmem_set_evictable")
     }
 }
 

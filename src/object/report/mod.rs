@@ -2,6 +2,6 @@
 
 pub mod at_exit;
 mod circumstances;
-pub mod whole;
+pub mod process;
 
 pub use circumstances::Circumstances;

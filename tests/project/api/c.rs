@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::description::{Description, Function};
+use crate::folder::compiler;
 
 pub fn include() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("include")
@@ -13,9 +14,9 @@ pub fn include() -> PathBuf {
 
 /// Whether a program compiles, in C and in C++; otherwise what the compiler says.
 pub fn compiles(program: &str) -> Result<(), String> {
-    for (compiler, language, standard) in [("gcc", "c", "-std=c11"), ("g++", "c++", "-std=c++11")] {
+    for (language, standard) in [("c", "-std=c11"), ("c++", "-std=c++11")] {
         let warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"];
-        run(compiler, &[&[standard, "-x", language][..], &warnings].concat(), program)?;
+        run(language, &[&[standard][..], &warnings].concat(), program)?;
     }
     Ok(())
 }
@@ -23,7 +24,7 @@ pub fn compiles(program: &str) -> Result<(), String> {
 /// The words of a header's code, without those of the headers that it includes, and the macros that it defines.
 pub fn words(header: &str) -> BTreeSet<String> {
     let program = format!("#include \"{header}\"\n");
-    let code = run("g++", &["-std=c++11", "-x", "c++", "-E"], &program).unwrap();
+    let code = run("c++", &["-std=c++11", "-E"], &program).unwrap();
     let mut words = BTreeSet::new();
     let mut is_its = false;
     for line in code.lines() {
@@ -34,7 +35,7 @@ pub fn words(header: &str) -> BTreeSet<String> {
             words.extend(identifiers(line));
         }
     }
-    let macros = run("g++", &["-std=c++11", "-x", "c++", "-E", "-dM"], &program).unwrap();
+    let macros = run("c++", &["-std=c++11", "-E", "-dM"], &program).unwrap();
     let names = macros.lines().filter_map(|line| line.strip_prefix("#define ")?.split([' ', '(']).next());
     words.extend(names.filter(|name| name.starts_with("SYNCEDMEM_")).map(str::to_string));
     words
@@ -65,11 +66,11 @@ fn identifiers(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// What a compiler prints for a program; otherwise what it says of it.
-fn run(compiler: &str, arguments: &[&str], program: &str) -> Result<String, String> {
-    let mut command = Command::new(compiler);
-    command.args(arguments).arg("-I").arg(include()).arg("-");
+fn run(language: &str, arguments: &[&str], program: &str) -> Result<String, String> {
+    let mut command = compiler(language == "c++");
+    command.args(["-x", language]).args(arguments).arg("-I").arg(include()).arg("-");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{compiler}: {error}"));
+    let mut child = command.spawn().unwrap();
     child.stdin.take().expect("it is piped").write_all(program.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     match output.status.success() {

@@ -1,11 +1,11 @@
-//! Blocks of the driver's that were given back, kept whole for the next object that one of them fits.
+//! The device cache: freed blocks of the driver, on the device or page-locked, kept whole for the next object that fits.
 //!
-//! Work of the device's that the library cannot see may be using a block still. So it waits here until everything in its
-//! context was waited for at some time since: one synchronise clears all that wait, and it is made only when nothing that
-//! is clear fits. `SYNCEDMEM_REUSE=stream` takes an event on the legacy default stream for that instead.
+//! Work on the device that the library cannot see may still be using a freed block. So a block waits here until its context was
+//! synchronised after the free. One synchronisation clears all blocks that wait, and is made only if no clear block fits. With
+//! `SYNCEDMEM_REUSE=stream` an event on the legacy default stream replaces it.
 //!
-//! What lies idle is given back to the driver beyond the budget, by a trim, and when memory has run out: by the thread of the
-//! program's that frees, trims or allocates. No thread of the library's own does it, whatever its age.
+//! Idle blocks are freed beyond the budget, by a trim, and when memory has run out: always by the program's thread that frees,
+//! trims or allocates, never by a thread of the library, and whatever their age.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 pub(crate) mod idle;
@@ -31,10 +31,10 @@ use crate::state::head::Side;
 use crate::state::kind::Kind;
 use idle::{IdleBlock, IdleBlocks, NotReady};
 
-/// How many blocks were put here: the number of the next.
+/// Number of blocks kept so far: the sequence number of the next free.
 static FREES: AtomicU64 = AtomicU64::new(0);
 
-/// An idle block of the context that `guard` made current, for a request of `bytes`, and what is known of it.
+/// An idle block of the context that `guard` made current, for a request of `bytes`, and its record.
 pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
     let idle_blocks = IdleBlocks::of(side);
     if idle_blocks.is_empty() || !settings::pools() {
@@ -56,24 +56,24 @@ pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize)
                 put_back(driver, idle);
                 return None;
             }
-            // SAFETY: nobody holds it.
+            // SAFETY: the block is idle: no object holds it.
             Err(NotReady::Gone) => unsafe { deferred::give_back_or_leave(driver, address, &record) },
         }
     }
 }
 
-/// Waits for everything in the current context if a block that fits waits for that, and says whether it did.
+/// Synchronises the current context if a block that fits waits for that. Returns whether it did.
 fn clear(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> bool {
     let waits = |block: &IdleBlock| block.record.context == guard.context && block.waits.is_some();
     IdleBlocks::of(side).has(bytes, waits) && synchronise(driver, guard).is_ok()
 }
 
-/// Waits for everything in the current context, and with it for what may be using idle blocks of both sides. What another
-/// context's streams do with them is to be declared: see `streams`.
+/// Synchronises the current context, which clears idle blocks of both sides. Work of another context's streams on these blocks
+/// must have been declared: see `streams`.
 fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFailure> {
-    // What is put down from now on is not covered. SeqCst: as in `keep`.
+    // Does not cover later frees. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
-    // No other context: a collective operation in it may be waiting for what this thread is about to launch.
+    // Not another context: a collective operation there may be waiting for work that this thread is about to launch.
     synchronize::context(driver)?;
     for idle_blocks in IdleBlocks::all() {
         idle_blocks.for_each(|block| {
@@ -86,12 +86,12 @@ fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFa
     Ok(())
 }
 
-/// Keeps a block that nobody holds any more, and whose user has declared what it is behind; `false`: it is not kept.
+/// Keeps a freed block, whose user has declared `events` behind work on it; `false`: the caller frees it.
 pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: Option<StreamEvents>) -> bool {
     let mut events = events.unwrap_or_default();
     let idle_blocks = IdleBlocks::of(record.side);
     let budget = idle_blocks.budget(record.device);
-    // In a process that captures graphs no context is waited for, so nothing would clear it.
+    // In a process that captures graphs no context is synchronised, so nothing would clear the block.
     let is_cleared = settings::reuses_by_event() || !captures_graphs();
     let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
     // A free does not unregister memory: see `reduce`.
@@ -99,20 +99,20 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: O
         if settings::pools() && is_cleared && record.identity.is_certain() {
             note_turned_away(&record);
         }
-        // The events of a context that is gone are gone with it.
+        // The events of a destroyed context are destroyed too.
         if !events.is_empty() && record.is_alive(driver, address) == Ok(true) {
             events.wait(driver);
         }
         return false;
     }
-    // Where there is no event, the context is waited for.
+    // Without an event, the context is synchronised later.
     let event = settings::reuses_by_event().then(|| event_behind(driver, address, &record).ok().flatten()).flatten();
     event.and_then(|event| events.and(event)).into_iter().for_each(|event| streams::wait(driver, event));
     let by_event = event.is_some();
-    // SeqCst: a synchronise that counts this free begins after it.
+    // SeqCst: a synchronisation that covers this free begins after it.
     let number = FREES.fetch_add(1, Ordering::SeqCst);
     let waits = (!by_event).then_some(number);
-    // An event on the legacy default stream is behind what it may still be writing.
+    // The event is behind the work that the legacy default stream may still be doing on the block.
     let mut record = record;
     record.pending_on_legacy &= !by_event;
     let idle = Idle::new(record.bytes, IdleBlock { address, record, waits, events });
@@ -120,14 +120,13 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: O
         events.wait(driver);
         return false;
     }
-    // Where pools are off since just now, who said so has given back what was here before. Page-locked blocks of other
-    // contexts stay: the free of this one does not wait for what runs there.
+    // Page-locked blocks of other contexts stay: the free of this one does not wait for work there.
     let is_near = |block: &IdleBlock| !block.record.is_registered() && block.waits_at_most_for(&record);
     reduce_device(driver, idle_blocks, record.device, is_near);
     true
 }
 
-/// An event behind what the legacy default stream of the block's context has now, unless the block is gone.
+/// An event behind the present work of the legacy default stream in the block's context; `None` if the block is gone.
 fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<Option<Event>, DriverFailure> {
     if !record.is_alive(driver, address)? {
         return Ok(None);
@@ -145,7 +144,7 @@ fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> R
     }
 }
 
-/// Puts a block back that was taken out and cannot be handed out.
+/// Puts a block back that was taken and cannot be handed out.
 fn put_back(driver: &Driver, idle: Idle<IdleBlock>) {
     let side = idle.block.record.side;
     if !IdleBlocks::of(side).keep(idle) {
@@ -153,28 +152,28 @@ fn put_back(driver: &Driver, idle: Idle<IdleBlock>) {
     }
 }
 
-/// Gives a block back to the driver, after everything that may be using it.
+/// Gives a block back to the driver, after all work that may be using it.
 fn give_back(driver: &Driver, mut block: IdleBlock) {
     let IdleBlock { address, record, .. } = block;
     if matches!(record.is_alive(driver, address), Ok(true)) {
         if let (true, Ok(guard)) = (block.waits.is_some(), ContextGuard::enter(driver, record.context)) {
-            // What cannot be waited for leaves the driver to decide.
+            // After a failed wait, the driver decides about the free.
             let _ = synchronise(driver, &guard);
         }
         block.events.wait(driver);
     }
-    // SAFETY: nobody holds it.
+    // SAFETY: the block is idle: no object holds it.
     unsafe { deferred::give_back_or_leave(driver, address, &record) };
 }
 
-/// Looks how much memory the device of the current context has left, which bounds what may lie idle.
-pub fn look(driver: &Driver, device: c_int) {
+/// Updates the budget of the current context's device.
+pub fn update_budget(driver: &Driver, device: c_int) {
     if settings::pools() {
-        IdleBlocks::of(Side::Device).look(driver, device);
+        IdleBlocks::of(Side::Device).query_memory(driver, device);
     }
 }
 
-/// Gives the oldest blocks of a device that are `wanted` back until no more than the budget is left.
+/// Gives the oldest `wanted` blocks of a device back, down to the budget.
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
     let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
     let is_wanted =
@@ -188,18 +187,18 @@ fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wante
     }
 }
 
-/// Tells that the budget had no room for a block.
+/// Records that the budget had no room for a block.
 fn note_turned_away(record: &Record) {
     let kind = if record.side == Side::Device { Kind::Device } else { Kind::Pinned };
     recorder::record(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
 }
 
-/// Gives everything idle of one kind back, after what may be using it in whatever context, and says how many bytes that were.
+/// Gives back all idle blocks of one kind, after work in any context that may be using them. Returns their bytes.
 pub fn give_back_all(kind: Kind) -> u64 {
     give_back_those(kind, |_| true)
 }
 
-/// Gives back what is idle of one kind, but for what may be in use on another device than the thread's current one.
+/// As [`give_back_all`], except blocks that may be in use on another device than the thread's current one.
 pub fn give_back_near(kind: Kind) -> u64 {
     let here = driver_in_use().and_then(|driver| context::current_device(driver).ok());
     give_back_those(kind, |block| block.is_clear() || Some(block.record.device) == here)
@@ -208,7 +207,7 @@ pub fn give_back_near(kind: Kind) -> u64 {
 fn give_back_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) -> u64 {
     let (Some(driver), Some(idle_blocks)) = (driver_in_use(), IdleBlocks::of_kind(kind)) else { return 0 };
     let mut bytes = 0;
-    // What others put down meanwhile is not waited for.
+    // Not blocks that other threads free meanwhile.
     let now = coarse_milliseconds();
     while let Some(idle) = idle_blocks.take_oldest(|idle| idle.since <= now && wanted(&idle.block)) {
         bytes += idle.bytes as u64;
@@ -217,27 +216,27 @@ fn give_back_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) -> u64 {
     bytes
 }
 
-/// How many bytes of one kind lie idle.
+/// Idle bytes of one kind.
 pub fn idle(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::idle_in_all)
 }
 
-/// How many bytes of a device lie idle.
+/// Idle bytes of a device.
 pub fn idle_on(device: c_int) -> u64 {
     IdleBlocks::of(Side::Device).idle(device)
 }
 
-/// How many bytes of one kind may lie idle: of device memory, on the device where most may.
+/// The most bytes of one kind that may lie idle; for device memory, on the device with the largest budget.
 pub fn budget(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::largest_budget)
 }
 
-/// Gives back what lies idle beyond the budget, after what may be using it in whatever context.
+/// Gives back idle blocks beyond the budget, after work in any context that may be using them.
 pub fn reduce(kind: Kind) {
     reduce_those(kind, |_| true);
 }
 
-/// Gives back what lies idle beyond the budget, but for what may be in use on another device than `here`.
+/// As [`reduce`], except blocks that may be in use on another device than `here`.
 pub fn reduce_near(kind: Kind, here: c_int) {
     reduce_those(kind, |block| block.is_clear() || block.record.device == here);
 }

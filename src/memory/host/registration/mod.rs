@@ -19,7 +19,7 @@ use crate::memory::cache::budget;
 use crate::memory::driver::host_register::Registration;
 use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
-use crate::platform::text::{Text, to_stderr};
+use crate::platform::text::warn_once;
 use crate::settings;
 use crate::state::kind::Kind;
 pub use pin::{hold, pin, unpin};
@@ -187,7 +187,7 @@ pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> 
         (Ok(_), None) => true,
         (Ok((registration, bytes)), Some(driver)) => {
             // Its owner frees it whatever the driver says.
-            registration.end_at_once(driver).unwrap_or_else(say_once);
+            registration.end_at_once(driver).unwrap_or_else(report_once);
             budget::withdraw_pinned(bytes);
             forget(address);
             true
@@ -243,7 +243,7 @@ fn give_back_those(wanted: impl Fn(&Registration) -> bool) -> u64 {
             }
             // While the driver takes it for page-locked, another block at its address would be copied from where this one was.
             Err(failure) => {
-                say_once(failure);
+                report_once(failure);
                 with_table(|table| table.set(left.address, Stage::Registered(registration)));
             }
         }
@@ -252,12 +252,9 @@ fn give_back_those(wanted: impl Fn(&Registration) -> bool) -> u64 {
 }
 
 /// Writes the first failure to standard error that no status reports: without a sentence, its cause is never looked for.
-#[cold]
-fn say_once(failure: DriverFailure) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if cuda::may_be_used() && !SAID.swap(true, Ordering::Relaxed) {
-        let why = Error::from(failure);
-        let said = Text::<600>::of(format_args!("libsyncedmem: memory could not be unregistered: {why}\n"));
-        to_stderr(said.as_bytes());
+fn report_once(failure: DriverFailure) {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    if cuda::may_be_used() {
+        warn_once(&REPORTED, format_args!("memory could not be unregistered: {}", Error::from(failure)));
     }
 }

@@ -1,4 +1,4 @@
-//! The report of the whole process: its ledger, its idle memory, and other programs' use of its devices.
+//! The report of this process: its ledger, its idle memory, and other programs' use of its devices.
 
 use std::fmt::{self, Write};
 

@@ -1,0 +1,44 @@
+//! Arguments: numbers of enumerations, and pointers for results. A NULL or misaligned pointer is an error; that any other
+//! is writable is the caller's promise.
+#![expect(unsafe_code, reason = "results are written through callers' pointers")]
+
+use super::call;
+use crate::abi::status::syncedmem_status_t;
+use crate::error::Error;
+
+/// The value of an enumeration's number, which is its place in `all`.
+pub fn one_of<T: Copy, const N: usize>(number: i32, all: [T; N], what: &'static str) -> Result<T, Error> {
+    usize::try_from(number).ok().and_then(|number| all.get(number).copied()).ok_or(Error::InvalidArgument { what })
+}
+
+/// A pointer for a result.
+pub struct Out<T>(std::ptr::NonNull<T>);
+
+impl<T> Out<T> {
+    /// # Safety
+    /// A pointer that is neither NULL nor misaligned leads to a `T` that may be written.
+    pub unsafe fn new(pointer: *mut T) -> Result<Self, Error> {
+        std::ptr::NonNull::new(pointer).filter(|_| pointer.is_aligned()).map(Out).ok_or(Error::InvalidArgument {
+            what: "the pointer for the result is NULL or misaligned; pass the address of a variable of its type",
+        })
+    }
+
+    /// Writes the result.
+    pub fn set(self, value: T) {
+        // SAFETY: the caller of `new` guaranteed it.
+        unsafe { self.0.write(value) }
+    }
+}
+
+/// Writes what `question` returns to `*out`, for the C function `name`.
+///
+/// # Safety
+/// `out` is NULL or writable.
+pub unsafe fn answer<T>(name: &str, out: *mut T, question: impl FnOnce() -> Result<T, Error>) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(out) }?;
+        out.set(question()?);
+        Ok(())
+    })
+}
