@@ -15,7 +15,7 @@ file == 1 { number[$2] = $1; title[$2] = $3; order[++steps] = $2; next }
   base = FILENAME
   sub(/\.part$/, "", base)
   tally(base ".out")
-  # What went wrong may quote other programs, which do not count.
+  # Failures may quote other programs, whose counts do not count.
   while ((getline line <(base ".err")) > 0) text = text line "\n"
   close(base ".err")
   judge($1, $2, $3, $4, $5, $6, $7)
@@ -39,7 +39,7 @@ function tally(log_file,    line, n, word, before, sentence) {
   while ((getline line <log_file) > 0) {
     sub(/\r$/, "", line)
     text = text line "\n"
-    # What a program says of itself at its end. The last word counts: before it, a test may quote a program that it ran.
+    # A program's counts at its end. The last line counts: before it, a test may quote a program that it ran.
     if (match(line, /[0-9]+ passed[,;] [0-9]+ failed([,;] [0-9]+ (skipped|ignored))?/) &&
         (line ~ /^[^ ]+: [0-9]+ passed, / || line ~ /^test result: /)) {
       n = split(substr(line, RSTART, RLENGTH), word, /[ ,;]+/)
@@ -135,7 +135,7 @@ function judge(step, name, kind, state, status, limit, seconds,    why, line) {
   body[step] = body[step] "- " line (why == "" ? "" : ": " why) "\n"
   if (kind == "text" && text != "") body[step] = body[step] "\n" shown(text) "\n"
   else if (failed && text != "") body[step] = body[step] "\n" quoted(text) "\n"
-  # What a check found where the documentation leaves it open.
+  # A check's finding where the documentation leaves it open.
   if (found != "") body[step] = body[step] "\n" found "\n"
   said = text = found = ""
   passed = failed = skipped = lost_passed = lost_failed = lost_skipped = failure_count = 0

@@ -125,7 +125,7 @@ suites() {
   for file in "$here"/not_built/*; do
     [ ! -f "$file" ] || said suites "${file##*/}" 1 "$(<"$file")"
   done
-  # What --prepare found to run nothing on a real driver was not carried; what it said is here.
+  # Suites that run no test on a real driver are not in the archive; --prepare kept their reasons here.
   for file in "$here"/left_out/*; do
     [ ! -f "$file" ] || said suites "${file##*/}" 77 "$(<"$file")"
   done

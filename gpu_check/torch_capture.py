@@ -107,7 +107,7 @@ class Objects:
         }[operation]()
 
     def wrong(self):
-        """What is wrong with the copies' bytes, which are made now where they were refused before."""
+        """The error in the copies' bytes; copies that were refused before are made now."""
         expected = bytes([self.value]) * SIZE
         self.library.access("gpu_data", self.to_device)
         self.leave_on_device(self.to_device)

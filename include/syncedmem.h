@@ -53,8 +53,8 @@
  * capture, as with Caffe's own. Copy data before the capture begins.
  * One wait of the library may also invalidate a capture: for a context, before an idle block is reused or given back, or an
  * object evicted. The driver does not report captures on non-blocking streams that the library was never given. Once the
- * library has seen a capture, it does not wait for contexts any more, so nothing is evicted then. SYNCEDMEM_REUSE_STREAM
- * reuses blocks without that wait, and without pools there is none.
+ * library has seen a capture, it does not wait for contexts any more, and evicts no object that the device may be using.
+ * SYNCEDMEM_REUSE_STREAM reuses blocks without that wait, and without pools there is none.
  *
  * Devices. A function waits only for the device of a block that it frees, copies or evicts: work on another device may be
  * waiting for work that the calling thread is about to start. Only syncedmem_trim and smaller budgets wait for the contexts
@@ -1025,8 +1025,8 @@ syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
  * objects that the host can replace; device sides with the newest data, after a copy to the host
  * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. If the host has no room, or a block would
  * exceed `SYNCEDMEM_HOST_LIMIT`, it does the same with the sides exchanged. If page-locked memory runs out, the block
- * is pageable and nothing is evicted. Once the process has captured a CUDA graph (see "Graphs" above), nothing is
- * evicted.
+ * is pageable and nothing is evicted. Once the process has captured a CUDA graph (see "Graphs" above), objects with a
+ * device block or page-locked host memory are not evicted.
  *
  * Each later call that returns an address of the object's data (`syncedmem_cpu_data`, `syncedmem_mutable_gpu_data` and
  * the like, also in C++) opens an access; `syncedmem_end_access` ends it. Until then the address is valid, and nothing

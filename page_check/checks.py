@@ -39,7 +39,7 @@ class Facts(HTMLParser):
 
 
 def facts_of(page: str) -> dict[int, dict[str, int]]:
-    """What a page says."""
+    """The named numbers of a page."""
     parser = Facts()
     parser.feed(page)
     return parser.facts
@@ -96,7 +96,7 @@ class Checks:
             assert any(peaks.values()), "nothing was held"
 
     def the_page_shows_the_numbers_to_readers_too(self) -> None:
-        """What stands in a cell is the number behind it, in readable units."""
+        """A cell's text is the number behind it, in readable units."""
         units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
         units |= {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9}
         self.browser.open(self.page, WIDE)
@@ -132,7 +132,7 @@ class Checks:
         assert not self.holder or any(self.holder in name for name in held), f"they are {held}"
 
     def the_advice_stands_on_top(self) -> None:
-        """What the program does wrong is found, and is the first thing to be read."""
+        """The program's fault is found, and is the first thing on the page."""
         self.browser.open(self.page, NARROW)
         rules = self.browser.value("[...document.querySelectorAll('[data-rule]')].map((e) => e.dataset.rule)")
         assert not self.rule or self.rule in rules, f"the rules that speak: {rules}"

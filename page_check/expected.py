@@ -1,4 +1,4 @@
-"""What a page must say of a trace, worked out from the trace's records alone and by other means than the command's."""
+"""The numbers that a page must have, computed from the trace's records with none of the command's code."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-// What a reader would see of the page; each answers with what is wrong, as text, one sentence each.
+// Checks of the page as a reader sees it; each returns its errors as text, one sentence each.
 ({
   // Whatever sticks out of the page on either side: only what scrolls by itself may.
   sticksOut() {

@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class Checks(Protocol):
-    """What these checks need of checks.py."""
+    """The part of checks.py that these checks use."""
 
     caffe: Caffe
     library: Path
@@ -43,7 +43,7 @@ def training(checks: Checks, *options: str, settings: Optional[dict[str, str]] =
 
 
 def report(trained: Trained) -> str:
-    """What the command printed behind what Caffe wrote."""
+    """The command's output after Caffe's."""
     _, begin, text = trained.run.err.partition("libsyncedmem: memory of caffe")
     assert begin, f"there is no report: {trained.run.err[-400:]}"
     return text
@@ -145,7 +145,7 @@ def figures(text: str) -> list[str]:
     for number in range(table, table + 4):
         lines[number] = " ".join(re.split(r"  +", lines[number].strip())[:3])
     first = next(number for number, line in enumerate(lines) if line.startswith("objects made"))
-    # What the command says behind it, of itself.
+    # Leave out the command's own lines after it.
     told = [line.rstrip() for line in lines[first:] if not line.startswith("syncedmem: ")]
     return "\n".join(told).rstrip().splitlines()
 

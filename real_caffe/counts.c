@@ -31,7 +31,7 @@ static void came(size_t size) {
   if (live > peak) peak = live;
 }
 
-/* Whether an object has a block of its own, which its end or another's memory takes from it. */
+/* Whether an object owns a block, which ends with the object or when it gets other memory. */
 static size_t owned(const struct memory *memory) { return memory->head && memory->owns_cpu ? memory->size : 0; }
 
 #define COUNT(counter) __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED)

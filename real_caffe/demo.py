@@ -24,7 +24,7 @@ def row(name: str, left: str, right: str, verdict: str = "") -> None:
 
 
 def compared(left: list[float], right: list[float]) -> str:
-    """What two ranges of times say: nothing where they overlap."""
+    """The ratio of two sets of times, or no difference if their ranges overlap."""
     if max(min(left), min(right)) <= min(max(left), max(right)):
         return "no difference"
     ratio = statistics.median(left) / statistics.median(right)

@@ -85,5 +85,5 @@ extern "C" fn child() {
     forking::end(release);
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

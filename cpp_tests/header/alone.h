@@ -1,4 +1,4 @@
-/* What a first user of the header writes, in C and in C++ alike. Includes nothing but syncedmem.h itself. */
+/* A first use of the header, in C and in C++. Includes only syncedmem.h itself. */
 #include "syncedmem.h"
 
 static int use_the_header(void) {

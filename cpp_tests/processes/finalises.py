@@ -13,7 +13,7 @@ library.syncedmem_create.argtypes = [ctypes.c_size_t, ctypes.POINTER(ctypes.c_vo
 for name in ("mutable_cpu_data", "mutable_gpu_data", "gpu_data"):
     getattr(library, "syncedmem_" + name).argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]
 library.syncedmem_destroy.argtypes = [ctypes.c_void_p]
-# Where memory cannot be page-locked, the library says so once.
+# Where memory cannot be page-locked, the library would print that.
 if library.syncedmem_cuda_status(None) == 0:
     library.syncedmem_set_pinning(1)
 

@@ -5,7 +5,7 @@
 /* snippet:begin */
 #include "syncedmem.h"
 
-/* What fails says why, in a sentence. */
+/* Prints the library's sentence if the call fails. */
 static void check(syncedmem_status_t status) {
   if (status != SYNCEDMEM_SUCCESS) {
     fprintf(stderr, "%s: %s\n", syncedmem_status_name(status), syncedmem_last_error());

@@ -87,7 +87,7 @@ function cudaStatus() {
   return { available, sentence: sentence[0] };
 }
 
-/** What was accounted for so far: the members of C's structure. */
+/** The statistics so far: the members of C's structure. */
 function stats() {
   const members = { size: koffi.sizeof('syncedmem_stats_t') };
   check(lib.syncedmem_stats(members));
@@ -106,7 +106,7 @@ function end(tensor) {
   koffi.call(koffi.decode(tensor, DELETER, 'void *'), Deleter, tensor);
 }
 
-// What runs here must not throw: that would end the process.
+// This code must not throw: that would end the process.
 const forgottenMemory = new FinalizationRegistry((handle) => lib.syncedmem_destroy(handle));
 const forgottenTensors = new FinalizationRegistry(end);
 
@@ -153,7 +153,7 @@ class DeviceData {
  * is in C: ask for mutableCpuData() anew before that. And none is to be given to ArrayBuffer.prototype.transfer by way
  * of call(): its own transfer() refuses.
  *
- * What is never closed ends when it is garbage; the collector does not know how large it is, and does not run when a
+ * An object that is never closed ends when it is garbage; the collector does not know how large it is, and does not run when a
  * worker ends: close what is large, and what a worker made. What garbage held is given back between turns of the event
  * loop, not within one.
  * And let a worker end by itself: terminate() in the middle of a call of koffi's, of whichever library, can end the

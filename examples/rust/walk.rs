@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::ptr::{null, null_mut};
 use std::slice;
 
-/// What bindgen makes of syncedmem.h.
+/// bindgen's translation of syncedmem.h.
 #[allow(dead_code, non_camel_case_types, non_upper_case_globals, reason = "C's names, not all used")]
 mod syncedmem {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
@@ -13,7 +13,7 @@ mod syncedmem {
 use syncedmem::*;
 
 // snippet:begin
-/// What fails says why, in a sentence.
+/// The library's sentence if the call failed.
 fn check(status: syncedmem_status_t) -> Result<(), String> {
     match status {
         SYNCEDMEM_SUCCESS => Ok(()),

@@ -110,7 +110,7 @@ class Copies {
     bench_.expect(what + " goes through no slots if that is not wanted", pieces(unstaged) == 0);
   }
 
-  // Whether the library that is to stage does.
+  // Whether the library with staging on stages.
   bool stages() const {
     staged_.must(staged_.set_accounting(SYNCEDMEM_ACCOUNTING_ON), "set_accounting");
     Subject(staged_, kMiB, buffer_.get(), device_).to_device(bench_.driver, 1);
@@ -131,7 +131,7 @@ class Copies {
   std::map<std::size_t, double> gains_[2];
 };
 
-// What no copy through slots can exceed: the link, and the host's memory.
+// The bounds of a copy through slots: the link, and the host's memory.
 void ceilings(Bench& bench, const Pageable& buffer, void* device, std::size_t bytes) {
   const int kThreads[] = {1, 2, 4, 8};
   std::vector<std::string> names = {"cuMemcpy, page-locked"};

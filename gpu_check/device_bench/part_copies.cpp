@@ -36,7 +36,7 @@ std::vector<std::size_t> powers(std::size_t from, std::size_t to) {
   return sizes;
 }
 
-// These come before what runs on several threads; the rest, which takes longest, behind it.
+// Cases before those on several threads; the others, which take longest, come after.
 std::vector<Phase> first_phases() {
   std::vector<Start> misaligned;
   for (const std::size_t host : {0, 1, 3, 63}) {

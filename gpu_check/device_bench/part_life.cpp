@@ -1,4 +1,4 @@
-// What lives on, or ends, with objects alive: a reset of the device, a fork, and the ends of a process.
+// Objects that are alive at a reset of the device, at a fork, and at the end of a process.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ std::string there_and_back(const Library& library, Pattern& pattern) {
 
 bool is_a_sentence(const std::string& text) { return text.size() > 20 && text.find(' ') != std::string::npos; }
 
-// So does the CUDA runtime at its next call after cudaDeviceReset().
+// As the CUDA runtime does at its next call after cudaDeviceReset().
 void make_current_anew(const Driver& driver) {
   Driver::Status (*retain)(void**, int), (*set_current)(void*);
   void* context = nullptr;

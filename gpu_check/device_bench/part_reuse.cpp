@@ -1,5 +1,5 @@
-// Blocks that were given back and are handed out again: what was promised to be zero is, and work that is still under way on
-// a block does not meet its next owner.
+// Blocks that were given back and are handed out again: fresh data is zero, and work in flight on a block does not reach its next
+// owner.
 #include <cstdio>
 #include <cstring>
 
@@ -14,7 +14,7 @@ typedef Driver::Status Status;
 typedef Driver::Address Address;
 const std::size_t kSizes[] = {1000, 4 * kKiB, 300000, 2 * kMiB, 64 * kMiB};
 
-// Where an object's block is, asked for in one of the ways that there are.
+// The address of an object's block, from one of the accessors.
 void* block(const Library& library, decltype(&syncedmem_mutable_gpu_data) access, syncedmem_t* object) {
   void* address = nullptr;
   library.must(access(object, &address), "access");
@@ -109,7 +109,7 @@ class Busy {
   Status (*copy_)(Address, Address, std::size_t, void*);
 };
 
-// What came of a case: skipped, or judged.
+// The result of a case: skipped, or judged.
 void judge(const std::string& what, bool in_flight, bool same_block, const std::string& wrong) {
   if (!wrong.empty()) return report::failed(what, wrong);
   if (!in_flight) return report::skipped(what, "the stream had ended before the block was given back");

@@ -21,7 +21,7 @@ class Pattern {
   std::size_t shift_ = 0;
 };
 
-// What a destination holds before it is written.
+// The bytes of a destination before it is written.
 const unsigned char kPoison = 0xee;
 
 // Empty if `bytes` bytes are as expected, else the first difference: "byte 17 is 0xee, not 0x3c".

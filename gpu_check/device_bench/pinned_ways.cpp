@@ -1,6 +1,6 @@
-// Page-locked memory by the driver, and by registering a mapping: what it takes to come by it and to give it back, and what
-// copies out of it reach. First without the library, then the library with SYNCEDMEM_PINNED_BLOCKS=registered: for that it is
-// loaded once more, since it takes that setting from the environment, once. Last, syncedmem_pin.
+// Page-locked memory by the driver, and by registering a mapping: the time to get it and to give it back, and the speed of copies out of
+// it. First without the library, then the library with SYNCEDMEM_PINNED_BLOCKS=registered: it is loaded a second time, because it reads
+// that setting from the environment once. Last, syncedmem_pin.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,7 +38,7 @@ std::vector<std::string> names(const std::vector<Way>& ways) {
   return result;
 }
 
-// Those that this machine does not refuse.
+// The ways that this machine does not refuse.
 std::vector<Way> usable_ways(const Driver& driver) {
   std::vector<Way> result;
   for (const Way way : {kAllocated, kRegisteredHuge, kRegisteredSmall}) {

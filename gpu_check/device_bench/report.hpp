@@ -1,4 +1,4 @@
-// What a section's process says of itself: counts of what ran, lines that scripts/gpu-check collects, and JSON.
+// The output of a section's process: counts, lines that scripts/gpu-check collects, and JSON.
 #ifndef DEVICE_BENCH_REPORT_HPP_
 #define DEVICE_BENCH_REPORT_HPP_
 

@@ -12,13 +12,13 @@ struct Spread {
 };
 Spread spread(std::vector<double> samples);
 
-// Who does the work; the library is the first of a row.
+// A contestant; the library is the first of a row.
 struct Contestant {
   std::string name;
   std::function<double()> once;  // nanoseconds
 };
 
-// What the library has to keep to, compared with one contestant of its row.
+// A bound for the library, compared with one contestant of its row.
 struct Bound {
   enum Kind { kNone, kBandwidth, kAbove, kNoSlower, kShare };
   Kind kind;

@@ -1,4 +1,4 @@
-// What the command line asks for.
+// The options of the command line.
 #ifndef DEVICE_BENCH_SETTINGS_HPP_
 #define DEVICE_BENCH_SETTINGS_HPP_
 

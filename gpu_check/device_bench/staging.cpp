@@ -5,7 +5,7 @@
 
 namespace {
 
-// What one thread copies at a time: the threads then end at about the same time.
+// The bytes that one thread copies at a time, so that the threads end at about the same time.
 const std::size_t kPiece = 256 * 1024;
 const std::size_t kMostChunks = 4096;  // 4 GiB in slots of 1 MiB
 

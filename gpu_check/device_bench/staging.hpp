@@ -25,7 +25,7 @@ class Staging {
   void copy(std::size_t threads, std::size_t slot_bytes, bool to_device, void* host, void* device, std::size_t bytes);
 
  private:
-  // What is copied. Chunk n goes through slot n % kSlots; a chunk is copied piece by piece, by whichever thread is free.
+  // The copy. Chunk n goes through slot n % kSlots; a chunk is copied piece by piece, by whichever thread is free.
   struct Job {
     bool to_device;
     char *host, *device;

@@ -44,7 +44,7 @@ double Subject::to_device(const Driver& driver, long calls) const {
     library_.must(library_.gpu_data(object_, &read), "gpu_data");
   }
   const double taken = watch.nanoseconds();
-  // What a pageable copy leaves under way is not the next sample's.
+  // Work that a pageable copy leaves in flight must not count for the next sample.
   driver.synchronize();
   return taken / static_cast<double>(calls);
 }

@@ -129,7 +129,7 @@ inline cudaError_t kernel(void** function) {
   return status;
 }
 
-// What cudaGetLastError would say: of launches, which return nothing here as there.
+// The result of cudaGetLastError: of launches, which return nothing.
 inline cudaError_t& last_error() {
   static cudaError_t error = cudaSuccess;
   return error;

@@ -155,7 +155,7 @@ std::string an_object_is_freed_by_another_thread() {
   cudaDeviceSynchronize();
   std::size_t before = 0, within = 0, after = 0, total = 0;
   const std::size_t large = std::size_t(48) << 20;
-  // What earlier objects left idle would serve this one, or go meanwhile.
+  // Idle blocks of earlier objects would serve this one, or be given back meanwhile.
   syncedmem_trim(SYNCEDMEM_MEMORY_ALL);
   cudaMemGetInfo(&before, &total);
   SyncedMemory* memory = new SyncedMemory(large);

@@ -1,10 +1,10 @@
-// What Caffe's own programs do not do: shapes that change, and memory that runs out, on whichever memory layer this process has.
+// Work that Caffe's own programs lack: shapes that change, and memory that runs out, on the memory layer of this process.
 //
 // usage: probe device                          the device's name; exit status 77 and the reason where there is none
 //        probe churn gpu|cpu NET SIZES ROUNDS  each round makes the net, and gives it one image size after another
 //        probe exhaust gpu|cpu MIB             blobs of MIB are made until that fails, then all are given back
 //
-// What it finds is printed as `name: value`. With SYNCEDMEM_ACCOUNT=on, a process that runs on libsyncedmem prints its counts.
+// Prints results as `name: value`. With SYNCEDMEM_ACCOUNT=on, a process that runs on libsyncedmem prints its counts.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 

@@ -1,6 +1,6 @@
-// What Caffe uses of the CUDA runtime, cuBLAS and cuRAND, on the simulated driver: for a machine without a GPU. Memory, copies,
-// streams and sums of vectors are real; kernels, matrix products and random numbers compute nothing. So it shows that `check` and a
-// Caffe in GPU mode work, and that the variants move the same bytes. It proves nothing about CUDA.
+// The part of the CUDA runtime, cuBLAS and cuRAND that Caffe uses, on the simulated driver, for a machine without a GPU. Memory, copies,
+// streams and sums of vectors are real; kernels, matrix products and random numbers compute nothing. It shows that `check` and a Caffe in
+// GPU mode work, and that the variants move the same bytes. It proves nothing about CUDA.
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -152,7 +152,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   return runtime(cuEventElapsedTime(milliseconds, start, end));
 }
 
-// What nvcc makes of a kernel calls these.
+// nvcc's code for a kernel calls these.
 void** __cudaRegisterFatBinary(void*) {
   static void* none;
   return &none;

@@ -5,7 +5,7 @@ mod why_not;
 
 use std::fmt;
 
-use crate::platform::file_error::Trouble;
+use crate::platform::file_error::FileError;
 use crate::platform::sync::Interrupted;
 use crate::platform::text::Bytes;
 use syncedmem_trace::head::{Head, Side};
@@ -85,7 +85,7 @@ pub enum Error {
     /// A trace cannot be written.
     NoTrace {
         /// The reason.
-        why: Trouble,
+        why: FileError,
     },
     /// This thread is already inside an operation on the same object.
     Reentered,

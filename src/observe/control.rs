@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::trace::{self, Trouble};
+use super::trace::{self, FileError};
 use super::{checksums, nvtx, recorder};
 use crate::platform::sync::{nap, this_thread};
 use crate::platform::text::{Escaped, Text, to_stderr};
@@ -59,7 +59,7 @@ pub fn after_fork_in_child() {
 }
 
 #[cold]
-fn complain(file: &CStr, trouble: Trouble) {
+fn complain(file: &CStr, trouble: FileError) {
     let file = Escaped(file.to_bytes());
     to_stderr(Text::<600>::of(format_args!("libsyncedmem: SYNCEDMEM_TRACE={file}: {trouble}\n")).as_bytes());
 }
@@ -85,11 +85,11 @@ pub fn set(flag: Flags, wanted: bool) {
 }
 
 /// Begins to write a trace to `file`.
-pub fn begin_trace(file: &CStr) -> Result<(), Trouble> {
+pub fn begin_trace(file: &CStr) -> Result<(), FileError> {
     read_settings();
     let begun = recorder::open_trace(file, flags::all());
     // An earlier trace has ended in any case. A trace that another thread begins is left to that thread.
-    if begun != Err(Trouble::Busy) {
+    if begun != Err(FileError::Busy) {
         set(TRACE, begun.is_ok());
     }
     begun

@@ -12,7 +12,7 @@ use super::call_site::{self, Place};
 use super::event::{Event, Noticed, Site, What};
 use super::ledger::Ledger;
 use super::nvtx::{self, Range};
-use super::trace::{self, Live, Trouble};
+use super::trace::{self, FileError, Live};
 use crate::platform::clock::nanoseconds;
 use crate::platform::sync::{FOR_EVER, Lock, locked_static};
 use crate::platform::text::Text;
@@ -225,7 +225,7 @@ fn trace_site(site: Site) {
 }
 
 /// Opens a trace for the events from now on.
-pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), Trouble> {
+pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), FileError> {
     trace::start(file)?;
     trace::mode(observed.has(ACCESSES), observed.has(COMPARE));
     call_site::all().for_each(trace_site);

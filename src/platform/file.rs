@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_int, c_long};
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-use super::file_error::Trouble;
+use super::file_error::FileError;
 
 /// Opens a regular file or a character device for appending, and creates the file if it is missing. The descriptor is
 /// never that of standard input, output or error: a program that has closed one of them may print to that number.
@@ -21,7 +21,7 @@ use super::file_error::Trouble;
 /// - `O_CLOEXEC`: programs that this one starts do not inherit the file.
 /// - Mode 0666 less the umask, as for the logs of other tools (valgrind, the sanitizers): the contents are addresses,
 ///   sizes and names, and the user decides who may read them.
-pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), Trouble> {
+pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError> {
     const ALWAYS: c_int =
         libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
     let (flags, mode) = (access | ALWAYS, 0o666 as c_int);
@@ -36,7 +36,7 @@ pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), Trouble> 
             result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_SETFL, libc::O_APPEND) })?;
             Ok((descriptor, status))
         }
-        _ => Err(Trouble::NotAFile),
+        _ => Err(FileError::NotAFile),
     });
     if checked.is_err() {
         close(descriptor);
@@ -44,7 +44,7 @@ pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), Trouble> 
     checked
 }
 
-fn above_standard(descriptor: c_int) -> Result<c_int, Trouble> {
+fn above_standard(descriptor: c_int) -> Result<c_int, FileError> {
     if descriptor > libc::STDERR_FILENO {
         return Ok(descriptor);
     }
@@ -62,7 +62,7 @@ pub fn close(descriptor: c_int) {
 }
 
 /// The status of a descriptor's file.
-pub fn status(descriptor: c_int) -> Result<libc::stat, Trouble> {
+pub fn status(descriptor: c_int) -> Result<libc::stat, FileError> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `status` is writable.
     let failed = unsafe { libc::fstat(descriptor, status.as_mut_ptr()) };
@@ -72,7 +72,7 @@ pub fn status(descriptor: c_int) -> Result<libc::stat, Trouble> {
 }
 
 /// Appends `text` to the file of that name.
-pub fn append(path: &CStr, text: &[u8]) -> Result<(), Trouble> {
+pub fn append(path: &CStr, text: &[u8]) -> Result<(), FileError> {
     let (descriptor, _) = open(path, libc::O_WRONLY)?;
     let written = write(descriptor, text);
     close(descriptor);
@@ -81,13 +81,13 @@ pub fn append(path: &CStr, text: &[u8]) -> Result<(), Trouble> {
 
 /// Writes all of `text` to a descriptor. If the file would exceed the process's limit (ulimit -f), returns an error and
 /// keeps the kernel's SIGXFSZ from the program.
-pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), Trouble> {
+pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     if limit() == libc::RLIM_INFINITY {
         return write_all(descriptor, text);
     }
     let (before, was_pending) = block_size_signal();
     let written = write_all(descriptor, text);
-    if written == Err(Trouble::System(libc::EFBIG)) && !was_pending {
+    if written == Err(FileError::System(libc::EFBIG)) && !was_pending {
         take_size_signal();
     }
     // SAFETY: `before` is the mask that this thread had.
@@ -96,15 +96,15 @@ pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), Trouble> {
 }
 
 /// Writes all of `text` to a descriptor.
-pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), Trouble> {
+pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     let mut rest = text;
     while !rest.is_empty() {
         // SAFETY: `rest` is a live slice; the kernel only reads it.
         let written = unsafe { libc::syscall(libc::SYS_write, descriptor, rest.as_ptr(), rest.len()) };
         match result(written) {
-            Ok(0) => return Err(Trouble::System(libc::ENOSPC)),
+            Ok(0) => return Err(FileError::System(libc::ENOSPC)),
             Ok(count) => rest = rest.get(count as usize..).unwrap_or_default(),
-            Err(Trouble::System(libc::EINTR)) => {}
+            Err(FileError::System(libc::EINTR)) => {}
             Err(trouble) => return Err(trouble),
         }
     }
@@ -156,12 +156,12 @@ fn size_signal() -> libc::sigset_t {
 }
 
 /// The result of a system call, or errno as an error.
-pub fn result(returned: c_long) -> Result<c_long, Trouble> {
+pub fn result(returned: c_long) -> Result<c_long, FileError> {
     if returned >= 0 {
         return Ok(returned);
     }
     // SAFETY: the function has no preconditions; errno is the calling thread's own.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the address is that of the calling thread's errno.
-    Err(Trouble::System(unsafe { *errno }))
+    Err(FileError::System(unsafe { *errno }))
 }

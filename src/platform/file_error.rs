@@ -5,7 +5,7 @@ use std::fmt;
 
 /// The reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum FileError {
     /// The file's name is longer than the system takes.
     NameTooLong,
     /// The name is that of something else: a folder, a pipe.
@@ -24,28 +24,28 @@ pub enum Trouble {
     System(c_int),
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {
-            Trouble::NameTooLong => "its name is too long",
+            FileError::NameTooLong => "its name is too long",
             // A FIFO without a reader cannot be opened for writing.
-            Trouble::NotAFile | Trouble::System(libc::ENXIO) => "it is not a regular file; name one",
-            Trouble::NotATrace => {
+            FileError::NotAFile | FileError::System(libc::ENXIO) => "it is not a regular file; name one",
+            FileError::NotATrace => {
                 "there is something in it, and not a trace; name another file, or remove this one first"
             }
-            Trouble::System(libc::ELOOP) => "it is a symbolic link, which is not followed; name the file itself",
-            Trouble::Locked => "another program has it locked",
-            Trouble::Busy => "another thread is starting or stopping a trace",
-            Trouble::Limit | Trouble::System(libc::EFBIG) => "the process may make no longer file (ulimit -f)",
-            Trouble::Closed => "the program closed its descriptor",
-            Trouble::System(libc::ENOENT) => "there is no such folder",
-            Trouble::System(libc::EACCES | libc::EPERM) => "permission denied",
-            Trouble::System(libc::EISDIR) => "it is a folder",
-            Trouble::System(libc::EROFS) => "the file system is read-only",
-            Trouble::System(libc::ENOSPC) => "no space is left on the device",
-            Trouble::System(libc::EDQUOT) => "the disk quota is used up",
-            Trouble::System(libc::EMFILE | libc::ENFILE) => "there is no file descriptor left",
-            Trouble::System(errno) => return write!(f, "the system refused (errno {errno})"),
+            FileError::System(libc::ELOOP) => "it is a symbolic link, which is not followed; name the file itself",
+            FileError::Locked => "another program has it locked",
+            FileError::Busy => "another thread is starting or stopping a trace",
+            FileError::Limit | FileError::System(libc::EFBIG) => "the process may make no longer file (ulimit -f)",
+            FileError::Closed => "the program closed its descriptor",
+            FileError::System(libc::ENOENT) => "there is no such folder",
+            FileError::System(libc::EACCES | libc::EPERM) => "permission denied",
+            FileError::System(libc::EISDIR) => "it is a folder",
+            FileError::System(libc::EROFS) => "the file system is read-only",
+            FileError::System(libc::ENOSPC) => "no space is left on the device",
+            FileError::System(libc::EDQUOT) => "the disk quota is used up",
+            FileError::System(libc::EMFILE | libc::ENFILE) => "there is no file descriptor left",
+            FileError::System(errno) => return write!(f, "the system refused (errno {errno})"),
         })
     }
 }

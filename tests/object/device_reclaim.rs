@@ -206,7 +206,9 @@ fn after_a_capture_nothing_is_evicted_and_the_failure_says_so() {
         assert_eq!(refused, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{}", last_error());
         assert!(capture.end());
         assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        for part in ["captured a CUDA graph", "no object is evicted", "call syncedmem_release_gpu"] {
+        for part in
+            ["captured a CUDA graph", "no object that the device may be using is evicted", "call syncedmem_release_gpu"]
+        {
             assert!(last_error().contains(part), "{part:?} is not in {}", last_error());
         }
         assert!(!last_error().contains("syncedmem_set_evictable"), "{}", last_error());

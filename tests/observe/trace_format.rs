@@ -6,7 +6,7 @@ use crate::support::alone;
 use crate::trace::reader::Item;
 use crate::trace::*;
 use syncedmem::observe::event::{Event, Site, What};
-use syncedmem::observe::trace::{self as writer, Live, Trouble};
+use syncedmem::observe::trace::{self as writer, FileError, Live};
 
 fn me() -> u32 {
     std::process::id()
@@ -209,20 +209,20 @@ fn what_cannot_be_a_trace_is_refused() {
     alone(&[], || {
         let folder = Folder::new();
         let start = |path: &Path| writer::start(&c_path(path));
-        assert_eq!(start(&folder.path("no/such/folder.json")), Err(Trouble::System(libc::ENOENT)));
-        assert_eq!(start(&folder.path("")), Err(Trouble::System(libc::EISDIR)));
-        assert_eq!(start(&folder.path(&"x".repeat(5000))), Err(Trouble::NameTooLong));
+        assert_eq!(start(&folder.path("no/such/folder.json")), Err(FileError::System(libc::ENOENT)));
+        assert_eq!(start(&folder.path("")), Err(FileError::System(libc::EISDIR)));
+        assert_eq!(start(&folder.path(&"x".repeat(5000))), Err(FileError::NameTooLong));
         let pipe = folder.path("pipe");
         assert_eq!(unsafe { libc::mkfifo(c_path(&pipe).as_ptr(), 0o600) }, 0);
-        assert_eq!(start(&pipe), Err(Trouble::NotAFile), "without a reader");
+        assert_eq!(start(&pipe), Err(FileError::NotAFile), "without a reader");
         let reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
-        assert_eq!(start(&pipe), Err(Trouble::NotAFile));
+        assert_eq!(start(&pipe), Err(FileError::NotAFile));
         drop(reader);
         let (other, link) = (folder.path("other"), folder.path("link"));
         std::fs::write(&other, "mine").unwrap();
-        assert_eq!(start(&other), Err(Trouble::NotATrace));
+        assert_eq!(start(&other), Err(FileError::NotATrace));
         std::os::unix::fs::symlink(&other, &link).unwrap();
-        assert_eq!(start(&link), Err(Trouble::System(libc::ELOOP)));
+        assert_eq!(start(&link), Err(FileError::System(libc::ELOOP)));
         assert_eq!(text(&other), "mine");
         assert!(!writer::is_on());
         assert_eq!(folder.names(), ["link", "other", "pipe"]);

@@ -10,7 +10,7 @@ use crate::support::{alone, inside};
 use crate::trace::reader::Item;
 use crate::trace::*;
 use syncedmem::observe::event::{Event, Site, What};
-use syncedmem::observe::trace::{self as writer, Live, Trouble};
+use syncedmem::observe::trace::{self as writer, FileError, Live};
 
 /// An event at so many nanoseconds.
 fn event(start: u64) -> Event {
@@ -282,7 +282,7 @@ fn a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever() {
         let path = folder.path("t.json");
         let file = std::fs::File::create(&path).unwrap();
         assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
-        assert_eq!(writer::start(&c_path(&path)), Err(Trouble::Locked));
+        assert_eq!(writer::start(&c_path(&path)), Err(FileError::Locked));
         assert!(!writer::is_on());
     });
 }
@@ -300,7 +300,7 @@ fn a_full_disk_ends_the_trace_with_one_line_and_not_the_program() {
     let folder = Folder::new();
     let on = folder.path("");
     let said = alone(&[("DISK", on.to_str().unwrap())], || {
-        assert_eq!(writer::start(c"/dev/full"), Err(Trouble::System(libc::ENOSPC)), "full from the beginning");
+        assert_eq!(writer::start(c"/dev/full"), Err(FileError::System(libc::ENOSPC)), "full from the beginning");
         let disk = std::path::PathBuf::from(std::env::var_os("DISK").unwrap());
         if !small_disk(&disk, 64 << 10) {
             eprintln!("NO DISK");

@@ -2,7 +2,6 @@
 //!
 //! `F path`, then `E sentence`, or: `K kind name`, `S iter step net` for a solver state, `L type name` for a layer, and for a blob
 //! `B shape`, then `D type values` and perhaps `G type values` (its diff), or `P sentence`. Names and values are in hexadecimal.
-#![expect(clippy::print_stdout, reason = "its purpose")]
 
 use std::fmt::Write as _;
 

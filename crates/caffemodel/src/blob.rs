@@ -144,7 +144,7 @@ pub(crate) fn scan(scanner: &mut Scanner, span: Range<u64>) -> Result<Blob, Erro
 impl Parts {
     fn take(&mut self, scanner: &mut Scanner, field: Field, end: u64) -> Result<(), Error> {
         match (field.number, field.wire) {
-            // Protobuf keeps the lower half of a number that is too large for its type.
+            // Compat: protobuf keeps the lower half of a number that is too large for its type.
             (1..=5, Wire::Varint) => {
                 self.dims[field.number as usize - 1] = Some(i64::from(scanner.varint(end)? as i32));
             }
@@ -168,6 +168,7 @@ impl Parts {
         for range in std::mem::take(&mut self.seven) {
             self.take_shape(scanner, range)?;
         }
+        // Compat: one legacy dimension is enough for Caffe to leave the shape aside.
         let is_legacy = self.dims.iter().any(Option::is_some);
         if is_legacy {
             self.axes = 4;

@@ -79,5 +79,10 @@ mod tests {
         assert_eq!(chunks.run(6, 10), Some(Run { at: 45, count: 1, step: 5 }));
         assert_eq!(chunks.run(7, 1), Some(Run { at: 60, count: 1, step: 4 }));
         assert_eq!(chunks.run(9, 1), None);
+        // Of another pace, where the next value would lie.
+        let mut chunks = Chunks::default();
+        chunks.push(Run { at: 10, count: 1, step: 6 });
+        chunks.push(Run { at: 16, count: 2, step: 4 });
+        assert_eq!(chunks.run(2, 1), Some(Run { at: 20, count: 1, step: 4 }));
     }
 }

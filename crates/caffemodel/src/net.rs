@@ -171,7 +171,7 @@ fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize
         Some(inner) => (Version::V0, inner),
         None => (version, draft),
     };
-    // Caffe moves the padding into the layer behind.
+    // Compat: Caffe moves the padding into the layer behind.
     if version == Version::V0 && blobs.is_empty() && kind == "padding" {
         return Ok(None);
     }

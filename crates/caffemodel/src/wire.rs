@@ -105,7 +105,7 @@ impl<'s> Scanner<'s> {
         let mut value = 0;
         for shift in (0..70).step_by(7) {
             let byte = self.byte(end, at)?;
-            // Bits beyond the 64th are dropped, as protobuf does.
+            // Compat: bits beyond the 64th are dropped, as protobuf drops them.
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Ok(value);

@@ -41,6 +41,21 @@ fn many_values_with_a_tag_each_are_read_through_the_buffer() {
 }
 
 #[test]
+fn many_values_are_converted_through_the_buffer() {
+    let doubles: Vec<f64> = (0..10_000u16).map(|value| f64::from(value) + 0.1).collect();
+    let floats_of: Vec<f32> = doubles.iter().map(|value| *value as f32).collect();
+    assert_eq!(floats(&net_of([bytes(8, f64_bytes(&doubles)), shape(&[10_000])].concat())), floats_of);
+    let mut converted = vec![0.0; 10_000];
+    net_of(blob(&[10_000], &floats_of)).read_f64(At::data(0, 0), 0, &mut converted).unwrap();
+    assert!(converted.iter().zip(&floats_of).all(|(double, float)| *double == f64::from(*float)));
+    // The halves 0x3c00 to 0x4000 are 1 to 2 in steps of 1/1024.
+    let halves: Vec<u8> = (0..10_000u16).flat_map(|value| (0x3c00 + value % 1025).to_le_bytes()).collect();
+    let model = net_of([number(10, 2), bytes(12, halves), shape(&[10_000])].concat());
+    let expected = |value: u16| 1.0 + f32::from(value % 1025) / 1024.0;
+    assert!(floats(&model).into_iter().zip(0..).all(|(half, value)| half == expected(value)));
+}
+
+#[test]
 fn a_value_that_occurs_twice_counts_once_and_shapes_are_merged() {
     let twice = [bytes(1, "first"), bytes(1, "second"), layer("a", "ReLU", &[])].concat();
     assert_eq!(net(twice).name(), "second");

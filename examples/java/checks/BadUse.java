@@ -16,7 +16,7 @@ import syncedmem.SyncedmemException;
 import syncedmem.SyncedmemLibrary.Head;
 import syncedmem.SyncedmemLibrary.Status;
 
-/** What a user can do wrong with one object: each is an exception, and changes nothing. */
+/** Wrong uses of one object: each throws an exception and changes nothing. */
 final class BadUse {
     private BadUse() {}
 

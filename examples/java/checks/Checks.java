@@ -9,8 +9,8 @@ import syncedmem.Libsyncedmem;
 import syncedmem.SyncedmemLibrary;
 
 /**
- * What the binding promises, checked: that it is the whole API as described, and that bad use is an exception, or does
- * what the contract says, and never ends the process. usage: Checks include/syncedmem.json
+ * Checks the promises of the binding: it has the whole API as described, and bad use throws an exception, or does what the
+ * contract says, and never ends the process. usage: Checks include/syncedmem.json
  */
 public final class Checks {
     private static int checks;

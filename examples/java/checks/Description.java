@@ -73,7 +73,7 @@ final class Description {
         }
         Map<String, String> found = new TreeMap<>();
         for (Method method : SyncedmemLibrary.class.getDeclaredMethods()) {
-            // What is not abstract is Java's own.
+            // Methods that are not abstract are Java's own.
             if (Modifier.isAbstract(method.getModifiers())) {
                 found.put(method.getName(), signature(method));
             }

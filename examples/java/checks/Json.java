@@ -6,7 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What of JSON the description of the API needs: objects, arrays, strings, and whole numbers. */
+/** The part of JSON that the description of the API uses: objects, arrays, strings, and whole numbers. */
 final class Json {
     private final String text;
     private int at;

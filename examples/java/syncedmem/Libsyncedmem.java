@@ -52,12 +52,12 @@ public final class Libsyncedmem {
         return text == null ? "" : text.getString(0, "UTF-8");
     }
 
-    /** What is accounted for from now on. */
+    /** Sets the accounting from now on. */
     public static void setAccounting(SyncedmemLibrary.Accounting accounting) {
         check(API.syncedmem_set_accounting(accounting.value));
     }
 
-    /** What was accounted for so far. */
+    /** The statistics so far. */
     public static SyncedmemLibrary.Stats stats() {
         SyncedmemLibrary.Stats stats = new SyncedmemLibrary.Stats();
         stats.size = stats.size();

@@ -26,7 +26,7 @@ final class Tensor implements Runnable {
         this.data = tensor.getPointer(DATA);
     }
 
-    /** Where its memory is, on its own side; NULL for no bytes on the device. */
+    /** The address of its memory, on its own side; NULL for no bytes on the device. */
     Pointer data() {
         return data;
     }

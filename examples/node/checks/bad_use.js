@@ -1,4 +1,4 @@
-// What a user can do wrong with one object: each is an exception, and changes nothing.
+// Wrong uses of one object: each throws an exception and changes nothing.
 // SPDX-License-Identifier: BSD-2-Clause
 'use strict';
 

@@ -6,7 +6,7 @@ const koffi = require('koffi');
 const { SyncedMemory, check: succeeds, constants, lib } = require('../syncedmem.js');
 const { check } = require('./checks.js');
 
-/** What C refuses with a status has a sentence, and writes nothing. */
+/** A call that C refuses has a status and a sentence, and writes nothing. */
 function refused(status, handle) {
   const data = [7n];
   assert.equal(lib.syncedmem_cpu_data(handle, data), status);

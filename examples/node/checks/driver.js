@@ -1,4 +1,4 @@
-// That the simulated driver, which looks for it, has seen no rule broken. SPDX-License-Identifier: BSD-2-Clause
+// Checks that the simulated driver has seen no rule broken. SPDX-License-Identifier: BSD-2-Clause
 'use strict';
 
 const assert = require('node:assert/strict');

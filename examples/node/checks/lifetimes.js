@@ -1,4 +1,4 @@
-// Who keeps what, who ends it, and on which thread. SPDX-License-Identifier: BSD-2-Clause
+// Which objects keep memory, what ends it, and on which thread. SPDX-License-Identifier: BSD-2-Clause
 'use strict';
 
 const assert = require('node:assert/strict');

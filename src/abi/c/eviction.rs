@@ -36,8 +36,8 @@ impl From<Policy> for syncedmem_eviction_t {
 /// objects that the host can replace; device sides with the newest data, after a copy to the host
 /// (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. If the host has no room, or a block would
 /// exceed `SYNCEDMEM_HOST_LIMIT`, it does the same with the sides exchanged. If page-locked memory runs out, the block
-/// is pageable and nothing is evicted. Once the process has captured a CUDA graph (see "Graphs" above), nothing is
-/// evicted.
+/// is pageable and nothing is evicted. Once the process has captured a CUDA graph (see "Graphs" above), objects with a
+/// device block or page-locked host memory are not evicted.
 ///
 /// Each later call that returns an address of the object's data (`syncedmem_cpu_data`, `syncedmem_mutable_gpu_data` and
 /// the like, also in C++) opens an access; `syncedmem_end_access` ends it. Until then the address is valid, and nothing

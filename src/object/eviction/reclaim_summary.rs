@@ -1,7 +1,7 @@
-//! The blocks that were freed to make room for an allocation that failed nevertheless, until the failure is reported.
+//! Reclaim summaries: what was given back before an allocation failed all the same, for the error's sentence.
 //!
-//! An error is a small value without room for it, and thread-local memory may be exhausted too. So a table keeps it for the
-//! last few failures, by thread.
+//! An error is a small value without room for it, and memory for the thread's own state may have run out. This table keeps
+//! the summaries of the last few failures, by thread.
 
 use std::fmt;
 
@@ -10,17 +10,15 @@ use crate::platform::sync::{Lock, locked_static, this_thread};
 use crate::platform::text::Bytes;
 use crate::state::head::Side;
 
-/// A number of objects, and how many bytes they were.
+/// A number of objects, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many.
     pub number: usize,
-    /// Their bytes.
     pub bytes: usize,
 }
 
 impl Count {
-    /// One more, of `bytes`.
+    /// Counts one more object, of `bytes`.
     pub fn add(&mut self, bytes: usize) {
         self.number += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -30,13 +28,13 @@ impl Count {
 /// What was given back, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimSummary {
-    /// Bytes in blocks that no object held; `None` where they would have made no room.
+    /// Bytes of idle blocks; `None` if those make no room for the allocation.
     pub idle: Option<u64>,
     /// Sides of objects that the other side could replace.
     pub redundant: Count,
-    /// Sides of objects that were the newest, and were copied to the other side before.
+    /// Sides of objects with the newest data, which was copied to the other side first.
     pub newest: Count,
-    /// Whether there was any object that is marked as evictable.
+    /// Whether any object was evictable.
     pub is_any_marked: bool,
 }
 
@@ -47,7 +45,7 @@ struct Failure {
     summary: ReclaimSummary,
 }
 
-/// As many threads as may fail at the same time and still tell all of it.
+/// Number of threads that may fail at the same time and keep their summaries.
 const PLACES: usize = 16;
 
 struct Failures {
@@ -61,7 +59,7 @@ impl Failures {
 
 locked_static! { static FAILURES: Lock<Failures> = Lock::new(Failures::EMPTY); }
 
-/// Keeps what was given back in vain before this thread's `error`.
+/// Keeps the summary of this thread's `error`.
 pub fn keep(error: Error, summary: ReclaimSummary) {
     let thread = this_thread();
     FAILURES.with(|failures| {
@@ -74,7 +72,7 @@ pub fn keep(error: Error, summary: ReclaimSummary) {
     });
 }
 
-/// What was given back before this thread's last `error`, if that was tried.
+/// The summary of this thread's last `error`, if the library tried to make room.
 pub fn of(error: Error) -> Option<ReclaimSummary> {
     let thread = this_thread();
     FAILURES.with(|failures| {
@@ -83,7 +81,7 @@ pub fn of(error: Error) -> Option<ReclaimSummary> {
     })
 }
 
-/// What was given back on a side, as a part of a sentence.
+/// A summary for one side, as a part of a sentence.
 pub struct OnSide(pub ReclaimSummary, pub Side);
 
 impl fmt::Display for OnSide {

@@ -57,8 +57,8 @@ impl Circumstances {
             };
             return write!(
                 f,
-                "; the process captured a CUDA graph, so no object is evicted (a wait for its context could invalidate a \
-                 capture): call {release}"
+                "; the process captured a CUDA graph, so no object that the device may be using is evicted (a wait for its \
+                 context could invalidate a capture): call {release}"
             );
         }
         if given.is_any_marked {

@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_int};
 
 use crate::platform::file::{self, close, result, status};
-use crate::platform::file_error::Trouble;
+use crate::platform::file_error::FileError;
 use crate::platform::sync::nap;
 use syncedmem_trace::format::block::BLOCK;
 
@@ -34,7 +34,7 @@ pub struct Earlier(File);
 
 impl Earlier {
     /// Empties the file and writes `opening`.
-    pub fn replace(self, opening: &[u8]) -> Result<File, Trouble> {
+    pub fn replace(self, opening: &[u8]) -> Result<File, FileError> {
         let Earlier(file) = self;
         let begun = file.begin(opening).and_then(|()| file.share());
         if begun.is_err() {
@@ -56,7 +56,7 @@ pub enum Opened {
 impl File {
     /// Opens or creates a file for a trace that begins with `opening`. An empty file gets it at once. A file with
     /// anything but a trace in it is an error.
-    pub fn open(path: &CStr, opening: &[u8]) -> Result<Opened, Trouble> {
+    pub fn open(path: &CStr, opening: &[u8]) -> Result<Opened, FileError> {
         // Read access too: the contents are checked.
         let (descriptor, status) = file::open(path, libc::O_RDWR)?;
         let file = File { descriptor, identity: (status.st_dev, status.st_ino), limit: file::limit() };
@@ -67,29 +67,29 @@ impl File {
         opened
     }
 
-    fn find_out(self, opening: &[u8]) -> Result<Opened, Trouble> {
+    fn find_out(self, opening: &[u8]) -> Result<Opened, FileError> {
         match self.lock(libc::LOCK_EX) {
             Ok(true) if self.is_empty()? => {
                 self.begin(opening)?;
                 self.share()?;
             }
             Ok(true) if self.begins_with(opening)? => return Ok(Opened::Earlier(Earlier(self))),
-            Ok(true) => return Err(Trouble::NotATrace),
+            Ok(true) => return Err(FileError::NotATrace),
             // Another process traces to it, or is starting it.
             Ok(false) => self.share()?,
             // This file system has no locks. A trace in the file may be another process's, so append to it.
             Err(_) if self.is_empty()? => self.write(opening)?,
             Err(_) => {}
         }
-        if self.is_empty()? || self.begins_with(opening)? { Ok(Opened::Ready(self)) } else { Err(Trouble::NotATrace) }
+        if self.is_empty()? || self.begins_with(opening)? { Ok(Opened::Ready(self)) } else { Err(FileError::NotATrace) }
     }
 
     /// Whether it is empty. A device always is.
-    fn is_empty(&self) -> Result<bool, Trouble> {
+    fn is_empty(&self) -> Result<bool, FileError> {
         Ok(status(self.descriptor)?.st_size == 0)
     }
 
-    fn begins_with(&self, opening: &[u8]) -> Result<bool, Trouble> {
+    fn begins_with(&self, opening: &[u8]) -> Result<bool, FileError> {
         let mut begins = [0u8; BLOCK];
         let length = opening.len().min(BLOCK);
         let (first, from) = (begins.as_mut_ptr(), 0 as libc::off_t);
@@ -98,51 +98,51 @@ impl File {
         Ok(begins[..read as usize] == *opening)
     }
 
-    fn begin(&self, opening: &[u8]) -> Result<(), Trouble> {
+    fn begin(&self, opening: &[u8]) -> Result<(), FileError> {
         self.empty()?;
         self.write(opening)
     }
 
     /// Takes the shared lock, so that other processes append. Waits while another process holds the exclusive one to
     /// start the file.
-    fn share(&self) -> Result<(), Trouble> {
+    fn share(&self) -> Result<(), FileError> {
         for _ in 0..TRIES {
             if self.lock(libc::LOCK_SH)? {
                 return Ok(());
             }
             nap();
         }
-        Err(Trouble::Locked)
+        Err(FileError::Locked)
     }
 
     /// Tries to take the lock; `false` if another process holds it.
-    fn lock(&self, kind: c_int) -> Result<bool, Trouble> {
+    fn lock(&self, kind: c_int) -> Result<bool, FileError> {
         // SAFETY: flock has no preconditions.
         match result(unsafe { libc::syscall(libc::SYS_flock, self.descriptor, kind | libc::LOCK_NB) }) {
             Ok(_) => Ok(true),
-            Err(Trouble::System(libc::EWOULDBLOCK)) => Ok(false),
-            Err(Trouble::System(libc::EINTR)) => self.lock(kind),
+            Err(FileError::System(libc::EWOULDBLOCK)) => Ok(false),
+            Err(FileError::System(libc::EINTR)) => self.lock(kind),
             Err(trouble) => Err(trouble),
         }
     }
 
-    fn empty(&self) -> Result<(), Trouble> {
+    fn empty(&self) -> Result<(), FileError> {
         // SAFETY: ftruncate has no preconditions.
         match result(unsafe { libc::syscall(libc::SYS_ftruncate, self.descriptor, 0 as libc::off_t) }) {
             // A device cannot be truncated.
-            Ok(_) | Err(Trouble::System(libc::EINVAL)) => Ok(()),
+            Ok(_) | Err(FileError::System(libc::EINVAL)) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
 
     /// Appends all bytes.
-    pub fn write(&self, bytes: &[u8]) -> Result<(), Trouble> {
-        let status = status(self.descriptor).map_err(|_| Trouble::Closed)?;
+    pub fn write(&self, bytes: &[u8]) -> Result<(), FileError> {
+        let status = status(self.descriptor).map_err(|_| FileError::Closed)?;
         if (status.st_dev, status.st_ino) != self.identity {
-            return Err(Trouble::Closed);
+            return Err(FileError::Closed);
         }
         if (status.st_size as u64).saturating_add(bytes.len() as u64 + MARGIN) > self.limit {
-            return Err(Trouble::Limit);
+            return Err(FileError::Limit);
         }
         file::write_all(self.descriptor, bytes)
     }

@@ -21,7 +21,7 @@ use syncedmem_trace::format::block::Block;
 use syncedmem_trace::format::{chrome, rmm};
 
 use crate::platform::clock::nanoseconds;
-pub use crate::platform::file_error::Trouble;
+pub use crate::platform::file_error::FileError;
 use crate::platform::local_time::LocalTime;
 use crate::platform::text::{Escaped, Text};
 use crate::platform::thread;

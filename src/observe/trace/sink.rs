@@ -11,7 +11,7 @@ use syncedmem_trace::format::rmm::COLUMNS;
 
 use super::file::{Earlier, File, Opened};
 use super::introduce_process;
-use crate::platform::file_error::Trouble;
+use crate::platform::file_error::FileError;
 use crate::platform::sync::nap;
 use crate::platform::text::{Escaped, Text, to_stderr};
 use crate::platform::thread::{block_signals, restore_signals};
@@ -85,9 +85,9 @@ static PATH: Name = Name([const { AtomicU8::new(0) }; LONGEST]);
 
 impl Name {
     /// Sets this to `name`, with `%p` replaced by the process's id and `%%` by a percent sign.
-    fn set_path(&self, name: &Name, process: u32) -> Result<(), Trouble> {
+    fn set_path(&self, name: &Name, process: u32) -> Result<(), FileError> {
         let mut rest = self.0.iter();
-        let mut add = |byte| rest.next().map(|place| place.store(byte, Relaxed)).ok_or(Trouble::NameTooLong);
+        let mut add = |byte| rest.next().map(|place| place.store(byte, Relaxed)).ok_or(FileError::NameTooLong);
         let mut bytes = name.bytes().peekable();
         while let Some(byte) = bytes.next() {
             let special = if byte == b'%' { bytes.next_if(|next| matches!(next, b'p' | b'%')) } else { None };
@@ -120,13 +120,13 @@ pub fn is_on() -> bool {
 
 /// Starts a trace: Chrome's JSON, or RMM's rows if the name ends in `.csv`. `%p` in the name becomes the process's id.
 /// Ends a running trace first.
-pub fn start(path: &CStr) -> Result<(), Trouble> {
+pub fn start(path: &CStr) -> Result<(), FileError> {
     stop();
     if STATE.compare_exchange(OFF, CHANGING, SeqCst, Relaxed).is_err() {
-        return Err(Trouble::Busy);
+        return Err(FileError::Busy);
     }
     PARENT.store(0, Relaxed);
-    let begun = if NAME.set(path) { begin() } else { Err(Trouble::NameTooLong) };
+    let begun = if NAME.set(path) { begin() } else { Err(FileError::NameTooLong) };
     STATE.store(if begun.is_ok() { ON } else { OFF }, SeqCst);
     begun
 }
@@ -167,16 +167,16 @@ fn conclude_file() {
 /// append, even one after the other. Does nothing if the name has `%p`: each process then has its own file.
 ///
 /// Earlier contents stay until [`Held::begin`].
-pub fn hold(path: &CStr) -> Result<Option<Held>, Trouble> {
+pub fn hold(path: &CStr) -> Result<Option<Held>, FileError> {
     let name = Name([const { AtomicU8::new(0) }; LONGEST]);
     if !name.set(path) {
-        return Err(Trouble::NameTooLong);
+        return Err(FileError::NameTooLong);
     }
     if name.has_process() {
         return Ok(None);
     }
     if STATE.compare_exchange(OFF, CHANGING, SeqCst, Relaxed).is_err() {
-        return Err(Trouble::Busy);
+        return Err(FileError::Busy);
     }
     let opened = open(&name, 0);
     STATE.store(OFF, SeqCst);
@@ -195,7 +195,7 @@ pub struct Held {
 
 impl Held {
     /// Starts the file afresh; returns its size in bytes.
-    pub fn begin(self) -> Result<u64, Trouble> {
+    pub fn begin(self) -> Result<u64, FileError> {
         let opening = opening(self.csv);
         self.earlier.replace(opening)?;
         Ok(opening.len() as u64)
@@ -218,7 +218,7 @@ pub fn after_fork_in_child() {
 }
 
 /// Opens the file and records the process. The caller has set the state to `CHANGING` or `TAKING_OVER`.
-fn begin() -> Result<(), Trouble> {
+fn begin() -> Result<(), FileError> {
     let process = std::process::id();
     let file = match open(&NAME, process)? {
         Opened::Ready(file) => file,
@@ -233,7 +233,7 @@ fn begin() -> Result<(), Trouble> {
 }
 
 /// Opens the file of that name. The caller has set the state to `CHANGING` or `TAKING_OVER`.
-fn open(name: &Name, process: u32) -> Result<Opened, Trouble> {
+fn open(name: &Name, process: u32) -> Result<Opened, FileError> {
     PATH.set_path(name, process)?;
     // SAFETY: `set_path` succeeded, and the state keeps other threads out.
     File::open(unsafe { PATH.as_c_str() }, opening(name.is_csv()))
@@ -292,7 +292,7 @@ fn wait_until_nobody_is_inside() {
 }
 
 /// Ends the trace. The first thread that changes the state reports the error.
-fn end(state: u32, trouble: Trouble) {
+fn end(state: u32, trouble: FileError) {
     if STATE.compare_exchange(state, ENDED, SeqCst, Relaxed).is_ok() {
         let mut text = Text::<600>::new();
         let _ = text.write_str("libsyncedmem: the trace ends here: ");

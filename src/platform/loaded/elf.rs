@@ -9,7 +9,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::ptr::{NonNull, with_exposed_provenance};
 
-use libc::{Elf64_Phdr, Elf64_Sym, PT_DYNAMIC, PT_LOAD};
+use libc::{Elf64_Phdr, Elf64_Sym, PT_DYNAMIC};
+
+use super::segment;
 
 /// An entry of the dynamic section.
 #[repr(C)]
@@ -84,12 +86,7 @@ impl<'o> Symbols<'o> {
     /// # Safety
     /// The headers are those of an object that is mapped at `base` for all of `'o`.
     pub unsafe fn of(headers: &'o [Elf64_Phdr], base: usize) -> Option<Self> {
-        let within = |address: usize| {
-            headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
-                let begin = base.wrapping_add(segment.p_vaddr as usize);
-                address.wrapping_sub(begin) < segment.p_memsz as usize
-            })
-        };
+        let within = |address: usize| segment::contains(headers, base, address, 1);
         let section = headers.iter().find(|header| header.p_type == PT_DYNAMIC)?;
         let begin = base.wrapping_add(section.p_vaddr as usize);
         let (mut names, mut symbols, mut hash) = (None, None, None);

@@ -88,10 +88,7 @@ impl<'w> Object<'w> {
 
     /// Whether `address` lies in one of its segments.
     pub fn contains(&self, address: usize) -> bool {
-        self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD).any(|segment| {
-            let begin = self.base().wrapping_add(segment.p_vaddr as usize);
-            address.wrapping_sub(begin) < segment.p_memsz as usize
-        })
+        segment::contains(self.headers(), self.base(), address, 1)
     }
 
     fn headers(&self) -> &'w [libc::Elf64_Phdr] {

@@ -64,7 +64,7 @@ impl Trace {
     }
 }
 
-fn unwritable(name: &OsStr, trouble: trace::Trouble) -> String {
+fn unwritable(name: &OsStr, trouble: trace::FileError) -> String {
     format!("{} cannot be written: {trouble}", name.to_string_lossy())
 }
 
