@@ -211,7 +211,7 @@ fn what_cannot_be_a_trace_is_refused() {
         let start = |path: &Path| writer::start(&c_path(path));
         assert_eq!(start(&folder.path("no/such/folder.json")), Err(FileError::System(libc::ENOENT)));
         assert_eq!(start(&folder.path("")), Err(FileError::System(libc::EISDIR)));
-        assert_eq!(start(&folder.path(&"x".repeat(5000))), Err(FileError::NameTooLong));
+        assert_eq!(start(&folder.path("x".repeat(5000))), Err(FileError::NameTooLong));
         let pipe = folder.path("pipe");
         assert_eq!(unsafe { libc::mkfifo(c_path(&pipe).as_ptr(), 0o600) }, 0);
         assert_eq!(start(&pipe), Err(FileError::NotAFile), "without a reader");

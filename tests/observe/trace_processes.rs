@@ -208,8 +208,8 @@ fn with_its_number_in_the_name_each_process_has_a_file_of_its_own() {
         let mut names = [name(me), name(child)];
         names.sort();
         assert_eq!(folder.names(), names, "a child that records nothing makes no file");
-        assert_eq!(starts(&read(&folder.path(&name(me))).0, me), [1, 3]);
-        let (items, _) = read(&folder.path(&name(child)));
+        assert_eq!(starts(&read(&folder.path(name(me))).0, me), [1, 3]);
+        let (items, _) = read(&folder.path(name(child)));
         assert_eq!(starts(&items, child), [2]);
         assert!(matches!(&items[0], Item::Process { parent: Some(parent), .. } if *parent == me));
     });
@@ -395,7 +395,7 @@ fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
         let mut files = Vec::new();
         for number in 0..97 {
             files.push(
-                std::fs::File::create(if number == 0 { own.clone() } else { folder.path(&format!("f{number}")) })
+                std::fs::File::create(if number == 0 { own.clone() } else { folder.path(format!("f{number}")) })
                     .unwrap(),
             );
         }
