@@ -28,7 +28,9 @@ endif()
 set(system_libraries_file "${built}/native-static-libs")
 
 # --locked: Cargo.lock, like all of the source tree, is only read.
-set(cargo "${SYNCEDMEM_CARGO}" rustc --locked --package syncedmem --lib --profile "${SYNCEDMEM_PROFILE}"
+# Not as a Rust library too: link-time optimisation has no effect then.
+set(cargo "${SYNCEDMEM_CARGO}" rustc --locked --package syncedmem --lib --crate-type cdylib,staticlib
+  --profile "${SYNCEDMEM_PROFILE}"
   --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --target-dir "${SYNCEDMEM_CARGO_DIR}")
 if(SYNCEDMEM_TARGET)
   list(APPEND cargo --target "${SYNCEDMEM_TARGET}")

@@ -518,7 +518,7 @@ typedef struct syncedmem_sum_t {
 typedef struct syncedmem_memory_stats_t {
   /**
    * Bytes that objects hold now, without the page-locked slots of staged copies. Known without accounting too, but
-   * then without pageable blocks below 4 KiB.
+   * then without pageable blocks of up to 4 KiB.
    */
   uint64_t live;
   /**
@@ -1254,16 +1254,14 @@ syncedmem_status_t syncedmem_unpin(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_trim(int32_t memory);
 
 /**
- * Writes the idle bytes of a kind of memory, a `syncedmem_memory_t`, to `*bytes`. Pageable blocks of up to 32 KiB, of
- * which at most 2 MiB are kept, are not counted.
+ * Writes the idle bytes of a kind of memory, a `syncedmem_memory_t`, to `*bytes`.
  *
  * Errors: `INVALID_ARGUMENT` (another number; NULL or misaligned).
  *
  * # Safety
  * `bytes` is NULL or writable.
  */
-syncedmem_status_t syncedmem_idle_bytes(int32_t memory,
-                                        size_t *bytes);
+syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 
 /**
  * Switches pools: whether blocks that objects give back are kept for the next object. Without pools idle blocks are

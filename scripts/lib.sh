@@ -79,11 +79,12 @@ need_rust() {
 }
 
 # build_library: builds the release library without the command; prints its path. The command line is that of
-# cmake/cargo.cmake, so that all tests share one build.
+# cmake/cargo.cmake, so that all tests share one build. It names the crate types, because link-time optimisation has no
+# effect while the crate is also built as a Rust library.
 build_library() {
   need_rust
   need gcc libc6-dev
-  (cd "$root" && cargo rustc --package syncedmem --lib --profile release --target-dir "$target" -- \
+  (cd "$root" && cargo rustc --package syncedmem --lib --crate-type cdylib,staticlib --profile release --target-dir "$target" -- \
     --print "native-static-libs=$target/release/native-static-libs" >&2) || die "the library does not build"
   printf '%s\n' "$target/release/libsyncedmem.so"
 }

@@ -58,7 +58,7 @@ def simulated() -> Iterator[cuda.Driver]:
 
 
 def live() -> int:
-    """Bytes that objects hold: all kinds of memory together. Pageable blocks below 4 KiB are not counted."""
+    """Bytes that objects hold: all kinds of memory together. Pageable blocks of up to 4 KiB are not counted."""
     gc.collect()
     stats = syncedmem.stats()
     return int(stats.pageable.live + stats.pinned.live + stats.device.live)

@@ -225,4 +225,4 @@ def test_an_array_in_fortran_order_can_be_written_into_a_view() -> None:
 
 
 def test_blocks_are_aligned_for_vectors() -> None:
-    assert address(SyncedMemory(4096).cpu_data()) % 64 == 0
+    assert address(SyncedMemory(4097).cpu_data()) % 64 == 0

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::error::Error;
 use crate::error::callback_slot::Slot;
+use crate::state::flags::{self, MAY_PIN};
 
 /// Says what `Caffe::mode()` is on the calling thread: 0 for CPU, 1 for GPU; see `syncedmem_set_mode_callback`.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
@@ -16,7 +17,9 @@ static REGISTERED: Slot<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = Slo
 /// # Safety
 /// The callback and `user` stay usable for the rest of the process.
 pub unsafe fn set(callback: syncedmem_mode_callback_t, user: *mut c_void) -> Result<(), Error> {
-    REGISTERED.set(callback, user)
+    REGISTERED.set(callback, user)?;
+    flags::raise_if(true, MAY_PIN);
+    Ok(())
 }
 
 /// Whether a callback was ever registered.

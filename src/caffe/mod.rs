@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::loaded;
+use crate::state::flags::{self, MAY_PIN};
 pub use callback::{set as set_callback, syncedmem_mode_callback_t};
 use search::{Finding, Mode};
 
@@ -59,6 +60,7 @@ fn look() -> Build {
     match finding {
         Finding::Gpu(mode) => {
             GPU.store(mode.pack(), Ordering::Relaxed);
+            flags::raise_if(true, MAY_PIN);
             Build::Gpu
         }
         Finding::CpuOnly => {
@@ -70,6 +72,11 @@ fn look() -> Build {
             Build::NoCaffe
         }
     }
+}
+
+/// Whether [`is_gpu`] can be true by now: otherwise a flag is raised when that changes.
+pub fn may_be_gpu() -> bool {
+    callback::is_registered() || build(false) == Build::Gpu
 }
 
 /// Whether `Caffe::mode()` is GPU on this thread. The registered callback decides, else Caffe's own field; without

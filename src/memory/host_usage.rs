@@ -3,6 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::malloc::SMALL;
 use crate::platform::address_hash::hash_address;
 use crate::settings;
 
@@ -15,15 +16,12 @@ struct Stripe(AtomicU64);
 /// Bytes of pageable host memory in objects. One stripe may wrap below zero; their sum does not.
 static PAGEABLE: [Stripe; STRIPES] = [const { Stripe(AtomicU64::new(0)) }; STRIPES];
 
-/// Bytes of pageable host memory that objects hold now; without a limit, in blocks of 4 KiB and more.
+/// Bytes of pageable host memory that objects hold now; without a limit, in blocks of more than [`SMALL`].
 pub fn held() -> u64 {
     let sum = PAGEABLE.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
     // Objects that another implementation filled and this one freed can bring it below zero.
     if sum > i64::MAX as u64 { 0 } else { sum }
 }
-
-/// Smaller blocks are not counted unless a limit must hold: to count would cost more than to allocate.
-const COUNTED_FROM: usize = 4096;
 
 /// Asks for `bytes` under the limit before they are allocated; the limit, if they would exceed it.
 pub fn admit(bytes: usize) -> Result<(), u64> {
@@ -43,7 +41,8 @@ pub fn withdraw(bytes: usize) {
 /// Counts an admitted block of `bytes` at `block`.
 #[inline]
 pub fn added<T>(block: NonNull<T>, bytes: usize) {
-    if bytes >= COUNTED_FROM && settings::host_limit().is_none() {
+    // To count a small block would cost more than to allocate it.
+    if bytes > SMALL && settings::host_limit().is_none() {
         stripe(block).fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
@@ -55,7 +54,7 @@ pub fn removed<T>(block: NonNull<T>, bytes: usize) {
         // Another implementation's block was never admitted: it must not make room for others.
         let less = |held: u64| Some(held.saturating_sub(bytes as u64));
         let _ = PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    } else if bytes >= COUNTED_FROM {
+    } else if bytes > SMALL {
         stripe(block).fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 }

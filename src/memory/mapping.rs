@@ -9,6 +9,9 @@ use crate::settings;
 /// The size in bytes of a huge page on x86-64, and on aarch64 with pages of 4 KiB.
 pub const HUGE_PAGE: usize = 2 << 20;
 
+/// Blocks of this many bytes and more are mapped.
+pub const MAPPED_FROM: usize = HUGE_PAGE;
+
 /// From so many bytes on a mapping begins with small pages.
 pub const VERY_LARGE: usize = 256 << 20;
 

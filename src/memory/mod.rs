@@ -5,4 +5,5 @@ pub(crate) mod device;
 pub(crate) mod driver;
 pub(crate) mod host;
 pub(crate) mod host_usage;
+pub(crate) mod malloc;
 pub(crate) mod mapping;

@@ -4,21 +4,19 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::claims::{NoClaim, Patience};
+use super::claims::{Blocking, Claimed};
 use super::eviction::policy::Use;
 use super::eviction::reclaim;
-use super::{Outcome, Owned, POLICIES, SyncedMemory, TABLE, refused, watch_forks};
+use super::{Outcome, Owned, SyncedMemory, TABLE, refused, start, watch_forks};
 use crate::copy::{self, Endpoints};
 use crate::error::Error;
 use crate::memory::{device, host};
-use crate::observe::control;
-use crate::observe::event::{Cause, Origin, What};
+use crate::observe::event::{Cause, What};
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES};
+use crate::state::flags::{self, ACCESSES, KEPT, MAY_PIN};
 use crate::state::head::{Access, Contents, Head, Side, Step};
-use crate::state::kind::Kind;
 use crate::state::word::Word;
 use crate::{cuda, settings};
 
@@ -73,31 +71,26 @@ impl SyncedMemory {
             self.head()?;
             cuda::driver()?;
         }
-        watch_forks::<()>().map_err(refused)?;
-        host::settle();
-        control::read_settings();
+        watch_forks().map_err(refused)?;
+        start();
         let bytes = self.size.load(Ordering::Relaxed);
         // Asked before anything is held: it may be Caffe's own code that answers.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
-        if side == Side::Host && bytes <= host::BRIEF && !pinned {
-            if let Some(address) = TABLE.briefly(self.address(), || self.first_touch(access))?.flatten() {
-                if !flags::off() {
-                    self.tell_first_touch(access, address);
-                }
-                return Ok(address.as_ptr());
+        if side == Side::Host && !pinned && flags::none_but(MAY_PIN) {
+            if let Some(address) = self.touch(access) {
+                return Ok(address);
             }
         }
-        let claim = self.claim(Patience::Wait, |is_known| self.ready_under_lock(access, side, is_known));
-        let mut claim = match claim {
-            Ok(claim) => claim,
-            Err(NoClaim::Unneeded(address)) => {
+        let claimed = self.claim_unless(Blocking::Yes, |is_known| self.ready_under_lock(access, side, is_known));
+        let mut claim = match claimed.map_err(refused)? {
+            Claimed::Owner(claim) => claim,
+            Claimed::Ready(address) => {
                 let address = address?;
                 if flags::has(ACCESSES) {
                     self.tell_access(access, side, true);
                 }
                 return Ok(address);
             }
-            Err(why) => return Err(refused(why)),
         };
         if !flags::off() {
             self.tell_access(access, side, false);
@@ -129,38 +122,37 @@ impl SyncedMemory {
         }
     }
 
-    /// The first access to a small object, on the host: done in no time, under the table's lock. `None`: it is not that,
-    /// or it failed, and the long way says why.
-    #[inline]
-    fn first_touch(&self, access: Access) -> Option<NonNull<c_void>> {
-        let word = self.load();
-        if !word.is_untouched() || POLICIES.knows(self.address()) {
+    /// The first access to a small object, on the host, while no flag is set. `None`: `data` is to be asked.
+    #[inline(always)]
+    pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
+        if flags::none() { self.touch(access) } else { None }
+    }
+
+    /// The first access to a small object, on the host, where the block is pageable. There is no claim: two threads that
+    /// come at once both allocate, and the second one frees its block.
+    #[inline(always)]
+    fn touch(&self, access: Access) -> Option<*mut c_void> {
+        let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
+        if !word.is_untouched() || !(1..=host::BRIEF).contains(&bytes) {
             return None;
         }
         let step = Head::Uninitialized.on(access, Side::Host);
-        let zeroed = step.contents == Contents::Zeros;
-        let (address, owned) = host::allocate_briefly(self.size.load(Ordering::Relaxed), zeroed)?;
-        let word = word.with_head(step.head).with_host(owned, false);
-        self.store(Outcome { host: Some(address), device: None, word }, false);
-        Some(address)
-    }
-
-    /// Tells what `first_touch` did, under a lock that nothing could be told under.
-    #[cold]
-    fn tell_first_touch(&self, access: Access, address: NonNull<c_void>) {
-        let (side, subject) = (Side::Host, self.subject());
-        let bytes = subject.bytes as u64;
-        self.tell_access(access, side, false);
-        if bytes > 0 {
-            let (kind, block, origin) = (Kind::Pageable, address.addr().get() as u64, Origin::Fresh);
-            recorder::record(subject, || What::Allocated { kind, bytes, block, origin });
-            if access != Access::Overwrite {
-                recorder::record(subject, || What::Filled { side, bytes });
-                if checksums::are_compared() {
-                    checksums::filled(subject, address);
-                }
+        let address = host::allocate_brief(bytes, step.contents == Contents::Zeros)?;
+        let word = word.with_head(step.head).with_host(true, false);
+        let publish = || {
+            // The flag again: it is raised before an object is marked under this lock.
+            let is_first = self.load().is_untouched() && !flags::has(KEPT);
+            if is_first {
+                self.store(Outcome { host: Some(address), device: None, word }, false);
             }
+            is_first
+        };
+        if TABLE.briefly(self.address(), publish) != Ok(Some(true)) {
+            // SAFETY: only this thread knows it.
+            unsafe { host::free_brief(address, bytes) };
+            return None;
         }
+        Some(address.as_ptr())
     }
 
     /// Allocates, fills and copies as `access` to `side` needs, for an object that is as `now` says, and returns what

@@ -9,10 +9,12 @@
 //!
 //! Work of some nanoseconds is not worth a claim: it is done under the shard's lock, see [`Table::briefly`].
 
+use std::convert::Infallible;
 use std::mem::ManuallyDrop;
 
 use crate::platform::address_hash::hash_address;
 use crate::platform::sync::{AtomicUsize, FOR_EVER, ForkLock, Gate, Interrupted, Lock, Ordering};
+use crate::state::flags::{self, KEPT};
 
 #[cfg(not(loom))]
 const SHARDS: usize = 256;
@@ -57,14 +59,20 @@ struct Shard<F> {
     gate: Gate,
 }
 
+/// What a thread gets that asks for an object.
+pub enum Claimed<C, T> {
+    /// The claim: the thread may work on the object.
+    Owner(C),
+    /// The answer of `unless`: nothing is left to do.
+    Ready(T),
+}
+
 /// Why there is no claim.
 #[derive(Debug)]
-pub enum NoClaim<T> {
-    /// Not needed any more: `unless` answered.
-    Unneeded(T),
+pub enum NoClaim {
     /// The calling thread itself is at work on the object.
     Reentered,
-    /// Another thread is at work on it, and the caller does not want to wait.
+    /// Another thread is at work on it, and the caller does not block.
     Busy,
     /// No memory for an entry.
     NoRoom,
@@ -83,13 +91,13 @@ pub struct Claim<'t, F: Copy> {
     pub stale: Option<F>,
 }
 
-/// What a claim may wait for.
+/// Whether a thread that claims an object waits until other threads are done with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
-    /// Until other threads are done with the object.
-    Wait,
-    /// Not at all.
-    Refuse,
+pub enum Blocking {
+    /// It waits.
+    Yes,
+    /// It gets [`NoClaim::Busy`].
+    No,
 }
 
 impl<F: Send> ForkLock for Table<F> {
@@ -135,23 +143,36 @@ impl<F: Copy> Table<F> {
         self.shard(object).entries.try_with(FOR_EVER, |_| work())
     }
 
-    /// Claims an object for the calling thread, `owner`. While another thread is at work on it, waits;
-    /// each time before claiming, `unless`, which is told whether there is an entry, may find that there is nothing
-    /// left to do. Both closures are asked under the lock that publishing takes.
-    pub fn claim<T>(
+    /// Claims an object for the calling thread, `owner`. `identity` is called under the lock that publishing takes.
+    pub fn claim(
         &self,
         object: usize,
         owner: usize,
-        patience: Patience,
+        blocking: Blocking,
+        identity: impl Fn() -> Identity,
+    ) -> Result<Claim<'_, F>, NoClaim> {
+        match self.claim_unless(object, owner, blocking, identity, |_| None::<Infallible>)? {
+            Claimed::Owner(claim) => Ok(claim),
+            Claimed::Ready(never) => match never {},
+        }
+    }
+
+    /// The same, unless nothing is left to do: `unless` is asked before each attempt, under the same lock, and gets whether
+    /// the object has an entry.
+    pub fn claim_unless<T>(
+        &self,
+        object: usize,
+        owner: usize,
+        blocking: Blocking,
         identity: impl Fn() -> Identity,
         unless: impl Fn(bool) -> Option<T>,
-    ) -> Result<Claim<'_, F>, NoClaim<T>> {
+    ) -> Result<Claimed<Claim<'_, F>, T>, NoClaim> {
         let shard = self.shard(object);
         loop {
             let turn = shard.entries.try_with(FOR_EVER, |entries| {
                 let found = entries.iter_mut().find(|entry| entry.identity.object == object);
                 if let Some(answer) = unless(found.is_some()) {
-                    return Err(NoClaim::Unneeded(answer));
+                    return Ok(Turn::Nobodys(answer));
                 }
                 let new = Entry { identity: identity(), owner, has_waiters: false, in_flight: None };
                 match found {
@@ -172,7 +193,7 @@ impl<F: Copy> Table<F> {
                         Ok(Turn::Ours { in_flight: entry.in_flight, stale: None })
                     }
                     Some(entry) if entry.owner == owner => Err(NoClaim::Reentered),
-                    Some(_) if patience == Patience::Refuse => Err(NoClaim::Busy),
+                    Some(_) if blocking == Blocking::No => Err(NoClaim::Busy),
                     Some(entry) => {
                         entry.has_waiters = true;
                         Ok(Turn::Theirs(shard.gate.ticket()))
@@ -181,7 +202,10 @@ impl<F: Copy> Table<F> {
             });
             let turn = turn.unwrap_or(Err(NoClaim::Interrupted))?;
             match turn {
-                Turn::Ours { in_flight, stale } => return Ok(Claim { shard, object, owner, in_flight, stale }),
+                Turn::Ours { in_flight, stale } => {
+                    return Ok(Claimed::Owner(Claim { shard, object, owner, in_flight, stale }));
+                }
+                Turn::Nobodys(answer) => return Ok(Claimed::Ready(answer)),
                 Turn::Theirs(ticket) => shard.gate.wait(ticket),
             }
         }
@@ -221,11 +245,13 @@ impl<F: Copy> Table<F> {
 }
 
 /// Whose turn it is.
-enum Turn<F> {
+enum Turn<F, T> {
     /// The caller's, with what becomes the claim's. (The claim itself is made outside the lock, which it takes.)
     Ours { in_flight: Option<F>, stale: Option<F> },
     /// Another thread's; what to wait with.
     Theirs(u32),
+    /// None is needed.
+    Nobodys(T),
 }
 
 impl<F: Copy> Shard<F> {
@@ -251,6 +277,7 @@ impl<F: Copy> Shard<F> {
         outcome: impl FnOnce() -> R,
         identity: impl FnOnce() -> Identity,
     ) -> R {
+        flags::raise_if(true, KEPT);
         let (result, had_waiters) = self.entries.with(|entries| {
             let result = outcome();
             let parked = Entry { identity: identity(), owner: PARKED, has_waiters: false, in_flight: Some(in_flight) };

@@ -33,7 +33,14 @@ impl SyncedMemory {
     ///
     /// # Safety
     /// It is an object of `create`; nobody but its tensors uses it or its pointers any more.
+    #[inline]
     pub unsafe fn destroy(&self) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        if unsafe { self.destruct_small() } {
+            // SAFETY: the object ended.
+            unsafe { self.free_storage() };
+            return Ok(());
+        }
         self.head()?;
         match EXPORTS.destroy(self.address())? {
             // SAFETY: the caller guarantees it.
@@ -64,11 +71,19 @@ impl SyncedMemory {
         // SAFETY: the caller guarantees it.
         unsafe { self.destruct_alone() }?;
         let imported = (!EXPORTS.is_empty()).then(|| EXPORTS.forget(self.address()));
+        // SAFETY: the object ended.
+        unsafe { self.free_storage() };
+        Ok(imported)
+    }
+
+    /// # Safety
+    /// It was an object of `create`, and ended.
+    #[inline]
+    unsafe fn free_storage(&self) {
         if cfg!(not(feature = "checked")) {
             // SAFETY: `create` took it from malloc.
             unsafe { libc::free(std::ptr::from_ref(self).cast_mut().cast()) };
         }
-        Ok(imported)
     }
 
     /// Where the next one is noted down of objects that wait for their end: behind what an object is made of.

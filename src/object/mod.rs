@@ -32,10 +32,11 @@ use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
 use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
+use crate::state::flags::{self, BESIDE, CHECKED, MAY_PIN, UNSETTLED};
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use crate::{cuda, settings};
-use claims::{Identity, NoClaim, Patience};
+use claims::{Blocking, Claimed, Identity, NoClaim};
 pub use eviction::policy;
 use eviction::policy::{Registry, Use};
 use outcome::{Outcome, Owned};
@@ -83,30 +84,19 @@ impl SyncedMemory {
     /// # Safety
     /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and nobody uses it as an object.
     pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
-        if let Some((stale, _)) = TABLE.purge(storage.addr().get()) {
-            stale.abandon();
+        if flags::has(BESIDE) {
+            Self::begin(Subject { object: storage.addr().get(), bytes });
         }
-        POLICIES.purge(storage.addr().get());
-        Self::forget_exchange(storage.addr().get());
         // SAFETY: the caller guarantees it.
-        unsafe { Self::construct_fresh(storage, bytes) };
-        control::read_settings();
-        checksums::forget(storage.addr().get());
-        recorder::made(Subject { object: storage.addr().get(), bytes });
+        unsafe { Self::write(storage, bytes) };
     }
 
-    /// Whether nothing can be left of an earlier object at this address.
-    #[inline]
-    pub fn is_fresh(storage: NonNull<SyncedMemory>) -> bool {
-        TABLE.is_quiet(storage.addr().get()) && !POLICIES.knows(storage.addr().get())
-    }
-
-    /// `construct`, where `is_fresh`.
+    /// `construct` where no flag of [`BESIDE`] is set.
     ///
     /// # Safety
     /// As for `construct`.
     #[inline]
-    pub unsafe fn construct_fresh(storage: NonNull<SyncedMemory>, bytes: usize) {
+    pub unsafe fn write(storage: NonNull<SyncedMemory>, bytes: usize) {
         let object = SyncedMemory {
             cpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
             gpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
@@ -117,17 +107,37 @@ impl SyncedMemory {
         unsafe { storage.write(object) };
     }
 
-    /// Ends the object if it was never touched, and says whether it did: then it owns nothing.
-    #[inline]
-    pub fn destruct_untouched(&self) -> bool {
-        // Relaxed: whoever destroys an object has seen all that others did with it.
-        let word = Word(self.word.load(Ordering::Relaxed));
-        let address = self.address();
-        let untouched = TABLE.is_quiet(address) && word.is_untouched() && !POLICIES.knows(address);
-        if untouched {
-            self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+    /// Drops what is left of an earlier object at the address of a new one, and records the new one.
+    #[cold]
+    fn begin(new: Subject) {
+        if let Some((stale, _)) = TABLE.purge(new.object) {
+            stale.abandon();
         }
-        untouched
+        POLICIES.purge(new.object);
+        Self::forget_exchange(new.object);
+        control::read_settings();
+        checksums::forget(new.object);
+        recorder::made(new);
+    }
+
+    /// Ends a small object if all that it owns is a pageable block, or nothing; returns whether it did.
+    ///
+    /// # Safety
+    /// As for `destruct`.
+    #[inline]
+    pub unsafe fn destruct_small(&self) -> bool {
+        // Relaxed: the caller has seen all that other threads did with the object.
+        let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
+        let is_small = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none_but(MAY_PIN);
+        if !(is_small || word.is_untouched() && !flags::has(BESIDE)) {
+            return false;
+        }
+        self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+        if let Some(address) = self.block(word, Side::Host) {
+            // SAFETY: the object owned the block, and nobody uses its pointers any more, says the caller.
+            unsafe { host::free_brief(address, bytes) };
+        }
+        true
     }
 
     /// Ends the object: frees the blocks it owns. An error means that it was no live object, and nothing was done.
@@ -252,24 +262,41 @@ impl SyncedMemory {
         Some((self.block(word, Side::Device).filter(|_| word.owns_device())?, self.address()))
     }
 
-    /// Claims the object, unless `unless` answers; it is told whether there is an entry.
-    fn claim<T>(&self, patience: Patience, unless: impl Fn(bool) -> Option<T>) -> Result<Claim<'static>, NoClaim<T>> {
+    /// Claims the object.
+    fn claim(&self, blocking: Blocking) -> Result<Claim<'static>, NoClaim> {
         watch_forks()?;
-        let mut claim = TABLE.claim(self.address(), this_thread(), patience, || self.identity(), unless)?;
+        TABLE.claim(self.address(), this_thread(), blocking, || self.identity()).map(|claim| self.sorted(claim))
+    }
+
+    /// Claims the object, unless `unless` answers, which gets whether there is an entry.
+    fn claim_unless<T>(
+        &self,
+        blocking: Blocking,
+        unless: impl Fn(bool) -> Option<T>,
+    ) -> Result<Claimed<Claim<'static>, T>, NoClaim> {
+        watch_forks()?;
+        match TABLE.claim_unless(self.address(), this_thread(), blocking, || self.identity(), unless)? {
+            Claimed::Owner(claim) => Ok(Claimed::Owner(self.sorted(claim))),
+            ready => Ok(ready),
+        }
+    }
+
+    /// Drops a copy in flight that belonged to an earlier object at this address.
+    fn sorted(&self, mut claim: Claim<'static>) -> Claim<'static> {
         if self.load().is_untouched() {
             claim.stale = claim.stale.or(claim.in_flight.take());
         }
         if let Some(stale) = claim.stale.take() {
             stale.abandon();
         }
-        Ok(claim)
+        claim
     }
 
     fn claim_always(&self) -> Result<Claim<'static>, Error> {
         if settings::checks_device() {
             self.check_device()?;
         }
-        self.claim(Patience::Wait, |_| None::<std::convert::Infallible>).map_err(refused)
+        self.claim(Blocking::Yes).map_err(refused)
     }
 
     /// Ends a claim with an outcome: everybody sees both at once.
@@ -297,21 +324,41 @@ impl SyncedMemory {
     }
 }
 
-fn watch_forks<T>() -> Result<(), NoClaim<T>> {
+fn watch_forks() -> Result<(), NoClaim> {
     // A model has no processes.
     if cfg!(loom) || fork::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
 }
 
+/// Reads the settings and opens the fast paths that they allow. The caller holds no lock.
+#[inline]
+fn start() {
+    if flags::has(UNSETTLED) {
+        read_settings();
+    }
+}
+
 #[cold]
-fn refused<T>(why: NoClaim<T>) -> Error {
+fn read_settings() {
+    settings::read_host_settings();
+    control::read_settings();
+    flags::raise_if(settings::host_limit().is_some() || settings::checks_device(), CHECKED);
+    flags::raise_if(host::may_pin(), MAY_PIN);
+    // Before the library is initialised its fork handlers are not registered.
+    if fork::is_watched() {
+        flags::set(UNSETTLED, false);
+    }
+}
+
+#[cold]
+fn refused(why: NoClaim) -> Error {
     match why {
         NoClaim::NoRoom => {
             Error::OutOfMemory { side: Side::Host, asked: size_of::<Identity>(), cause: Cause::Bookkeeping }
         }
         NoClaim::Reentered => Error::Reentered,
         NoClaim::Interrupted => Error::Interrupted,
-        // Only an `unless` that answers, and impatience, lead here, and who asks for them takes the answer.
-        NoClaim::Unneeded(_) | NoClaim::Busy => Error::Internal,
+        // A caller that does not block takes this answer itself.
+        NoClaim::Busy => Error::Internal,
     }
 }
 

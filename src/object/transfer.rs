@@ -3,9 +3,9 @@
 
 use std::ffi::c_void;
 
-use super::claims::{NoClaim, Patience};
+use super::claims::{Blocking, Claimed, NoClaim};
 use super::eviction::policy::Use;
-use super::{Claim, Outcome, Owned, SyncedMemory, refused};
+use super::{Claim, Outcome, Owned, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
 use crate::cuda::driver::Driver;
@@ -52,7 +52,7 @@ impl SyncedMemory {
             return Ok(());
         }
         let driver = cuda::driver()?;
-        host::settle();
+        start();
         let bytes = self.size.load(Ordering::Relaxed);
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
         let mut claim = self.claim_always()?;
@@ -148,11 +148,8 @@ impl SyncedMemory {
     /// Waits for the copy in flight, if there is one.
     pub fn wait(&self) -> Result<(), Error> {
         self.head()?;
-        let mut claim = match self.claim(Patience::Wait, |is_known| self.nothing_in_flight(is_known)) {
-            Ok(claim) => claim,
-            Err(NoClaim::Unneeded(())) => return Ok(()),
-            Err(why) => return Err(refused(why)),
-        };
+        let claimed = self.claim_unless(Blocking::Yes, |is_known| self.nothing_in_flight(is_known));
+        let Claimed::Owner(mut claim) = claimed.map_err(refused)? else { return Ok(()) };
         self.finish(&mut claim)?;
         let now = self.now()?;
         self.publish(claim, now, Use::None);
@@ -162,9 +159,9 @@ impl SyncedMemory {
     /// Whether nothing is in flight; completes a copy that is done. It never waits.
     pub fn is_ready(&self) -> Result<bool, Error> {
         self.head()?;
-        let mut claim = match self.claim(Patience::Refuse, |is_known| self.nothing_in_flight(is_known)) {
-            Ok(claim) => claim,
-            Err(NoClaim::Unneeded(())) => return Ok(true),
+        let mut claim = match self.claim_unless(Blocking::No, |is_known| self.nothing_in_flight(is_known)) {
+            Ok(Claimed::Owner(claim)) => claim,
+            Ok(Claimed::Ready(())) => return Ok(true),
             Err(NoClaim::Busy) => return Ok(false),
             Err(why) => return Err(refused(why)),
         };

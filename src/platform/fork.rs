@@ -45,6 +45,11 @@ pub fn watch() -> bool {
     USED.load(Ordering::Relaxed) || begin()
 }
 
+/// Whether `watch` has nothing left to do.
+pub fn is_watched() -> bool {
+    USED.load(Ordering::Relaxed)
+}
+
 #[cold]
 fn begin() -> bool {
     if HANDLERS.load(Ordering::Acquire).is_null() {

@@ -44,6 +44,8 @@ fn read_kernel() -> Option<(u32, u32)> {
 }
 
 /// The smallest memory limit, in bytes, of the process's control group and its parents.
+// Not inlined: two buffers in one frame would exceed the smallest stack.
+#[inline(never)]
 pub fn cgroup() -> Option<u64> {
     let mut buffer = [0; 4096];
     let groups = read(c"/proc/self/cgroup", &mut buffer)?;
@@ -82,6 +84,8 @@ fn smallest(mount: &str, path: &str, file: &str) -> Option<u64> {
 
 /// Number of the process's memory mappings and the kernel's limit on it (`vm.max_map_count`), if the limit is nearly
 /// reached. mmap(2) then fails with the same error as without memory.
+// Not inlined: as above.
+#[inline(never)]
 pub fn mappings() -> Option<(usize, usize)> {
     let mut buffer = [0; 4096];
     let limit: usize = read(c"/proc/sys/vm/max_map_count", &mut buffer)?.trim().parse().ok()?;

@@ -1,13 +1,15 @@
-//! The observation flags: nothing is observed by default, and each place that records an event then costs one branch.
+//! One word of flags for everything that is off by default: while it is 0, a small object is made, touched and ended
+//! without a further check.
 //!
-//! The flags lie beside the gate of the fast path, which they close. `observe::control` reads the settings and sets them.
+//! The low byte is what is observed; `observe::control` reads the settings and sets it. Each place that records an event
+//! costs one branch while it is 0. The flags above it are only ever set, but for [`UNSETTLED`].
 
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A set of flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u32);
 
 /// The account is kept.
 pub const ACCOUNT: Flags = Flags(1);
@@ -22,8 +24,20 @@ pub const RANGES: Flags = Flags(16);
 /// Calls of the C++ entry points are counted.
 pub const CALLS: Flags = Flags(32);
 
-/// The settings were not read yet.
+/// The settings of observation were not read yet.
 const UNREAD: Flags = Flags(128);
+const OBSERVED: Flags = Flags(255);
+
+/// The settings were not read, or the fork handlers are not registered.
+pub const UNSETTLED: Flags = Flags(256);
+/// There is a limit on host memory, or a check of the current device.
+pub const CHECKED: Flags = Flags(512);
+/// A host block may have to be page-locked: a setting, a callback or a GPU build of Caffe decides.
+pub const MAY_PIN: Flags = Flags(1024);
+/// Something was kept beside an object: a mark for eviction, a tensor, a registration, a copy in flight.
+pub const KEPT: Flags = Flags(2048);
+/// What the making of an object has to look at, and the end of one that owns nothing.
+pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
 impl Flags {
     /// No flags.
@@ -40,13 +54,25 @@ impl Flags {
     }
 }
 
-// In a model nothing is observed: settings are read once, so its runs would differ.
-static FLAGS: AtomicU8 = AtomicU8::new(if cfg!(loom) { 0 } else { UNREAD.0 });
+// In a model all flags stay 0: settings are read once, so its runs would differ.
+static FLAGS: AtomicU32 = AtomicU32::new(if cfg!(loom) { 0 } else { UNREAD.0 | UNSETTLED.0 });
+
+/// Whether no flag is set.
+#[inline(always)]
+pub fn none() -> bool {
+    FLAGS.load(Relaxed) == 0
+}
+
+/// Whether no flag but `one` is set.
+#[inline(always)]
+pub fn none_but(one: Flags) -> bool {
+    FLAGS.load(Relaxed) & !one.0 == 0
+}
 
 /// Whether nothing is observed.
 #[inline(always)]
 pub fn off() -> bool {
-    FLAGS.load(Relaxed) == 0
+    !has(OBSERVED)
 }
 
 /// Whether `flag` is set.
@@ -79,9 +105,17 @@ pub fn sees_every_call() -> bool {
     has(Flags(ACCESSES.0 | CALLS.0 | UNREAD.0))
 }
 
-/// Sets all flags from the settings.
+/// Sets the observation flags from the settings.
 pub fn begin(flags: Flags) {
-    FLAGS.store(flags.0, Relaxed);
+    let observed = |all: u32| Some(all & !OBSERVED.0 | flags.0);
+    let _ = FLAGS.fetch_update(Relaxed, Relaxed, observed);
+}
+
+/// Sets `flag` if `wanted`. In a model it stays as it is.
+pub fn raise_if(wanted: bool, flag: Flags) {
+    if wanted && !cfg!(loom) && !has(flag) {
+        FLAGS.fetch_or(flag.0, Relaxed);
+    }
 }
 
 /// Sets `flag`, or clears it.

@@ -29,6 +29,12 @@ impl Word {
     /// The word that a destructor leaves: a later use is detected.
     pub const DESTROYED: Word = Word(DESTROYED | UNKNOWN_DEVICE);
 
+    /// Whether the object is at its host side, and all that it owns is a pageable host block.
+    #[inline]
+    pub const fn owns_pageable_alone(self) -> bool {
+        self.0 & (HEAD | OWN_CPU | PINNED | OWN_GPU | SLOW) == Head::AtCpu as u64 | OWN_CPU
+    }
+
     /// The head; `None` if the bytes are not a live object's.
     pub const fn head(self) -> Option<Head> {
         Head::from_number((self.0 & HEAD) as u32)

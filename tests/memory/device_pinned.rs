@@ -60,6 +60,22 @@ fn in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise() {
     }
 }
 
+fn small_objects_are_pinned_from_the_call_on_that_says_so() {
+    in_a_process_with_a_driver(&[], || {
+        let pinned = || {
+            [1, BYTES, 60_000].map(|bytes| {
+                let mut object = Object::new(bytes);
+                object.cpu_data().unwrap();
+                object.is_pinned()
+            })
+        };
+        // The first object settles what the shortest path of the next ones need not look at.
+        assert_eq!((pinned(), pinned()), ([false; 3], [false; 3]));
+        let _policy = policy(AUTO, ALWAYS);
+        assert_eq!(pinned(), [true; 3]);
+    });
+}
+
 fn a_callback_tells_the_mode_to_whoever_asks_for_a_block() {
     extern "C-unwind" fn mode(user: *mut std::ffi::c_void) -> i32 {
         unsafe { user.cast::<i32>().read() }
@@ -281,6 +297,7 @@ fn in_child(objects: Vec<Object>) -> i32 {
 
 crate::support::harness::tests![
     in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise,
+    small_objects_are_pinned_from_the_call_on_that_says_so,
     a_callback_tells_the_mode_to_whoever_asks_for_a_block,
     mode_and_pinning_may_be_told_by_the_environment,
     pinned_memory_is_portable_and_never_write_combined,

@@ -16,14 +16,14 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use syncedmem::object::SyncedMemory;
-use syncedmem::object::claims::{Claim, Identity, NoClaim, Patience, Table};
+use syncedmem::object::claims::{Blocking, Claim, Claimed, Identity, Table};
 use syncedmem::object::policy::{Policy, Registry, Use};
 use syncedmem::state::head::{Access, Head, Side};
 
-/// Filled under the table's lock.
+/// Filled without a claim: of two threads, one frees its block.
 const BRIEF: usize = 8;
 /// Filled under a claim.
-const CLAIMED: usize = 5000;
+const CLAIMED: usize = 70_000;
 
 /// An object on the heap, ended when the last thread is done with it.
 struct Object(Box<MaybeUninit<SyncedMemory>>);
@@ -97,7 +97,7 @@ fn a_writer_beside_a_reader_leaves_the_object_whole() {
     for bytes in [BRIEF, CLAIMED] {
         loom::model(move || {
             let object = Object::new(bytes);
-            let own = Box::leak(Box::new([0u8; CLAIMED]));
+            let mut own = vec![0u8; bytes];
             let address = own.as_mut_ptr().addr();
             let other = thread::spawn({
                 let object = object.clone();
@@ -107,7 +107,6 @@ fn a_writer_beside_a_reader_leaves_the_object_whole() {
             other.join().unwrap().unwrap();
             assert_eq!(object.head(), Ok(Head::AtCpu));
             assert_eq!(object.read(), address, "set_cpu_data was the last to change it");
-            drop(unsafe { Box::from_raw(own) });
         });
     }
 }
@@ -130,7 +129,7 @@ type Numbers = Table<u32>;
 const IDENTITY: Identity = Identity { object: 0x1000, host: 1, device: 2, size: 8 };
 
 fn claim(table: &Numbers, owner: usize) -> Claim<'_, u32> {
-    table.claim(IDENTITY.object, owner, Patience::Wait, || IDENTITY, |_| None::<()>).unwrap()
+    table.claim(IDENTITY.object, owner, Blocking::Yes, || IDENTITY).unwrap()
 }
 
 #[test]
@@ -176,10 +175,10 @@ impl Evictable {
             let block = self.block.load(Relaxed);
             (block != NONE && self.marks.open(IDENTITY).unwrap()).then_some(block)
         };
-        let block = match self.table.claim(IDENTITY.object, 1, Patience::Wait, || IDENTITY, opens) {
-            Err(NoClaim::Unneeded(block)) => block,
+        let block = match self.table.claim_unless(IDENTITY.object, 1, Blocking::Yes, || IDENTITY, opens) {
+            Ok(Claimed::Ready(block)) => block,
             Err(_) => unreachable!("no thread re-enters, and there is room"),
-            Ok(claim) => {
+            Ok(Claimed::Owner(claim)) => {
                 self.is_there[1].store(true, Relaxed);
                 let open = || {
                     self.marks.follow(IDENTITY, IDENTITY, Use::Opens);
@@ -197,7 +196,7 @@ impl Evictable {
     /// As evictions do.
     fn evict(&self) -> bool {
         let Some(taken) = self.marks.take(Side::Device, Policy::Redundant, 0, u64::MAX) else { return false };
-        let claim = self.table.claim(taken.object, 2, Patience::Refuse, || IDENTITY, |_| None::<()>);
+        let claim = self.table.claim(taken.object, 2, Blocking::No, || IDENTITY);
         let Ok(claim) = claim else { return false };
         let block = self.block.load(Relaxed);
         let publish = || {

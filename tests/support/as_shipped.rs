@@ -15,7 +15,8 @@ pub fn library() -> &'static PathBuf {
                 std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from(root).join("target"), PathBuf::from);
             // To the letter as CMake has it built, so that it is built once.
             let status = Command::new(env!("CARGO"))
-                .args(["rustc", "--package", "syncedmem", "--lib", "--profile", "release", "--target-dir"])
+                .args(["rustc", "--package", "syncedmem", "--lib", "--crate-type", "cdylib,staticlib"])
+                .args(["--profile", "release", "--target-dir"])
                 .args([target.as_path(), "--".as_ref(), "--print".as_ref()])
                 .arg(format!("native-static-libs={}", target.join("release/native-static-libs").display()))
                 .current_dir(root)

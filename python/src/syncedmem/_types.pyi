@@ -146,7 +146,7 @@ class MemoryStats:
     """One kind of memory, in bytes. This structure never grows."""
     live: int
     """Bytes that objects hold now, without the page-locked slots of staged copies. Known without accounting too, but
-    then without pageable blocks below 4 KiB."""
+    then without pageable blocks of up to 4 KiB."""
     peak: int
     """Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`."""
     idle: int

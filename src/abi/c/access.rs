@@ -3,10 +3,59 @@
 
 use std::ffi::c_void;
 
-use super::object::{ask, syncedmem_t, with};
+use super::arguments::Out;
+use super::object::{ask, object, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
+use crate::state::fast_path;
 use crate::state::head::{Access, Side};
+
+/// Writes the address of `side`'s data to `*data`, ready for `access`: at once where nothing need be done.
+///
+/// # Safety
+/// `mem` is NULL or a handle; `data` is NULL or writable.
+#[inline(always)]
+unsafe fn data(
+    name: &'static str,
+    mem: *mut syncedmem_t,
+    access: Access,
+    side: Side,
+    data: *mut *mut c_void,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    if let (Ok(object), Ok(out)) = (unsafe { object(mem) }, unsafe { Out::new(data) }) {
+        if let Some(address) = object.ready_if(fast_path::deciding(access, side), side) {
+            out.set(address);
+            return syncedmem_status_t::SYNCEDMEM_SUCCESS;
+        }
+    }
+    // SAFETY: the caller guarantees it.
+    unsafe { prepared(name, mem, access, side, data) }
+}
+
+/// As `data`, where something is to be done or refused. Call sites are found by its frame.
+///
+/// # Safety
+/// As for `data`.
+#[inline(never)]
+#[unsafe(link_section = "syncedmem_entry")]
+unsafe fn prepared(
+    name: &'static str,
+    mem: *mut syncedmem_t,
+    access: Access,
+    side: Side,
+    data: *mut *mut c_void,
+) -> syncedmem_status_t {
+    let work = |object: &SyncedMemory| {
+        // C++ alone opens the gate of the device side: where Caffe was built with CPU_ONLY, only C may use the device.
+        if side == Side::Host {
+            fast_path::open(access, side);
+        }
+        object.data(access, side)
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { ask(name, mem, data, work) }
+}
 
 /// Writes the address of the host data to `*data`, for reading. The first access allocates the host side and fills it
 /// with zeros; newer data is copied from the device.
@@ -22,7 +71,7 @@ use crate::state::head::{Access, Side};
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_cpu_data", mem, data.cast(), |object| object.data(Access::Read, Side::Host)) }
+    unsafe { self::data("syncedmem_cpu_data", mem, Access::Read, Side::Host, data.cast()) }
 }
 
 /// As `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
@@ -38,7 +87,7 @@ pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_mutable_cpu_data", mem, data, |object| object.data(Access::Write, Side::Host)) }
+    unsafe { self::data("syncedmem_mutable_cpu_data", mem, Access::Write, Side::Host, data) }
 }
 
 /// As `syncedmem_mutable_cpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
@@ -56,7 +105,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_overwrite_cpu_data", mem, data, |object| object.data(Access::Overwrite, Side::Host)) }
+    unsafe { self::data("syncedmem_overwrite_cpu_data", mem, Access::Overwrite, Side::Host, data) }
 }
 
 /// Writes the address of the device data to `*data`, for reading, as `syncedmem_cpu_data` does for the host. It is NULL
@@ -71,7 +120,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_gpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_gpu_data", mem, data.cast(), |object| object.data(Access::Read, Side::Device)) }
+    unsafe { self::data("syncedmem_gpu_data", mem, Access::Read, Side::Device, data.cast()) }
 }
 
 /// As `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
@@ -87,7 +136,7 @@ pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_mutable_gpu_data", mem, data, |object| object.data(Access::Write, Side::Device)) }
+    unsafe { self::data("syncedmem_mutable_gpu_data", mem, Access::Write, Side::Device, data) }
 }
 
 /// As `syncedmem_mutable_gpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
@@ -104,7 +153,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_overwrite_gpu_data", mem, data, |object| object.data(Access::Overwrite, Side::Device)) }
+    unsafe { self::data("syncedmem_overwrite_gpu_data", mem, Access::Overwrite, Side::Device, data) }
 }
 
 /// Makes the caller's memory the host side, which is then the newest. The object borrows the memory and never frees it;

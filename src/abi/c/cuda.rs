@@ -9,6 +9,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::cuda;
 use crate::settings;
 use crate::state::fast_path;
+use crate::state::flags::{self, CHECKED};
 
 /// Loads the CUDA driver if that has not happened yet, and returns whether it can be used.
 ///
@@ -41,6 +42,7 @@ pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> 
 pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
     call("syncedmem_set_device_check", || {
         settings::CHECK_DEVICE.set(usize::from(on));
+        flags::raise_if(on, CHECKED);
         fast_path::close();
         Ok(())
     })

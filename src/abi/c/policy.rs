@@ -8,6 +8,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::caffe;
 use crate::error::Error;
 use crate::settings::{self, Choice};
+use crate::state::flags::{self, MAY_PIN};
 
 pub use crate::abi::caffe::callback::syncedmem_error_callback_t;
 pub use crate::caffe::syncedmem_mode_callback_t;
@@ -76,7 +77,9 @@ pub(super) unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> synce
 pub extern "C" fn syncedmem_set_mode(mode: i32) -> syncedmem_status_t {
     let what = "mode is not a syncedmem_mode_t; pass SYNCEDMEM_MODE_AUTO (0), SYNCEDMEM_MODE_CPU (1) or \
                 SYNCEDMEM_MODE_GPU (2)";
-    set("syncedmem_set_mode", &settings::MODE, mode, what)
+    let status = set("syncedmem_set_mode", &settings::MODE, mode, what);
+    flags::raise_if(true, MAY_PIN);
+    status
 }
 
 /// Writes the current `syncedmem_mode_t` to `*mode`.
@@ -121,7 +124,9 @@ pub unsafe extern "C" fn syncedmem_set_mode_callback(
 pub extern "C" fn syncedmem_set_pinning(pinning: i32) -> syncedmem_status_t {
     let what = "pinning is not a syncedmem_pinning_t; pass SYNCEDMEM_PIN_AUTO (0), SYNCEDMEM_PIN_ALWAYS (1) or \
                 SYNCEDMEM_PIN_NEVER (2)";
-    set("syncedmem_set_pinning", &settings::PIN, pinning, what)
+    let status = set("syncedmem_set_pinning", &settings::PIN, pinning, what);
+    flags::raise_if(true, MAY_PIN);
+    status
 }
 
 /// Writes the current `syncedmem_pinning_t` to `*pinning`.

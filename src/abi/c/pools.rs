@@ -69,8 +69,7 @@ pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
     })
 }
 
-/// Writes the idle bytes of a kind of memory, a `syncedmem_memory_t`, to `*bytes`. Pageable blocks of up to 32 KiB, of
-/// which at most 2 MiB are kept, are not counted.
+/// Writes the idle bytes of a kind of memory, a `syncedmem_memory_t`, to `*bytes`.
 ///
 /// Errors: `INVALID_ARGUMENT` (another number; NULL or misaligned).
 ///

@@ -33,7 +33,7 @@ pub struct syncedmem_sum_t {
 #[repr(C)]
 pub struct syncedmem_memory_stats_t {
     /// Bytes that objects hold now, without the page-locked slots of staged copies. Known without accounting too, but
-    /// then without pageable blocks below 4 KiB.
+    /// then without pageable blocks of up to 4 KiB.
     pub live: u64,
     /// Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`.
     pub peak: u64,

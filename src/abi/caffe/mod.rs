@@ -9,7 +9,6 @@ mod fatal;
 mod throw;
 
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use super::guard::guard;
@@ -20,7 +19,7 @@ use crate::object::SyncedMemory;
 use crate::observe::call_counts::{Call, count};
 use crate::settings;
 use crate::state::fast_path;
-use crate::state::flags;
+use crate::state::flags::{self, BESIDE};
 use crate::state::head::{Access, Side};
 use fatal::Failure;
 
@@ -39,29 +38,6 @@ macro_rules! or_fail {
 #[inline(never)]
 fn apart<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     guard(work)
-}
-
-/// The same for an access to the host side, in the least time: the address, or `None` and the error at `failure`.
-#[inline(never)]
-fn prepare_apart(
-    this: &SyncedMemory,
-    access: Access,
-    side: Side,
-    failure: &mut MaybeUninit<Error>,
-) -> Option<*mut c_void> {
-    // Beside the result, which is moved as a whole: an address in it would have to wait for that.
-    let mut address = std::ptr::null_mut();
-    let done = guard(|| {
-        address = this.prepare(access, side)?;
-        Ok(())
-    });
-    match done {
-        Ok(()) => Some(address),
-        Err(error) => {
-            failure.write(error);
-            None
-        }
-    }
 }
 
 /// Compat: with a Caffe built with CPU_ONLY, device calls are errors, also on a machine with a GPU.
@@ -87,14 +63,10 @@ macro_rules! accessor {
             #[inline(never)]
             #[unsafe(link_section = "syncedmem_entry")]
             extern "C-unwind" fn prepared(this: &SyncedMemory) -> *mut c_void {
-                // Most often nothing else is to be done, and a frame less counts beside a small block.
-                if $side == Side::Host && flags::off() && fast_path::deciding($access, $side) != 0 {
-                    let mut failure = MaybeUninit::uninit();
-                    return match prepare_apart(this, $access, $side, &mut failure) {
-                        Some(address) => address,
-                        // SAFETY: `prepare_apart` has written it.
-                        None => fatal::fail(Failure { call: $call, error: unsafe { failure.assume_init() } }),
-                    };
+                if $side == Side::Host {
+                    if let Some(address) = this.first_touch($access) {
+                        return address;
+                    }
                 }
                 or_fail!($call, {
                     count($call);
@@ -154,9 +126,9 @@ macro_rules! constructor {
             }
             // Compat: from rc4 on there is a default constructor too, for an object without bytes.
             let bytes = 0 $(+ $bytes)?;
-            if flags::off() && SyncedMemory::is_fresh(this) {
+            if !flags::has(BESIDE) {
                 // SAFETY: as above.
-                unsafe { SyncedMemory::construct_fresh(this, bytes) };
+                unsafe { SyncedMemory::write(this, bytes) };
             } else {
                 // SAFETY: as above.
                 unsafe { noted(this, bytes) };
@@ -192,7 +164,7 @@ macro_rules! destructor {
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) {
             #[inline(never)]
-            extern "C-unwind" fn touched(this: &SyncedMemory) {
+            extern "C-unwind" fn ended(this: &SyncedMemory) {
                 count(Call::Destroy);
                 // SAFETY: C++ destroys a live object once, and gives up its pointers with it.
                 if let Err(error) = guard(|| unsafe { this.destruct() }) {
@@ -201,8 +173,9 @@ macro_rules! destructor {
             }
             // SAFETY: C++ destroys a live object.
             let this = unsafe { &*this };
-            if !(flags::off() && this.destruct_untouched()) {
-                touched(this);
+            // SAFETY: C++ guarantees that its pointers are not used any more.
+            if !unsafe { this.destruct_small() } {
+                ended(this);
             }
         }
     };

@@ -12,10 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::bins::{Idle, Store, Turn};
 use super::budget::{self, Peak};
 use super::decay;
-use super::small;
-use crate::memory::host::malloc::return_to_system;
-use crate::memory::host::{ALIGNMENT, MAPPED_FROM};
-use crate::memory::mapping::{Mapping, VERY_LARGE};
+use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
+use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
 use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::address_hash::hash_address;
@@ -90,10 +88,13 @@ fn own_shard() -> usize {
 
 static PEAK: Peak = Peak::new();
 
+/// Up to this many idle bytes no thread is started to give them back when they grow old.
+const WATCHED_FROM: u64 = 2 << 20;
+
 /// Whether blocks of that size are kept here.
 #[inline]
 fn is_kept(bytes: usize) -> bool {
-    bytes > small::LARGEST && settings::keeps_pageable()
+    bytes > SMALL && settings::keeps_pageable()
 }
 
 /// An idle block that fits, with any contents.
@@ -114,12 +115,13 @@ pub fn keep(source: Source, bytes: usize) -> bool {
     }
     // One that is larger than everything may be together would drive out all others first.
     let Some(room) = room(source, bytes) else { return false };
-    if room as u64 > budget::host(Kind::Pageable) {
+    let budget = budget::host(Kind::Pageable);
+    if room as u64 > budget {
         turned_away(room);
         return false;
     }
-    let idle = Idle::new(room, source);
-    if !POOL[own_shard()].with(|store| store.keep(idle)) {
+    let block = Idle::new(room, source);
+    if !POOL[own_shard()].with(|store| store.keep(block)) {
         return false;
     }
     if !settings::keeps_pageable() {
@@ -127,8 +129,13 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         reduce_to(0);
         return true;
     }
-    decay::ensure_trimmer(trim);
-    reduce();
+    let idle = idle();
+    if idle > WATCHED_FROM {
+        decay::ensure_trimmer(trim);
+    }
+    if idle > budget {
+        reduce();
+    }
     true
 }
 
@@ -159,6 +166,9 @@ pub fn make_room(in_use: u64) {
 /// Below that most, nothing is given back: what malloc gets it returns to the system where it can, and each page would fault
 /// again. Blobs of changing shapes took up to four times as long.
 pub fn make_way(bytes: usize, in_use: u64) {
+    if !is_kept(bytes) {
+        return;
+    }
     let is_mallocs = |idle: &Idle<Source>| matches!(idle.block, Source::Malloc(_));
     let most = PEAK.leaves_in_heap(in_use);
     let mut given = 0;
@@ -197,7 +207,6 @@ pub fn give_back_all() -> u64 {
         bytes += idle.bytes as u64;
         give_back(idle.block);
     }
-    small::give_back_all();
     return_to_system();
     bytes
 }

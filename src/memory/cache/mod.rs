@@ -5,4 +5,3 @@ pub(crate) mod budget;
 pub(crate) mod decay;
 pub mod device;
 pub mod host;
-pub(crate) mod small;

@@ -90,10 +90,10 @@ mod tests {
 
     #[test]
     fn a_block_that_no_copy_mapped_is_left_alone() {
-        let block = vec![7u8; 2 * super::super::MAPPED_FROM];
+        let block = vec![7u8; 2 * crate::memory::mapping::MAPPED_FROM];
         let page = block.as_ptr().addr().next_multiple_of(4096) - block.as_ptr().addr();
         let address = NonNull::from(&block[page]).cast();
-        assert!(!free(Owned { address, bytes: super::super::MAPPED_FROM, pinned: false, holder: 8 }));
+        assert!(!free(Owned { address, bytes: crate::memory::mapping::MAPPED_FROM, pinned: false, holder: 8 }));
         assert!(block.iter().all(|&byte| byte == 7));
     }
 }

@@ -1,12 +1,11 @@
 //! Host blocks: where they come from, and how each is given back.
 //!
 //! Below 2 MiB blocks come from malloc's family, so that `free()` takes them: the inline originals of `CaffeFreeHost`
-//! are compiled into other people's code. From 2 MiB up they are anonymous mappings. What an object gives back is kept
-//! for the next: see `recent` for blocks of up to 32 KiB, and `pool` for larger ones.
+//! are compiled into other people's code. From 2 MiB up they are anonymous mappings. A block of more than 4 KiB that an
+//! object gives back is kept for the next one, in `cache::host`.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 mod copies;
-pub mod malloc;
 mod pinned;
 pub(crate) mod records;
 pub mod registration;
@@ -18,7 +17,8 @@ use std::ptr::NonNull;
 use super::cache;
 use super::cache::host::Source;
 use super::host_usage;
-use super::mapping::{HUGE_PAGE, Mapping};
+use super::malloc::{ALIGNMENT, SMALL, aligned};
+use super::mapping::{MAPPED_FROM, Mapping};
 use crate::error::{Cause, Error};
 use crate::observe::checksums;
 use crate::observe::event::{Origin, What};
@@ -27,17 +27,8 @@ use crate::platform::limits;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 use crate::{caffe, settings};
-use malloc::aligned;
-
-/// Blocks of more than 4 KiB start on a multiple of this many bytes: a cache line, and what AVX-512 loads like. Smaller
-/// ones may be aligned to no more than malloc's are, see `recent`.
-pub const ALIGNMENT: usize = 64;
-
-/// Blocks of this many bytes and more are mapped.
-pub const MAPPED_FROM: usize = HUGE_PAGE;
-
-/// A block of up to this many bytes is allocated and filled in less time than it takes to say who does it.
-pub const BRIEF: usize = 4096;
+/// A block of up to this many bytes is allocated and filled in less time than a thread needs to wait for another one.
+pub const BRIEF: usize = 64 << 10;
 
 /// A host block as an object holds it.
 #[derive(Clone, Copy, Debug)]
@@ -174,23 +165,42 @@ fn fit_under(limit: u64) {
     }
 }
 
-/// A pageable block of up to [`BRIEF`] bytes for an object, in the least time, and whether the object must give it back.
+/// A pageable block of 1 to [`BRIEF`] bytes for an object, where there is no limit on host memory and nothing is observed.
 /// `None`: ask [`allocate`], which may have it after all, or says why not.
 #[inline]
-pub fn allocate_briefly(bytes: usize, zeroed: bool) -> Option<(NonNull<c_void>, bool)> {
-    if bytes == 0 {
-        return Some((NOTHING.address(), false));
-    }
-    if settings::host_limit().is_some() {
-        return None;
-    }
-    let Found { address, holds_zeros, .. } = pageable(bytes, zeroed).ok()?;
-    if zeroed && !holds_zeros {
-        // SAFETY: at least `bytes` writable bytes, known to nobody else yet.
+pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
+    if bytes <= SMALL { small(bytes, zeroed) } else { medium(bytes, zeroed) }
+}
+
+#[inline(never)]
+fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
+    let address = large(bytes, zeroed).ok()?.address;
+    if zeroed {
+        // SAFETY: as many writable bytes, known to this thread alone.
         unsafe { fill(address, bytes) };
     }
     host_usage::added(address, bytes);
-    Some((address, true))
+    Some(address)
+}
+
+/// A block of 1 to [`SMALL`] bytes, aligned as malloc's are.
+#[inline]
+fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
+    /// glibc's per-thread cache serves malloc up to this size, and calloc not at all.
+    const CACHED: usize = 1032;
+    if zeroed && bytes > CACHED {
+        // SAFETY: calloc has no preconditions.
+        return NonNull::new(unsafe { libc::calloc(1, bytes) });
+    }
+    // SAFETY: malloc has no preconditions.
+    let address = NonNull::new(unsafe { libc::malloc(bytes) })?;
+    // Hidden from the compiler, which makes one calloc of malloc and zeros.
+    let address = std::hint::black_box(address);
+    if zeroed {
+        // SAFETY: as many writable bytes, known to this thread alone.
+        unsafe { fill(address, bytes) };
+    }
+    Some(address)
 }
 
 fn out_of_memory(asked: usize, cause: Cause) -> Error {
@@ -234,6 +244,32 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if bytes >= MAPPED_FROM && copies::free(block) {
         return;
     }
+    // SAFETY: the caller guarantees it.
+    unsafe { free_pageable(address, bytes) };
+}
+
+/// Gives back what [`allocate_brief`] gave, where there is no limit on host memory.
+///
+/// # Safety
+/// As for [`free`].
+#[inline]
+pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
+    // A mapping may be larger than its object says, whose size was changed from outside.
+    if bytes > SMALL || records::may_know(address) {
+        // SAFETY: the caller guarantees it.
+        unsafe { free_pageable(address, bytes) }
+    } else {
+        // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
+        unsafe { libc::free(address.as_ptr()) }
+    }
+}
+
+/// Gives back a pageable block of an object, of which no memory is registered, and which no other copy of the library mapped.
+///
+/// # Safety
+/// As for [`free`].
+#[inline(never)]
+pub unsafe fn free_pageable(address: NonNull<c_void>, bytes: usize) {
     host_usage::removed(address, bytes);
     // SAFETY: the caller guarantees it.
     unsafe { keep_or_free(address, bytes) };
@@ -259,14 +295,14 @@ unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
         Some(mapping) => mapping.unmap(),
         None if cache::host::keep(Source::Malloc(address), bytes) => (),
         // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
-        None => unsafe { cache::small::keep_or_free(address, bytes) },
+        None => unsafe { libc::free(address.as_ptr()) },
     }
 }
 
 /// What Caffe's `CaffeMallocHost` hands out, with any contents: page-locked memory in GPU mode, which `cudaFreeHost`
 /// takes, else memory that `free()` takes.
 pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
-    settle();
+    settings::read_host_settings();
     check_size(bytes, Side::Host)?;
     if bytes > 0 && wants_pinned(bytes) {
         if let Some(address) = pinned::caffe_malloc(bytes) {
@@ -312,23 +348,18 @@ pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
 /// A pageable block, with zeros at no cost if `zeroed`, where that can be.
 #[inline]
 fn pageable(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
-    if bytes > cache::small::LARGEST {
-        return large(bytes, zeroed);
+    if bytes <= SMALL {
+        let address = small(bytes, zeroed).ok_or(Cause::System)?;
+        if settings::host_limit().is_some() {
+            make_room(bytes);
+        }
+        return Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: zeroed });
     }
-    let address = cache::small::allocate(bytes).ok_or(Cause::System)?;
-    if settings::host_limit().is_some() || (bytes > BRIEF && is_beyond_a_boundary(address, bytes)) {
-        make_room(bytes);
-    }
-    Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: false })
+    large(bytes, zeroed)
 }
 
-/// Whether a block ends in another 64 KiB than it begins in: so do as many of the small blocks as there are 64 KiB of them.
-fn is_beyond_a_boundary(address: NonNull<c_void>, bytes: usize) -> bool {
-    (address.addr().get() ^ (address.addr().get() + bytes)) >> 16 != 0
-}
-
-/// A block that is worth looking for among the idle ones.
-#[inline(never)]
+/// A block that may be kept when it is given back, with any contents.
+#[inline]
 fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     let Some(source) = cache::host::take(bytes, zeroed) else {
         let in_use = make_room(bytes);
@@ -363,10 +394,9 @@ unsafe fn fill(address: NonNull<c_void>, bytes: usize) {
     unsafe { address.cast::<u8>().write_bytes(0, bytes) };
 }
 
-/// Reads the settings before any lock is taken.
-#[inline]
-pub fn settle() {
-    settings::read_host_settings();
+/// Whether blocks may have to be page-locked: [`wants_pinned`] is to be asked for each.
+pub fn may_pin() -> bool {
+    settings::pins().unwrap_or_else(caffe::may_be_gpu)
 }
 
 /// Whether a block of `bytes` that is made now should be page-locked: if the user says so, or else if `Caffe::mode()`

@@ -30,13 +30,14 @@ pub fn knows(address: NonNull<c_void>) -> bool {
     RECORDS.with(|records| records.contains_key(&address.addr().get()))
 }
 
+/// Whether the block at `address` begins where a mapping may begin, on a page: few of malloc's do.
+#[inline]
+pub fn may_know(address: NonNull<c_void>) -> bool {
+    const SMALLEST_PAGE: usize = 4096;
+    address.addr().get() % SMALLEST_PAGE == 0
+}
+
 /// Takes out the record of the block at `address`, if it has one.
 pub fn take(address: NonNull<c_void>) -> Option<Mapping> {
-    // Mappings begin on pages: most blocks of malloc's need not be looked for.
-    const SMALLEST_PAGE: usize = 4096;
-    let address = address.addr().get();
-    if address % SMALLEST_PAGE != 0 {
-        return None;
-    }
-    RECORDS.with(|records| records.remove(&address))
+    if may_know(address) { RECORDS.with(|records| records.remove(&address.addr().get())) } else { None }
 }

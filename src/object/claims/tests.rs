@@ -8,8 +8,8 @@ const SECOND: Identity = Identity { size: 16, ..FIRST };
 /// In these tests a copy in flight is a number.
 type Table = super::Table<u32>;
 
-fn claim(table: &Table, owner: usize, identity: Identity) -> Result<Claim<'_, u32>, NoClaim<()>> {
-    table.claim(identity.object, owner, Patience::Wait, || identity, |_| None)
+fn claim(table: &Table, owner: usize, identity: Identity) -> Result<Claim<'_, u32>, NoClaim> {
+    table.claim(identity.object, owner, Blocking::Yes, || identity)
 }
 
 fn entries(table: &Table) -> usize {
@@ -114,7 +114,7 @@ fn a_purge_returns_the_copy_in_flight_and_whose_it_was() {
 fn who_does_not_want_to_wait_is_told_that_somebody_is_at_work() {
     let table = Table::new();
     let _first = claim(&table, 1, FIRST).expect("nobody else is there");
-    let second = table.claim(FIRST.object, 2, Patience::Refuse, || FIRST, |_| None::<()>);
+    let second = table.claim(FIRST.object, 2, Blocking::No, || FIRST);
     assert!(matches!(second, Err(NoClaim::Busy)));
 }
 
@@ -137,11 +137,11 @@ fn the_second_comer_waits_and_finds_the_work_done() {
         let done = &done;
         let answer = move |_| done.load(Ordering::Relaxed).then_some(42);
         let table = &table;
-        let second = threads.spawn(move || table.claim(FIRST.object, 2, Patience::Wait, || FIRST, answer).err());
+        let second = threads.spawn(move || table.claim_unless(FIRST.object, 2, Blocking::Yes, || FIRST, answer).ok());
         while !table.shard(FIRST.object).entries.with(|entries| entries[0].has_waiters) {
             std::thread::yield_now();
         }
         first.publish(|| done.store(true, Ordering::Relaxed), || FIRST);
-        assert!(matches!(second.join(), Ok(Some(NoClaim::Unneeded(42)))));
+        assert!(matches!(second.join(), Ok(Some(Claimed::Ready(42)))));
     });
 }

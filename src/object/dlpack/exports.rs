@@ -8,6 +8,7 @@ use super::{Holding, Imported};
 use crate::error::{Cause, Error};
 use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{ForkLock, Lock};
+use crate::state::flags::{self, KEPT};
 use crate::state::head::Side;
 // Not loom's: it is a hint. A thread that exports or borrows has the object, or knows that no other thread changes it.
 use std::sync::atomic::{
@@ -205,6 +206,7 @@ impl Registry {
 
     /// Runs `work` with the object's entry; creates one if there is none.
     fn with_room<R>(&self, object: usize, work: impl FnOnce(&mut Entry) -> R) -> Result<R, Error> {
+        flags::raise_if(true, KEPT);
         self.entries.with(|entries| {
             if entries.by_object.try_reserve(1).is_err() {
                 let asked = size_of::<Entry>();

@@ -13,7 +13,7 @@ pub(crate) mod reclaim_summary;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::claims::Patience;
+use super::claims::Blocking;
 use super::{Claim, Outcome, Owned, SyncedMemory};
 use crate::copy::transfer::CopyError;
 use crate::cuda::context::{self, Context, ContextGuard};
@@ -72,7 +72,7 @@ impl SyncedMemory {
         // storage goes; each of them waits for `taken`.
         let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(taken.object) };
         // Do not block: the other thread may be waiting for an object that this thread has claimed (deadlock).
-        let mut claim = object.claim(Patience::Refuse, |_| None::<std::convert::Infallible>).ok()?;
+        let mut claim = object.claim(Blocking::No).ok()?;
         object.finish_if_done(&mut claim, round)?;
         if !taken.is_unused(object.identity_for_policy()) {
             return None;

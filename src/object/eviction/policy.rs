@@ -11,6 +11,7 @@
 use crate::object::claims::Identity;
 use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{FOR_EVER, ForkLock, Gate, Interrupted, Lock};
+use crate::state::flags::{self, KEPT};
 use crate::state::head::Side;
 // Not loom's: the count is a hint. The thread that sets an object's policy has the object to itself.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -149,6 +150,7 @@ impl Registry {
     /// Sets the policy of an object; `false` if there is no memory for an entry. Open accesses stay open. The caller has
     /// purged the entry of an earlier object at this address.
     pub fn set(&self, identity: Identity, policy: Policy) -> bool {
+        flags::raise_if(true, KEPT);
         self.entries.with(|entries| {
             if let Some(entry) = entries.of(identity) {
                 entry.policy = policy;

@@ -14,6 +14,7 @@ use crate::memory::driver::host_register::{self, Registration};
 use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
+use crate::state::flags::{self, KEPT};
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
@@ -28,6 +29,7 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
         Look(Registration),
         Register,
     }
+    flags::raise_if(true, KEPT);
     let elsewhere = with_table(|table| table.holders.get(&holder).copied().filter(|&held| held != key(address)));
     if let Some(stale) = elsewhere.and_then(|held| NonNull::new(std::ptr::without_provenance_mut(held))) {
         // Of an object that was here before, and ended behind our back.

@@ -6,10 +6,15 @@ use std::ops::ControlFlow;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::ALIGNMENT;
 use crate::platform::loaded;
 use crate::platform::sync::nap;
 use crate::settings;
+
+/// Blocks of more than [`SMALL`] bytes start on a multiple of this: a cache line, and what AVX-512 loads like.
+pub const ALIGNMENT: usize = 64;
+
+/// Blocks of up to this many bytes come from malloc as they are, and go back to it: none is kept.
+pub const SMALL: usize = 4 << 10;
 
 /// Memory that `free()` takes, aligned to [`ALIGNMENT`].
 pub fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
