@@ -67,7 +67,7 @@ fn differences(gpu: &Gpu, before: &Ledger, workers: usize) -> Result<(), String>
     Ok(())
 }
 
-/// Somebody else takes what is free on device 0. What lies idle there is given back when it is needed, and what may be
+/// Another program takes what is free on device 0. What lies idle there is given back when it is needed, and what may be
 /// evicted goes after that. What lies idle on another device may be in use there and stays, so there is nothing of that kind.
 pub fn squeeze(gpu: &Gpu, bytes: usize) -> Result<(), String> {
     pools::set_budget(DEVICE, 64 << 20);

@@ -55,7 +55,7 @@ fn arguments() -> Arguments {
     arguments
 }
 
-/// Operations so far, for whoever watches.
+/// Operations so far; `watch` reads it.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
 fn main() {

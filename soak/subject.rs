@@ -27,7 +27,7 @@ pub struct Subject<'g> {
     /// Where its device blocks are made.
     pub device: c_int,
     pub model: Model,
-    /// Whether work that the library does not know of is writing its device block: nobody waited for it yet.
+    /// Whether work that the library does not know of is writing its device block, and has not been waited for.
     pub busy: bool,
     /// What may be evicted of it while no access is open: a `syncedmem_eviction_t`.
     evictable: i32,
@@ -97,7 +97,7 @@ impl<'g> Subject<'g> {
         if operation == IsReady {
             let ready = outcome.map_err(|status| format!("{status:?} {}", last_error()))?.addr() == 1;
             if self.model.flight == Flight::None && !ready {
-                return Err("something is in flight that nobody started".into());
+                return Err("something is in flight that was not started".into());
             }
             self.model.landed = ready;
         }

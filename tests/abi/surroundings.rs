@@ -1,4 +1,4 @@
-//! What happens around a call: cancellation, other libraries' fork handlers, blocks that somebody else made.
+//! Around a call: cancellation, fork handlers of other libraries, blocks of another implementation.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};

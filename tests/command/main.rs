@@ -5,6 +5,7 @@ mod caffe_like;
 mod device;
 mod doctor;
 mod help;
+mod never_called;
 mod report;
 mod run;
 #[path = "../support/mod.rs"]

@@ -1,16 +1,15 @@
-//! `syncedmem run`: the program is as without it, its memory is told, and where the library was never called it says why.
+//! `syncedmem run`: the program runs unchanged, its memory is reported, and the command says why the library was never called.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::caffe_like::{Said, Workshop, command, said};
 
-/// `syncedmem run OPTIONS -- PROGRAM ARGUMENTS`, with nobody else's files in its temporary folder.
-fn run(workshop: &Workshop, options: &[&str], program: &[&str]) -> Command {
+/// `syncedmem run OPTIONS -- PROGRAM ARGUMENTS`, with a temporary folder of its own.
+pub fn run(workshop: &Workshop, options: &[&str], program: &[&str]) -> Command {
     let temporary = workshop.path("tmp");
     std::fs::create_dir_all(&temporary).unwrap();
     let mut command = command();
@@ -18,12 +17,12 @@ fn run(workshop: &Workshop, options: &[&str], program: &[&str]) -> Command {
     command
 }
 
-fn shell(workshop: &Workshop, options: &[&str], script: &str) -> Said {
+pub fn shell(workshop: &Workshop, options: &[&str], script: &str) -> Said {
     said(&mut run(workshop, options, &["sh", "-c", script]))
 }
 
 /// A program on a `libcaffe.so` whose calls can be replaced.
-fn caffe() -> (Workshop, PathBuf) {
+pub fn caffe() -> (Workshop, PathBuf) {
     let workshop = Workshop::new();
     workshop.caffe(&[]);
     let program = workshop.program(&[]);
@@ -31,7 +30,7 @@ fn caffe() -> (Workshop, PathBuf) {
 }
 
 #[track_caller]
-fn leaves_nothing(workshop: &Workshop) {
+pub fn leaves_nothing(workshop: &Workshop) {
     let left: Vec<_> = std::fs::read_dir(workshop.path("tmp")).unwrap().map(|file| file.unwrap().path()).collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -302,61 +301,6 @@ fn a_trace_that_cannot_be_written_is_said_before_the_program_starts() {
     let told = shell(&workshop, &["--trace", "/no/such/folder/t.json"], "echo ran");
     assert_eq!((told.status, told.output.as_str()), (Some(125), ""));
     assert!(told.error.contains("/no/such/folder/t.json cannot be written: there is no such folder"), "{}", told.error);
-}
-
-#[track_caller]
-fn never_called(workshop: &Workshop, program: &Path, why: &str) {
-    let told = said(&mut run(workshop, &[], &[program.to_str().unwrap()]));
-    assert_eq!(told.status, Some(0), "the program runs all the same: {}", told.error);
-    assert!(told.error.contains("never called the library: "), "{}", told.error);
-    assert!(told.error.contains(why), "{why:?} is not in: {}", told.error);
-    assert!(!told.error.contains("objects made"), "{}", told.error);
-    leaves_nothing(workshop);
-}
-
-#[test]
-fn a_caffe_that_is_bound_inside_is_named_as_the_reason() {
-    let workshop = Workshop::new();
-    workshop.caffe(&["-Wl,-Bsymbolic-functions"]);
-    never_called(&workshop, &workshop.program(&[]), "libcaffe.so calls its own SyncedMemory directly");
-}
-
-#[test]
-fn caffe_in_the_program_is_named_as_the_reason() {
-    let workshop = Workshop::new();
-    never_called(&workshop, &workshop.program_with_caffe_inside(&[]), "Caffe is linked statically into");
-    never_called(&workshop, &workshop.program_with_caffe_inside(&["-static"]), "the program is linked statically");
-}
-
-#[test]
-fn other_reasons_are_named_too() {
-    let workshop = Workshop::new();
-    never_called(&workshop, Path::new("true"), "it contains no Caffe");
-    let script = workshop.source("script", "#!/bin/sh\n");
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    never_called(&workshop, &script, "it is a script, run by /bin/sh");
-}
-
-#[test]
-fn a_caffe_that_made_no_object_is_not_blamed() {
-    let workshop = Workshop::new();
-    workshop.caffe(&[]);
-    workshop.source(
-        "program.c",
-        "int _ZN5caffe4BlobIfE3sumEv(long); int main(int n, char **v) { return n > 9 && _ZN5caffe4BlobIfE3sumEv(1); }",
-    );
-    let program = workshop.compile("early", &["program.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"]);
-    never_called(&workshop, &program, "its Caffe can use the library. Either it ended before it made an object");
-}
-
-#[test]
-fn a_caffe_of_another_layout_is_not_started() {
-    let workshop = Workshop::new();
-    workshop.source("more.c", "void *_ZN5caffe12SyncedMemory8prv_dataEv(void) { return 0; }");
-    workshop.caffe(&["more.c"]);
-    let told = said(&mut run(&workshop, &[], &[workshop.program(&[]).to_str().unwrap()]));
-    assert_eq!(told.status, Some(125), "{}", told.error);
-    assert!(told.error.contains("was not started") && told.error.contains("Intel's Caffe"), "{}", told.error);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::support::states::*;
 use crate::support::*;
 
 const BYTES: usize = 10_000;
-/// Long enough to tell whoever does not wait. It is waited for only where something is wrong, or must wait.
+/// Longer than a call that does not wait. Tests wait for it only where a call must wait, or is wrong.
 const LAG: u32 = 5_000;
 
 fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
@@ -29,7 +29,7 @@ fn during_a_push_readers_return_at_once() {
     let stream = gpu.stream();
     gpu.control().simcuda_hold_streams();
     let mut object = State::Pushing.object(&gpu, &stream, BYTES);
-    // Whoever waited here would wait for ever.
+    // A call that waited here would hang.
     assert_bytes(&object.host_bytes(BYTES), &State::Pushing.contents(BYTES), &"");
     assert_eq!(object.gpu_data(), object.gpu_data());
     assert_eq!(object.is_ready(), Ok(false));
@@ -163,7 +163,7 @@ fn a_pull_is_at_the_device_until_it_is_known_to_have_landed() {
         false => State::Pulling.object(&gpu, &stream, BYTES),
     };
     stream.synchronize();
-    assert_eq!(object.head(), 2, "nobody has looked yet");
+    assert_eq!(object.head(), 2, "no call has looked yet");
     assert_eq!((object.is_ready(), object.head()), (Ok(true), 3));
     let data = object.host_address() as *const u8;
     assert_eq!(unsafe { std::slice::from_raw_parts(data, BYTES) }, State::Pulling.contents(BYTES));
@@ -292,7 +292,7 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
     let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
-    // A fill that is given to the legacy stream meanwhile is late, as behind somebody's kernel.
+    // A fill that is given to the legacy stream meanwhile is late, as behind a kernel of another library.
     let late = |work: &mut dyn FnMut() -> usize| {
         gpu.set_lag(20_000);
         let address = work();

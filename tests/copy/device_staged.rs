@@ -116,7 +116,7 @@ fn bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once(
         let device = object.gpu_data().unwrap().addr();
         unsafe { std::ptr::write_bytes(object.mutable_cpu_data().unwrap(), 0, contents.len()) };
         if gpu.is_simulated() {
-            // Past everybody's streams: it is all there.
+            // Read past all streams: it is all there.
             let mut there = vec![0u8; contents.len()];
             assert_eq!(gpu.control().simcuda_read(device as u64, there.as_mut_ptr().cast(), there.len()), 0);
             assert_bytes(&there, &contents, &"to the device");

@@ -1,4 +1,4 @@
-//! The threads that copy through page-locked slots: started once, parked between copies, and in nobody's way.
+//! The threads that copy through page-locked slots: started once, parked between copies, without signals.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,13 +10,25 @@ use crate::support::object::*;
 use crate::support::staging::*;
 use crate::support::*;
 
-/// On how many processors a thread may run, as the library hears it.
-static PROCESSORS: AtomicUsize = AtomicUsize::new(16);
+/// On how many processors a thread may run, as the library hears it; 0: as the system says.
+static PROCESSORS: AtomicUsize = AtomicUsize::new(0);
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sched_getaffinity(_thread: libc::pid_t, _bytes: usize, set: *mut libc::cpu_set_t) -> c_int {
-    (0..PROCESSORS.load(Relaxed)).for_each(|processor| unsafe { libc::CPU_SET(processor, &mut *set) });
-    0
+unsafe extern "C" fn sched_getaffinity(thread: libc::pid_t, bytes: usize, set: *mut libc::cpu_set_t) -> c_int {
+    match PROCESSORS.load(Relaxed) {
+        // The system call returns the size of the mask.
+        0 => unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, bytes, set) }.min(0) as c_int,
+        count => {
+            (0..count).for_each(|processor| unsafe { libc::CPU_SET(processor, &mut *set) });
+            0
+        }
+    }
+}
+
+/// The simulated driver with a ring, in a process that seems to have 16 processors.
+fn with_many_processors() -> Gpu {
+    PROCESSORS.store(16, Relaxed);
+    with_a_ring(simulated_gpu())
 }
 
 /// Enough pieces for every thread.
@@ -62,7 +74,7 @@ fn helpers_once_there_are(count: usize) -> Vec<(String, u64)> {
 
 fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(simulated_gpu());
+        let gpu = with_many_processors();
         let first = helpers_once_there_are(MOST);
         assert_eq!(first.len(), MOST);
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGCHLD, libc::SIGSEGV] {
@@ -119,7 +131,7 @@ fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_som
 
 fn a_fork_leaves_the_parked_threads_to_the_parent() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(simulated_gpu());
+        let gpu = with_many_processors();
         let before = helpers_once_there_are(MOST);
         let contents = noise(4, BYTES);
         let mut object = at_cpu(&contents);
@@ -141,7 +153,7 @@ fn a_fork_leaves_the_parked_threads_to_the_parent() {
 
 fn a_process_exits_while_threads_are_parked() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(simulated_gpu());
+        let gpu = with_many_processors();
         assert_eq!(helpers_once_there_are(MOST).len(), MOST);
         drop(gpu);
         // An exit that hangs fails.

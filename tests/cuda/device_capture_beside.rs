@@ -27,7 +27,7 @@ fn beside(gpu: &Gpu, flags: u32, mode: i32, what: &str, work: impl Fn() + Send +
 const CAPTURES: [(u32, i32); 4] =
     [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, THREAD_LOCAL), (BLOCKING, GLOBAL), (BLOCKING, RELAXED)];
 
-/// A device block whose contents nobody asks for, so that nothing is filled.
+/// A device block without contents, so that nothing is filled.
 fn block_alone(bytes: usize) -> Object {
     let mut object = Object::new(bytes);
     object.overwrite_gpu_data().unwrap_or_else(|status| panic!("{status:?}: {}", last_error()));

@@ -235,7 +235,7 @@ fn what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for() {
                 gpu.control().simcuda_clear_log();
             }
             for (state, object) in objects.iter_mut().step_by(2) {
-                // Whether the copy came to its end before the context did, nobody knows; the library must not hang or
+                // The copy may or may not have ended before the context did; the library must not hang or
                 // touch what is gone, and what is on the host is there.
                 let _ = object.wait();
                 assert_eq!(object.is_ready(), Ok(true), "{state:?} {}", last_error());

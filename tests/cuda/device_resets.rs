@@ -186,7 +186,7 @@ fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_
     let gpu = gpu();
     let mut object = Object::new(BYTES);
     let address = object.mutable_gpu_data().unwrap().addr() as u64;
-    // Its destructor and its next object's cudaMalloc, compiled into somebody else's code.
+    // Its destructor and its next object's cudaMalloc, compiled into another library.
     let mut again = 0;
     gpu.within(0, || {
         assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0);

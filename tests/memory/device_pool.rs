@@ -98,7 +98,7 @@ fn what_a_reset_took_is_not_handed_out_and_its_address_is_not_freed() {
                 assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
                 let mut context = std::ptr::null_mut();
                 assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
-                // Somebody else's block, most likely at the same address.
+                // A block of another library, most likely at the same address.
                 let foreign = if side == Side::Host { gpu.pinned(5000) } else { gpu.block(5000) };
                 let same = foreign.address == address;
                 assert!(

@@ -345,7 +345,7 @@ fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
         drop(object);
         gpu.fail("cuMemHostUnregister", 1, 999);
         trim(PINNED);
-        // The driver has it still: it must not be given to anybody else.
+        // The driver still has it: it must not serve another request.
         let others = [(); 4].map(|()| filled(4 * MIB, 1));
         assert!(others.iter().all(|other| other.host_address() != address));
         drop(others);

@@ -11,7 +11,7 @@ use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
-/// Long enough to tell whoever does not wait.
+/// Longer than a call that does not wait.
 const LAG: u32 = 20_000;
 
 fn on_the_device(bytes: usize) -> Object {

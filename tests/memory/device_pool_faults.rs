@@ -1,4 +1,4 @@
-//! Every driver call of a block that comes back fails in turn: nobody gets a block that is another's or gone, nothing
+//! Every driver call of a block that comes back fails in turn: no request gets a block that is in use or gone, nothing
 //! leaks, and what fails says so or is found a way around.
 
 use crate::support::gpu::*;
@@ -8,7 +8,7 @@ use crate::support::*;
 use syncedmem::abi::c::pools::*;
 use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
-/// Of a call that was wrong, of memory, of an earlier kernel's, and one that nobody knows.
+/// Of a wrong call, of memory, of an earlier kernel, and an unknown one.
 const STATUSES: [i32; 4] = [1, 2, 719, 4242];
 
 /// What a caller does with objects, and which of their calls fail in turn. `true`: it was done.

@@ -1,4 +1,4 @@
-//! A device or page-locked block that is in use still is handed to nobody, whoever uses it.
+//! A device or page-locked block that is still in use serves no request, whether the library or its caller uses it.
 
 use crate::support::gpu::*;
 use crate::support::object::*;
@@ -8,7 +8,7 @@ use crate::support::*;
 use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
-/// Long enough to tell whoever does not wait.
+/// Longer than a call that does not wait.
 const LAG: u32 = 5_000;
 
 fn a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody() {
@@ -117,7 +117,7 @@ fn what_a_declared_stream_still_does_is_respected_without_a_wait() {
             // It is not used after the call that passed it.
             streams[0].destroy();
             drop(object);
-            // Whoever waited here would wait for ever.
+            // A call that waited here would hang.
             let other = side.object(BYTES);
             assert_ne!(side.address(&other), address, "{side:?}");
             gpu.control().simcuda_release_streams();

@@ -156,7 +156,7 @@ fn releasing_a_side_and_lending_memory_give_back_too() {
         assert_eq!(idle(PAGEABLE), BYTES);
         assert_eq!(filled(BYTES, 1).host_address(), address);
         drop(object);
-        assert_eq!(idle(PAGEABLE), BYTES, "what was lent is nobody's to keep");
+        assert_eq!(idle(PAGEABLE), BYTES, "the pool keeps no memory of the caller");
     });
 }
 
@@ -223,7 +223,7 @@ fn what_comes_back_may_be_freed_by_an_inlined_original() {
             storage.construct(bytes);
             let data = storage.cpu_data().unwrap();
             assert_eq!(data.addr(), address);
-            // As the original's destructor would; nobody ends the object.
+            // As the original's destructor would; the object is not ended.
             unsafe { libc::free(data.cast()) };
             assert_eq!(idle(PAGEABLE), 0);
         }

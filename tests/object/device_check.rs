@@ -30,7 +30,7 @@ fn a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_wher
         // A copy: the driver is called anyway.
         assert!(object.gpu_data().is_ok());
         assert_eq!(mismatches(), before + 1);
-        // Nothing to do: nobody looks.
+        // Nothing to do: no check is made.
         assert!(object.gpu_data().is_ok());
         assert_eq!(mismatches(), before + 1);
     });

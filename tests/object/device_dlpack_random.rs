@@ -1,14 +1,13 @@
 //! Objects, their tensors and what is lent to them, at random, on a device that is too small for them, while several threads
-//! delete tensors: every object's newest data stays what it was, every tensor's memory its object's, and whoever lends gets
-//! its memory back, once, when nobody has it any more.
+//! delete tensors: every object's newest data stays what it was, every tensor's memory its object's, and each lender gets
+//! its memory back once, when it is no longer used.
 
-use std::cell::RefCell;
-use std::collections::HashSet;
 use std::ffi::c_void;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 
+use crate::lent::*;
 use crate::support::gpu::*;
 use crate::support::random::Random;
 use crate::support::tensor::*;
@@ -21,64 +20,10 @@ use syncedmem::abi::c::pinning::*;
 use syncedmem::abi::c::transfer::*;
 use syncedmem::abi::status::syncedmem_status_t;
 
-const WORDS: usize = 1024;
-const BYTES: usize = 4 * WORDS;
 /// What the device has room for: less than the objects need.
 const ROOM: usize = 7;
 const OBJECTS: usize = 6;
 const THREADS: usize = 3;
-
-/// Memory that is lent.
-struct Foreign {
-    managed: DLManagedTensorVersioned,
-    shape: [i64; 1],
-    memory: Vec<u32>,
-    deleted: AtomicUsize,
-}
-
-impl Foreign {
-    /// On the host, or on the device at `address`.
-    fn new(address: Option<usize>) -> Rc<Foreign> {
-        let theirs = Theirs::of(std::ptr::null_mut(), BYTES);
-        let managed = DLManagedTensorVersioned { deleter: Some(deleted), ..*theirs.managed };
-        let deleted = AtomicUsize::new(0);
-        let mut foreign = Rc::new(Foreign { managed, shape: [BYTES as i64], memory: vec![0; WORDS], deleted });
-        let this = Rc::get_mut(&mut foreign).unwrap();
-        this.managed.tensor.data = this.memory.as_mut_ptr().cast();
-        if let Some(address) = address {
-            this.managed.tensor.data = std::ptr::with_exposed_provenance_mut(address);
-            this.managed.tensor.device = (2, 0);
-        }
-        this.managed.tensor.strides = std::ptr::null_mut();
-        this.managed.tensor.shape = this.shape.as_mut_ptr();
-        this.managed.context = std::ptr::from_ref(&this.deleted).cast_mut().cast();
-        foreign
-    }
-}
-
-unsafe extern "C" fn deleted(managed: *mut DLManagedTensorVersioned) {
-    unsafe { &*(*managed).context.cast::<AtomicUsize>() }.fetch_add(1, SeqCst);
-}
-
-/// What the words of some memory were at any time: of all objects that have shared it.
-#[derive(Clone)]
-struct Values(Vec<Rc<RefCell<HashSet<u32>>>>);
-
-impl Values {
-    fn new() -> Values {
-        Values(vec![Rc::new(RefCell::new(HashSet::from([0])))])
-    }
-
-    fn add(&self, value: u32) {
-        for values in &self.0 {
-            values.borrow_mut().insert(value);
-        }
-    }
-
-    fn have(&self, value: u32) -> bool {
-        self.0.iter().any(|values| values.borrow().contains(&value))
-    }
-}
 
 /// What is known of an object.
 struct Model {
@@ -88,7 +33,7 @@ struct Model {
     values: Values,
     marked: bool,
     /// What its sides refer to, through however many objects.
-    lent: [Vec<Rc<Foreign>>; 2],
+    lent: [Vec<Rc<Lent>>; 2],
     /// Tensors in the test's hands, and how many are with the threads: those may be deleted by now.
     held: Vec<(usize, Tensor)>,
     sent: [usize; 2],
@@ -100,7 +45,7 @@ struct World<'g> {
     objects: Vec<Option<Model>>,
     /// What objects that were destroyed still have: their tensors, and what they were.
     orphans: Vec<(usize, Tensor, Values)>,
-    foreign: Vec<Rc<Foreign>>,
+    foreign: Vec<Rc<Lent>>,
     /// Device memory that was to be lent.
     blocks: Vec<u64>,
     threads: Vec<mpsc::Sender<Tensor>>,
@@ -253,7 +198,7 @@ impl World<'_> {
         status == SYNCEDMEM_SUCCESS
     }
 
-    fn lend(&mut self, model: &mut Model, foreign: Rc<Foreign>) {
+    fn lend(&mut self, model: &mut Model, foreign: Rc<Lent>) {
         let side = (foreign.managed.tensor.device.0 == 2) as usize;
         let value = self.new_value();
         self.fill(side, foreign.managed.tensor.data.cast(), value);
@@ -268,7 +213,7 @@ impl World<'_> {
         }
     }
 
-    /// A tensor of one object is lent to another, and nobody but that one has the first any more.
+    /// Lends a tensor of one object to another, and destroys the first.
     fn chain(&mut self, mut from: Model, to: &mut Model, side: usize) {
         if let Some(tensor) = self.export(&mut from, side, WRITE) {
             let value = from.newest;
@@ -354,13 +299,13 @@ impl World<'_> {
                     self.send(tensor);
                 }
             }
-            15 => self.lend(&mut model, Foreign::new(None)),
+            15 => self.lend(&mut model, Lent::new(None)),
             16 => {
                 let mut address = 0;
                 let status = self.gpu.within(0, || self.gpu.cuMemAlloc_v2(&mut address, BYTES));
                 if status == 0 {
                     self.blocks.push(address);
-                    self.lend(&mut model, Foreign::new(Some(address as usize)));
+                    self.lend(&mut model, Lent::new(Some(address as usize)));
                 }
             }
             17 | 18 => {
@@ -412,7 +357,7 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
     }
     world.threads.clear();
     running.into_iter().for_each(|thread| thread.join().unwrap());
-    assert!(world.foreign.iter().all(|foreign| foreign.deleted.load(SeqCst) == 1), "whoever lends gets it back");
+    assert!(world.foreign.iter().all(|foreign| foreign.deleted.load(SeqCst) == 1), "each lender gets it back");
     for block in world.blocks {
         gpu.within(0, || assert_eq!(gpu.cuMemFree_v2(block), 0));
     }

@@ -10,7 +10,7 @@ use syncedmem::abi::status::syncedmem_status_t;
 
 const BYTES: usize = 600;
 const OUT_OF_MEMORY: i32 = 2;
-/// Of a kind that says something about the call itself, about an earlier kernel, and nothing that anybody knows.
+/// Of the call itself, of an earlier kernel, and unknown.
 const STATUSES: [i32; 6] = [1, OUT_OF_MEMORY, 700, 719, 999, 4242];
 
 /// What is left behind by a kernel, as the CUDA Driver API's list of errors says.
@@ -316,11 +316,11 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
                     assert!(object.cpu_data().is_ok() || object.head() == 2);
                     drop(object);
                 });
-                // Whoever is first meets it, and after that nobody asks any more.
+                // The first call meets it; no later call asks the driver.
                 assert!(!has_ended || calls.is_empty(), "{calls:?}");
                 has_ended |= calls.iter().any(|call| call.status == 4);
             }
-            assert!(has_ended, "nobody called {function}");
+            assert!(has_ended, "{function} was not called");
             let mut fresh = Object::new(BYTES);
             let (data, calls) = gpu.watch(|| fresh.gpu_data());
             assert_eq!((data, names(&calls)), (Err(SYNCEDMEM_ERROR_NO_GPU), Vec::new()));

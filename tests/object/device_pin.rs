@@ -88,7 +88,7 @@ fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alon
         };
         assert_eq!((made_so.pin(), made_so.unpin(), made_so.is_pinned()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, true));
         assert_eq!(registered(&gpu), Some(0));
-        // Somebody else's: allocated by the driver, and registered.
+        // Of another library: allocated by the driver, and registered.
         let allocated = gpu.pinned(BYTES);
         let mut lent = vec![0u8; 2 * BYTES];
         gpu.within(0, || assert_eq!(gpu.cuMemHostRegister_v2(lent.as_mut_ptr().cast(), 2 * BYTES, 1), 0));

@@ -310,12 +310,12 @@ fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
             assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
         }
         let mut other = Object::new(MIB);
-        // Whoever waited here would wait for ever.
+        // A call that waited here would hang.
         assert_eq!(other.overwrite_gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), "{state}");
         assert_eq!(heads(&objects), [state.head(); ROOM], "{state}");
         gpu.control().simcuda_release_streams();
         stream.synchronize();
-        // Nobody has asked for these copies yet, and they are done.
+        // These copies are done, and no call has asked for them yet.
         assert!(other.overwrite_gpu_data().is_ok(), "{state} {}", last_error());
         assert_eq!((objects[0].head(), objects[0].device_address()), (HOST, 0), "{state}");
         assert_contents(&mut objects[0], state);

@@ -72,7 +72,7 @@ impl Shared {
     }
 }
 
-/// What somebody does while an eviction of the first of two objects, which are all that the device has room for, waits
+/// What another thread does while an eviction of the first of two objects, which are all that the device has room for, waits
 /// for the context. `evicted` says whether it comes to pass.
 fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(&Gpu, &mut Object) + Send) -> bool {
     let gpu = simulated_gpu();
@@ -136,7 +136,7 @@ fn a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_objec
 fn an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on_the_device() {
     for (state, how) in CASES {
         let evicted = beside_an_eviction(state, how, |_, victim| {
-            // What it has started meanwhile, nobody waits for.
+            // What it has started meanwhile is not waited for.
             Shared(victim.mem()).read(true).unwrap();
             Shared(victim.mem()).end_access();
         });

@@ -54,7 +54,7 @@ fn many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy
         let mut object = Object::new(BYTES);
         let look = |calls: &[Call]| {
             let allocations = calls.iter().filter(|call| call.function == "cuMemAlloc_v2").count();
-            // Whoever is first fills a side with zeros; the other side is one copy of it.
+            // The first thread fills a side with zeros; the other side is one copy of it.
             assert_eq!((allocations, gpu.copies().iter().sum::<usize>()), (1, 1), "round {round}: {calls:?}");
         };
         let addresses = gpu.observe(|| read_at_once(&mut object, |thread| thread % 2 == 1), look);
@@ -118,7 +118,7 @@ fn a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream(
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
         gpu.set_lag(50);
-        // An object and the seed of its contents; whoever has the lock is its only user.
+        // An object and the seed of its contents; the thread with the lock is its only user.
         let bytes = |number: usize| 1 + number * 97;
         let objects: Vec<_> = (0..OBJECTS).map(|number| Mutex::new((Object::new(bytes(number)), 0u8))).collect();
         std::thread::scope(|threads| {
@@ -143,7 +143,7 @@ fn a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream(
     }
 }
 
-/// One thing that a user does to an object that nobody else uses just now; what it holds must be `seed`'s pattern.
+/// One act on an object that no other thread uses just now; it must hold `seed`'s pattern.
 fn visit(gpu: &Gpu, stream: &Stream, object: &mut Object, seed: &mut u8, bytes: usize, random: u64, new: u8) {
     match random % 8 {
         0 => assert_bytes(&object.host_bytes(bytes), &pattern(*seed, bytes), &""),

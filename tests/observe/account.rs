@@ -39,7 +39,7 @@ fn every_figure_of_a_known_sequence_is_exact() {
         };
         assert_eq!(counts(), expected);
 
-        // What is there already is not told of; the caller's own memory is nobody's allocation.
+        // Data that is there already is not counted; the caller's memory is no allocation.
         let mut own = vec![0u8; MIDDLE];
         small.cpu_data().unwrap();
         assert_eq!(middle.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);

@@ -25,7 +25,7 @@ fn the_report_says_who_held_the_memory_at_its_peak() {
             object.overwrite_cpu_data().unwrap();
             assert_eq!(set_name(object.mem(), name), SYNCEDMEM_SUCCESS);
         }
-        // The peak is over, and somebody else holds memory now.
+        // The peak is over, and another object holds memory now.
         all.clear();
         let mut late = Object::new(5 * MIB);
         late.overwrite_cpu_data().unwrap();
@@ -103,7 +103,7 @@ fn names_are_kept_as_given_and_refused_where_they_cannot_be() {
 fn without_accounting_no_name_is_kept() {
     alone(&[], || {
         let mut object = Object::new(SMALL);
-        assert_eq!(set_name(object.mem(), "nobody listens"), SYNCEDMEM_SUCCESS);
+        assert_eq!(set_name(object.mem(), "unheard"), SYNCEDMEM_SUCCESS);
         assert_eq!(name(object.mem()), "");
     });
 }
@@ -199,7 +199,7 @@ fn an_object_whose_constructor_was_inlined_is_noticed_at_its_first_access() {
         assert!(report().contains("1 of them were noticed at an access"), "{}", report());
         drop(plain);
         assert_eq!((counts().objects_ended, counts().pageable.live), (1, 0));
-        // One that nobody ever accessed was never known, so its end is none.
+        // The library never knew an object without an access, so its end is not counted.
         drop(Plain::unseen(MIDDLE));
         assert_eq!((counts().objects_made, counts().objects_ended), (1, 1));
     });

@@ -33,7 +33,7 @@ fn a_copy_in_many_pieces_is_one_copy_of_all_its_bytes() {
         assert_eq!((stats.to_device_staged, stats.to_host_staged), (sum(1, BYTES), sum(1, BYTES)));
         let others = [stats.to_device_pinned, stats.to_device_pageable, stats.to_host_pinned, stats.to_host_pageable];
         assert_eq!(others, [sum(0, 0); 4]);
-        // Its slots are nobody's memory.
+        // Its slots are no object's memory.
         assert_eq!((stats.pinned.live, stats.pinned.peak, stats.pinned.allocations), (0, 0, sum(0, 0)));
     });
 }
@@ -117,7 +117,7 @@ fn what_is_evicted_is_told_by_side_and_its_copies_too() {
         let copied = stats.to_host_pageable.count - before.to_host_pageable.count;
         assert_eq!(copied, ROOM as u64 / 2, "those whose newest data was on the device");
         assert_eq!(gpu.alive().device_bytes, ROOM * MIB);
-        // Nothing is left that could go, and nothing is told twice.
+        // Nothing is left that could go, and nothing is counted twice.
         let mut no_room = Object::new(MIB);
         assert_eq!(no_room.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
         assert_eq!(counts().device_failures, sum(1, MIB));
@@ -190,7 +190,7 @@ fn blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned
         let stats = counts();
         assert_eq!((stats.device.turned_away, stats.pinned.turned_away), (sum(2, 2 * MIB), sum(2, 2 * MIB)));
         assert_eq!((idle(DEVICE), idle(PINNED)), (MIB, MIB));
-        // What is given back because somebody asks for it was not turned away.
+        // A block that a caller trims was not turned away.
         trim(ALL);
         assert_eq!(counts(), stats);
     });

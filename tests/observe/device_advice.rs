@@ -109,7 +109,7 @@ fn a_pull_that_the_device_is_written_before_is_unread_however_few_accesses_are_t
         let unread = one(Rule::UnreadCopy);
         assert_counts(unread, &calls, Host);
         assert_eq!(unread.subject, Subject::CopyTo(Host));
-        // The host's access waits for it, or whoever waits may read unseen.
+        // The host's access waits for it: a caller that waits may read unseen.
         assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
         object.cpu_data().unwrap();
         object.mutable_gpu_data().unwrap();

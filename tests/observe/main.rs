@@ -23,6 +23,7 @@ mod trace;
 mod trace_cost;
 mod trace_format;
 mod trace_library;
+mod trace_limits;
 mod trace_processes;
 mod trace_reader;
 mod traced_account;
@@ -45,6 +46,7 @@ support::harness::suites![
     trace_cost,
     trace_format,
     trace_library,
+    trace_limits,
     trace_processes,
     trace_reader,
     traced_account,

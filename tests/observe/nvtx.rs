@@ -1,4 +1,4 @@
-//! Ranges reach a tool that is attached, as NVTX describes it, and nobody where there is none.
+//! Ranges reach the tool that is attached, as NVTX describes it.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};

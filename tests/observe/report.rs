@@ -126,7 +126,7 @@ impl Program {
 /// The holder of so many bytes, as a report has it.
 fn holder<'r>(report: &'r str, bytes: &str) -> &'r str {
     let line = report.lines().find(|line| line.trim().starts_with(bytes) && line.contains(" in ")).unwrap_or_default();
-    line.rsplit_once("block ").unwrap_or_else(|| panic!("nobody has {bytes}: {report}")).1.trim()
+    line.rsplit_once("block ").unwrap_or_else(|| panic!("no site has {bytes}: {report}")).1.trim()
 }
 
 fn a_report_is_written_when_the_program_returns() {

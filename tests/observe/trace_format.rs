@@ -201,7 +201,7 @@ fn a_second_trace_of_a_process_begins_anew() {
         assert_eq!(events_of(&read(&two).0, me()), [event]);
         assert_eq!(rules::check(&text(&two)).phases["C"], 1, "its counters do not begin with a change alone");
         write(&one, &[]);
-        assert_eq!(events_of(&read(&one).0, me()), [], "nobody traces to it any more");
+        assert_eq!(events_of(&read(&one).0, me()), [], "no trace goes to it any more");
     });
 }
 

@@ -1,4 +1,4 @@
-//! What the library itself traces, on the simulated driver: the trace obeys the format, and tells of the copies and
+//! What the library itself traces, on the simulated driver: the trace obeys the format, and has the copies and
 //! allocations that the driver's own log has.
 
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
         let whole = std::fs::read_to_string(&path).unwrap();
         rules::check(&whole);
         work(&gpu);
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), whole, "nothing is told after the end");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), whole, "nothing is recorded after the end");
         let (items, _) = read(&path);
         let mut known = std::collections::HashSet::new();
         for item in &items {
@@ -145,7 +145,7 @@ fn a_trace_that_cannot_begin_leaves_nothing_traced() {
         assert_eq!(unsafe { syncedmem_trace_start(path.as_ptr()) }, SYNCEDMEM_SUCCESS);
         assert!(flags::has(flags::TRACE));
         assert_eq!(unsafe { syncedmem_trace_start(no_path.as_ptr()) }, SYNCEDMEM_ERROR_FILE);
-        assert!(flags::off(), "nothing is told to nobody");
+        assert!(flags::off(), "nothing records");
     });
 }
 

@@ -53,7 +53,7 @@ fn named(process: u32, object: u64, name: &str) -> String {
 
 fn mode(process: u32, accesses: bool, compares: bool) -> String {
     format!(
-        "{{\"ph\":\"i\",\"pid\":{process},\"tid\":1,\"ts\":1,\"s\":\"t\",\"name\":\"what is told\",\"cat\":\"syncedmem\",\
+        "{{\"ph\":\"i\",\"pid\":{process},\"tid\":1,\"ts\":1,\"s\":\"t\",\"name\":\"what is so\",\"cat\":\"syncedmem\",\
          \"args\":{{\"what\":\"mode\",\"accesses\":{accesses},\"compares\":{compares}}}}},\n"
     )
 }

@@ -8,7 +8,7 @@ use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 
-/// Does `work` in a forked child, which must end by itself; an assertion that fails there is told by its message.
+/// Does `work` in a forked child, which must end by itself; an assertion that fails there prints its message.
 /// The simulated driver aborts a child that calls it.
 fn in_child(work: impl FnOnce()) {
     let child = unsafe { libc::fork() };
@@ -108,7 +108,7 @@ fn an_object_that_the_child_ends_gives_nothing_of_the_parents_back() {
         in_child(|| {
             assert!(all_are(copy.cpu_data().unwrap(), 5000, 7));
             assert_eq!(copy.destruct(), SYNCEDMEM_SUCCESS);
-            assert_eq!(idle(DEVICE) + idle(PINNED), 0, "it is not kept for anybody");
+            assert_eq!(idle(DEVICE) + idle(PINNED), 0, "it is not kept");
         });
         assert_eq!(gpu.account(), account);
         let mut object = std::mem::ManuallyDrop::into_inner(copy);

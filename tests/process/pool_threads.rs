@@ -1,5 +1,5 @@
-//! Many threads at the pools at once, while others empty them and change what they may keep: nobody gets what is somebody
-//! else's, and the account is right at the end.
+//! Many threads at the pools at once, while others empty them and change what they may keep: no thread gets what another
+//! uses, and the account is right at the end.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use crate::support::*;
 use syncedmem::abi::c::pools::syncedmem_set_reuse;
 
 const THREADS: usize = 4;
-/// So few that everybody wants the same blocks.
+/// So few that all threads want the same blocks.
 const SIZES: [usize; 5] = [50_000, 51_000, 400_000, 2 * MIB, 2 * MIB + 5000];
 
 /// What one thread does: holds a few objects that are its own, ends them and makes others.

@@ -18,7 +18,7 @@ const LIMIT: u32 = 60;
 /// What the handler reads, and whether its accesses are to be ended.
 static OBJECTS: [AtomicPtr<syncedmem_t>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
 static ENDS: AtomicBool = AtomicBool::new(false);
-/// How often the handler was served, and how often it was told that it has interrupted the library; anything else.
+/// How often the handler was served, how often refused because it had interrupted the library, and anything else.
 static SERVED: AtomicUsize = AtomicUsize::new(0);
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 static WRONG: AtomicUsize = AtomicUsize::new(0);

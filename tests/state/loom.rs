@@ -177,7 +177,7 @@ impl Evictable {
         };
         let block = match self.table.claim_unless(IDENTITY.object, 1, Blocking::Yes, || IDENTITY, opens) {
             Ok(Claimed::Ready(block)) => block,
-            Err(_) => unreachable!("nobody re-enters, and there is room"),
+            Err(_) => unreachable!("no thread re-enters, and there is room"),
             Ok(Claimed::Owner(claim)) => {
                 self.is_there[1].store(true, Relaxed);
                 let open = || {

@@ -210,7 +210,7 @@ impl Bookkeeper {
         let sum_of = |blocks: &HashMap<usize, usize>| blocks.values().sum::<usize>();
         let ring = self.pinned.values().filter(|&&bytes| bytes == RING).sum::<usize>();
         let alive: Account = gpu.alive();
-        assert_eq!(alive.device_bytes, sum_of(&self.device), "the log tells of every block of the device's");
+        assert_eq!(alive.device_bytes, sum_of(&self.device), "the log has every block of the device");
         let lives =
             [alive.device_bytes - self.own[0] - idle(DEVICE), sum_of(&self.pinned) - self.own[1] - ring - idle(PINNED)];
         assert_eq!([held[2], held[1]], lives.map(|bytes| bytes as u64), "what the driver has out, but for idle blocks");

@@ -26,7 +26,7 @@ impl Folder {
         Folder(PathBuf::from(String::from_utf8(name).unwrap()))
     }
 
-    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 

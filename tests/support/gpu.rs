@@ -211,7 +211,7 @@ impl Gpu {
         self.within(0, || assert_eq!(self.cuStreamSynchronize(std::ptr::null_mut()), 0));
     }
 
-    /// The bytes of device memory, past everybody's contexts.
+    /// The bytes of device memory, past all contexts.
     pub fn read(&self, address: usize, bytes: usize) -> Vec<u8> {
         self.settle();
         let mut data = vec![0; bytes];

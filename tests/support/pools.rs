@@ -94,7 +94,7 @@ pub fn threads() -> Vec<String> {
 }
 
 /// As `in_a_process_with_a_driver`, for the test that `body` is written in, with the simulated driver and with pools.
-/// Each sees pools that nobody has used before.
+/// Its pools are unused.
 pub fn alone_with_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
     with_pools_on(simulated_gpu, environment, body)
 }

@@ -65,7 +65,7 @@ pub const WAITS: [&str; 3] = ["cuCtxSynchronize", "cuStreamSynchronize", "cuEven
 /// What a caller's own work on a block leaves there.
 pub const LEFT: u8 = 0x5E;
 
-/// Starts work on an object's block that ends later, as a kernel would: in a stream that nobody was told of, or in the
+/// Starts work on an object's block that ends later, as a kernel would: in a stream that the library does not know, or in the
 /// legacy default stream.
 pub fn work_on(gpu: &Gpu, side: Side, object: &Object, bytes: usize, source: &Foreign, stream: *mut c_void) {
     let to = side.address(object) as u64;

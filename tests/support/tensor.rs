@@ -45,7 +45,7 @@ pub struct DLManagedTensorVersioned {
     pub tensor: DLTensor,
 }
 
-/// An object of `syncedmem_create`, destroyed by whoever asks for it.
+/// An object of `syncedmem_create`, which the caller destroys.
 pub fn created(bytes: usize) -> *mut syncedmem_t {
     let mut mem = std::ptr::null_mut();
     assert_eq!(unsafe { syncedmem_create(bytes, &mut mem) }, SYNCEDMEM_SUCCESS);
@@ -127,7 +127,7 @@ impl Tensor {
         self.versioned
     }
 
-    /// The tensor, whose deleter somebody else calls.
+    /// The tensor, whose deleter the caller calls.
     pub fn into_raw(self) -> *mut c_void {
         let address = self.address;
         std::mem::forget(self);
@@ -153,7 +153,7 @@ fn numbers(numbers: *const i64, count: i32) -> Vec<i64> {
     unsafe { std::slice::from_raw_parts(numbers, count as usize) }.to_vec()
 }
 
-/// Somebody else's tensor: it says how often it was deleted.
+/// A tensor of another library, which counts its deletions.
 pub struct Theirs {
     pub managed: Box<DLManagedTensorVersioned>,
     pub legacy: Box<DLManagedTensor>,

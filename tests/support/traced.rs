@@ -1,4 +1,4 @@
-//! A trace summed up, by somebody who knows its words and nothing else of the library's.
+//! Sums a trace up from its words alone.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn nanoseconds(text: &str) -> u64 {
     whole.parse::<u64>().unwrap() * 1000 + part.parse::<u64>().unwrap()
 }
 
-/// The figures of each process, from the events that the trace tells of it; live bytes as the last counter has them.
+/// The figures of each process, from its events in the trace; live bytes as the last counter has them.
 pub fn figures_of(trace: &str) -> BTreeMap<u32, syncedmem_stats_t> {
     let mut processes: BTreeMap<u32, syncedmem_stats_t> = BTreeMap::new();
     for record in trace.lines() {

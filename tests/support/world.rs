@@ -135,7 +135,7 @@ impl<'g> World<'g> {
                 None => DEVICE,
             };
             object.put(8, &address.to_le_bytes());
-            // Without a driver nobody can free it.
+            // Without a driver it cannot be freed.
             object.put(24, &[3, 0, 0, 0, 1, u8::from(model.pinned), 1]);
         }
         World { ground, object, model, steps: 2 }
@@ -147,7 +147,7 @@ impl<'g> World<'g> {
         let (ground, operation) = (self.ground, step.operation);
         self.steps += 1;
         let seed = self.steps;
-        // Of a real driver's copies nobody knows whether they have landed.
+        // Whether a real driver's copies have landed is unknown.
         let lands_first = step.lands_first || (operation == IsReady && ground.simulated().is_none());
         if lands_first && self.model.is_flying() {
             ground.land();
@@ -194,7 +194,7 @@ impl<'g> World<'g> {
         if check { self.check(&before.0, before.1, before.2) } else { Ok(()) }
     }
 
-    /// Fills what is to be borrowed, and sees to it that what must not wait cannot, and what must can.
+    /// Fills the block to be borrowed. An operation that must not wait would hang, and one that must wait finds its copy released.
     fn prepare(&mut self, step: Move, before: &Model, expected: &Step, seed: u8, borrowed: u8) {
         use Operation::*;
         let ground = self.ground;

@@ -31,7 +31,7 @@ fn zeros_of_which_everything_has_changed_were_for_nothing() {
         assert_eq!(both(OverwrittenFill, &[first(Host, Write), look(changed)].concat()), [], "{changed:?}");
     }
     let story = [first(Host, Read), look(Changed::Everything)].concat();
-    assert_eq!(both(OverwrittenFill, &story), [], "somebody asked to read the zeros");
+    assert_eq!(both(OverwrittenFill, &story), [], "the zeros were read");
 }
 
 fn zeros_that_a_writer_alone_has_seen_may_have_been_for_nothing_once_all_is_replaced() {

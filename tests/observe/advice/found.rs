@@ -42,12 +42,12 @@ fn told_by(story: &[Told], every_access: bool) -> Vec<Advice> {
     advisor.report()
 }
 
-/// The advice of one rule, where every access is told.
+/// The advice of one rule, where every access is recorded.
 pub fn with_every_access(rule: Rule, story: &[Told]) -> Vec<Advice> {
     told_by(story, true).into_iter().filter(|advice| advice.rule == rule).collect()
 }
 
-/// The advice of one rule, where only those accesses are told that need something.
+/// The advice of one rule, where only accesses that need something are recorded.
 pub fn without(rule: Rule, story: &[Told]) -> Vec<Advice> {
     told_by(story, false).into_iter().filter(|advice| advice.rule == rule).collect()
 }

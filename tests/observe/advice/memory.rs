@@ -91,7 +91,7 @@ fn a_device_side_that_nobody_asks_for_is_unused_if_the_host_is_used() {
     assert_eq!(both(UnusedSide, &story), [unused(Device, SIZE + 512)]);
     assert_eq!(both(UnusedSide, &pushed), [], "neither side was used");
     let story = [pushed, vec![asked(Host, Write), asked(Device, Read), failed(Device, SIZE)]].concat();
-    assert_eq!(both(UnusedSide, &story), [], "somebody wanted it");
+    assert_eq!(both(UnusedSide, &story), [], "it was wanted");
 }
 
 fn memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of() {

@@ -1,4 +1,4 @@
-//! Every rule again, naively: each looks at the whole life of an object afterwards, and may look ahead. It is told what
+//! Every rule again, naively: each looks at the whole life of an object afterwards, and may look ahead. It reads what
 //! really became of each access, which the library has to work out from what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +66,7 @@ type Key = (&'static str, &'static str, String, Site, Site);
 /// A piece of advice, as the two are compared.
 pub type Line = (Key, u64, u64, u64, Option<u64>);
 
-/// All advice on these lives, of which these events were told.
+/// All advice on these lives, whose events these are.
 pub fn advice(lives: &[Life], events: &[Event], every_access: bool) -> Vec<Line> {
     let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
     for (number, life) in lives.iter().enumerate() {
@@ -207,7 +207,7 @@ impl Life {
         }
     }
 
-    /// Whether anybody could have the address of a side's memory before that act.
+    /// Whether a caller could have the address of a side's memory before that act.
     fn is_handed_out(&self, index: usize, side: Side, every_access: bool) -> bool {
         let acts = &self.acts[..index];
         let is_lost = |act: &Act| *act == Act::Resized || *act == Act::GivenBack(side);

@@ -20,7 +20,7 @@ pub struct Told {
     pub what: What,
 }
 
-/// One object's, by nobody in particular.
+/// An event of one object, from an unnamed site.
 fn told(what: What) -> Told {
     Told { object: 0x10, site: Site(0), duration: 0, what }
 }

@@ -68,7 +68,7 @@ fn a_report_does_not_change_what_a_later_report_says() {
     let mut advisor = Advisor::new(true);
     events(&story).iter().for_each(|event| advisor.take(event));
     let first = advisor.report();
-    assert_eq!(first.len(), 1, "it may be overwritten: nobody has compared it");
+    assert_eq!(first.len(), 1, "it may be overwritten: it was not compared");
     assert_eq!(advisor.report(), first);
     assert_eq!(advisor.findings.advice(), []);
 }

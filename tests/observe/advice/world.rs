@@ -1,4 +1,4 @@
-//! Objects that live at random, as the library's do: what is told of them, and what really became of them.
+//! Random lives of objects, as the library has them: their events, and what really became of them.
 
 use syncedmem::observe::event::*;
 use syncedmem::state::head::{Access, Side};
@@ -53,7 +53,7 @@ impl World {
         }
     }
 
-    /// Everything that was told, and each life.
+    /// All events, and each life.
     pub fn report(mut self) -> (Vec<Told>, Vec<Life>) {
         for object in &self.objects {
             self.lives[object.life].current = object.current;
@@ -62,7 +62,7 @@ impl World {
         (self.told, self.lives)
     }
 
-    /// One call of somebody's.
+    /// One call.
     pub fn step(&mut self) {
         self.call += 1;
         if self.random.one_in(15) {
@@ -237,7 +237,7 @@ impl World {
             if access == Overwrite {
                 let done = self.allocate(object, side);
                 if done.is_err() && !matches!(self.told.last(), Some(Told { what: What::Failed { .. }, .. })) {
-                    // A driver that fails in any other way than for want of memory is not told of: a call that allocates
+                    // A driver that fails in any other way than for want of memory leaves no event: a call that allocates
                     // next would be taken for this one.
                     self.tell(object, failed(side, object.size));
                 }

@@ -15,7 +15,7 @@ pub use crate::support::folder::Folder;
 use std::ffi::CString;
 use std::path::Path;
 
-use syncedmem::observe::event::Event;
+use syncedmem::observe::event::{Event, Site, What};
 use syncedmem::observe::trace::{self, Live};
 #[allow(unused_imports, reason = "each test takes what it needs")]
 pub use syncedmem_trace_reader as reader;
@@ -47,4 +47,17 @@ pub fn events_of(items: &[Item], of: u32) -> Vec<Event> {
         _ => None,
     };
     items.iter().filter_map(event).collect()
+}
+
+/// An event at so many nanoseconds.
+pub fn event(start: u64) -> Event {
+    Event { start, duration: 1, thread: 1, object: 0x1000, site: Site(1), what: What::Synchronised }
+}
+
+pub fn record(start: u64) {
+    trace::record(&event(start), &Live::default());
+}
+
+pub fn starts(items: &[Item], process: u32) -> Vec<u64> {
+    events_of(items, process).iter().map(|event| event.start).collect()
 }
