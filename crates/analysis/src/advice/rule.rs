@@ -170,7 +170,7 @@ impl Rule {
                  SYNCEDMEM_COMPARE=on compares the contents."
             }
             (Rule::PageableCopy, _) => {
-                "The time that pinning takes is not subtracted. The saving is unknown if this run \
+                "The time that pinning takes is not subtracted, and the saving is unknown if this run \
                  made no pinned copy of 64 KiB or more."
             }
             (Rule::UnusedSide, _) => {
