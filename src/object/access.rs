@@ -168,7 +168,7 @@ impl SyncedMemory {
         }
         let next = now.with_head(step.head);
         if step.contents == Contents::Copy {
-            return self.copied_to_host(now, next, pinned, access);
+            return self.copied_to_host(next, pinned, access);
         }
         if step.contents == Contents::Current || (step.contents == Contents::Undefined && now.host.is_some()) {
             return Ok(next);
@@ -177,20 +177,10 @@ impl SyncedMemory {
     }
 
     #[cold]
-    fn copied_to_host(&self, now: Outcome, next: Outcome, pinned: bool, access: Access) -> Result<Outcome, Error> {
+    fn copied_to_host(&self, next: Outcome, pinned: bool, access: Access) -> Result<Outcome, Error> {
         let driver = cuda::driver()?;
-        let bytes = self.size.load(Ordering::Relaxed);
-        let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
-        if let (Some(device), Some(host), 1..) = (now.device, next.host, bytes) {
-            // SAFETY: both blocks are of the object's size: its own, or its caller's who says so.
-            let copied = unsafe { self.copy(driver, next, (device, host), Side::Host, Cause::Access(access)) };
-            if let Err(error) = copied {
-                // SAFETY: nobody knows it yet.
-                unsafe { new.free() };
-                return Err(error);
-            }
-        }
-        Ok(next)
+        let with_block = self.with_host_block(next, Contents::Undefined, pinned)?;
+        self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
     /// The same outcome with a host block, and that block if it is a new one. Where there is no room for it, some is
@@ -233,22 +223,15 @@ impl SyncedMemory {
     #[cold]
     fn prepared_on_device(&self, now: Outcome, step: Step, access: Access) -> Result<Outcome, Error> {
         let driver = cuda::driver()?;
-        let bytes = self.size.load(Ordering::Relaxed);
         let (next, contents) = (now.with_head(step.head), step.contents);
         if contents == Contents::Current {
             return Ok(next);
         }
-        let (next, new) = self.with_device_block(driver, next, contents)?;
-        if let (Contents::Copy, Some(device), Some(host), 1..) = (contents, next.device, now.host, bytes) {
-            // SAFETY: both blocks are of the object's size: its own, or its caller's who says so.
-            let copied = unsafe { self.copy(driver, next, (device, host), Side::Device, Cause::Access(access)) };
-            if let Err(error) = copied {
-                // SAFETY: nobody knows it yet.
-                unsafe { new.free() };
-                return Err(error);
-            }
+        let with_block = self.with_device_block(driver, next, contents)?;
+        if contents != Contents::Copy {
+            return Ok(with_block.0);
         }
-        Ok(next)
+        self.copied(driver, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
     }
 
     /// The same outcome with a device block, unless there are no bytes, and that block if it is a new one. Where there
@@ -282,39 +265,45 @@ impl SyncedMemory {
         Ok((next, Owned { device: Some((block.address, self.address())), ..Owned::default() }))
     }
 
-    /// Copies the newest data to the side `to`, for an object as `outcome` says, whose blocks those are.
-    ///
-    /// # Safety
-    /// Both blocks are good for the object's size, which is not 0.
-    pub(super) unsafe fn copy(
+    /// Copies the newest data to the side `to`, between the blocks of `next`, unless there are no bytes. On an error it
+    /// frees `new`, the block that was made for the copy.
+    pub(super) fn copied(
         &self,
         driver: &cuda::driver::Driver,
-        outcome: Outcome,
-        (device, host): (NonNull<c_void>, NonNull<c_void>),
+        (next, new): (Outcome, Owned),
         to: Side,
         cause: Cause,
-    ) -> Result<(), Error> {
+    ) -> Result<(Outcome, Owned), Error> {
         let subject = self.subject();
+        let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok((next, new)) };
         let compares = checksums::are_compared();
         if compares && to == Side::Device {
-            // SAFETY: it is about to be copied.
+            // SAFETY: the host block is of the object's size.
             unsafe { checksums::before_copy_to_device(subject, host) };
         }
         let title = match to {
             Side::Host => c"copy to host",
             Side::Device => c"copy to device",
         };
-        let pinned = self.hold_pinned(outcome, host);
+        let endpoints = self.endpoints(next, (device, host), to, self.hold_pinned(next, host));
         let mut span = recorder::begin(title, subject.bytes);
-        // SAFETY: the caller guarantees it.
-        let path = unsafe { copy::copy(driver, self.endpoints(outcome, (device, host), to, pinned), subject.bytes) }?;
-        span.stop();
-        if compares && to == Side::Host {
-            // SAFETY: it was just copied to.
-            unsafe { checksums::after_copy_to_host(subject, host, &span) };
+        // SAFETY: both blocks are of the object's size: allocated so, or `set_data`'s caller guaranteed it.
+        match unsafe { copy::copy(driver, endpoints, subject.bytes) } {
+            Ok(path) => {
+                span.stop();
+                if compares && to == Side::Host {
+                    // SAFETY: the host block is of the object's size.
+                    unsafe { checksums::after_copy_to_host(subject, host, &span) };
+                }
+                span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
+                Ok((next, new))
+            }
+            Err(error) => {
+                // SAFETY: only this function knows the block.
+                unsafe { new.free() };
+                Err(error)
+            }
         }
-        span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
-        Ok(())
     }
 
     #[inline]

@@ -7,13 +7,12 @@
 //! `transfer` lets copies go on in the background, `query` answers questions, `eviction` takes a side when memory has run
 //! out, `outcome` is an object's state after an operation, `created` holds the objects in the library's own storage, and
 //! `dlpack` the tensors that other libraries have of objects, and objects of other libraries' memory.
-#![expect(unsafe_code, reason = "objects live in storage that C++ owns, and blocks are freed")]
 
 mod access;
 pub mod claims;
-mod created;
 pub(crate) mod dlpack;
 pub(crate) mod eviction;
+mod lifecycle;
 mod outcome;
 mod pin_in_place;
 mod query;
@@ -28,14 +27,14 @@ use std::ptr::NonNull;
 use crate::copy::transfer::InFlight;
 use crate::error::{Cause, Error};
 use crate::memory::host;
-use crate::observe::recorder::{self, Subject};
-use crate::observe::{checksums, control};
+use crate::observe::control;
+use crate::observe::recorder::Subject;
 use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
-use crate::state::flags::{self, BESIDE, CHECKED, MAY_PIN, UNSETTLED};
+use crate::settings;
+use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
-use crate::{cuda, settings};
 use claims::{Blocking, Claimed, Identity, NoClaim};
 pub use eviction::policy;
 use eviction::policy::{Registry, Use};
@@ -79,116 +78,6 @@ locked_static! {
 }
 
 impl SyncedMemory {
-    /// Makes an object of `bytes` in `storage`, as an out-of-line constructor does: nothing is allocated.
-    ///
-    /// # Safety
-    /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and nobody uses it as an object.
-    pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
-        if flags::has(BESIDE) {
-            Self::begin(Subject { object: storage.addr().get(), bytes });
-        }
-        // SAFETY: the caller guarantees it.
-        unsafe { Self::write(storage, bytes) };
-    }
-
-    /// `construct` where no flag of [`BESIDE`] is set.
-    ///
-    /// # Safety
-    /// As for `construct`.
-    #[inline]
-    pub unsafe fn write(storage: NonNull<SyncedMemory>, bytes: usize) {
-        let object = SyncedMemory {
-            cpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
-            gpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
-            size: AtomicUsize::new(bytes),
-            word: AtomicU64::new(Word::NEW.0),
-        };
-        // SAFETY: the caller guarantees writable storage.
-        unsafe { storage.write(object) };
-    }
-
-    /// Drops what is left of an earlier object at the address of a new one, and records the new one.
-    #[cold]
-    fn begin(new: Subject) {
-        if let Some((stale, _)) = TABLE.purge(new.object) {
-            stale.abandon();
-        }
-        POLICIES.purge(new.object);
-        Self::forget_exchange(new.object);
-        control::read_settings();
-        checksums::forget(new.object);
-        recorder::made(new);
-    }
-
-    /// Ends a small object if all that it owns is a pageable block, or nothing; returns whether it did.
-    ///
-    /// # Safety
-    /// As for `destruct`.
-    #[inline]
-    pub unsafe fn destruct_small(&self) -> bool {
-        // Relaxed: the caller has seen all that other threads did with the object.
-        let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
-        let is_small = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none_but(MAY_PIN);
-        if !(is_small || word.is_untouched() && !flags::has(BESIDE)) {
-            return false;
-        }
-        self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
-        if let Some(address) = self.block(word, Side::Host) {
-            // SAFETY: the object owned the block, and nobody uses its pointers any more, says the caller.
-            unsafe { host::free_brief(address, bytes) };
-        }
-        true
-    }
-
-    /// Ends the object: frees the blocks it owns. An error means that it was no live object, and nothing was done.
-    ///
-    /// # Safety
-    /// Nobody uses the object or its pointers any more.
-    pub unsafe fn destruct(&self) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.destruct_alone() }?;
-        Self::forget_exchange(self.address());
-        Ok(())
-    }
-
-    /// The same, but what was lent to it is still lent.
-    ///
-    /// # Safety
-    /// As for `destruct`.
-    #[inline]
-    unsafe fn destruct_alone(&self) -> Result<(), Error> {
-        // From here on nobody comes to evict it, and it stays as it is.
-        POLICIES.purge(self.address());
-        let word = self.load();
-        if !TABLE.is_quiet(self.address()) {
-            self.see_off(word);
-        }
-        word.head().ok_or(Error::InvalidHandle)?;
-        let owned = self.owned(word);
-        if let Some(host) = self.block(word, Side::Host).filter(|_| checksums::are_compared()) {
-            // SAFETY: nobody uses it any more, says the caller, and it is not freed yet.
-            unsafe { checksums::at_end(self.subject(), host) };
-        }
-        self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
-        // SAFETY: nobody uses its pointers any more, says the caller.
-        unsafe { owned.free() };
-        recorder::ended(self.address());
-        Ok(())
-    }
-
-    /// Waits for what is in flight, since its blocks are about to be freed; what is not this object's is dropped.
-    #[cold]
-    fn see_off(&self, word: Word) {
-        let Some((copy, identity)) = TABLE.purge(self.address()) else { return };
-        if identity != self.identity() || word.is_untouched() {
-            copy.abandon();
-        } else if let Some(driver) = cuda::driver_in_use() {
-            let span = recorder::begin_wait();
-            copy.finish_or_abandon(driver);
-            self.tell_completed(span, copy);
-        }
-    }
-
     /// Where the newest data is.
     pub fn head(&self) -> Result<Head, Error> {
         self.load().head().ok_or(Error::InvalidHandle)

@@ -104,7 +104,7 @@ impl SyncedMemory {
         self.publish(claim, next, Use::None);
         // SAFETY: the object does not refer to it, and the caller gave it up.
         unsafe { old.free() };
-        exchange::end_imports(EXPORTS.exchange(self.address(), side, imported));
+        exchange::end_imports([EXPORTS.exchange(self.address(), side, imported), None]);
     }
 
     /// Compat: yjxiong's `Resize`. A larger size discards both sides; any other does nothing.
@@ -135,8 +135,7 @@ impl SyncedMemory {
         checksums::forget(self.address());
         // SAFETY: the object does not refer to them, and the caller gave them up.
         unsafe { old.free() };
-        let imported = [Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None));
-        exchange::end_imports(imported.into_iter().flatten());
+        exchange::end_imports([Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None)));
         Ok(())
     }
 }

@@ -71,17 +71,6 @@ impl SyncedMemory {
         Ok(EXPORTS.tensors(self.address()))
     }
 
-    /// Ends an object in foreign storage. Refused while tensors of it are in use, because they could not end it later.
-    ///
-    /// # Safety
-    /// As for `destruct`.
-    pub unsafe fn destruct_unless_exported(&self) -> Result<(), Error> {
-        self.head()?;
-        EXPORTS.refuse(self.address(), None)?;
-        // SAFETY: the caller guarantees the preconditions of `destruct`.
-        unsafe { self.destruct() }
-    }
-
     /// Borrows a tensor's memory, as `set_cpu_data` or `set_gpu_data` does. The object owns the tensor, and calls its
     /// deleter when it releases the memory. On an error the tensor stays the caller's.
     ///
@@ -116,36 +105,36 @@ impl SyncedMemory {
         // SAFETY: the caller guarantees the stream.
         unsafe { copy::transfer::follow_default_stream(driver, block, owner, stream) }
     }
-
-    /// Forgets the tensors of an object that ends.
-    #[inline]
-    pub(in crate::object) fn forget_exchange(address: usize) {
-        if !EXPORTS.is_empty() {
-            forget(address);
-        }
-    }
 }
 
-#[cold]
-fn forget(address: usize) {
-    end_imports(EXPORTS.forget(address).into_iter().flatten());
+/// The tensors that an object borrowed, by side.
+pub(in crate::object) type Imports = [Option<Imported>; 2];
+
+/// Takes the entry of an object that ends out of the registry.
+#[inline]
+pub(in crate::object) fn take_imports(object: usize) -> Imports {
+    if EXPORTS.is_empty() { [None, None] } else { EXPORTS.forget(object) }
 }
 
 /// Returns borrowed tensors to their makers. Some may be tensors of destroyed objects, which thereby end and return
 /// tensors in turn. A list instead of recursion: the chain may be of any length.
-pub(in crate::object) fn end_imports(imported: impl IntoIterator<Item = Imported>) {
+pub(in crate::object) fn end_imports(imports: Imports) {
     let mut waiting = None;
-    for imported in imported {
-        end_one(imported, &mut waiting);
-    }
+    end_into(imports, &mut waiting);
     end_waiting(waiting);
 }
 
 /// The first of the objects that are to end; each one holds the next.
 type Waiting = Option<NonNull<SyncedMemory>>;
 
-fn end_one(imported: Imported, waiting: &mut Waiting) {
-    if let Some(object) = imported.end().and_then(close) {
+fn end_into(imports: Imports, waiting: &mut Waiting) {
+    let holdings = imports.into_iter().flatten().filter_map(Imported::end);
+    holdings.for_each(|holding| close_into(holding, waiting));
+}
+
+/// Adds the object to `waiting` if it was destroyed and the tensor was its last.
+fn close_into(holding: Holding, waiting: &mut Waiting) {
+    if let Some(object) = close(holding) {
         // SAFETY: the object was destroyed, and this was its last tensor: see `close`.
         let next = unsafe { SyncedMemory::next_to_end(object) };
         // SAFETY: only this function refers to the object.
@@ -155,17 +144,18 @@ fn end_one(imported: Imported, waiting: &mut Waiting) {
 
 fn end_waiting(mut waiting: Waiting) {
     while let Some(object) = waiting {
-        // SAFETY: as in `end_one`.
+        // SAFETY: as in `close_into`.
         let next = unsafe { SyncedMemory::next_to_end(object) };
-        // SAFETY: `end_one` wrote it.
+        // SAFETY: `close_into` wrote it.
         waiting = unsafe { next.read() };
         // SAFETY: only this function refers to the object.
         let object = unsafe { object.as_ref() };
         // SAFETY: only objects of `create` can be destroyed and wait. The callers of destroy and of the deleters have
         // given them up.
-        if let Ok(Some(imported)) = unsafe { object.end_alone() } {
-            imported.into_iter().flatten().for_each(|imported| end_one(imported, &mut waiting));
-        }
+        let Ok(imports) = (unsafe { object.end() }) else { continue };
+        // SAFETY: an object of `create`, which ended.
+        unsafe { object.free_storage() };
+        end_into(imports, &mut waiting);
     }
 }
 
@@ -180,13 +170,9 @@ unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
 }
 
 fn end_holding(holding: Holding) {
-    if let Some(object) = close(holding) {
-        // SAFETY: only this function refers to the object: see `close`.
-        let object = unsafe { object.as_ref() };
-        // SAFETY: only objects of `create` can be destroyed and wait. The callers of destroy and of the deleters have
-        // given it up.
-        let _ = unsafe { object.end() };
-    }
+    let mut waiting = None;
+    close_into(holding, &mut waiting);
+    end_waiting(waiting);
 }
 
 /// Counts one tensor less and ends its access. Returns the object if it was destroyed and this was its last tensor: the

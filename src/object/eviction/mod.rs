@@ -135,7 +135,7 @@ impl SyncedMemory {
             return None;
         }
         self.quiesce_blocks(now, round)?;
-        let (full, new) = if is_redundant { (now, Owned::default()) } else { self.copied(now, round)? };
+        let (full, new) = if is_redundant { (now, Owned::default()) } else { self.with_both_sides(now, round)? };
         Some((full.with_head(Head::only_at(other)).without(side), new))
     }
 
@@ -159,7 +159,7 @@ impl SyncedMemory {
     }
 
     /// The object with its newest data on both sides, and the block that was made for that.
-    fn copied(&self, now: Outcome, round: &Round<'_>) -> Option<(Outcome, Owned)> {
+    fn with_both_sides(&self, now: Outcome, round: &Round<'_>) -> Option<(Outcome, Owned)> {
         let to = round.side.other();
         let (full, new) = match to {
             Side::Host => {
@@ -175,14 +175,7 @@ impl SyncedMemory {
                 is_known.then(attempt)?
             }
         }?;
-        let (device, host) = (full.device?, full.host?);
-        // SAFETY: both blocks are the object's own, and of its size.
-        let copied = unsafe { self.copy(round.driver, full, (device, host), to, Cause::Eviction) };
-        if copied.is_err() {
-            // SAFETY: only this function knows the block.
-            unsafe { new.free() };
-            return None;
-        }
-        Some((full, new))
+        full.device.zip(full.host)?;
+        self.copied(round.driver, (full, new), to, Cause::Eviction).ok()
     }
 }

@@ -1,0 +1,205 @@
+//! Construction and the end of objects, in storage of the caller's (`construct`, `destruct`) and in the library's own
+//! (`create`, `destroy`).
+#![expect(unsafe_code, reason = "objects live in storage that C++ or malloc owns, and blocks are freed")]
+
+use std::ptr::NonNull;
+
+use super::dlpack::exchange::{Imports, end_imports, take_imports};
+use super::dlpack::exports::Fate;
+use super::{EXPORTS, POLICIES, SyncedMemory, TABLE};
+use crate::cuda;
+use crate::error::{Cause, Error};
+use crate::memory::host;
+use crate::observe::recorder::{self, Subject};
+use crate::observe::{checksums, control};
+use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::state::flags::{self, BESIDE, MAY_PIN};
+use crate::state::head::Side;
+use crate::state::word::Word;
+
+/// The size of BVLC's class, so that a debugger can show the object as one.
+const OBJECT_BYTES: usize = 40;
+
+impl SyncedMemory {
+    /// Makes an object of `bytes` in the caller's storage, and allocates neither side.
+    ///
+    /// # Safety
+    /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and holds no live object.
+    pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
+        if flags::has(BESIDE) {
+            Self::begin(Subject { object: storage.addr().get(), bytes });
+        }
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::write(storage, bytes) };
+    }
+
+    /// `construct` where no flag of [`BESIDE`] is set.
+    ///
+    /// # Safety
+    /// As for `construct`.
+    #[inline]
+    pub unsafe fn write(storage: NonNull<SyncedMemory>, bytes: usize) {
+        let object = SyncedMemory {
+            cpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
+            gpu_ptr: AtomicPtr::new(std::ptr::null_mut()),
+            size: AtomicUsize::new(bytes),
+            word: AtomicU64::new(Word::NEW.0),
+        };
+        // SAFETY: the caller guarantees writable storage.
+        unsafe { storage.write(object) };
+    }
+
+    /// Drops all entries of an earlier object at the address of a new one, and records the new one.
+    #[cold]
+    fn begin(new: Subject) {
+        if let Some((stale, _)) = TABLE.purge(new.object) {
+            stale.abandon();
+        }
+        POLICIES.purge(new.object);
+        end_imports(take_imports(new.object));
+        control::read_settings();
+        checksums::forget(new.object);
+        recorder::made(new);
+    }
+
+    /// Makes an object of `bytes` in storage of the library's own, and allocates neither side.
+    #[inline(always)]
+    pub fn create(bytes: usize) -> Result<NonNull<SyncedMemory>, Error> {
+        host::check_size(bytes, Side::Host)?;
+        // SAFETY: malloc has no preconditions; its memory is aligned to 16.
+        let storage = NonNull::new(unsafe { libc::malloc(OBJECT_BYTES) }.cast::<SyncedMemory>())
+            .ok_or(Error::OutOfMemory { side: Side::Host, asked: OBJECT_BYTES, cause: Cause::Bookkeeping })?;
+        // A tensor's deleter finds the object, and all of its storage, by its address.
+        storage.as_ptr().expose_provenance();
+        // SAFETY: fresh storage, aligned and large enough.
+        unsafe { SyncedMemory::construct(storage, bytes) };
+        Ok(storage)
+    }
+
+    /// Ends an object of `create`. While tensors of it are in use it waits, and the deleter of the last one ends it.
+    ///
+    /// # Safety
+    /// It is an object of `create`. Only its tensors use it or its pointers from now on.
+    #[inline]
+    pub unsafe fn destroy(&self) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        if unsafe { self.destruct_small() } {
+            // SAFETY: the object ended.
+            unsafe { self.free_storage() };
+            return Ok(());
+        }
+        self.head()?;
+        if let Fate::Waits = EXPORTS.destroy(self.address())? {
+            return Ok(());
+        }
+        // SAFETY: the caller guarantees it, and there are no tensors.
+        let imports = unsafe { self.end() }?;
+        // SAFETY: the object ended.
+        unsafe { self.free_storage() };
+        end_imports(imports);
+        Ok(())
+    }
+
+    /// Ends an object in the caller's storage and frees the blocks it owns. An error means that the object was not live,
+    /// and nothing was done.
+    ///
+    /// # Safety
+    /// The object and its pointers are not used any more.
+    pub unsafe fn destruct(&self) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        let imports = unsafe { self.end() }?;
+        end_imports(imports);
+        Ok(())
+    }
+
+    /// `destruct`, but refused while tensors of the object are in use: they cannot end it later, as those of an object of
+    /// `create` do.
+    ///
+    /// # Safety
+    /// As for `destruct`.
+    pub unsafe fn destruct_unless_exported(&self) -> Result<(), Error> {
+        self.head()?;
+        EXPORTS.refuse(self.address(), None)?;
+        // SAFETY: the caller guarantees it.
+        unsafe { self.destruct() }
+    }
+
+    /// `destruct` for a small object that owns at most a pageable block; returns whether it was one.
+    ///
+    /// # Safety
+    /// As for `destruct`.
+    #[inline]
+    pub unsafe fn destruct_small(&self) -> bool {
+        // Relaxed: what other threads did with the object happened before this call.
+        let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
+        let is_small = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none_but(MAY_PIN);
+        if !(is_small || word.is_untouched() && !flags::has(BESIDE)) {
+            return false;
+        }
+        self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+        if let Some(address) = self.block(word, Side::Host) {
+            // SAFETY: the object owned the block, and the caller gave up its pointers.
+            unsafe { host::free_brief(address, bytes) };
+        }
+        true
+    }
+
+    /// Marks the object as destroyed and frees the blocks it owns. Returns the tensors it borrowed, whose deleters may do
+    /// anything: the caller calls them last, by `end_imports`.
+    ///
+    /// # Safety
+    /// As for `destruct`.
+    #[inline]
+    pub(super) unsafe fn end(&self) -> Result<Imports, Error> {
+        // First: no thread evicts the object after this.
+        POLICIES.purge(self.address());
+        let word = self.load();
+        if !TABLE.is_quiet(self.address()) {
+            self.finish_last_copy(word);
+        }
+        word.head().ok_or(Error::InvalidHandle)?;
+        let owned = self.owned(word);
+        if let Some(host) = self.block(word, Side::Host).filter(|_| checksums::are_compared()) {
+            // SAFETY: the caller gave up the block, which is freed below.
+            unsafe { checksums::at_end(self.subject(), host) };
+        }
+        self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
+        // SAFETY: the caller gave up the object's pointers.
+        unsafe { owned.free() };
+        recorder::ended(self.address());
+        Ok(take_imports(self.address()))
+    }
+
+    /// Waits for the copy in flight, because its blocks are freed next. Drops one of an earlier object at this address.
+    #[cold]
+    fn finish_last_copy(&self, word: Word) {
+        let Some((copy, identity)) = TABLE.purge(self.address()) else { return };
+        if identity != self.identity() || word.is_untouched() {
+            copy.abandon();
+        } else if let Some(driver) = cuda::driver_in_use() {
+            let span = recorder::begin_wait();
+            copy.finish_or_abandon(driver);
+            self.tell_completed(span, copy);
+        }
+    }
+
+    /// # Safety
+    /// It was an object of `create`, and ended.
+    #[inline]
+    pub(super) unsafe fn free_storage(&self) {
+        if cfg!(not(feature = "checked")) {
+            // SAFETY: `create` took it from malloc.
+            unsafe { libc::free(std::ptr::from_ref(self).cast_mut().cast()) };
+        }
+    }
+
+    /// The slot for the next object in a list of objects to end: behind the object, in the same storage.
+    ///
+    /// # Safety
+    /// It is an object of `create`, which was destroyed, and of which no tensor is left.
+    pub(super) unsafe fn next_to_end(object: NonNull<SyncedMemory>) -> NonNull<Option<NonNull<SyncedMemory>>> {
+        const { assert!(size_of::<SyncedMemory>() + size_of::<usize>() <= OBJECT_BYTES) };
+        // SAFETY: the storage of such an object has room for it.
+        unsafe { object.add(1).cast() }
+    }
+}
