@@ -1,4 +1,4 @@
-//! How much memory objects hold, kept exactly when a limit must hold and without contention otherwise.
+//! Counts the pageable memory that objects hold: exactly under a limit, without contention otherwise.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,25 +13,25 @@ const STRIPES: usize = 16;
 #[repr(align(128))]
 struct Stripe(AtomicU64);
 
-/// Bytes of pageable host memory in objects. One stripe may wrap below zero; their sum does not.
+/// Bytes by stripe. One stripe may wrap below zero; their sum does not.
 static PAGEABLE: [Stripe; STRIPES] = [const { Stripe(AtomicU64::new(0)) }; STRIPES];
 
 /// Bytes of pageable host memory that objects hold now; without a limit, in blocks of more than [`SMALL`].
 pub fn held() -> u64 {
     let sum = PAGEABLE.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
-    // Objects that another implementation filled and this one freed can bring it below zero.
+    // Blocks that an inlined original allocated and this library freed can bring it below zero.
     if sum > i64::MAX as u64 { 0 } else { sum }
 }
 
-/// Asks for `bytes` under the limit before they are allocated; the limit, if they would exceed it.
+/// Counts `bytes` under the limit before they are allocated. The error is the limit that they would exceed.
 pub fn admit(bytes: usize) -> Result<(), u64> {
     let Some(limit) = settings::host_limit() else { return Ok(()) };
     let more = |held: u64| held.checked_add(bytes as u64).filter(|&sum| sum <= limit);
-    // Under a limit all counting is on this one stripe, so that two threads cannot both take the last bytes.
+    // Under a limit only this stripe counts, so that two threads cannot both take the last bytes.
     PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| limit)
 }
 
-/// Takes back an `admit` whose allocation failed, or was of a page-locked block, which its record counts.
+/// Undoes an `admit` whose allocation failed. Also for a freed page-locked block, which `removed` does not count.
 pub fn withdraw(bytes: usize) {
     if settings::host_limit().is_some() {
         PAGEABLE[0].0.fetch_sub(bytes as u64, Ordering::Relaxed);
@@ -41,17 +41,17 @@ pub fn withdraw(bytes: usize) {
 /// Counts an admitted block of `bytes` at `block`.
 #[inline]
 pub fn added<T>(block: NonNull<T>, bytes: usize) {
-    // To count a small block would cost more than to allocate it.
+    // Small blocks are not counted: that would cost more than to allocate them.
     if bytes > SMALL && settings::host_limit().is_none() {
         stripe(block).fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 
-/// Counts the block of `bytes` at `block` as given back.
+/// Counts the block of `bytes` at `block` as freed.
 #[inline]
 pub fn removed<T>(block: NonNull<T>, bytes: usize) {
     if settings::host_limit().is_some() {
-        // Another implementation's block was never admitted: it must not make room for others.
+        // An inlined original's block was never admitted, so the count must not wrap.
         let less = |held: u64| Some(held.saturating_sub(bytes as u64));
         let _ = PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     } else if bytes > SMALL {
@@ -59,7 +59,7 @@ pub fn removed<T>(block: NonNull<T>, bytes: usize) {
     }
 }
 
-/// Threads allocate from arenas of their own, far apart: all but the low bits tell them from each other.
+/// Threads allocate from separate arenas, so their blocks differ in the high bits of the address.
 fn stripe<T>(block: NonNull<T>) -> &'static AtomicU64 {
     &PAGEABLE[(hash_address(block.addr().get() >> 16) >> 32) as usize % STRIPES].0
 }

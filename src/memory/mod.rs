@@ -1,4 +1,4 @@
-//! Where a block comes from and where it goes: the C library, mappings and the driver, and what is kept for reuse.
+//! Allocates and frees blocks: from the C library, mappings and the driver, with a cache of freed blocks.
 
 pub(crate) mod cache;
 pub(crate) mod device;

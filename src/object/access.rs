@@ -1,4 +1,4 @@
-//! Access to the two sides: how data is made ready where it is wanted.
+//! Access to the two sides: allocates, fills and copies, so that the newest data is on the side asked for.
 #![expect(unsafe_code, reason = "blocks are copied")]
 
 use std::ffi::c_void;
@@ -21,16 +21,16 @@ use crate::state::word::Word;
 use crate::{cuda, settings};
 
 impl SyncedMemory {
-    /// The address of `side`'s data, made ready for `access`. It is null only on the device, for size 0.
+    /// Makes `side`'s data ready for `access` and returns its address: null only on the device, for size 0.
     #[inline]
     pub fn data(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
         if fast_path::is_watched(side) {
-            self.look(side)?;
+            self.check_access(side)?;
         }
         match self.ready(access, side) {
             Some(address) => {
                 if flags::has(ACCESSES) {
-                    self.tell_access(access, side, true);
+                    self.record_access(access, side, true);
                 }
                 Ok(address)
             }
@@ -44,27 +44,27 @@ impl SyncedMemory {
         self.prepare(access, side)
     }
 
-    /// Tells of an access that the object is about to serve, or has just served.
+    /// Records an access; `ready` if no work was needed for it.
     #[cold]
-    fn tell_access(&self, access: Access, side: Side, ready: bool) {
+    fn record_access(&self, access: Access, side: Side, ready: bool) {
         recorder::record(self.subject(), || What::Accessed { side, access, ready });
     }
 
-    /// The address of `side`'s data if nothing need be done for `access`: one load, one compare, no lock.
+    /// The address of `side`'s data if `access` needs no work: one load, one compare, no lock.
     #[inline]
     pub fn ready(&self, access: Access, side: Side) -> Option<*mut c_void> {
         self.ready_if(Word::deciding(access, side), side)
     }
 
-    /// The same, with the bits that decide: none of them, and the answer is always `None`.
+    /// `ready` with the deciding bits of the word given; without any bit the result is `None`.
     #[inline]
     pub fn ready_if(&self, deciding: u64, side: Side) -> Option<*mut c_void> {
         // Relaxed: written before the word that `load` acquired.
         self.load().is_ready(deciding, side).then(|| self.pointer(side).load(Ordering::Relaxed))
     }
 
-    /// Does what `access` to `side` needs, once for all threads that ask at the same time.
-    /// In a frame of the caller's: see `prepare_apart`.
+    /// Does the work that `access` to `side` needs, once for all threads that need it at the same time.
+    /// Inlined: `prepare_apart` is the frame of its own.
     #[inline(always)]
     pub fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
         if side == Side::Device {
@@ -74,7 +74,7 @@ impl SyncedMemory {
         watch_forks().map_err(refused)?;
         start();
         let bytes = self.size.load(Ordering::Relaxed);
-        // Asked before anything is held: it may be Caffe's own code that answers.
+        // Before any lock or claim: `wants_pinned` may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
         if side == Side::Host && !pinned && flags::none_but(MAY_PIN) {
             if let Some(address) = self.touch(access) {
@@ -87,13 +87,13 @@ impl SyncedMemory {
             Claimed::Ready(address) => {
                 let address = address?;
                 if flags::has(ACCESSES) {
-                    self.tell_access(access, side, true);
+                    self.record_access(access, side, true);
                 }
                 return Ok(address);
             }
         };
         if !flags::off() {
-            self.tell_access(access, side, false);
+            self.record_access(access, side, false);
         }
         let now = self.now()?;
         let goes_on = side == Side::Device && access != Access::Read && now.head().is_current(side);
@@ -105,8 +105,8 @@ impl SyncedMemory {
         Ok(outcome.pointer(side))
     }
 
-    /// What there is without a claim: a side that is current may be read whatever is in flight. But a slow bit without
-    /// an entry or a mark was left in a forked child, or by what is gone: a claim clears it.
+    /// The address, if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without an
+    /// entry or a policy is stale, such as in a forked child, and needs a claim that clears it.
     fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<Result<*mut c_void, Interrupted>> {
         let word = self.load();
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
@@ -114,7 +114,7 @@ impl SyncedMemory {
             true => readable || self.ready(access, side).is_some(),
             false => word.fast().is_ready(Word::deciding(access, side), side),
         };
-        // Opened last: only if the address is handed out.
+        // Last: an access is opened only if the address is handed out.
         let is_opened = if serves && word.is_slow() { self.open_access() } else { Ok(!word.is_slow()) };
         match is_opened {
             Err(interrupted) => Some(Err(interrupted)),
@@ -122,14 +122,14 @@ impl SyncedMemory {
         }
     }
 
-    /// The first access to a small object, on the host, while no flag is set. `None`: `data` is to be asked.
+    /// The first access to a small object, on the host, while no flag is set. `None`: the caller uses `data`.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
         if flags::none() { self.touch(access) } else { None }
     }
 
-    /// The first access to a small object, on the host, where the block is pageable. There is no claim: two threads that
-    /// come at once both allocate, and the second one frees its block.
+    /// The first access to a small object, on the host, with a pageable block. It makes no claim: of two threads both
+    /// allocate, and the second frees its block.
     #[inline(always)]
     fn touch(&self, access: Access) -> Option<*mut c_void> {
         let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
@@ -140,7 +140,7 @@ impl SyncedMemory {
         let address = host::allocate_brief(bytes, step.contents == Contents::Zeros)?;
         let word = word.with_head(step.head).with_host(true, false);
         let publish = || {
-            // The flag again: it is raised before an object is marked under this lock.
+            // Again under the lock: a thread raises the flag before it marks an object under this lock.
             let is_first = self.load().is_untouched() && !flags::has(KEPT);
             if is_first {
                 self.store(Outcome { host: Some(address), device: None, word }, false);
@@ -148,15 +148,15 @@ impl SyncedMemory {
             is_first
         };
         if TABLE.briefly(self.address(), publish) != Ok(Some(true)) {
-            // SAFETY: only this thread knows it.
+            // SAFETY: only this thread knows the block.
             unsafe { host::free_brief(address, bytes) };
             return None;
         }
         Some(address.as_ptr())
     }
 
-    /// Allocates, fills and copies as `access` to `side` needs, for an object that is as `now` says, and returns what
-    /// it is to look like. On an error nothing has changed.
+    /// Allocates, fills and copies as `access` to `side` needs, and returns the object's next state. An error changes
+    /// nothing.
     #[inline]
     fn prepared(&self, now: Outcome, access: Access, side: Side, pinned: bool) -> Result<Outcome, Error> {
         let step = now.head().on(access, side);
@@ -183,8 +183,8 @@ impl SyncedMemory {
         self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// The same outcome with a host block, and that block if it is a new one. Where there is no room for it, some is
-    /// made.
+    /// Adds a host block to `outcome` unless it has one, and returns the new block too. If memory is short, other objects'
+    /// blocks are reclaimed.
     #[inline]
     pub(super) fn with_host_block(
         &self,
@@ -196,7 +196,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// The same, where there is room for it.
+    /// `with_host_block` without reclaiming.
     #[inline]
     pub(super) fn with_host_block_at_once(
         &self,
@@ -234,8 +234,8 @@ impl SyncedMemory {
         self.copied(driver, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// The same outcome with a device block, unless there are no bytes, and that block if it is a new one. Where there
-    /// is no room for it, some is made.
+    /// Adds a device block to `outcome` unless it has one or there are no bytes, and returns the new block too. If memory
+    /// is short, other objects' blocks are reclaimed.
     pub(super) fn with_device_block(
         &self,
         driver: &cuda::driver::Driver,
@@ -246,7 +246,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// The same, where there is room for it.
+    /// `with_device_block` without reclaiming.
     pub(super) fn with_device_block_at_once(
         &self,
         driver: &cuda::driver::Driver,
@@ -254,7 +254,7 @@ impl SyncedMemory {
         contents: Contents,
     ) -> Result<(Outcome, Owned), Error> {
         let bytes = self.size.load(Ordering::Relaxed);
-        // Compat: where there are no bytes the device's address is null, and that is a success; see cudaMalloc.
+        // Compat: without bytes the device's address is null, and that is a success, as with cudaMalloc.
         if outcome.device.is_some() || bytes == 0 {
             return Ok((outcome, Owned::default()));
         }
@@ -311,7 +311,7 @@ impl SyncedMemory {
         self.block(self.load(), Side::Host).is_none()
     }
 
-    /// The ends of a copy to the side `to`, for an object as `outcome` says, whose host memory is page-locked if `pinned`.
+    /// The ends of a copy to the side `to`; `pinned` if the host memory is page-locked.
     pub(super) fn endpoints(
         &self,
         outcome: Outcome,
@@ -323,9 +323,9 @@ impl SyncedMemory {
         Endpoints { device, host, to, owner, pinned }
     }
 
-    /// What is looked at where even data that is current is not handed out at once.
+    /// The checks before an access while flags close the fast path.
     #[cold]
-    fn look(&self, side: Side) -> Result<(), Error> {
+    fn check_access(&self, side: Side) -> Result<(), Error> {
         if side == Side::Device {
             self.head()?;
             cuda::driver()?;
@@ -333,7 +333,7 @@ impl SyncedMemory {
         if settings::checks_device() { self.check_device() } else { Ok(()) }
     }
 
-    /// The original's DEBUG check: an error if another device is current than the one that holds the device block.
+    /// Compat: the original's DEBUG check. An error if the current device is not the one that holds the device block.
     #[cold]
     pub fn check_device(&self) -> Result<(), Error> {
         let now = self.now()?;

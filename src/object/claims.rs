@@ -1,13 +1,13 @@
-//! Which objects are being worked on right now: the lock that an object has no room for.
+//! The table of claimed objects: the lock that an object has no room for.
 //!
-//! A thread that must allocate, fill or copy claims the object's address here first; whoever comes second
-//! waits until the claim is gone. A copy that goes on after its call has returned is parked here, until somebody
-//! who claims the object takes it over. No lock is held while the work is done. The outcome is published under the
-//! shard's lock, together with the end of the claim, so that an entry always describes its object: pointers
-//! and size as they were when it was made. One that does not was left by an earlier object at that address,
-//! destroyed behind our back, and is dropped.
+//! A thread that must allocate, fill or copy first claims the object's address; a second thread waits until the claim
+//! ends. No lock is held during the work. A copy in flight after its call is parked in the entry, until the next claim
+//! takes it over.
 //!
-//! Work of some nanoseconds is not worth a claim: it is done under the shard's lock, see [`Table::briefly`].
+//! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size.
+//! An entry with others is of an earlier object at that address, which ended without a call to the library; it is dropped.
+//!
+//! Work of some nanoseconds needs no claim: [`Table::briefly`] does it under the shard's lock.
 
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
@@ -21,7 +21,7 @@ const SHARDS: usize = 256;
 #[cfg(loom)]
 const SHARDS: usize = 1;
 
-/// What tells an object from another one that lived at the same address.
+/// Distinguishes an object from an earlier one at the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Address of the object.
@@ -37,16 +37,16 @@ pub struct Identity {
 #[derive(Clone, Copy)]
 struct Entry<F> {
     identity: Identity,
-    /// `pthread_self()` of the thread at work; `PARKED` if there is none.
+    /// `pthread_self()` of the thread that has the claim, or `PARKED`.
     owner: usize,
     has_waiters: bool,
     in_flight: Option<F>,
 }
 
-/// No thread has this name.
+/// No thread's `pthread_self()`.
 const PARKED: usize = 0;
 
-/// Entries by address. Made for few entries for a short time each. `F` is what is known of a copy in flight.
+/// Entries by address: few, for a short time each. `F` describes a copy in flight.
 pub struct Table<F> {
     shards: [Shard<F>; SHARDS],
 }
@@ -59,44 +59,44 @@ struct Shard<F> {
     gate: Gate,
 }
 
-/// What a thread gets that asks for an object.
+/// The result of `claim_unless`.
 pub enum Claimed<C, T> {
     /// The claim: the thread may work on the object.
     Owner(C),
-    /// The answer of `unless`: nothing is left to do.
+    /// The answer of `unless`: no work is left.
     Ready(T),
 }
 
 /// Why there is no claim.
 #[derive(Debug)]
 pub enum NoClaim {
-    /// The calling thread itself is at work on the object.
+    /// The calling thread has claimed the object already.
     Reentered,
-    /// Another thread is at work on it, and the caller does not block.
+    /// Another thread has claimed it, and the caller does not block.
     Busy,
     /// No memory for an entry.
     NoRoom,
-    /// This is a signal handler, and the thread that it interrupted has the table's lock.
+    /// The caller is a signal handler, and the interrupted thread holds the shard's lock.
     Interrupted,
 }
 
-/// The right to work on one object. Gone when published or dropped; what is still in flight then stays parked.
+/// The right to work on one object. Ends when published or dropped; a copy still in flight is then parked.
 pub struct Claim<'t, F: Copy> {
     shard: &'t Shard<F>,
     object: usize,
     owner: usize,
-    /// The object's copy that may not be done yet.
+    /// The object's copy in flight.
     pub in_flight: Option<F>,
-    /// A copy that belonged to an earlier object at this address.
+    /// A copy of an earlier object at this address.
     pub stale: Option<F>,
 }
 
-/// Whether a thread that claims an object waits until other threads are done with it.
+/// Whether a claim waits for another thread's claim to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocking {
     /// It waits.
     Yes,
-    /// It gets [`NoClaim::Busy`].
+    /// It fails with [`NoClaim::Busy`].
     No,
 }
 
@@ -128,8 +128,7 @@ impl<F: Copy> Table<F> {
         Table { shards: std::array::from_fn(shard) }
     }
 
-    /// Does `work` under the lock that publishing takes, unless somebody is at work on the object.
-    /// For work that takes no longer than to make a claim and end it.
+    /// Does `work` under the shard's lock, unless the object has an entry. For work that takes no longer than a claim.
     #[inline]
     pub fn briefly<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<Option<R>, Interrupted> {
         self.shard(object).entries.try_with(FOR_EVER, |entries| {
@@ -138,12 +137,12 @@ impl<F: Copy> Table<F> {
         })
     }
 
-    /// Does `work` under the lock that publishing takes, whoever is at work on the object.
+    /// Does `work` under the shard's lock, whether or not the object is claimed.
     pub fn under_lock<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
         self.shard(object).entries.try_with(FOR_EVER, |_| work())
     }
 
-    /// Claims an object for the calling thread, `owner`. `identity` is called under the lock that publishing takes.
+    /// Claims an object for the calling thread, `owner`. `identity` is called under the shard's lock.
     pub fn claim(
         &self,
         object: usize,
@@ -157,8 +156,8 @@ impl<F: Copy> Table<F> {
         }
     }
 
-    /// The same, unless nothing is left to do: `unless` is asked before each attempt, under the same lock, and gets whether
-    /// the object has an entry.
+    /// Claims an object unless `unless` answers. It is called before each attempt, under the shard's lock, with whether the
+    /// object has an entry.
     pub fn claim_unless<T>(
         &self,
         object: usize,
@@ -172,7 +171,7 @@ impl<F: Copy> Table<F> {
             let turn = shard.entries.try_with(FOR_EVER, |entries| {
                 let found = entries.iter_mut().find(|entry| entry.identity.object == object);
                 if let Some(answer) = unless(found.is_some()) {
-                    return Ok(Turn::Nobodys(answer));
+                    return Ok(Turn::Unneeded(answer));
                 }
                 let new = Entry { identity: identity(), owner, has_waiters: false, in_flight: None };
                 match found {
@@ -183,7 +182,7 @@ impl<F: Copy> Table<F> {
                         Ok(Turn::Ours { in_flight: None, stale: None })
                     }
                     Some(entry) if entry.identity != new.identity => {
-                        // Whoever waits for the earlier object's entry looks again.
+                        // Threads that wait for the earlier object's entry are woken with the new one's.
                         let old = std::mem::replace(entry, new);
                         entry.has_waiters = old.has_waiters;
                         Ok(Turn::Ours { in_flight: None, stale: old.in_flight })
@@ -205,21 +204,21 @@ impl<F: Copy> Table<F> {
                 Turn::Ours { in_flight, stale } => {
                     return Ok(Claimed::Owner(Claim { shard, object, owner, in_flight, stale }));
                 }
-                Turn::Nobodys(answer) => return Ok(Claimed::Ready(answer)),
+                Turn::Unneeded(answer) => return Ok(Claimed::Ready(answer)),
                 Turn::Theirs(ticket) => shard.gate.wait(ticket),
             }
         }
     }
 
-    /// Whether no entry can be this object's: all that constructors and destructors ask as a rule.
+    /// Whether the object's shard has no entries: the common case in constructors and destructors, without a lock.
     #[inline]
     pub fn is_quiet(&self, object: usize) -> bool {
         // Relaxed: an entry of an earlier object was made before that object's storage came to the caller.
         self.shard(object).count.load(Ordering::Relaxed) == 0
     }
 
-    /// Drops the entry of this address, for constructors and destructors, and returns its copy in flight with the
-    /// identity of the object that it was started for.
+    /// Drops the entry of this address, for constructors and destructors. Returns its copy in flight and the identity of
+    /// that copy's object.
     #[inline]
     pub fn purge(&self, object: usize) -> Option<(F, Identity)> {
         if self.is_quiet(object) {
@@ -229,7 +228,7 @@ impl<F: Copy> Table<F> {
         gone.in_flight.map(|in_flight| (in_flight, gone.identity))
     }
 
-    /// Forgets every entry: in a forked child, where the threads that made them do not exist.
+    /// Drops every entry, in a forked child: the threads that made them do not exist there.
     pub fn forget(&self) {
         self.shards.iter().for_each(|shard| {
             shard.entries.with(Vec::clear);
@@ -244,18 +243,18 @@ impl<F: Copy> Table<F> {
     }
 }
 
-/// Whose turn it is.
+/// The result of one attempt to claim.
 enum Turn<F, T> {
-    /// The caller's, with what becomes the claim's. (The claim itself is made outside the lock, which it takes.)
+    /// The caller has it. The `Claim` is made outside the lock, which its `drop` takes.
     Ours { in_flight: Option<F>, stale: Option<F> },
-    /// Another thread's; what to wait with.
+    /// Another thread has it; the gate's ticket to wait with.
     Theirs(u32),
-    /// None is needed.
-    Nobodys(T),
+    /// The answer of `unless`.
+    Unneeded(T),
 }
 
 impl<F: Copy> Shard<F> {
-    /// Does `outcome` and removes the entry as one step for everybody who takes the lock, then wakes who waited.
+    /// Does `outcome` and removes the entry under the lock, then wakes the waiting threads.
     fn publish<R>(&self, is_it: impl Fn(&Entry<F>) -> bool, outcome: impl FnOnce() -> R) -> (R, Option<Entry<F>>) {
         let (result, entry) = self.entries.with(|entries| {
             let result = outcome();
@@ -269,7 +268,7 @@ impl<F: Copy> Shard<F> {
         (result, entry)
     }
 
-    /// The same, but the entry stays, parked with a copy in flight, for the object as `outcome` leaves it.
+    /// As `publish`, but the entry stays, parked with a copy in flight and the identity after `outcome`.
     fn park<R>(
         &self,
         is_it: impl Fn(&Entry<F>) -> bool,
@@ -292,8 +291,7 @@ impl<F: Copy> Shard<F> {
 }
 
 impl<F: Copy> Claim<'_, F> {
-    /// Makes the outcome visible and ends the claim. What is in flight stays parked, with the object's identity as the
-    /// outcome leaves it.
+    /// Does `outcome` and ends the claim as one step. A copy in flight is parked, with the identity after `outcome`.
     pub fn publish<R>(self, outcome: impl FnOnce() -> R, identity: impl FnOnce() -> Identity) -> R {
         let claim = ManuallyDrop::new(self);
         match claim.in_flight {
@@ -302,7 +300,7 @@ impl<F: Copy> Claim<'_, F> {
         }
     }
 
-    /// Does `change` as one step for everybody who takes the lock; the claim goes on.
+    /// Does `change` under the shard's lock; the claim goes on.
     pub fn under_lock<R>(&self, change: impl FnOnce() -> R) -> R {
         self.shard.entries.with(|_| change())
     }
@@ -318,7 +316,7 @@ impl<F: Copy> Drop for Claim<'_, F> {
             let at = entries.iter().position(|entry| self.is(entry))?;
             let waiters = entries[at].has_waiters;
             if self.in_flight.is_some() {
-                // The object is as it was.
+                // The object has not changed, so neither has its identity.
                 entries[at] = Entry { owner: PARKED, has_waiters: false, in_flight: self.in_flight, ..entries[at] };
             } else {
                 entries.swap_remove(at);

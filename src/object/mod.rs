@@ -1,12 +1,11 @@
 //! `SyncedMemory`: the head and two buffers, in the 32 bytes that every Caffe's class begins with.
 //!
-//! This is the only place that decides to allocate, fill or copy. An object whose data is where it is wanted
-//! is served by one load and one compare; everything else claims the object in the [`claims`] first.
+//! Only this room decides to allocate, fill or copy. An access to current data is one load and one compare; any other
+//! operation first claims the object in [`claims`].
 //!
-//! The object's life and what it looks like are here. `access` makes its data ready, `set_data` exchanges its blocks,
-//! `transfer` lets copies go on in the background, `query` answers questions, `eviction` takes a side when memory has run
-//! out, `outcome` is an object's state after an operation, `created` holds the objects in the library's own storage, and
-//! `dlpack` the tensors that other libraries have of objects, and objects of other libraries' memory.
+//! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `access` makes data
+//! ready, `set_data` exchanges blocks, `transfer` copies in the background, `query` answers questions, `eviction` frees
+//! sides when memory runs out, `outcome` is an object's state after an operation, and `dlpack` exports and imports tensors.
 
 mod access;
 pub mod claims;
@@ -43,15 +42,15 @@ use outcome::{Outcome, Owned};
 /// The right to work on one object.
 type Claim<'t> = claims::Claim<'t, InFlight>;
 
-/// The first 32 bytes of a `caffe::SyncedMemory`, which are all that this library touches.
+/// The first 32 bytes of a `caffe::SyncedMemory`. The library touches no others.
 #[repr(C)]
 #[derive(Debug)]
 pub struct SyncedMemory {
     cpu_ptr: AtomicPtr<c_void>,
     gpu_ptr: AtomicPtr<c_void>,
     size: AtomicUsize,
-    /// A [`Word`]. Every store is a Release under the table's lock, after the pointers are written; a load that
-    /// leads to a pointer is an Acquire.
+    /// A [`Word`]. Each store is a Release under the table's lock, after the pointers. A load before a pointer's is an
+    /// Acquire.
     word: AtomicU64,
 }
 
@@ -66,13 +65,13 @@ const _: () = {
 locked_static! { static TABLE: claims::Table<InFlight> = claims::Table::new(); fn claims_lock }
 
 locked_static! {
-    /// The objects that may be evicted. Its lock is taken with a shard's of the table held, never the other way round.
+    /// The objects that may be evicted. Lock order: a shard of the table, then this.
     static POLICIES: Registry = Registry::new();
     fn policies_lock
 }
 
 locked_static! {
-    /// Tensors of objects, and tensors that were lent to objects. Its lock is taken with no other held.
+    /// Tensors of objects, and tensors that objects borrowed. Lock order: no other lock is held.
     static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
     fn exports_lock
 }
@@ -105,7 +104,6 @@ impl SyncedMemory {
         std::ptr::from_ref(self).addr()
     }
 
-    /// The object, for events about it.
     #[inline]
     fn subject(&self) -> Subject {
         Subject { object: self.address(), bytes: self.size.load(Ordering::Relaxed) }
@@ -120,14 +118,14 @@ impl SyncedMemory {
         }
     }
 
-    /// `side`'s block, if there is one. An UNINITIALIZED object has none, whatever its bytes say.
+    /// `side`'s block. An UNINITIALIZED object has none, whatever its pointers hold.
     #[inline]
     fn block(&self, word: Word, side: Side) -> Option<NonNull<c_void>> {
         let touched = !word.is_untouched();
         NonNull::new(self.pointer(side).load(Ordering::Relaxed)).filter(|_| touched)
     }
 
-    /// The blocks that the object must give back. Asked before the object changes.
+    /// The blocks that the object must give back. Called before the object changes.
     #[inline]
     fn owned(&self, word: Word) -> Owned {
         let borrowed = if host::registration::is_used() { self.borrowed_host(word) } else { None };
@@ -151,13 +149,12 @@ impl SyncedMemory {
         Some((self.block(word, Side::Device).filter(|_| word.owns_device())?, self.address()))
     }
 
-    /// Claims the object.
     fn claim(&self, blocking: Blocking) -> Result<Claim<'static>, NoClaim> {
         watch_forks()?;
         TABLE.claim(self.address(), this_thread(), blocking, || self.identity()).map(|claim| self.sorted(claim))
     }
 
-    /// Claims the object, unless `unless` answers, which gets whether there is an entry.
+    /// Claims the object unless `unless` answers; its argument: whether the object has an entry.
     fn claim_unless<T>(
         &self,
         blocking: Blocking,
@@ -188,23 +185,22 @@ impl SyncedMemory {
         self.claim(Blocking::Yes).map_err(refused)
     }
 
-    /// Ends a claim with an outcome: everybody sees both at once.
+    /// Makes an outcome visible and ends the claim, as one step for all threads.
     fn publish(&self, claim: Claim<'_>, outcome: Outcome, means: Use) {
         let slow = claim.in_flight.is_some();
         claim.publish(|| self.store(outcome, self.policy_follows(outcome, means) || slow), || self.identity());
     }
 
-    /// Makes an outcome visible. Done under the table's lock for this object.
+    /// Makes an outcome visible. The caller holds the lock of the object's shard.
     #[inline]
     fn store(&self, outcome: Outcome, slow: bool) {
         self.cpu_ptr.store(outcome.pointer(Side::Host), Ordering::Relaxed);
         self.gpu_ptr.store(outcome.pointer(Side::Device), Ordering::Relaxed);
         let word = if slow { outcome.word.slow() } else { outcome.word.fast() };
-        // Release: whoever acquires this word sees the pointers above, and the blocks' contents.
+        // Release: a thread that acquires this word sees the pointers above and the blocks' contents.
         self.word.store(word.0, Ordering::Release);
     }
 
-    /// The object as it is now.
     #[inline]
     fn now(&self) -> Result<Outcome, Error> {
         let word = self.load();
@@ -251,7 +247,7 @@ fn refused(why: NoClaim) -> Error {
     }
 }
 
-/// In a forked child: what other threads of the parent were doing with objects is not going on here.
+/// In a forked child: drops the claims and evictions of the parent's other threads, which do not exist here.
 pub fn begin_child() {
     TABLE.forget();
     POLICIES.forget_evictions();

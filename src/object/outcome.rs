@@ -1,4 +1,4 @@
-//! What an object looks like after an operation, and what it then no longer refers to.
+//! An object's state after an operation, and the blocks that the operation detached from it.
 #![expect(unsafe_code, reason = "blocks are freed")]
 
 use std::ffi::c_void;
@@ -10,7 +10,7 @@ use crate::state::flags;
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 
-/// What an object looks like after an operation.
+/// An object's blocks and word, before they are stored.
 #[derive(Clone, Copy)]
 pub(super) struct Outcome {
     pub host: Option<NonNull<c_void>>,
@@ -27,14 +27,14 @@ impl Outcome {
         }
     }
 
-    /// `side`'s address: null if there is no block, and on the device where there are no bytes.
+    /// `side`'s address: null without a block.
     #[inline]
     pub fn pointer(&self, side: Side) -> *mut c_void {
         self.block(side).map_or(std::ptr::null_mut(), NonNull::as_ptr)
     }
 
     pub fn head(&self) -> Head {
-        // Whoever made this outcome has looked.
+        // `SyncedMemory::now` checked the head.
         self.word.head().unwrap_or(Head::Uninitialized)
     }
 
@@ -43,7 +43,6 @@ impl Outcome {
         Outcome { word: self.word.with_head(head), ..self }
     }
 
-    /// The same without `side`'s block.
     pub fn without(self, side: Side) -> Outcome {
         match side {
             Side::Host => Outcome { host: None, word: self.word.with_host(false, false), ..self },
@@ -51,7 +50,6 @@ impl Outcome {
         }
     }
 
-    /// The same with a borrowed block on `side`.
     pub fn borrowing(self, data: NonNull<c_void>, side: Side) -> Outcome {
         match side {
             Side::Host => Outcome { host: Some(data), ..self.without(side) },
@@ -60,25 +58,25 @@ impl Outcome {
     }
 }
 
-/// What an object no longer refers to: blocks that it must give back, and memory that may be registered for it.
+/// Blocks that an object no longer refers to and must give back, and borrowed memory that may be registered for it.
 #[derive(Default)]
 pub(super) struct Owned {
     pub host: Option<host::Owned>,
     /// With the object's address.
     pub device: Option<(NonNull<c_void>, usize)>,
-    /// Host memory of the caller's, with the object's address.
+    /// Borrowed host memory, with the object's address.
     pub borrowed: Option<(NonNull<c_void>, usize)>,
 }
 
 impl Owned {
-    /// Gives them back. The host's first: the driver may take its time.
+    /// Gives the blocks back. The host's first: the driver may take long.
     ///
     /// # Safety
-    /// Nobody refers to them any more, and nothing that is in flight needs them.
+    /// The blocks are not used any more, and no copy in flight needs them.
     #[inline]
     pub unsafe fn free(self) {
         if !flags::off() {
-            self.tell();
+            self.record();
         }
         if let Some(block) = self.host {
             // SAFETY: the caller guarantees it.
@@ -94,7 +92,7 @@ impl Owned {
     }
 
     #[cold]
-    fn tell(&self) {
+    fn record(&self) {
         if let Some(block) = &self.host {
             recorder::freed(block.holder, Side::Host, block.address);
         }

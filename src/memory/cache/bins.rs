@@ -1,7 +1,7 @@
-//! Blocks that nobody holds, by size: whole allocations, for the next request that one of them fits.
+//! Idle blocks by size: whole allocations, for the next request that one of them fits.
 //!
-//! A block fits if at most an eighth of the request would be wasted, and the one that wastes least is taken. Blocks keep
-//! the size that they were made with: nothing is rounded up for the sake of a later request.
+//! A block fits if it wastes at most an eighth of the request; the one that wastes least is taken. No size is rounded up for
+//! a later request.
 
 use std::collections::VecDeque;
 
@@ -10,27 +10,27 @@ use crate::platform::clock::coarse_milliseconds;
 /// Sizes of one class differ by less than an eighth: eight classes for every power of two.
 const CLASSES: usize = 8 * 64;
 
-/// Idle blocks. `T` is what is known of one besides its size.
+/// Idle blocks. `T` describes one besides its size.
 pub struct Store<T> {
-    /// By class; in each, the one that has been idle longest first.
+    /// By class, each in the order of their age, the oldest first.
     classes: [VecDeque<Idle<T>>; CLASSES],
-    /// A bit for each class that has blocks: most have none.
+    /// A bit for each class that has blocks.
     occupied: [u64; CLASSES / 64],
     bytes: u64,
-    /// How many blocks were put down so far.
+    /// How many blocks were kept so far.
     turns: u64,
 }
 
-/// A block that nobody holds.
+/// A block that no object holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle<T> {
     /// Its size in bytes.
     pub bytes: usize,
-    /// When it was put here, in milliseconds, see [`coarse_milliseconds`].
+    /// The time it was kept, in milliseconds, see [`coarse_milliseconds`].
     pub since: u64,
-    /// What else is known of it.
+    /// Its address and the like.
     pub block: T,
-    /// How many blocks were put down before it: there are many in one tick of the clock.
+    /// How many blocks were kept before it: orders the many of one tick of the clock.
     turn: u64,
 }
 
@@ -41,27 +41,27 @@ impl<T> Idle<T> {
     }
 }
 
-/// Which of several blocks that fit alike is taken.
+/// Which of several blocks that fit equally well is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// The one that was put there first: what may have to be waited for has had most time.
+    /// The one kept first: work that still uses it has had most time to end.
     First,
-    /// The one that was put there last: it may be in a cache still.
+    /// The one kept last: it may still be in the processor's cache.
     Last,
 }
 
 impl<T> Store<T> {
-    /// A store without blocks.
+    /// An empty store.
     pub const fn new() -> Self {
         Store { classes: [const { VecDeque::new() }; CLASSES], occupied: [0; CLASSES / 64], bytes: 0, turns: 0 }
     }
 
-    /// How many bytes there are in it.
+    /// The sum of the blocks' sizes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Keeps a block; `false` if there is no memory for that.
+    /// Keeps a block; `false` if there is no memory for its entry.
     pub fn keep(&mut self, mut idle: Idle<T>) -> bool {
         let number = class(idle.bytes);
         let class = &mut self.classes[number];
@@ -76,8 +76,7 @@ impl<T> Store<T> {
         true
     }
 
-    /// Takes out the block that fits a request of `bytes` best, among those that are `wanted`; of those that fit alike, the
-    /// one that was put here first or last.
+    /// Takes the block that fits a request of `bytes` best, among those that are `wanted`; `turn` decides between equals.
     #[inline]
     pub fn take(&mut self, bytes: usize, turn: Turn, wanted: impl Fn(&T) -> bool) -> Option<Idle<T>> {
         let (number, last) = (class(bytes), turn == Turn::Last);
@@ -96,7 +95,7 @@ impl<T> Store<T> {
         let most = largest_for(bytes);
         let mut best = None;
         let mut least = usize::MAX;
-        // What fits is in the class of the request, or in the next ones.
+        // Blocks that fit are in the class of the request and the next ones.
         for number in class(bytes)..=class(most) {
             let class = &self.classes[number];
             let count = class.len();
@@ -110,7 +109,7 @@ impl<T> Store<T> {
                     }
                 }
             }
-            // What is in a larger class fits less well.
+            // Blocks of a larger class fit less well.
             if best.is_some() {
                 break;
             }
@@ -118,7 +117,7 @@ impl<T> Store<T> {
         best
     }
 
-    /// Takes out the block that has been here longest of those that are `wanted`.
+    /// Takes the oldest of the blocks that are `wanted`.
     pub fn take_oldest(&mut self, wanted: impl Fn(&Idle<T>) -> bool) -> Option<Idle<T>> {
         let oldest = self.occupied().filter_map(|number| {
             let (at, idle) = self.classes[number].iter().enumerate().find(|(_, idle)| wanted(idle))?;
@@ -127,7 +126,7 @@ impl<T> Store<T> {
         oldest.min().and_then(|(_, number, at)| self.remove(number, at))
     }
 
-    /// When the block was put down that has been here longest.
+    /// The time the oldest block was kept.
     pub fn oldest(&self) -> Option<u64> {
         self.occupied().filter_map(|number| self.classes[number].front()).map(|idle| idle.since).min()
     }
@@ -148,7 +147,7 @@ impl<T> Store<T> {
 
     fn remove(&mut self, class: usize, at: usize) -> Option<Idle<T>> {
         let blocks = &mut self.classes[class];
-        // The order stays that of their age.
+        // Keeps the order of age.
         let idle = if at + 1 == blocks.len() { blocks.pop_back() } else { blocks.remove(at) }?;
         Some(self.removed(class, idle))
     }
@@ -163,13 +162,13 @@ impl<T> Store<T> {
     }
 }
 
-/// The largest block that a request of `bytes` is served with.
+/// The largest block that fits a request of `bytes`.
 fn largest_for(bytes: usize) -> usize {
     bytes.saturating_add(bytes / 8)
 }
 
-/// Whether a block fits a request as well as one that was made for it. An aligned block of glibc's malloc may have up to
-/// 96 bytes more than were asked for.
+/// Whether a block fits a request as well as a new one: an aligned block of glibc's malloc may have up to 96 bytes more than
+/// requested.
 #[inline]
 fn is_tight(request: usize, block: usize) -> bool {
     block.wrapping_sub(request) <= 96.min(request / 8)

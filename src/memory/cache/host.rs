@@ -1,8 +1,8 @@
-//! Pageable blocks that were given back, kept whole for the next object that one of them fits.
+//! Freed pageable blocks, kept whole for the next object that one of them fits.
 //!
-//! To take warm memory again saves its page faults, which cost more than everything else about a block: filled with
-//! zeros it is faster than fresh pages at every size (64 KiB: 0.4 us against 24; 128 MiB: 1.8 ms against 6.4 with huge
-//! pages; AMD EPYC). The largest blocks are the exception: who touches little of one would pay for all of it.
+//! Reuse saves page faults, the largest cost of a block: a reused block filled with zeros is faster than fresh pages at every
+//! size (64 KiB: 0.4 us against 24; 128 MiB: 1.8 ms against 6.4 with huge pages; AMD EPYC). The largest blocks are the
+//! exception: an object that touches little of one would pay for filling all of it.
 #![expect(unsafe_code, reason = "a block that came from malloc's family is freed")]
 
 use std::ffi::c_void;
@@ -22,7 +22,7 @@ use crate::platform::sync::{ForkLock, Lock, this_thread};
 use crate::settings;
 use crate::state::kind::Kind;
 
-/// Where a block came from.
+/// A block, by its origin.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// malloc's family.
@@ -31,13 +31,13 @@ pub enum Source {
     Mapped(Mapping),
 }
 
-// SAFETY: a block that nobody holds belongs to the process, not to a thread.
+// SAFETY: an idle block belongs to the process, not to a thread.
 unsafe impl Send for Source {}
 
-/// As many threads put blocks down and take them side by side.
+/// So many threads keep and take blocks without waiting for each other.
 const SHARDS: usize = 8;
 
-/// The idle blocks of some threads; the others take of them what they do not find among their own.
+/// The idle blocks of some threads. Other threads search their own shard first.
 #[repr(align(128))]
 struct Shard {
     store: Lock<Store<Source>>,
@@ -76,7 +76,7 @@ loom::lazy_static! {
     static ref POOL: [Shard; SHARDS] = std::array::from_fn(|_| Shard::new(Lock::new(Store::new())));
 }
 
-/// The shards that have something, this thread's own first.
+/// The shards that have blocks, this thread's own first.
 fn shards() -> impl Iterator<Item = &'static Shard> {
     let own = own_shard();
     (0..SHARDS).map(move |step| &POOL[(own + step) % SHARDS]).filter(|shard| shard.bytes.load(Relaxed) > 0)
@@ -88,10 +88,9 @@ fn own_shard() -> usize {
 
 static PEAK: Peak = Peak::new();
 
-/// Up to this many idle bytes no thread is started to give them back when they grow old.
+/// Up to this many idle bytes no trimmer is started for them.
 const WATCHED_FROM: u64 = 2 << 20;
 
-/// Whether blocks of that size are kept here.
 #[inline]
 fn is_kept(bytes: usize) -> bool {
     bytes > SMALL && settings::keeps_pageable()
@@ -99,21 +98,21 @@ fn is_kept(bytes: usize) -> bool {
 
 /// An idle block that fits, with any contents.
 pub fn take(bytes: usize, zeroed: bool) -> Option<Source> {
-    // A very large block is not filled with zeros: fresh pages are zeros that cost nothing until they are touched.
+    // To fill a very large block costs more than fresh pages, which are zeros and cost nothing until touched.
     if !is_kept(bytes) || (zeroed && bytes >= VERY_LARGE) {
         return None;
     }
-    // What is not mapped must be malloc's.
+    // Below MAPPED_FROM programs pass blocks to `free()`.
     let wanted = |source: &Source| matches!(source, Source::Mapped(_)) == (bytes >= MAPPED_FROM);
     shards().find_map(|shard| shard.with(|store| store.take(bytes, Turn::Last, wanted))).map(|idle| idle.block)
 }
 
-/// Keeps a block that nobody holds any more and that an object held as one of `bytes`; `false`: it is not kept.
+/// Keeps a block that an object held as one of `bytes`; `false` if the caller must free it.
 pub fn keep(source: Source, bytes: usize) -> bool {
     if !is_kept(bytes) {
         return false;
     }
-    // One that is larger than everything may be together would drive out all others first.
+    // A block above the whole budget would drive out all others and then itself.
     let Some(room) = room(source, bytes) else { return false };
     let budget = budget::host(Kind::Pageable);
     if room as u64 > budget {
@@ -125,7 +124,7 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         return false;
     }
     if !settings::keeps_pageable() {
-        // Since just now. Who said so has given back what was here before.
+        // The setting changed meanwhile, and the thread that changed it may have emptied the cache before this block came.
         reduce_to(0);
         return true;
     }
@@ -139,32 +138,32 @@ pub fn keep(source: Source, bytes: usize) -> bool {
     true
 }
 
-/// How many bytes a block has room for, if it is as good as one of ours.
+/// The size of a block; `None` if it is less aligned than the library's, or smaller than `bytes`.
 fn room(source: Source, bytes: usize) -> Option<usize> {
     let room = match source {
         Source::Mapped(mapping) => mapping.room(),
-        // An inlined original's may be less aligned.
+        // An inlined original may have taken it from malloc.
         Source::Malloc(block) if block.addr().get() % ALIGNMENT != 0 => return None,
-        // SAFETY: it came from malloc's family, says who gave it back.
+        // SAFETY: a `Source::Malloc` came from malloc's family and is not freed.
         Source::Malloc(block) => unsafe { libc::malloc_usable_size(block.as_ptr()) },
     };
-    // An object whose size was changed behind our back may have a smaller one.
+    // The program may have changed the object's size.
     (room >= bytes).then_some(room)
 }
 
-/// Called when `in_use` bytes are to be in use: gives back what lies idle beyond the most that were, so far.
+/// Called when `in_use` bytes will be in use: frees the idle blocks that go beyond the peak of use so far.
 pub fn make_room(in_use: u64) {
     if settings::keeps_pageable() {
         reduce_to(PEAK.leaves(in_use));
     }
 }
 
-/// Called before malloc is asked for a block of `bytes` that no idle one fits, after which `in_use` are to be in use: gives it
-/// up to as many bytes back, the oldest first, where all would be more than the most that were in use at once. A mapping that
-/// lies idle is no more than itself; an idle block of malloc's lies between others in the heap, which would grow around it.
+/// Called before malloc allocates a block of `bytes` that no idle one fits, after which `in_use` will be in use. If all would
+/// exceed the peak of use, frees as many bytes of malloc's idle blocks, the oldest first: they lie between others in the heap,
+/// which would grow around them.
 ///
-/// Below that most, nothing is given back: what malloc gets it returns to the system where it can, and each page would fault
-/// again. Blobs of changing shapes took up to four times as long.
+/// Below that peak no block is freed: malloc returns memory to the system, and each page would fault again. Blobs of changing
+/// shapes took up to four times as long.
 pub fn make_way(bytes: usize, in_use: u64) {
     if !is_kept(bytes) {
         return;
@@ -179,11 +178,11 @@ pub fn make_way(bytes: usize, in_use: u64) {
     }
 }
 
-/// Called when the process exits: gives idle mappings back, for what other libraries touch as they end comes on top of them.
-/// Not malloc's: the thread that exits may have been interrupted inside malloc.
+/// Called when the process exits: unmaps idle mappings, which would add to the memory that other libraries touch as they end.
+/// Not malloc's blocks: the exiting thread may have been interrupted inside malloc.
 pub fn leave() {
     for shard in POOL.iter().filter(|shard| shard.bytes.load(Relaxed) > 0) {
-        // So may it have been in here.
+        // The exiting thread may have been interrupted with this lock held.
         if !shard.store.is_free_within(NAPS) {
             continue;
         }
@@ -195,13 +194,13 @@ pub fn leave() {
     }
 }
 
-/// How long a process that exits waits for another thread of its own in the pool, in naps.
+/// How long an exiting process waits for a shard's lock, in naps.
 const NAPS: u32 = 100;
 
-/// Gives everything idle back, and says how many bytes that were.
+/// Frees all idle blocks; returns how many bytes.
 pub fn give_back_all() -> u64 {
     let mut bytes = 0;
-    // What others put down meanwhile is not waited for.
+    // Blocks that other threads keep meanwhile stay.
     let now = coarse_milliseconds();
     while let Some(idle) = take_oldest(|idle| idle.since <= now) {
         bytes += idle.bytes as u64;
@@ -211,7 +210,7 @@ pub fn give_back_all() -> u64 {
     bytes
 }
 
-/// Gives back what lies idle beyond the budget.
+/// Frees the oldest blocks until the others fit the budget.
 pub fn reduce() {
     let budget = budget::host(Kind::Pageable);
     while idle() > budget {
@@ -221,17 +220,17 @@ pub fn reduce() {
     }
 }
 
-/// Tells that the budget had no room for a block.
+/// Records that the budget had no room for a block.
 fn turned_away(bytes: usize) {
     recorder::record(NOTHING, || What::TurnedAway { kind: Kind::Pageable, bytes: bytes as u64 });
 }
 
-/// How many bytes lie idle.
+/// How many bytes are idle.
 pub fn idle() -> u64 {
     POOL.iter().map(|shard| shard.bytes.load(Relaxed)).sum()
 }
 
-/// Gives the oldest blocks back until no more than so many bytes are left.
+/// Frees the oldest blocks until at most `bytes` are left.
 pub fn reduce_to(bytes: u64) {
     while idle() > bytes {
         let Some(idle) = take_oldest(|_| true) else { return };
@@ -239,7 +238,7 @@ pub fn reduce_to(bytes: u64) {
     }
 }
 
-/// Gives back what has been idle for longer than `most` milliseconds.
+/// Frees blocks idle for more than `most` milliseconds; returns whether others are left.
 fn trim(most: u64) -> bool {
     let now = coarse_milliseconds();
     let is_old = |idle: &Idle<Source>| now.saturating_sub(idle.since) > most;
@@ -249,25 +248,25 @@ fn trim(most: u64) -> bool {
         give_back(idle.block);
     }
     let is_idle = idle() > 0;
-    // Not while the program goes on: what malloc keeps is the rest of the program's, too.
+    // Only with the last block: the memory that malloc keeps serves the rest of the program, too.
     if was_mallocs && !is_idle {
         return_to_system();
     }
     is_idle
 }
 
-/// Takes out the block that has been idle longest, of those that are `wanted`.
+/// Takes the oldest of the blocks that are `wanted`.
 fn take_oldest(wanted: impl Fn(&Idle<Source>) -> bool) -> Option<Idle<Source>> {
     let shard = shards().min_by_key(|shard| shard.with(|store| store.oldest().unwrap_or(u64::MAX)))?;
     let oldest = shard.with(|store| store.take_oldest(&wanted));
-    // Another thread may have been quicker: then any will do.
+    // Another thread may have taken it: then one of any shard.
     oldest.or_else(|| shards().find_map(|shard| shard.with(|store| store.take_oldest(&wanted))))
 }
 
 fn give_back(source: Source) {
     match source {
         Source::Mapped(mapping) => mapping.unmap(),
-        // SAFETY: it came from malloc's family, and nobody holds it.
+        // SAFETY: it came from malloc's family, and no object holds it.
         Source::Malloc(block) => unsafe { libc::free(block.as_ptr()) },
     }
 }

@@ -1,4 +1,4 @@
-//! Blocks that no object holds, kept whole for the next object that one of them fits.
+//! Freed blocks, kept whole for the next object that one of them fits.
 
 pub(crate) mod bins;
 pub(crate) mod budget;

@@ -1,8 +1,8 @@
 //! Other copies of this library in the process, such as the shared one beside one that is linked into the program.
 //!
-//! A block that one copy mapped is unknown to the others, and `free()` does not take it: so a copy that is to give back a block
-//! without a record asks the others. Each has a note in its object, with the place of a function that takes such blocks; a note
-//! is found in programs that export nothing, too.
+//! Only the copy that mapped a block has its record, and `free()` does not take a mapping. A copy that frees a block without a
+//! record therefore calls the others. Each has a note in its ELF object with the place of its function, which is found in
+//! programs that export nothing, too.
 #![expect(unsafe_code, reason = "another copy's function is called")]
 
 use std::ffi::c_void;
@@ -12,14 +12,14 @@ use std::ptr::{NonNull, with_exposed_provenance};
 use super::{Owned, records};
 use crate::platform::loaded;
 
-/// Gives a block of the copy's own back, of an object at `holder`; `false` if it is another's. Never changes: for other
-/// blocks than these there will be another type of note.
+/// Frees a block of the copy's own, of an object at `holder`; `false` if it is another's. This type never changes: other
+/// blocks would get another type of note.
 type Free = unsafe extern "C" fn(block: *mut c_void, bytes: usize, holder: usize) -> bool;
 
 const OWNER: &std::ffi::CStr = c"syncedmem";
 const KIND: u32 = 1;
 
-// The sizes of name and descriptor, the type, the name; then where the function is, counted from here.
+// The sizes of name and descriptor, the type, the name; then the function's offset from here.
 std::arch::global_asm!(
     ".pushsection .note.syncedmem, \"a\", @note",
     ".balign 4",
@@ -34,16 +34,16 @@ std::arch::global_asm!(
 
 unsafe extern "C" fn free_own(block: *mut c_void, bytes: usize, holder: usize) -> bool {
     let Some(address) = NonNull::new(block).filter(|&address| records::knows(address)) else { return false };
-    // SAFETY: the block is of this copy's; its object let it go in the other copy, which calls this in place of its own `free`.
+    // SAFETY: this copy mapped the block; the other copy calls this in place of its own `free`, under the same contract.
     unsafe { super::free(Owned { address, bytes, pinned: false, holder }) };
     true
 }
 
-/// Has the other copy that mapped a block give it back; `false` if none did.
+/// Frees a block through the copy that mapped it; `false` if no other copy did.
 #[cold]
 #[inline(never)]
 pub fn free(block: Owned) -> bool {
-    /// More copies than these are passed over.
+    /// Further copies are ignored.
     const MOST: usize = 8;
     const SMALLEST_PAGE: usize = 4096;
     if block.address.addr().get() % SMALLEST_PAGE != 0 || records::knows(block.address) {
@@ -53,18 +53,18 @@ pub fn free(block: Owned) -> bool {
     let (mut others, mut count) = ([own; MOST], 0);
     loaded::each(|object| {
         if let Some(place) = object.note(OWNER, KIND, size_of::<i32>()) {
-            // SAFETY: the note's descriptor is such a number, aligned as all of a note is.
+            // SAFETY: the note's descriptor is an aligned `i32`.
             let offset = unsafe { with_exposed_provenance::<i32>(place).read() };
             others[count] = place.wrapping_add_signed(offset as isize);
             count += usize::from(others[count] != own);
         }
         if count < MOST { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    // Called when the walk is over: it takes locks of its own.
+    // After the walk: the function takes locks.
     others.iter().take(count).any(|&other| {
         // SAFETY: a copy's note leads to its function, which has this type.
         let free = unsafe { std::mem::transmute::<*const c_void, Free>(with_exposed_provenance(other)) };
-        // SAFETY: it looks at its own records alone, and takes the block if it is there; its object has given it up.
+        // SAFETY: the function frees only blocks in its records; the object does not refer to the block any more.
         unsafe { free(block.address.as_ptr(), block.bytes, block.holder) }
     })
 }

@@ -1,8 +1,7 @@
-//! Host blocks: where they come from, and how each is given back.
+//! Host blocks: allocating and freeing them.
 //!
-//! Below 2 MiB blocks come from malloc's family, so that `free()` takes them: the inline originals of `CaffeFreeHost`
-//! are compiled into other people's code. From 2 MiB up they are anonymous mappings. A block of more than 4 KiB that an
-//! object gives back is kept for the next one, in `cache::host`.
+//! Blocks below 2 MiB come from malloc's family, so that `free()` takes them: programs have the inline original of
+//! `CaffeFreeHost` compiled in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 mod copies;
@@ -27,7 +26,8 @@ use crate::platform::limits;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 use crate::{caffe, settings};
-/// A block of up to this many bytes is allocated and filled in less time than a thread needs to wait for another one.
+
+/// To allocate and fill a block of up to this many bytes takes less time than to wait for another thread.
 pub const BRIEF: usize = 64 << 10;
 
 /// A host block as an object holds it.
@@ -41,12 +41,12 @@ pub struct Block {
     pub pinned: bool,
 }
 
-/// A block that nobody knows yet.
+/// A block before an object holds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// Its first byte.
     pub address: NonNull<c_void>,
-    /// Its size: what was asked for, or for a page-locked one up to an eighth more.
+    /// Its size: as requested, or for a page-locked one up to an eighth more.
     pub room: usize,
     /// Where it came from.
     pub origin: Origin,
@@ -54,13 +54,13 @@ pub struct Found {
     pub holds_zeros: bool,
 }
 
-/// What blocks without bytes point to. Nobody owns it, so nobody frees it.
-/// Compat: it can be written, as what malloc gives for no bytes can: there are callers that do.
+/// The address of blocks without bytes. It is never freed.
+/// Compat: it is writable, as malloc's block of 0 bytes is in practice: some callers write to it.
 #[repr(align(64))]
 struct Nothing(UnsafeCell<[u8; ALIGNMENT]>);
 static NOTHING: Nothing = Nothing(UnsafeCell::new([0; ALIGNMENT]));
 
-// SAFETY: nothing here reads or writes it.
+// SAFETY: this library neither reads nor writes it.
 unsafe impl Sync for Nothing {}
 
 impl Nothing {
@@ -69,20 +69,20 @@ impl Nothing {
     }
 }
 
-/// What is asked for.
+/// A request for a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// How many bytes.
+    /// Its size in bytes.
     pub bytes: usize,
-    /// Whether they must be zeros; else the contents are undefined.
+    /// Whether the bytes must be zeros; else the contents are undefined.
     pub zeroed: bool,
     /// Whether the block should be page-locked, see [`wants_pinned`].
     pub pinned: bool,
-    /// Address of the object that it is for.
+    /// Address of its object.
     pub holder: usize,
 }
 
-/// A block for an object.
+/// Allocates a block for an object.
 #[inline]
 pub fn allocate(request: Request) -> Result<Block, Error> {
     let Request { bytes, zeroed, .. } = request;
@@ -94,19 +94,19 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     let span = recorder::begin(title, bytes);
     host_usage::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
     if let (true, Some(limit)) = (request.pinned, settings::host_limit()) {
-        // One of those that lie idle may serve.
+        // An idle block may serve, so the new bytes are not counted twice.
         fit_under(limit.saturating_add(bytes as u64));
     }
     if request.pinned {
         if let Some(found) = pinned::allocate(request) {
-            // SAFETY: nobody else knows it yet.
+            // SAFETY: a new block of at least `bytes`, which only this function knows.
             return Ok(unsafe { ready(found, request, true, span) });
         }
     }
     match pageable(bytes, zeroed) {
         Ok(found) => {
             host_usage::added(found.address, bytes);
-            // SAFETY: nobody else knows it yet.
+            // SAFETY: as above.
             Ok(unsafe { ready(found, request, false, span) })
         }
         Err(cause) => {
@@ -116,10 +116,10 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
 }
 
-/// A block that was found since `span` began, with the contents that are asked for.
+/// Records the allocation that `span` timed, and fills the block as requested.
 ///
 /// # Safety
-/// It has as many writable bytes as are asked for, and nobody else knows it.
+/// The block has the requested bytes, writable, and only the caller knows it.
 #[inline]
 unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Block {
     let Request { bytes, zeroed, holder, .. } = request;
@@ -141,10 +141,10 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
     Block { address, owned: true, pinned }
 }
 
-/// Makes room for fresh memory where idle blocks take more than they may beside it, and says how much is to be in use.
+/// Frees the idle blocks that are too many beside `bytes` of fresh memory; returns how many bytes will be in use.
 fn make_room(bytes: usize) -> u64 {
     let limit = settings::host_limit();
-    // Under a limit the bytes that are asked for were admitted before, and are among those in use.
+    // Under a limit `admit` has counted the bytes already.
     let in_use = host_usage::held() + if limit.is_none() { bytes as u64 } else { 0 };
     cache::host::make_room(in_use);
     if let Some(limit) = limit {
@@ -153,7 +153,7 @@ fn make_room(bytes: usize) -> u64 {
     in_use
 }
 
-/// Under a limit what lies idle counts, too: gives back what is beyond it now.
+/// Frees idle blocks until held and idle memory together fit the limit.
 #[cold]
 fn fit_under(limit: u64) {
     let left = limit.saturating_sub(host_usage::held());
@@ -165,8 +165,8 @@ fn fit_under(limit: u64) {
     }
 }
 
-/// A pageable block of 1 to [`BRIEF`] bytes for an object, where there is no limit on host memory and nothing is observed.
-/// `None`: ask [`allocate`], which may have it after all, or says why not.
+/// A pageable block of 1 to [`BRIEF`] bytes, while host memory has no limit and nothing is observed. `None`: the caller uses
+/// [`allocate`], which succeeds or has the error.
 #[inline]
 pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if bytes <= SMALL { small(bytes, zeroed) } else { medium(bytes, zeroed) }
@@ -176,7 +176,7 @@ pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     let address = large(bytes, zeroed).ok()?.address;
     if zeroed {
-        // SAFETY: as many writable bytes, known to this thread alone.
+        // SAFETY: a new block of `bytes`, known to this thread alone.
         unsafe { fill(address, bytes) };
     }
     host_usage::added(address, bytes);
@@ -194,10 +194,10 @@ fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     }
     // SAFETY: malloc has no preconditions.
     let address = NonNull::new(unsafe { libc::malloc(bytes) })?;
-    // Hidden from the compiler, which makes one calloc of malloc and zeros.
+    // The compiler would merge malloc and the zeros into calloc.
     let address = std::hint::black_box(address);
     if zeroed {
-        // SAFETY: as many writable bytes, known to this thread alone.
+        // SAFETY: a new block of `bytes`, known to this thread alone.
         unsafe { fill(address, bytes) };
     }
     Some(address)
@@ -214,17 +214,17 @@ pub struct Owned {
     pub address: NonNull<c_void>,
     /// Its size.
     pub bytes: usize,
-    /// Whether the object says that it is page-locked.
+    /// Whether it is page-locked, by the object's word.
     pub pinned: bool,
     /// Address of the object.
     pub holder: usize,
 }
 
-/// Gives back an owned block of an object.
+/// Frees an owned block of an object.
 ///
 /// # Safety
-/// The block is one of [`allocate`]'s, or one that an inlined original took from `malloc` or `cudaMallocHost`. Nobody
-/// refers to it any more.
+/// The block came from [`allocate`], or an inlined original took it from `malloc` or `cudaMallocHost`. It is not used any
+/// more.
 #[inline]
 pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if address == NOTHING.address() {
@@ -237,7 +237,7 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     }
     let block = Owned { address, bytes, pinned, holder };
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
-        // It lies idle now.
+        // Its registration keeps it, as an idle block.
         host_usage::removed(address, bytes);
         return;
     }
@@ -248,13 +248,13 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     unsafe { free_pageable(address, bytes) };
 }
 
-/// Gives back what [`allocate_brief`] gave, where there is no limit on host memory.
+/// Frees a block of [`allocate_brief`], while host memory has no limit.
 ///
 /// # Safety
 /// As for [`free`].
 #[inline]
 pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
-    // A mapping may be larger than its object says, whose size was changed from outside.
+    // A small size does not exclude a mapping: the program may have changed the object's size.
     if bytes > SMALL || records::may_know(address) {
         // SAFETY: the caller guarantees it.
         unsafe { free_pageable(address, bytes) }
@@ -264,7 +264,7 @@ pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
     }
 }
 
-/// Gives back a pageable block of an object, of which no memory is registered, and which no other copy of the library mapped.
+/// Frees a pageable block that is not registered and that no other copy of the library mapped.
 ///
 /// # Safety
 /// As for [`free`].
@@ -275,7 +275,7 @@ pub unsafe fn free_pageable(address: NonNull<c_void>, bytes: usize) {
     unsafe { keep_or_free(address, bytes) };
 }
 
-/// Gives back a block that is registered no more, and that lay idle since its object let it go.
+/// Frees a block that lay idle while it was registered, and is not registered any more.
 ///
 /// # Safety
 /// As for [`free`].
@@ -299,8 +299,8 @@ unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
     }
 }
 
-/// What Caffe's `CaffeMallocHost` hands out, with any contents: page-locked memory in GPU mode, which `cudaFreeHost`
-/// takes, else memory that `free()` takes.
+/// Caffe's `CaffeMallocHost`: in GPU mode page-locked memory, which `cudaFreeHost` takes, else memory that `free()` takes.
+/// Its contents are undefined.
 pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
     settings::read_host_settings();
     check_size(bytes, Side::Host)?;
@@ -312,20 +312,20 @@ pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
     caffe_malloc_pageable(bytes)
 }
 
-/// What Caffe's `CaffeMallocHost` handed out before rc3: memory that `free()` takes, in every mode.
+/// Caffe's `CaffeMallocHost` before rc3: memory that `free()` takes, in every mode.
 pub fn caffe_malloc_pageable(bytes: usize) -> Result<Block, Error> {
     check_size(bytes, Side::Host)?;
     match aligned(bytes) {
-        // Compat: the original's block of no bytes is non-null too, and is passed to free().
+        // Compat: the original's block of 0 bytes is non-null too, and `free()` takes it.
         Some(address) => Ok(Block { address, owned: true, pinned: false }),
         None => Err(out_of_memory(bytes, Cause::System)),
     }
 }
 
-/// Caffe's `CaffeFreeHost`: takes what [`caffe_malloc`], `malloc()` or `cudaMallocHost()` handed out, or NULL.
+/// Caffe's `CaffeFreeHost`, for memory of [`caffe_malloc`], `malloc()` or `cudaMallocHost()`, or NULL.
 ///
 /// # Safety
-/// `address` came from one of them, page-locked if `pinned`, and is not used again.
+/// `address` came from one of them, is page-locked if `pinned`, and is not used again.
 pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) -> Result<(), Error> {
     let Some(address) = NonNull::new(address) else { return Ok(()) };
     if pinned {
@@ -337,7 +337,7 @@ pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) -> Result<(), Error
     Ok(())
 }
 
-/// Refuses a size that no allocation could have.
+/// An error for a size beyond the address space.
 pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
     if bytes > limits::ADDRESS_SPACE {
         return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Absurd });
@@ -345,7 +345,7 @@ pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
     Ok(())
 }
 
-/// A pageable block, with zeros at no cost if `zeroed`, where that can be.
+/// A pageable block; with zeros if `zeroed` and they cost nothing extra.
 #[inline]
 fn pageable(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     if bytes <= SMALL {
@@ -358,7 +358,7 @@ fn pageable(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     large(bytes, zeroed)
 }
 
-/// A block that may be kept when it is given back, with any contents.
+/// A block of more than [`SMALL`] bytes: an idle one that fits, or a new one.
 #[inline]
 fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     let Some(source) = cache::host::take(bytes, zeroed) else {
@@ -387,23 +387,23 @@ fn fresh(bytes: usize) -> Result<Found, Cause> {
 }
 
 /// # Safety
-/// The block has that many writable bytes, and nobody else knows it.
+/// The block has that many writable bytes, and only the caller knows it.
 #[inline]
 unsafe fn fill(address: NonNull<c_void>, bytes: usize) {
     // SAFETY: the caller guarantees it.
     unsafe { address.cast::<u8>().write_bytes(0, bytes) };
 }
 
-/// Whether blocks may have to be page-locked: [`wants_pinned`] is to be asked for each.
+/// Whether [`wants_pinned`] may be true for some block.
 pub fn may_pin() -> bool {
     settings::pins().unwrap_or_else(caffe::may_be_gpu)
 }
 
-/// Whether a block of `bytes` that is made now should be page-locked: if the user says so, or else if `Caffe::mode()`
-/// is GPU. It may call Caffe's code or a callback, so nothing may be held.
+/// Whether a new block of `bytes` should be page-locked: as the setting says, else if `Caffe::mode()` is GPU. It may call
+/// Caffe's code or a callback, so the caller holds no lock or claim.
 #[inline]
 pub fn wants_pinned(bytes: usize) -> bool {
-    /// For a smaller block a look at what was loaded since would cost too much beside the block itself.
+    /// From this size on, a search in libraries loaded since is cheap beside the block.
     const LOOK_FROM: usize = 256 << 10;
     settings::pins().unwrap_or_else(|| caffe::is_gpu(bytes >= LOOK_FROM))
 }

@@ -1,4 +1,4 @@
-//! Page-locked host blocks. Where there can be none, a block is pageable instead: that is no error, but it is said once.
+//! Page-locked host blocks. If the driver has none, the block is pageable instead; one warning says so.
 #![expect(unsafe_code, reason = "the driver's memory is freed")]
 
 use std::ffi::c_void;
@@ -16,8 +16,8 @@ use crate::platform::text::warn_once;
 use crate::state::head::Side;
 use crate::state::kind::Kind;
 
-/// The smallest size in bytes that the driver had no memory for. From that size on it is not asked again before a
-/// page-locked block is given back: to be refused takes long.
+/// The smallest size in bytes that the driver refused for lack of memory. From that size on the driver is not called again
+/// until a page-locked block is freed, because a refusal takes long.
 static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// A page-locked block for an object, if the driver gives one.
@@ -38,10 +38,10 @@ pub fn allocate(request: Request) -> Option<Found> {
     Some(Found { address, room, origin, holds_zeros })
 }
 
-/// Gives back a page-locked block of an object. In a forked child and at exit it stays.
+/// Frees a page-locked block of an object. In a forked child and at exit it stays.
 ///
 /// # Safety
-/// Nobody refers to it any more, and nothing that is in flight needs it.
+/// The block is not used any more, and no copy in flight needs it.
 #[cold]
 pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
     REFUSED_FROM.store(usize::MAX, Relaxed);
@@ -49,14 +49,14 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
     match unsafe { blocks::free(address, holder) } {
         Freed::Done => host_usage::withdraw(bytes),
         Freed::Unknown => {
-            // Another implementation, compiled into somebody else's code, took it from `cudaMallocHost`.
+            // An original that is compiled into the program took it from `cudaMallocHost`.
             // SAFETY: the caller guarantees it.
             let _ = unsafe { caffe_free(address) };
         }
     }
 }
 
-/// Page-locked memory that `cudaFreeHost` takes, without a record: its caller may free it behind our back.
+/// Page-locked memory that `cudaFreeHost` takes. It has no record, because the caller may free it without this library.
 pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     or_pageable(Subject { object: 0, bytes }, || {
         let driver = cuda::driver()?;
@@ -64,10 +64,10 @@ pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     })
 }
 
-/// Gives such memory back. At exit, in a forked child and without a driver it stays.
+/// Frees such memory. At exit, in a forked child and without a driver it stays.
 ///
 /// # Safety
-/// It came from `caffe_malloc` or `cudaMallocHost`, and nobody refers to it any more.
+/// It came from `caffe_malloc` or `cudaMallocHost`, and is not used any more.
 pub unsafe fn caffe_free(address: NonNull<c_void>) -> Result<(), Error> {
     let Ok(driver) = cuda::driver() else { return Ok(()) };
     REFUSED_FROM.store(usize::MAX, Relaxed);
@@ -97,7 +97,6 @@ fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>)
     }
 }
 
-/// Whether an error says that no more can be page-locked.
 fn is_exhausted(why: Error) -> bool {
     cuda::is_out_of_memory(why) || matches!(why, Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. })
 }
@@ -105,7 +104,7 @@ fn is_exhausted(why: Error) -> bool {
 #[cold]
 fn report_once(why: Error) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
-    // At the end of the driver's use, page-locked memory ends too.
+    // No warning once the driver may not be used any more, such as at exit.
     if cuda::may_be_used() {
         warn_once(&REPORTED, format_args!("host memory is not page-locked: {why}"));
     }

@@ -1,4 +1,4 @@
-//! Which blocks are mappings. A block without a record came from malloc's family.
+//! The records of mapped blocks. A block without a record came from malloc's family.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -30,14 +30,14 @@ pub fn knows(address: NonNull<c_void>) -> bool {
     RECORDS.with(|records| records.contains_key(&address.addr().get()))
 }
 
-/// Whether the block at `address` begins where a mapping may begin, on a page: few of malloc's do.
+/// Whether `address` is a page's, as a mapping's is; few of malloc's blocks are. Takes no lock.
 #[inline]
 pub fn may_know(address: NonNull<c_void>) -> bool {
     const SMALLEST_PAGE: usize = 4096;
     address.addr().get() % SMALLEST_PAGE == 0
 }
 
-/// Takes out the record of the block at `address`, if it has one.
+/// Removes and returns the record of the block at `address`.
 pub fn take(address: NonNull<c_void>) -> Option<Mapping> {
     if may_know(address) { RECORDS.with(|records| records.remove(&address.addr().get())) } else { None }
 }

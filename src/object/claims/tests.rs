@@ -19,7 +19,7 @@ fn entries(table: &Table) -> usize {
 #[test]
 fn a_claim_lasts_until_it_is_published_or_dropped() {
     let table = Table::new();
-    let first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let first = claim(&table, 1, FIRST).expect("no other claim is there");
     assert_eq!(entries(&table), 1);
     first.publish(|| assert_eq!(table.shard(FIRST.object).count.load(Ordering::Relaxed), 1), || FIRST);
     assert_eq!(entries(&table), 0);
@@ -28,25 +28,25 @@ fn a_claim_lasts_until_it_is_published_or_dropped() {
 }
 
 #[test]
-fn brief_work_is_not_done_while_somebody_is_at_work_on_the_object() {
+fn brief_work_is_not_done_while_a_thread_has_claimed_the_object() {
     let table = Table::new();
-    let first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let first = claim(&table, 1, FIRST).expect("no other claim is there");
     assert_eq!(table.briefly(FIRST.object, || 42), Ok(None));
     drop(first);
     assert_eq!(table.briefly(FIRST.object, || 42), Ok(Some(42)));
 }
 
 #[test]
-fn a_thread_that_claims_twice_is_told_so_instead_of_waiting_for_itself() {
+fn a_thread_that_claims_twice_gets_an_error_instead_of_waiting_for_itself() {
     let table = Table::new();
-    let _first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let _first = claim(&table, 1, FIRST).expect("no other claim is there");
     assert!(matches!(claim(&table, 1, FIRST), Err(NoClaim::Reentered)));
 }
 
 #[test]
 fn an_entry_that_does_not_match_the_object_is_dropped_never_applied() {
     let table = Table::new();
-    std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
+    std::mem::forget(claim(&table, 1, FIRST).expect("no other claim is there"));
     let second = claim(&table, 2, SECOND).expect("the entry of the earlier object does not count");
     assert_eq!(entries(&table), 1);
     drop(second);
@@ -57,8 +57,8 @@ fn an_entry_that_does_not_match_the_object_is_dropped_never_applied() {
 fn a_purge_drops_the_entry_of_that_address_alone() {
     let table = Table::new();
     let elsewhere = Identity { object: FIRST.object + 32, ..FIRST };
-    std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
-    std::mem::forget(claim(&table, 1, elsewhere).expect("nobody else is there"));
+    std::mem::forget(claim(&table, 1, FIRST).expect("no other claim is there"));
+    std::mem::forget(claim(&table, 1, elsewhere).expect("no other claim is there"));
     assert!(table.purge(FIRST.object).is_none());
     assert_eq!(entries(&table), 1);
     assert!(matches!(claim(&table, 1, elsewhere), Err(NoClaim::Reentered)));
@@ -67,10 +67,10 @@ fn a_purge_drops_the_entry_of_that_address_alone() {
 #[test]
 fn a_copy_in_flight_stays_parked_until_a_claim_ends_without_it() {
     let table = Table::new();
-    let mut first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let mut first = claim(&table, 1, FIRST).expect("no other claim is there");
     first.in_flight = Some(7);
     first.publish(|| (), || FIRST);
-    let second = claim(&table, 2, FIRST).expect("nobody is at work on what is parked");
+    let second = claim(&table, 2, FIRST).expect("a parked entry has no owner");
     assert_eq!(second.in_flight, Some(7));
     drop(second);
     let mut third = claim(&table, 3, FIRST).expect("a claim that is dropped leaves it parked");
@@ -82,7 +82,7 @@ fn a_copy_in_flight_stays_parked_until_a_claim_ends_without_it() {
 #[test]
 fn a_parked_entry_is_the_objects_as_its_outcome_left_it() {
     let table = Table::new();
-    let mut first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let mut first = claim(&table, 1, FIRST).expect("no other claim is there");
     first.in_flight = Some(7);
     first.publish(|| (), || SECOND);
     assert_eq!(claim(&table, 2, SECOND).ok().and_then(|claim| claim.in_flight), Some(7));
@@ -91,7 +91,7 @@ fn a_parked_entry_is_the_objects_as_its_outcome_left_it() {
 #[test]
 fn a_copy_of_an_earlier_object_is_handed_out_as_stale_and_never_as_the_objects_own() {
     let table = Table::new();
-    let mut first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let mut first = claim(&table, 1, FIRST).expect("no other claim is there");
     first.in_flight = Some(7);
     first.publish(|| (), || FIRST);
     let second = claim(&table, 2, SECOND).expect("the entry of the earlier object does not count");
@@ -103,7 +103,7 @@ fn a_copy_of_an_earlier_object_is_handed_out_as_stale_and_never_as_the_objects_o
 #[test]
 fn a_purge_returns_the_copy_in_flight_and_whose_it_was() {
     let table = Table::new();
-    let mut first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let mut first = claim(&table, 1, FIRST).expect("no other claim is there");
     first.in_flight = Some(7);
     first.publish(|| (), || FIRST);
     assert_eq!(table.purge(FIRST.object), Some((7, FIRST)));
@@ -111,9 +111,9 @@ fn a_purge_returns_the_copy_in_flight_and_whose_it_was() {
 }
 
 #[test]
-fn who_does_not_want_to_wait_is_told_that_somebody_is_at_work() {
+fn a_claim_that_does_not_block_is_refused_while_another_thread_has_one() {
     let table = Table::new();
-    let _first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let _first = claim(&table, 1, FIRST).expect("no other claim is there");
     let second = table.claim(FIRST.object, 2, Blocking::No, || FIRST);
     assert!(matches!(second, Err(NoClaim::Busy)));
 }
@@ -121,7 +121,7 @@ fn who_does_not_want_to_wait_is_told_that_somebody_is_at_work() {
 #[test]
 fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
     let table = Table::new();
-    std::mem::forget(claim(&table, 1, FIRST).expect("nobody else is there"));
+    std::mem::forget(claim(&table, 1, FIRST).expect("no other claim is there"));
     table.lock_for_fork();
     table.unlock_after_fork();
     table.forget();
@@ -132,7 +132,7 @@ fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
 fn the_second_comer_waits_and_finds_the_work_done() {
     let table = Table::new();
     let done = std::sync::atomic::AtomicBool::new(false);
-    let first = claim(&table, 1, FIRST).expect("nobody else is there");
+    let first = claim(&table, 1, FIRST).expect("no other claim is there");
     std::thread::scope(|threads| {
         let done = &done;
         let answer = move |_| done.load(Ordering::Relaxed).then_some(42);

@@ -1,8 +1,8 @@
 //! Pageable host memory that `syncedmem_pin` has page-locked where it is.
 //!
-//! To end a registration is to wait for its context. So a block that its object lets go stays registered, and lies idle with the
-//! page-locked ones: a trim ends it, a lack of memory, or the next thread that page-locks memory beyond the budget. What is lent
-//! is its owner's to free as soon as the object lets it go: its registration ends there and then.
+//! The driver waits for the context when a registration ends. So an owned block that its object frees stays registered and
+//! idle, until a trim, a lack of memory, or a thread that page-locks memory beyond the budget ends it. Borrowed memory is the
+//! owner's to free as soon as the object releases it, so its registration ends at once.
 #![expect(unsafe_code, reason = "memory is registered, and freed")]
 
 mod pin;
@@ -29,15 +29,15 @@ pub use pin::{hold, pin, unpin};
 struct Entry {
     bytes: usize,
     stage: Stage,
-    /// How many objects are among the holders that keep it registered.
+    /// How many holders keep it registered.
     pins: u32,
-    /// The block, once its object has let it go: it is freed when it is registered no more.
+    /// The block, once its object has freed it: really freed when its registration ends.
     left: Option<Owned>,
 }
 
 #[derive(Clone, Copy)]
 enum Stage {
-    /// A thread is registering or unregistering it.
+    /// One thread registers or unregisters it.
     Busy,
     Registered(Registration),
 }
@@ -45,11 +45,11 @@ enum Stage {
 struct Table {
     /// By address of the memory.
     entries: AddressMap<Entry>,
-    /// The address of the memory that an object keeps registered, by the object's own.
+    /// The address of the memory that an object keeps registered, by the object's address.
     holders: AddressMap<usize>,
 }
 
-// SAFETY: the addresses are numbers here: what they lead to is used by those whom the entries' stages give leave.
+// SAFETY: the table only stores addresses. The thread that sets an entry `Busy` or removes it uses the memory alone.
 unsafe impl Send for Table {}
 
 locked_static! {
@@ -67,33 +67,33 @@ fn with_table<R>(work: impl FnOnce(&mut Table) -> R) -> R {
     })
 }
 
-/// Whether any memory is registered, or is just being registered.
+/// Whether any memory is registered, or being registered.
 #[inline]
 pub fn is_used() -> bool {
-    // Relaxed: who registers an object's memory and who lets it go are ordered by the object.
+    // Relaxed: the object's claim orders the thread that registers its memory and the one that releases it.
     COUNT.load(Ordering::Relaxed) != 0
 }
 
-/// Whether the memory at `address` is registered, by this library's account.
+/// Whether this library has registered the memory at `address`.
 pub fn is_registered(address: NonNull<c_void>) -> bool {
     let registered = |entry: &Entry| matches!(entry.stage, Stage::Registered(_));
     is_used() && with_table(|table| table.entries.get(&key(address)).is_some_and(registered))
 }
 
-/// How many bytes of objects are registered.
+/// How many bytes that objects hold are registered.
 pub fn held() -> u64 {
     let registered = |entry: &&Entry| matches!(entry.stage, Stage::Registered(_)) && entry.left.is_none();
     with_table(|table| table.entries.values().filter(registered).map(|entry| entry.bytes as u64).sum())
 }
 
-/// How many bytes of blocks that no object holds are registered.
+/// How many bytes of idle blocks are registered.
 pub fn idle() -> u64 {
     let idle =
         |table: &mut Table| table.entries.values().filter_map(|entry| entry.left).map(|left| left.bytes as u64).sum();
     if is_used() { with_table(idle) } else { 0 }
 }
 
-/// Forgets what a reset of the device has ended.
+/// Removes an entry whose registration a reset of the device has ended.
 #[cold]
 fn lose(address: NonNull<c_void>, lost: Registration) {
     let same = |entry: &Entry| matches!(entry.stage, Stage::Registered(now) if now == lost);
@@ -105,22 +105,21 @@ fn lose(address: NonNull<c_void>, lost: Registration) {
     }
 }
 
-/// Forgets memory that is registered no more.
+/// Removes the entry of memory that is not registered any more.
 fn forget(address: NonNull<c_void>) {
     with_table(|table| table.remove(address)).into_iter().for_each(free_left);
 }
 
-/// Frees the block of an entry that is no more, if its object has let it go.
+/// Frees the block of a removed entry, if its object has freed it.
 fn free_left(entry: Entry) {
     if let Some(left) = entry.left {
-        // SAFETY: its object has given it up.
+        // SAFETY: its object freed it, and the entry is removed.
         unsafe { super::free_idle(left) };
     }
 }
 
 impl Table {
-    /// Counts an object among those that keep the memory at `address` registered, unless it keeps some already. There is
-    /// room for it.
+    /// Makes `holder` keep the memory at `address` registered, unless it keeps some already. The caller reserved room.
     fn hold(&mut self, holder: usize, address: NonNull<c_void>) {
         if let Some(entry) = self.entries.get_mut(&key(address)).filter(|_| !self.holders.contains_key(&holder)) {
             entry.pins += 1;
@@ -133,10 +132,10 @@ impl Table {
         self.entries.remove(&key(address))
     }
 
-    /// Makes the first block behind `last` that lies idle and is `wanted` this thread's.
+    /// Sets the first idle block behind `last` that is `wanted` to `Busy`, and returns it.
     fn take_left(&mut self, last: usize, wanted: impl Fn(&Registration) -> bool) -> Option<(Registration, Entry)> {
         let idle = self.entries.iter_mut().filter_map(|(&key, entry)| match entry.stage {
-            // What another object borrows still, and keeps registered, is not.
+            // With `pins`, another object still borrows it.
             Stage::Registered(registration) if key > last && entry.left.is_some() && entry.pins == 0 => {
                 wanted(&registration).then_some((key, registration, entry))
             }
@@ -158,8 +157,8 @@ fn key(address: NonNull<c_void>) -> usize {
     address.addr().get()
 }
 
-/// Ends what `holder` has to do with the memory at `address`, which it does not refer to any more; `owned` if it is its
-/// block. Says whether that may be freed now; if not, this module frees it later.
+/// Removes `holder` from the memory at `address`, which it does not refer to any more; `owned` if it owned the block.
+/// Returns whether the caller may free it now; if not, this module frees it later.
 #[cold]
 pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> bool {
     let next = with_table(|table| {
@@ -183,10 +182,10 @@ pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> 
     });
     match (next, driver_in_use()) {
         (Err(is_free), _) => is_free,
-        // At exit and in a forked child what is registered stays.
+        // At exit and in a forked child memory stays registered.
         (Ok(_), None) => true,
         (Ok((registration, bytes)), Some(driver)) => {
-            // Its owner frees it whatever the driver says.
+            // The owner frees the memory even if the driver fails.
             registration.end_at_once(driver).unwrap_or_else(report_once);
             budget::withdraw_pinned(bytes);
             forget(address);
@@ -195,12 +194,12 @@ pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> 
     }
 }
 
-/// Ends the registration of every block that lies idle, frees it, and says how many bytes that were.
+/// Ends the registration of every idle block and frees it; returns how many bytes.
 pub fn give_back_all() -> u64 {
     give_back_those(|_| true)
 }
 
-/// As [`give_back_all`], but for what may be in use on another device than the thread's current one.
+/// As [`give_back_all`], for blocks registered on the thread's current device.
 pub fn give_back_near() -> u64 {
     if !is_used() {
         return 0;
@@ -209,14 +208,14 @@ pub fn give_back_near() -> u64 {
     give_back_those(|registration| Some(registration.device()) == here)
 }
 
-/// Gives back what lies idle if that is more than the budget of page-locked memory.
+/// Frees all idle blocks if they exceed the budget of page-locked memory.
 pub fn reduce() {
     if is_beyond_budget() {
         give_back_all();
     }
 }
 
-/// As [`reduce`], but for what may be in use on another device than the thread's current one.
+/// As [`reduce`], for blocks registered on the thread's current device.
 pub fn reduce_near() {
     if is_beyond_budget() {
         give_back_near();
@@ -231,7 +230,7 @@ fn is_beyond_budget() -> bool {
 fn give_back_those(wanted: impl Fn(&Registration) -> bool) -> u64 {
     let Some(driver) = driver_in_use().filter(|_| is_used()) else { return 0 };
     let (mut bytes, mut last) = (0, 0);
-    // In the order of their addresses: each is tried once.
+    // In the order of their addresses, so that each is tried once.
     while let Some((registration, entry)) = with_table(|table| table.take_left(last, &wanted)) {
         let Some(left) = entry.left else { continue };
         last = key(left.address);
@@ -241,7 +240,7 @@ fn give_back_those(wanted: impl Fn(&Registration) -> bool) -> u64 {
                 budget::withdraw_pinned(entry.bytes);
                 forget(left.address);
             }
-            // While the driver takes it for page-locked, another block at its address would be copied from where this one was.
+            // The block stays: the driver would take another block at its address for page-locked, and copy the old pages.
             Err(failure) => {
                 report_once(failure);
                 with_table(|table| table.set(left.address, Stage::Registered(registration)));
@@ -251,7 +250,7 @@ fn give_back_those(wanted: impl Fn(&Registration) -> bool) -> u64 {
     bytes
 }
 
-/// Writes the first failure to standard error that no status reports: without a sentence, its cause is never looked for.
+/// Writes the first failure to standard error, because no status reports it.
 fn report_once(failure: DriverFailure) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
     if cuda::may_be_used() {

@@ -1,4 +1,4 @@
-//! What `syncedmem_pin` and `syncedmem_unpin` do, and what a copy asks about the memory.
+//! `syncedmem_pin` and `syncedmem_unpin`, and the look-up before a copy.
 #![expect(unsafe_code, reason = "memory is registered")]
 
 use std::ffi::c_void;
@@ -21,7 +21,7 @@ use crate::state::kind::Kind;
 /// Registers host memory of an object at the user's request.
 ///
 /// # Safety
-/// The memory stays until the object lets it go.
+/// The memory stays until the object releases it.
 pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
     enum Next {
         Wait,
@@ -32,7 +32,7 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
     flags::raise_if(true, KEPT);
     let elsewhere = with_table(|table| table.holders.get(&holder).copied().filter(|&held| held != key(address)));
     if let Some(stale) = elsewhere.and_then(|held| NonNull::new(std::ptr::without_provenance_mut(held))) {
-        // Of an object that was here before, and ended behind our back.
+        // The holder was an earlier object at this address, which ended without a call to the library.
         let_go(holder, stale, None);
     }
     loop {
@@ -93,7 +93,7 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
     };
     match outcome {
         Ok(Some(registration)) => with_table(|table| table.set(address, Stage::Registered(registration))),
-        // Somebody else did it, and undoes it; or nobody.
+        // The program registered it itself and unregisters it, or the driver failed.
         _ => forget(address),
     }
     outcome.map(|registration| match registration {
@@ -143,8 +143,8 @@ pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>) -> Result
     Ok(())
 }
 
-/// Whether the `bytes` at `address`, host memory of the object at `holder`, are page-locked. If another object has pinned what
-/// this one borrows, this one keeps it registered too, because its copies may be in flight. Called before a copy.
+/// Whether the `bytes` at `address`, host memory of the object at `holder`, are page-locked. Called before a copy: if another
+/// object has pinned what this one borrows, this one keeps it registered too, because the copy may stay in flight.
 pub fn hold(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize, owned: bool) -> bool {
     if !is_used() {
         return false;
