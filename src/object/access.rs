@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use super::claims::{Blocking, Claimed};
 use super::eviction::policy::Use;
 use super::eviction::reclaim;
-use super::{Outcome, Owned, SyncedMemory, TABLE, refused, start, watch_forks};
+use super::{Detached, ObjectState, SyncedMemory, TABLE, refused, start, watch_forks};
 use crate::copy::{self, Endpoints};
 use crate::error::Error;
 use crate::memory::{device, host};
@@ -100,9 +100,9 @@ impl SyncedMemory {
         if !goes_on || claim.in_flight.is_some_and(|copy| copy.to == Side::Host) {
             self.finish(&mut claim)?;
         }
-        let outcome = self.prepared(self.now()?, access, side, pinned)?;
-        self.publish(claim, outcome, Use::Opens);
-        Ok(outcome.pointer(side))
+        let state = self.prepared(self.now()?, access, side, pinned)?;
+        self.publish(claim, state, Use::Opens);
+        Ok(state.pointer(side))
     }
 
     /// The address, if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without an
@@ -143,7 +143,7 @@ impl SyncedMemory {
             // Again under the lock: a thread raises the flag before it marks an object under this lock.
             let is_first = self.load().is_untouched() && !flags::has(KEPT);
             if is_first {
-                self.store(Outcome { host: Some(address), device: None, word }, false);
+                self.store(ObjectState { host: Some(address), device: None, word }, false);
             }
             is_first
         };
@@ -158,7 +158,7 @@ impl SyncedMemory {
     /// Allocates, fills and copies as `access` to `side` needs, and returns the object's next state. An error changes
     /// nothing.
     #[inline]
-    fn prepared(&self, now: Outcome, access: Access, side: Side, pinned: bool) -> Result<Outcome, Error> {
+    fn prepared(&self, now: ObjectState, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
         let step = now.head().on(access, side);
         if step.contents == Contents::Undefined && !flags::off() {
             checksums::forget(self.address());
@@ -177,22 +177,22 @@ impl SyncedMemory {
     }
 
     #[cold]
-    fn copied_to_host(&self, next: Outcome, pinned: bool, access: Access) -> Result<Outcome, Error> {
+    fn copied_to_host(&self, next: ObjectState, pinned: bool, access: Access) -> Result<ObjectState, Error> {
         let driver = cuda::driver()?;
         let with_block = self.with_host_block(next, Contents::Undefined, pinned)?;
         self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// Adds a host block to `outcome` unless it has one, and returns the new block too. If memory is short, other objects'
+    /// Adds a host block to `state` unless it has one, and returns the new block too. If memory is short, other objects'
     /// blocks are reclaimed.
     #[inline]
     pub(super) fn with_host_block(
         &self,
-        outcome: Outcome,
+        state: ObjectState,
         contents: Contents,
         pinned: bool,
-    ) -> Result<(Outcome, Owned), Error> {
-        let attempt = || self.with_host_block_at_once(outcome, contents, pinned);
+    ) -> Result<(ObjectState, Detached), Error> {
+        let attempt = || self.with_host_block_at_once(state, contents, pinned);
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
@@ -200,28 +200,28 @@ impl SyncedMemory {
     #[inline]
     pub(super) fn with_host_block_at_once(
         &self,
-        outcome: Outcome,
+        state: ObjectState,
         contents: Contents,
         pinned: bool,
-    ) -> Result<(Outcome, Owned), Error> {
-        if outcome.host.is_some() {
-            return Ok((outcome, Owned::default()));
+    ) -> Result<(ObjectState, Detached), Error> {
+        if state.host.is_some() {
+            return Ok((state, Detached::default()));
         }
         let bytes = self.size.load(Ordering::Relaxed);
         let request = host::Request { bytes, zeroed: contents == Contents::Zeros, pinned, holder: self.address() };
         let host::Block { address, owned, pinned } = host::allocate(request)?;
-        let next = Outcome { host: Some(address), word: outcome.word.with_host(owned, pinned), ..outcome };
+        let next = ObjectState { host: Some(address), word: state.word.with_host(owned, pinned), ..state };
         Ok((
             next,
-            Owned {
+            Detached {
                 host: owned.then_some(host::Owned { address, bytes, pinned, holder: self.address() }),
-                ..Owned::default()
+                ..Detached::default()
             },
         ))
     }
 
     #[cold]
-    fn prepared_on_device(&self, now: Outcome, step: Step, access: Access) -> Result<Outcome, Error> {
+    fn prepared_on_device(&self, now: ObjectState, step: Step, access: Access) -> Result<ObjectState, Error> {
         let driver = cuda::driver()?;
         let (next, contents) = (now.with_head(step.head), step.contents);
         if contents == Contents::Current {
@@ -234,15 +234,15 @@ impl SyncedMemory {
         self.copied(driver, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// Adds a device block to `outcome` unless it has one or there are no bytes, and returns the new block too. If memory
+    /// Adds a device block to `state` unless it has one or there are no bytes, and returns the new block too. If memory
     /// is short, other objects' blocks are reclaimed.
     pub(super) fn with_device_block(
         &self,
         driver: &cuda::driver::Driver,
-        outcome: Outcome,
+        state: ObjectState,
         contents: Contents,
-    ) -> Result<(Outcome, Owned), Error> {
-        let attempt = || self.with_device_block_at_once(driver, outcome, contents);
+    ) -> Result<(ObjectState, Detached), Error> {
+        let attempt = || self.with_device_block_at_once(driver, state, contents);
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
@@ -250,19 +250,19 @@ impl SyncedMemory {
     pub(super) fn with_device_block_at_once(
         &self,
         driver: &cuda::driver::Driver,
-        outcome: Outcome,
+        state: ObjectState,
         contents: Contents,
-    ) -> Result<(Outcome, Owned), Error> {
+    ) -> Result<(ObjectState, Detached), Error> {
         let bytes = self.size.load(Ordering::Relaxed);
         // Compat: without bytes the device's address is null, and that is a success, as with cudaMalloc.
-        if outcome.device.is_some() || bytes == 0 {
-            return Ok((outcome, Owned::default()));
+        if state.device.is_some() || bytes == 0 {
+            return Ok((state, Detached::default()));
         }
         host::check_size(bytes, Side::Device)?;
         let block = device::allocate(driver, bytes, contents, self.address())?;
-        let word = outcome.word.with_device(true, Some(block.ordinal));
-        let next = Outcome { device: Some(block.address), word, ..outcome };
-        Ok((next, Owned { device: Some((block.address, self.address())), ..Owned::default() }))
+        let word = state.word.with_device(true, Some(block.ordinal));
+        let next = ObjectState { device: Some(block.address), word, ..state };
+        Ok((next, Detached { device: Some((block.address, self.address())), ..Detached::default() }))
     }
 
     /// Copies the newest data to the side `to`, between the blocks of `next`, unless there are no bytes. On an error it
@@ -270,10 +270,10 @@ impl SyncedMemory {
     pub(super) fn copied(
         &self,
         driver: &cuda::driver::Driver,
-        (next, new): (Outcome, Owned),
+        (next, new): (ObjectState, Detached),
         to: Side,
         cause: Cause,
-    ) -> Result<(Outcome, Owned), Error> {
+    ) -> Result<(ObjectState, Detached), Error> {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok((next, new)) };
         let compares = checksums::are_compared();
@@ -314,12 +314,12 @@ impl SyncedMemory {
     /// The ends of a copy to the side `to`; `pinned` if the host memory is page-locked.
     pub(super) fn endpoints(
         &self,
-        outcome: Outcome,
+        state: ObjectState,
         (device, host): (NonNull<c_void>, NonNull<c_void>),
         to: Side,
         pinned: bool,
     ) -> Endpoints {
-        let owner = outcome.word.owns_device().then_some(self.address());
+        let owner = state.word.owns_device().then_some(self.address());
         Endpoints { device, host, to, owner, pinned }
     }
 

@@ -5,14 +5,15 @@
 //!
 //! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `access` makes data
 //! ready, `set_data` exchanges blocks, `transfer` copies in the background, `query` answers questions, `eviction` frees
-//! sides when memory runs out, `outcome` is an object's state after an operation, and `dlpack` exports and imports tensors.
+//! sides when memory runs out, `object_state` has the state that an operation prepares, and `dlpack` exports and imports
+//! tensors.
 
 mod access;
 pub mod claims;
 pub(crate) mod dlpack;
 pub(crate) mod eviction;
 mod lifecycle;
-mod outcome;
+mod object_state;
 mod pin_in_place;
 mod query;
 pub(crate) mod report;
@@ -37,7 +38,7 @@ use crate::state::word::Word;
 use claims::{Blocking, Claimed, Identity, NoClaim};
 pub use eviction::policy;
 use eviction::policy::{Registry, Use};
-use outcome::{Outcome, Owned};
+use object_state::{Detached, ObjectState};
 
 /// The right to work on one object.
 type Claim<'t> = claims::Claim<'t, InFlight>;
@@ -127,9 +128,9 @@ impl SyncedMemory {
 
     /// The blocks that the object must give back. Called before the object changes.
     #[inline]
-    fn owned(&self, word: Word) -> Owned {
+    fn owned(&self, word: Word) -> Detached {
         let borrowed = if host::registration::is_used() { self.borrowed_host(word) } else { None };
-        Owned { host: self.owned_host(word), device: self.owned_device(word), borrowed }
+        Detached { host: self.owned_host(word), device: self.owned_device(word), borrowed }
     }
 
     #[inline]
@@ -185,27 +186,27 @@ impl SyncedMemory {
         self.claim(Blocking::Yes).map_err(refused)
     }
 
-    /// Makes an outcome visible and ends the claim, as one step for all threads.
-    fn publish(&self, claim: Claim<'_>, outcome: Outcome, means: Use) {
+    /// Makes a state visible and ends the claim, as one step for all threads.
+    fn publish(&self, claim: Claim<'_>, state: ObjectState, means: Use) {
         let slow = claim.in_flight.is_some();
-        claim.publish(|| self.store(outcome, self.policy_follows(outcome, means) || slow), || self.identity());
+        claim.publish(|| self.store(state, self.policy_follows(state, means) || slow), || self.identity());
     }
 
-    /// Makes an outcome visible. The caller holds the lock of the object's shard.
+    /// Makes a state visible. The caller holds the lock of the object's shard.
     #[inline]
-    fn store(&self, outcome: Outcome, slow: bool) {
-        self.cpu_ptr.store(outcome.pointer(Side::Host), Ordering::Relaxed);
-        self.gpu_ptr.store(outcome.pointer(Side::Device), Ordering::Relaxed);
-        let word = if slow { outcome.word.slow() } else { outcome.word.fast() };
+    fn store(&self, state: ObjectState, slow: bool) {
+        self.cpu_ptr.store(state.pointer(Side::Host), Ordering::Relaxed);
+        self.gpu_ptr.store(state.pointer(Side::Device), Ordering::Relaxed);
+        let word = if slow { state.word.slow() } else { state.word.fast() };
         // Release: a thread that acquires this word sees the pointers above and the blocks' contents.
         self.word.store(word.0, Ordering::Release);
     }
 
     #[inline]
-    fn now(&self) -> Result<Outcome, Error> {
+    fn now(&self) -> Result<ObjectState, Error> {
         let word = self.load();
         word.head().ok_or(Error::InvalidHandle)?;
-        Ok(Outcome { host: self.block(word, Side::Host), device: self.block(word, Side::Device), word })
+        Ok(ObjectState { host: self.block(word, Side::Host), device: self.block(word, Side::Device), word })
     }
 }
 

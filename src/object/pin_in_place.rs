@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::eviction::policy::Use;
-use super::{Outcome, SyncedMemory};
+use super::{ObjectState, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;
 use crate::memory::host::registration;
@@ -48,9 +48,9 @@ impl SyncedMemory {
     }
 
     /// Keeps the host memory page-locked until the object releases it, if it is page-locked now; returns whether it is.
-    pub(super) fn hold_pinned(&self, outcome: Outcome, host: NonNull<c_void>) -> bool {
-        let (bytes, owned) = (self.size.load(Ordering::Relaxed), outcome.word.owns_host());
-        outcome.word.is_pinned()
+    pub(super) fn hold_pinned(&self, state: ObjectState, host: NonNull<c_void>) -> bool {
+        let (bytes, owned) = (self.size.load(Ordering::Relaxed), state.word.owns_host());
+        state.word.is_pinned()
             || cuda::driver_in_use()
                 .is_some_and(|driver| registration::hold(driver, self.address(), host, bytes, owned))
     }

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use super::dlpack::Imported;
 use super::dlpack::exchange;
 use super::eviction::policy::Use;
-use super::{Claim, EXPORTS, Outcome, Owned, SyncedMemory};
+use super::{Claim, Detached, EXPORTS, ObjectState, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;
 use crate::memory::host;
@@ -92,14 +92,21 @@ impl SyncedMemory {
     ///
     /// # Safety
     /// The block is not used any more, and nothing is in flight.
-    unsafe fn replace(&self, claim: Claim<'_>, now: Outcome, next: Outcome, side: Side, imported: Option<Imported>) {
+    unsafe fn replace(
+        &self,
+        claim: Claim<'_>,
+        now: ObjectState,
+        next: ObjectState,
+        side: Side,
+        imported: Option<Imported>,
+    ) {
         let owned = self.owned(now.word);
         let old = match side {
             // Memory that is borrowed again stays registered.
             Side::Host => {
-                Owned { device: None, borrowed: owned.borrowed.filter(|&(at, _)| next.host != Some(at)), ..owned }
+                Detached { device: None, borrowed: owned.borrowed.filter(|&(at, _)| next.host != Some(at)), ..owned }
             }
-            Side::Device => Owned { host: None, borrowed: None, ..owned },
+            Side::Device => Detached { host: None, borrowed: None, ..owned },
         };
         self.publish(claim, next, Use::None);
         // SAFETY: the object does not refer to it, and the caller gave it up.
@@ -123,7 +130,7 @@ impl SyncedMemory {
         let old = self.owned(now.word);
         let larger = || {
             let word = Word::NEW;
-            self.policy_follows_to(Outcome { host: None, device: None, word }, bytes, Use::Renews);
+            self.policy_follows_to(ObjectState { host: None, device: None, word }, bytes, Use::Renews);
             self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.size.store(bytes, Ordering::Relaxed);

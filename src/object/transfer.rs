@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use super::claims::{Blocking, Claimed, NoClaim};
 use super::eviction::policy::Use;
-use super::{Claim, Outcome, Owned, SyncedMemory, refused, start};
+use super::{Claim, Detached, ObjectState, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
 use crate::cuda::driver::Driver;
@@ -80,7 +80,7 @@ impl SyncedMemory {
         &self,
         driver: &Driver,
         claim: &mut Claim<'_>,
-        (next, new): (Outcome, Owned),
+        (next, new): (ObjectState, Detached),
         to: Side,
         stream: *mut c_void,
     ) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use super::policy::{Policy, Use};
 use crate::error::{Cause, Error};
 use crate::object::claims::Identity;
-use crate::object::{EXPORTS, Outcome, POLICIES, SyncedMemory, TABLE};
+use crate::object::{EXPORTS, ObjectState, POLICIES, SyncedMemory, TABLE};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::head::Side;
 
@@ -59,16 +59,16 @@ impl SyncedMemory {
         POLICIES.has(self.identity_for_policy())
     }
 
-    /// Updates the object's entry for the outcome that is about to be published, and returns whether it has one.
+    /// Updates the object's entry for the state that is about to be published, and returns whether it has one.
     #[inline]
-    pub(in crate::object) fn policy_follows(&self, outcome: Outcome, means: Use) -> bool {
-        !POLICIES.is_empty() && self.policy_follows_to(outcome, self.size.load(Ordering::Relaxed), means)
+    pub(in crate::object) fn policy_follows(&self, state: ObjectState, means: Use) -> bool {
+        !POLICIES.is_empty() && self.policy_follows_to(state, self.size.load(Ordering::Relaxed), means)
     }
 
     /// As `policy_follows`, for an operation that changes the size too.
     #[cold]
-    pub(in crate::object) fn policy_follows_to(&self, outcome: Outcome, size: usize, means: Use) -> bool {
-        let [host, device] = [Side::Host, Side::Device].map(|side| outcome.pointer(side).addr());
+    pub(in crate::object) fn policy_follows_to(&self, state: ObjectState, size: usize, means: Use) -> bool {
+        let [host, device] = [Side::Host, Side::Device].map(|side| state.pointer(side).addr());
         let after = Identity { object: self.address(), host, device, size };
         POLICIES.follow(self.identity_for_policy(), after, means)
     }

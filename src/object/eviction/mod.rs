@@ -14,7 +14,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::claims::Blocking;
-use super::{Claim, Outcome, Owned, SyncedMemory};
+use super::{Claim, Detached, ObjectState, SyncedMemory};
 use crate::copy::transfer::CopyError;
 use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::Driver;
@@ -89,8 +89,8 @@ impl SyncedMemory {
         };
         // A borrowed block stays, and so does its registration.
         let old = match round.side {
-            Side::Host => Owned { device: None, borrowed: None, ..owned },
-            Side::Device => Owned { host: None, borrowed: None, ..owned },
+            Side::Host => Detached { device: None, borrowed: None, ..owned },
+            Side::Device => Detached { host: None, borrowed: None, ..owned },
         };
         let bytes = object.size.load(Ordering::Relaxed);
         let is_evicted = claim.publish(is_unused, || object.identity());
@@ -125,7 +125,7 @@ impl SyncedMemory {
 
     /// The object without the side, and the block that was made for its data on the other side. `None` if the side is not
     /// owned, if `policy` is not the way to evict it, or if the driver failed.
-    fn without_side(&self, now: Outcome, policy: Policy, round: &mut Round<'_>) -> Option<(Outcome, Owned)> {
+    fn without_side(&self, now: ObjectState, policy: Policy, round: &mut Round<'_>) -> Option<(ObjectState, Detached)> {
         let (side, other) = (round.side, round.side.other());
         if !self.owns(side).ok()? {
             return None;
@@ -135,12 +135,12 @@ impl SyncedMemory {
             return None;
         }
         self.quiesce_blocks(now, round)?;
-        let (full, new) = if is_redundant { (now, Owned::default()) } else { self.with_both_sides(now, round)? };
+        let (full, new) = if is_redundant { (now, Detached::default()) } else { self.with_both_sides(now, round)? };
         Some((full.with_head(Head::only_at(other)).without(side), new))
     }
 
     /// Synchronizes the contexts of the object's blocks.
-    fn quiesce_blocks(&self, now: Outcome, round: &mut Round<'_>) -> Option<()> {
+    fn quiesce_blocks(&self, now: ObjectState, round: &mut Round<'_>) -> Option<()> {
         if let Some(address) = now.device {
             // Borrowed memory: its context is unknown, and it may be gone.
             let record = blocks::find(address).filter(|record| record.holder == self.address())?;
@@ -159,7 +159,7 @@ impl SyncedMemory {
     }
 
     /// The object with its newest data on both sides, and the block that was made for that.
-    fn with_both_sides(&self, now: Outcome, round: &Round<'_>) -> Option<(Outcome, Owned)> {
+    fn with_both_sides(&self, now: ObjectState, round: &Round<'_>) -> Option<(ObjectState, Detached)> {
         let to = round.side.other();
         let (full, new) = match to {
             Side::Host => {

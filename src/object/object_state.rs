@@ -1,4 +1,4 @@
-//! An object's state after an operation, and the blocks that the operation detached from it.
+//! The state that an operation prepares for an object, and the blocks that it detaches from it.
 #![expect(unsafe_code, reason = "blocks are freed")]
 
 use std::ffi::c_void;
@@ -12,13 +12,13 @@ use crate::state::word::Word;
 
 /// An object's blocks and word, before they are stored.
 #[derive(Clone, Copy)]
-pub(super) struct Outcome {
+pub(super) struct ObjectState {
     pub host: Option<NonNull<c_void>>,
     pub device: Option<NonNull<c_void>>,
     pub word: Word,
 }
 
-impl Outcome {
+impl ObjectState {
     #[inline]
     pub fn block(&self, side: Side) -> Option<NonNull<c_void>> {
         match side {
@@ -39,28 +39,28 @@ impl Outcome {
     }
 
     #[inline]
-    pub fn with_head(self, head: Head) -> Outcome {
-        Outcome { word: self.word.with_head(head), ..self }
+    pub fn with_head(self, head: Head) -> ObjectState {
+        ObjectState { word: self.word.with_head(head), ..self }
     }
 
-    pub fn without(self, side: Side) -> Outcome {
+    pub fn without(self, side: Side) -> ObjectState {
         match side {
-            Side::Host => Outcome { host: None, word: self.word.with_host(false, false), ..self },
-            Side::Device => Outcome { device: None, word: self.word.with_device(false, None), ..self },
+            Side::Host => ObjectState { host: None, word: self.word.with_host(false, false), ..self },
+            Side::Device => ObjectState { device: None, word: self.word.with_device(false, None), ..self },
         }
     }
 
-    pub fn borrowing(self, data: NonNull<c_void>, side: Side) -> Outcome {
+    pub fn borrowing(self, data: NonNull<c_void>, side: Side) -> ObjectState {
         match side {
-            Side::Host => Outcome { host: Some(data), ..self.without(side) },
-            Side::Device => Outcome { device: Some(data), ..self.without(side) },
+            Side::Host => ObjectState { host: Some(data), ..self.without(side) },
+            Side::Device => ObjectState { device: Some(data), ..self.without(side) },
         }
     }
 }
 
 /// Blocks that an object no longer refers to and must give back, and borrowed memory that may be registered for it.
 #[derive(Default)]
-pub(super) struct Owned {
+pub(super) struct Detached {
     pub host: Option<host::Owned>,
     /// With the object's address.
     pub device: Option<(NonNull<c_void>, usize)>,
@@ -68,7 +68,7 @@ pub(super) struct Owned {
     pub borrowed: Option<(NonNull<c_void>, usize)>,
 }
 
-impl Owned {
+impl Detached {
     /// Gives the blocks back. The host's first: the driver may take long.
     ///
     /// # Safety
