@@ -176,7 +176,6 @@ impl Account {
         self.copies[to as usize].iter().fold(Sum::default(), |sum, &path| sum.plus(path))
     }
 
-    /// Fills of a side.
     pub fn fills(&self, side: Side) -> Sum {
         self.fills[side as usize]
     }

@@ -29,7 +29,6 @@ pub struct Event {
     pub object: u64,
     /// The call site: for `Made`, of the object's creation; for a copy, of the access that needed it.
     pub site: Site,
-    /// The thing that happened.
     pub what: What,
 }
 
@@ -45,7 +44,6 @@ impl Event {
 pub enum What {
     /// An object was made.
     Made {
-        /// Size in bytes.
         bytes: u64,
         /// How the library noticed the object.
         noticed: Noticed,
@@ -60,58 +58,36 @@ pub enum What {
     /// A caller asked for a side's address. The events that this access needs follow it. An access that needs nothing
     /// is recorded only while every access is counted.
     Accessed {
-        /// The side.
         side: Side,
-        /// The kind of access.
         access: Access,
         /// Whether nothing had to be done: the side held the newest data (reading), or was the only one that did (writing).
         ready: bool,
     },
     /// A block was allocated.
     Allocated {
-        /// The block's kind of memory.
         kind: Kind,
-        /// Size in bytes.
         bytes: u64,
-        /// The block's address.
         block: u64,
         /// The block's source.
         origin: Origin,
     },
     /// An object gave its block back.
-    Freed {
-        /// The block's kind of memory.
-        kind: Kind,
-        /// Size in bytes.
-        bytes: u64,
-        /// The block's address.
-        block: u64,
-    },
+    Freed { kind: Kind, bytes: u64, block: u64 },
     /// A side was filled with zeros, because its first access was not an overwrite.
-    Filled {
-        /// The side.
-        side: Side,
-        /// Size in bytes.
-        bytes: u64,
-    },
+    Filled { side: Side, bytes: u64 },
     /// A side was copied to the other one, and the caller waited for the copy.
     Copied {
         /// The side that was written.
         to: Side,
-        /// Size in bytes.
         bytes: u64,
-        /// The way of the copy.
         path: Path,
-        /// The reason for the copy.
         cause: Cause,
     },
     /// A copy was started on a caller's stream.
     Started {
         /// The side that is written.
         to: Side,
-        /// Size in bytes.
         bytes: u64,
-        /// The way of the copy.
         path: Path,
         /// The copy's own number, never 0.
         copy: u64,
@@ -129,33 +105,21 @@ pub enum What {
         side: Side,
         /// The contents to compare with.
         since: Since,
-        /// The result.
         changed: Changed,
     },
     /// The caller's own memory became a side (`set_cpu_data`, `set_gpu_data`).
-    Lent {
-        /// The side.
-        side: Side,
-    },
+    Lent { side: Side },
     /// A side was given back at the caller's request.
-    Released {
-        /// The side.
-        side: Side,
-    },
+    Released { side: Side },
     /// A side was given back to make room for another allocation.
     Evicted {
-        /// The side.
         side: Side,
-        /// Size in bytes.
         bytes: u64,
         /// Whether the side held the newest data. They were copied to the other side before.
         newest: bool,
     },
     /// Pageable memory was page-locked where it is.
-    Registered {
-        /// Size in bytes.
-        bytes: u64,
-    },
+    Registered { bytes: u64 },
     /// The library waited for a context before it handed out, evicted or unlocked a block of it.
     Synchronised,
     /// A budget was used up: a block was not kept for reuse, or not page-locked.
@@ -193,7 +157,6 @@ pub enum Origin {
     Pool,
 }
 
-/// The way of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
     /// Directly from or to page-locked memory.
@@ -204,7 +167,6 @@ pub enum Path {
     Pageable,
 }
 
-/// The reason for a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// An access to the side that was written.

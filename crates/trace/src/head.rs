@@ -19,9 +19,7 @@ pub enum Head {
 /// A side of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Memory of the CPU.
     Host,
-    /// Memory of the GPU.
     Device,
 }
 

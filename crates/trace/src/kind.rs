@@ -7,14 +7,12 @@ use crate::head::Side;
 pub enum Kind {
     /// Host memory that the system may move.
     Pageable,
-    /// Page-locked host memory.
     Pinned,
     /// Device memory.
     Device,
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Kind; 3] = [Kind::Pageable, Kind::Pinned, Kind::Device];
 
     /// The side that this memory belongs to.

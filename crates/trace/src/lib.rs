@@ -3,6 +3,7 @@
 //! The head and the kinds of memory, the [`event::Event`] that each action on memory yields, and the records of a trace
 //! as text. Nothing here has state or calls the system: the library, the analysis and the command all use it.
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "used in this workspace alone: a comment stands where the name does not say it")]
 #![expect(clippy::new_without_default, reason = "statics need functions that are const")]
 
 pub mod address_hash;

@@ -3,7 +3,6 @@
 use crate::address_hash::{AddressMap, address_map};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The names so far.
 pub struct Names {
     texts: Vec<String>,
     /// By hash, or the next free key after it: the number of the name.
@@ -11,7 +10,6 @@ pub struct Names {
 }
 
 impl Names {
-    /// No names.
     #[expect(clippy::new_without_default, reason = "it is part of statics")]
     pub const fn new() -> Names {
         Names { texts: Vec::new(), numbers: address_map() }
@@ -41,7 +39,6 @@ impl Names {
         Some(number)
     }
 
-    /// Number of names.
     pub fn count(&self) -> usize {
         self.texts.len()
     }

@@ -13,7 +13,6 @@ pub struct Text<const N: usize> {
 const CUT: &[u8] = b"...";
 
 impl<const N: usize> Text<N> {
-    /// An empty text.
     pub const fn new() -> Self {
         Text { bytes: [0; N], len: 0 }
     }

@@ -11,12 +11,7 @@ pub enum Fact {
     /// The object is new.
     New,
     /// A caller asked for a side's address.
-    Asked {
-        /// The side.
-        side: Side,
-        /// The kind of access.
-        access: Access,
-    },
+    Asked { side: Side, access: Access },
     /// One side was copied to the other, or such a copy was started.
     Copied(Copy),
     /// A pull is complete: the host is up to date.
@@ -26,7 +21,6 @@ pub enum Fact {
     },
     /// A side was filled with zeros.
     Filled {
-        /// The side.
         side: Side,
         /// The access that needed the fill, if it is known.
         access: Option<Access>,
@@ -37,46 +31,25 @@ pub enum Fact {
     },
     /// The contents of a side were compared.
     Compared {
-        /// The side.
         side: Side,
         /// The contents that they were compared with.
         since: Since,
-        /// The result.
         changed: Changed,
     },
     /// A writer got the address of a side. Only this side is up to date now.
-    Written {
-        /// The side.
-        side: Side,
-        /// The kind of access.
-        access: Access,
-        /// The writer's call site.
-        site: Site,
-    },
+    Written { side: Side, access: Access, site: Site },
     /// The contents of a side became useless.
-    Void {
-        /// The side.
-        side: Side,
-        /// The reason.
-        why: Why,
-    },
+    Void { side: Side, why: Why },
     /// A caller's memory became a side.
-    Lent {
-        /// The side.
-        side: Side,
-    },
+    Lent { side: Side },
     /// A side got a block of the library.
     Held {
-        /// The side.
         side: Side,
         /// Size of the block in bytes.
         bytes: u64,
     },
     /// A side's block was freed. If no other fact explains that, the object is ending.
-    Freed {
-        /// The side.
-        side: Side,
-    },
+    Freed { side: Side },
     /// From now on not every access is recorded.
     OutOfSight,
     /// An event that does not belong to the object's end.
@@ -85,16 +58,12 @@ pub enum Fact {
     End,
 }
 
-/// A copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {
     /// The side that was written.
     pub to: Side,
-    /// The way of the copy.
     pub path: Path,
-    /// The reason for the copy.
     pub aim: Aim,
-    /// Whether it is in flight.
     pub in_flight: bool,
     /// The call site that needed it.
     pub site: Site,
@@ -102,7 +71,6 @@ pub struct Copy {
     pub cost: Cost,
 }
 
-/// The reason for a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// An access, whose caller waited for it.

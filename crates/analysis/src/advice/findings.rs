@@ -28,7 +28,6 @@ pub struct Advice {
     pub objects: u64,
     /// Number of copies, fills or blocks.
     pub count: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Estimate, from this run, of the time that would be saved. `None` if it cannot be estimated, or if memory would
     /// be saved instead of time.
@@ -120,7 +119,6 @@ fn copy_of<T: Clone>(list: &[T]) -> Option<Vec<T>> {
 }
 
 impl Findings {
-    /// No findings.
     #[expect(clippy::new_without_default, reason = "there is one, and it is in a static")]
     pub const fn new() -> Findings {
         Findings {

@@ -22,7 +22,6 @@ use syncedmem_trace::event::Site;
 pub struct Who {
     /// The call site that made it.
     pub made: Site,
-    /// Its size in bytes.
     pub bytes: u64,
     /// Whether every access is recorded. If not, a side that is up to date may have been read, and a side that alone is
     /// up to date may have been written, without an event. `false` is always safe: it yields less advice.

@@ -13,14 +13,11 @@ const LANES: usize = 6;
 /// Bytes, and the time that they took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Bytes.
     pub bytes: u64,
-    /// Time.
     pub time: Time,
 }
 
 impl Cost {
-    /// No cost.
     pub const NOTHING: Cost = Cost { bytes: 0, time: Time::NONE };
 }
 
@@ -71,7 +68,6 @@ impl Measured {
     }
 }
 
-/// The speed of this run's copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     all: [Measured; LANES],
@@ -80,7 +76,6 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// No measurement.
     pub const NEW: Rates = Rates { all: [Measured::NONE; LANES], large: [Measured::NONE; LANES] };
 
     /// Adds a copy that its caller waited for.
@@ -107,7 +102,6 @@ pub struct Times {
 }
 
 impl Times {
-    /// Adds a cost.
     pub fn add(&mut self, cost: Cost) {
         match cost.time {
             Time::NONE => self.is_none = true,

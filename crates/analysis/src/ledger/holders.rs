@@ -33,7 +33,6 @@ pub struct Share {
     peak: [u64; 3],
 }
 
-/// Every holder.
 pub struct Holders {
     shares: HashMap<Holder, Share, BuildHasherDefault<AddressHasher>>,
     /// Number of peaks so far, by kind.
@@ -52,7 +51,6 @@ impl Share {
 }
 
 impl Holders {
-    /// No holders.
     pub const fn new() -> Holders {
         Holders { shares: HashMap::with_hasher(BuildHasherDefault::new()), peaks: [0; 3] }
     }

@@ -19,19 +19,14 @@ use syncedmem_trace::names::Names;
 /// A block that an object holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Its kind of memory.
     pub kind: Kind,
-    /// Its size in bytes.
     pub bytes: u64,
-    /// Its address.
     pub address: u64,
     /// Number of peaks of its kind before it was allocated.
     peaks_before: u64,
 }
 
-/// The state of an object.
 pub struct Object {
-    /// Its size in bytes.
     pub bytes: u64,
     /// The call site that made it; if its construction was not noticed, the first access's.
     pub made: Site,
@@ -68,7 +63,6 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// No events.
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Ledger {
         Ledger {
@@ -243,7 +237,6 @@ impl Ledger {
         self.objects.contains_key(&(object as usize))
     }
 
-    /// The state of an object.
     pub fn object(&self, object: u64) -> Option<&Object> {
         self.objects.get(&(object as usize))
     }
@@ -253,7 +246,6 @@ impl Ledger {
         self.objects.iter().map(|(&address, object)| (address as u64, object))
     }
 
-    /// The sums.
     pub fn account(&self) -> &Account {
         &self.account
     }

@@ -24,16 +24,12 @@ pub enum Label {
 /// A holder's share, now and at the peaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The holder.
     pub label: Label,
-    /// Its share.
     pub share: Share,
 }
 
-/// The data of a report.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// The sums.
     pub account: Account,
     /// All holders that have memory, or had some at a peak.
     pub holders: Vec<Entry>,

@@ -27,9 +27,7 @@ pub struct Idle {
 
 /// The subject of a report.
 pub struct About<'a> {
-    /// The program.
     pub program: &'a str,
-    /// Its process.
     pub process: u32,
     /// By [`Kind`]. `None` if unknown: only the process itself knows.
     pub idle: Option<[Idle; 3]>,
@@ -39,9 +37,7 @@ pub struct About<'a> {
 
 /// Formats a summary as text.
 pub struct Report<'a, P: Fn(Site) -> Place> {
-    /// The summary.
     pub summary: &'a Summary,
-    /// Its subject.
     pub about: &'a About<'a>,
     /// Returns the text of a site.
     pub place: P,

@@ -28,7 +28,6 @@ pub struct Block {
 }
 
 impl Block {
-    /// An empty block.
     pub const fn new() -> Block {
         Block { bytes: [b' '; BLOCK], length: 0 }
     }
@@ -55,7 +54,6 @@ impl Block {
         Ok(self)
     }
 
-    /// Adds a number.
     pub fn number(&mut self, number: u64) -> Result<&mut Block, fmt::Error> {
         self.digits::<10>(number, 1)
     }

@@ -7,17 +7,14 @@ use crate::kind::Kind;
 /// A value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A number.
     Number(u64),
     /// An address, written in hexadecimal.
     Address(u64),
     /// One of a few words.
     Word(&'static str),
-    /// Yes or no.
     Flag(bool),
 }
 
-/// A field: its key and its value.
 pub type Field = (&'static str, Value);
 
 /// An event as a word and its fields.
@@ -43,7 +40,6 @@ pub trait Fields {
 
 /// A type whose values have words.
 pub trait Word: Sized {
-    /// The value's word.
     fn word(self) -> &'static str;
     /// The value with that word.
     fn of(word: &str) -> Option<Self>;

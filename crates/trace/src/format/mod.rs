@@ -11,6 +11,5 @@ pub const FORMAT: u32 = 1;
 /// Bytes that objects hold, by [`crate::kind::Kind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
-    /// By kind.
     pub bytes: [u64; 3],
 }
