@@ -4,6 +4,7 @@ Started by `scripts/bench --caffe`.
 """
 
 import argparse
+import os
 import re
 import sys
 import tempfile
@@ -27,7 +28,8 @@ class Sides:
     def __init__(self, caffe: Caffe, library: Path, blas: str, folder: Path) -> None:
         self.folder = folder
         self.original = caffe.environment(folder, blas)
-        self.ours = {**self.original, "LD_PRELOAD": str(library)}
+        settings = {name: value for name, value in os.environ.items() if name.startswith("SYNCEDMEM_")}
+        self.ours = {**self.original, **settings, "LD_PRELOAD": str(library)}
 
     def counted(self, workload: Workload) -> Tuple[Run, Run]:
         """One run on each side, with calls counted. AssertionError if a process made none, or computed something else."""
@@ -77,7 +79,7 @@ def main() -> int:
         chosen = [one for one in workloads(caffe, options.quick) if one.id.startswith(tuple(options.only.split(",")))]
         assert chosen, f"--only {options.only}: there is no such row"
         if any(one.id == "load" for one in chosen):
-            save = Workload("", "", [[caffe.part("python"), str(PROGRAMS / "pycaffe.py"), "save"]], 0, 0)
+            save = Workload("", "", [[caffe.part("python"), str(PROGRAMS / "pycaffe.py"), "save"]])
             sides.run(save, sides.original)
         if not options.quick:
             # Untimed: shows that the preload works, and reads the programs from the disk.

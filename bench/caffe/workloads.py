@@ -12,14 +12,11 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Workload:
-    """One program, or several that run at once, and what the library may add to it."""
+    """One program, or several that run at once."""
 
     id: str
     name: str
     commands: List[List[str]]
-    # The library's share of the original's, at most. These are counted and not timed, so they hold on any machine.
-    faults: float
-    peak: float
 
 
 def solver(net: str, iterations: int, saves: bool) -> str:
@@ -53,15 +50,15 @@ def workloads(caffe: Caffe, quick: bool) -> List[Workload]:
 
     program = caffe.part("program")
     return [
-        Workload("time.lenet", "`caffe time`, LeNet, batch of 64", time("lenet", 50), 1.1, 1.1),
-        Workload("train.lenet", "`caffe train`, LeNet, batch of 64", train("lenet"), 1.1, 1.1),
-        Workload("time.alexnet", "`caffe time`, AlexNet, batch of 4", time("alexnet", 3), 1.1, 1.1),
-        Workload("train.alexnet", "`caffe train`, AlexNet, batch of 4", train("alexnet"), 1.1, 1.1),
-        Workload("time.vgg16", "`caffe time`, VGG-16, one image", time("vgg16", 1), 1.1, 1.1),
-        Workload("train.vgg16", "`caffe train`, VGG-16, one image", train("vgg16"), 1.1, 1.1),
-        Workload("images", "fully convolutional net, 50 sizes of images", [python("images", 50)], 1.1, 1.1),
-        Workload("detector", "detector, 50 images, two nets reshaped for each", [python("detector", 50)], 1.1, 1.1),
-        Workload("load", "model of 494 MB, read and run once", [python("load")], 1.1, 1.1),
-        Workload("nets", "ten AlexNets, one after the other", [python("nets", 10)], 1.1, 1.1),
-        Workload("eight", "eight `caffe time` of AlexNet at once", time("alexnet", 1) * 8, 1.1, 1.1),
+        Workload("time.lenet", "`caffe time`, LeNet, batch of 64", time("lenet", 50)),
+        Workload("train.lenet", "`caffe train`, LeNet, batch of 64", train("lenet")),
+        Workload("time.alexnet", "`caffe time`, AlexNet, batch of 4", time("alexnet", 3)),
+        Workload("train.alexnet", "`caffe train`, AlexNet, batch of 4", train("alexnet")),
+        Workload("time.vgg16", "`caffe time`, VGG-16, one image", time("vgg16", 1)),
+        Workload("train.vgg16", "`caffe train`, VGG-16, one image", train("vgg16")),
+        Workload("images", "fully convolutional net, 50 sizes of images", [python("images", 50)]),
+        Workload("detector", "detector, 50 images, two nets reshaped for each", [python("detector", 50)]),
+        Workload("load", "model of 494 MB, read and run once", [python("load")]),
+        Workload("nets", "ten AlexNets, one after the other", [python("nets", 10)]),
+        Workload("eight", "eight `caffe time` of AlexNet at once", time("alexnet", 1) * 8),
     ]
