@@ -19,7 +19,7 @@ fn outcome_of(body: impl FnOnce()) -> (Option<i32>, String) {
     if inside() {
         body();
     }
-    run(&[running(), "--exact"], ("SYNCEDMEM_TEST_INSIDE", "yes"))
+    run(&[&running(), "--exact"], ("SYNCEDMEM_TEST_INSIDE", "yes"))
 }
 
 fn a_test_that_needs_a_driver_is_skipped_with_its_reason_where_there_is_none() {

@@ -21,7 +21,7 @@ const PHRASES: [&str; 14] = [
 ];
 
 /// Files and folders that are free of them. The rest of the project follows.
-const DONE: &[&str] = [
+const DONE: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",

@@ -7,7 +7,7 @@
 //! `SYNCEDMEM_TEST_SUITES` names the suites to run, separated by spaces; without it all run. `SYNCEDMEM_TEST_RUNNER` is a
 //! command that the processes of the suites run under, such as valgrind.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::panic::{catch_unwind, resume_unwind};
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
@@ -45,11 +45,11 @@ pub fn skipped_line(test: &str, reason: &str) -> String {
     format!("skipped: {}: {reason}", test.rsplit("::").next().unwrap_or(test))
 }
 
-thread_local!(static RUNNING: Cell<&'static str> = const { Cell::new("") });
+thread_local!(static RUNNING: RefCell<String> = const { RefCell::new(String::new()) });
 
 /// The name of the test that runs on this thread: `SUITE::TEST`.
-pub fn running() -> &'static str {
-    RUNNING.get()
+pub fn running() -> String {
+    RUNNING.with_borrow(String::clone)
 }
 
 /// Makes a suite of the tests that are listed. The compiler warns of a function that is missing in the list: it is dead code.
@@ -92,8 +92,12 @@ impl Suite {
 
     fn trials(&self, in_main_thread: bool) -> Vec<Trial> {
         let trial = |&(test, function), is_ignored| {
-            let name: &'static str = format!("{}::{test}", self.name()).leak();
-            Trial::ignorable_test(name, move || run_test(name, function, in_main_thread)).with_ignored_flag(is_ignored)
+            let name = format!("{}::{test}", self.name());
+            let run = {
+                let name = name.clone();
+                move || run_test(name, function, in_main_thread)
+            };
+            Trial::ignorable_test(name, run).with_ignored_flag(is_ignored)
         };
         let ignored = self.ignored.iter().map(|test| trial(test, true));
         self.tests.iter().map(|test| trial(test, false)).chain(ignored).collect()
@@ -135,19 +139,20 @@ impl Suite {
 
 static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-fn run_test(name: &'static str, test: fn(), in_main_thread: bool) -> Result<Completion, Failed> {
+fn run_test(name: String, test: fn(), in_main_thread: bool) -> Result<Completion, Failed> {
+    let running = name.clone();
     let test = move || {
-        RUNNING.set(name);
+        RUNNING.set(running);
         test();
     };
     // A thread of its own: what a thread keeps, such as its current context, does not reach the next test.
     let result = match in_main_thread {
         true => catch_unwind(test),
-        false => std::thread::Builder::new().name(name.to_string()).spawn(test)?.join(),
+        false => std::thread::Builder::new().name(name.clone()).spawn(test)?.join(),
     };
     let Err(payload) = result else { return Ok(Completion::Completed) };
     let Skipped(reason) = *payload.downcast().unwrap_or_else(|panic| resume_unwind(panic));
-    SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).push(skipped_line(name, &reason));
+    SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).push(skipped_line(&name, &reason));
     Ok(Completion::ignored_with(reason))
 }
 

@@ -139,14 +139,14 @@ pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
         return String::new();
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(INSIDE, test)
+        .args([&*test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(INSIDE, &test)
         .envs(environment.iter().copied())
         .output()
         .unwrap();
     let [printed, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     if output.status.code() == Some(harness::NOTHING_RAN.into()) {
-        let line = harness::skipped_line(test, "");
+        let line = harness::skipped_line(&test, "");
         harness::skip(printed.lines().find_map(|printed| printed.strip_prefix(&line)).unwrap());
     }
     assert!(output.status.success(), "{test}: {}\n{printed}{errors}", output.status);
