@@ -9,7 +9,6 @@ use crate::settings;
 /// The size in bytes of a huge page on x86-64, and on aarch64 with pages of 4 KiB.
 pub const HUGE_PAGE: usize = 2 << 20;
 
-/// Blocks from this many bytes up are mapped.
 pub const MAPPED_FROM: usize = HUGE_PAGE;
 
 /// Mappings from this many bytes up begin with small pages.
@@ -21,7 +20,6 @@ pub struct Mapping {
     /// The first byte of the mapping; the block begins there or later.
     base: NonNull<c_void>,
     len: usize,
-    /// The block's first byte.
     block: NonNull<c_void>,
 }
 
@@ -38,7 +36,6 @@ impl Mapping {
         Some(mapping)
     }
 
-    /// The block's first byte.
     pub fn block(&self) -> NonNull<c_void> {
         self.block
     }
@@ -73,7 +70,6 @@ impl Mapping {
         unsafe { libc::madvise(self.block.as_ptr(), self.room(), libc::MADV_DONTFORK) == 0 }
     }
 
-    /// Returns the whole mapping to the system.
     pub fn unmap(self) {
         // SAFETY: the range is a mapping of ours, and the caller does not use the block any more.
         let failed = unsafe { libc::munmap(self.base.as_ptr(), self.len) };

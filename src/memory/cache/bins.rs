@@ -21,21 +21,17 @@ pub struct Store<T> {
     turns: u64,
 }
 
-/// A block that no object holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle<T> {
-    /// Its size in bytes.
     pub bytes: usize,
     /// The time it was kept, in milliseconds, see [`coarse_milliseconds`].
     pub since: u64,
-    /// Its address and the like.
     pub block: T,
     /// How many blocks were kept before it: orders the many of one tick of the clock.
     turn: u64,
 }
 
 impl<T> Idle<T> {
-    /// A block that is idle from now on.
     pub fn new(bytes: usize, block: T) -> Self {
         Idle { bytes, since: coarse_milliseconds(), block, turn: 0 }
     }
@@ -51,12 +47,10 @@ pub enum Turn {
 }
 
 impl<T> Store<T> {
-    /// An empty store.
     pub const fn new() -> Self {
         Store { classes: [const { VecDeque::new() }; CLASSES], occupied: [0; CLASSES / 64], bytes: 0, turns: 0 }
     }
 
-    /// The sum of the blocks' sizes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -117,7 +111,6 @@ impl<T> Store<T> {
         best
     }
 
-    /// Takes the oldest of the blocks that are `wanted`.
     pub fn take_oldest(&mut self, wanted: impl Fn(&Idle<T>) -> bool) -> Option<Idle<T>> {
         let oldest = self.occupied().filter_map(|number| {
             let (at, idle) = self.classes[number].iter().enumerate().find(|(_, idle)| wanted(idle))?;
@@ -126,17 +119,14 @@ impl<T> Store<T> {
         oldest.min().and_then(|(_, number, at)| self.remove(number, at))
     }
 
-    /// The time the oldest block was kept.
     pub fn oldest(&self) -> Option<u64> {
         self.occupied().filter_map(|number| self.classes[number].front()).map(|idle| idle.since).min()
     }
 
-    /// Every block, to look at or to change.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Idle<T>> {
         self.classes.iter_mut().flatten()
     }
 
-    /// The classes that have blocks.
     fn occupied(&self) -> impl Iterator<Item = usize> {
         self.occupied.iter().enumerate().flat_map(|(word, &bits)| {
             let next = |&bits: &u64| (bits & (bits - 1) != 0).then_some(bits & (bits - 1));

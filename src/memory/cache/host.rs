@@ -25,9 +25,7 @@ use crate::state::kind::Kind;
 /// A block, by its origin.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
-    /// malloc's family.
     Malloc(NonNull<c_void>),
-    /// A mapping of its own.
     Mapped(Mapping),
 }
 
@@ -225,7 +223,6 @@ fn turned_away(bytes: usize) {
     recorder::record(NOTHING, || What::TurnedAway { kind: Kind::Pageable, bytes: bytes as u64 });
 }
 
-/// How many bytes are idle.
 pub fn idle() -> u64 {
     POOL.iter().map(|shard| shard.bytes.load(Relaxed)).sum()
 }
@@ -255,7 +252,6 @@ fn trim(most: u64) -> bool {
     is_idle
 }
 
-/// Takes the oldest of the blocks that are `wanted`.
 fn take_oldest(wanted: impl Fn(&Idle<Source>) -> bool) -> Option<Idle<Source>> {
     let shard = shards().min_by_key(|shard| shard.with(|store| store.oldest().unwrap_or(u64::MAX)))?;
     let oldest = shard.with(|store| store.take_oldest(&wanted));
@@ -271,7 +267,6 @@ fn give_back(source: Source) {
     }
 }
 
-/// For the table of `process`.
 pub(crate) fn fork_lock() -> &'static dyn ForkLock {
     let pool: &'static [Shard; SHARDS] = &POOL;
     pool

@@ -37,18 +37,15 @@ pub struct Block {
     pub address: NonNull<c_void>,
     /// Whether the object must give it back.
     pub owned: bool,
-    /// Whether it is page-locked.
     pub pinned: bool,
 }
 
 /// A block before an object holds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// Its first byte.
     pub address: NonNull<c_void>,
     /// Its size: as requested, or for a page-locked one up to an eighth more.
     pub room: usize,
-    /// Where it came from.
     pub origin: Origin,
     /// Whether it is known to hold zeros; otherwise its contents are undefined.
     pub holds_zeros: bool,
@@ -72,17 +69,14 @@ impl Nothing {
 /// A request for a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Its size in bytes.
     pub bytes: usize,
     /// Whether the bytes must be zeros; else the contents are undefined.
     pub zeroed: bool,
     /// Whether the block should be page-locked, see [`wants_pinned`].
     pub pinned: bool,
-    /// Address of its object.
     pub holder: usize,
 }
 
-/// Allocates a block for an object.
 #[inline]
 pub fn allocate(request: Request) -> Result<Block, Error> {
     let Request { bytes, zeroed, .. } = request;
@@ -210,13 +204,10 @@ fn out_of_memory(asked: usize, cause: Cause) -> Error {
 /// A block that an object owned and no longer refers to.
 #[derive(Clone, Copy, Debug)]
 pub struct Owned {
-    /// Its first byte.
     pub address: NonNull<c_void>,
-    /// Its size.
     pub bytes: usize,
     /// Whether it is page-locked, by the object's word.
     pub pinned: bool,
-    /// Address of the object.
     pub holder: usize,
 }
 

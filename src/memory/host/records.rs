@@ -25,7 +25,6 @@ pub fn keep(mapping: Mapping) -> Option<NonNull<c_void>> {
     kept
 }
 
-/// Whether the block at `address` is a mapping.
 pub fn knows(address: NonNull<c_void>) -> bool {
     RECORDS.with(|records| records.contains_key(&address.addr().get()))
 }
@@ -37,7 +36,6 @@ pub fn may_know(address: NonNull<c_void>) -> bool {
     address.addr().get() % SMALLEST_PAGE == 0
 }
 
-/// Removes and returns the record of the block at `address`.
 pub fn take(address: NonNull<c_void>) -> Option<Mapping> {
     if may_know(address) { RECORDS.with(|records| records.remove(&address.addr().get())) } else { None }
 }

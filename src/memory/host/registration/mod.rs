@@ -24,7 +24,6 @@ use crate::settings;
 use crate::state::kind::Kind;
 pub use pin::{hold, pin, unpin};
 
-/// What is known about a range of host memory.
 #[derive(Clone, Copy)]
 struct Entry {
     bytes: usize,
@@ -43,7 +42,7 @@ enum Stage {
 }
 
 struct Table {
-    /// By address of the memory.
+    /// By the memory's address.
     entries: AddressMap<Entry>,
     /// The address of the memory that an object keeps registered, by the object's address.
     holders: AddressMap<usize>,
@@ -56,7 +55,7 @@ locked_static! {
     static TABLE: Lock<Table> = Lock::new(Table { entries: address_map(), holders: address_map() });
 }
 
-/// How many entries there are, readable without the lock.
+/// `entries.len()`, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn with_table<R>(work: impl FnOnce(&mut Table) -> R) -> R {
@@ -86,7 +85,6 @@ pub fn held() -> u64 {
     with_table(|table| table.entries.values().filter(registered).map(|entry| entry.bytes as u64).sum())
 }
 
-/// How many bytes of idle blocks are registered.
 pub fn idle() -> u64 {
     let idle =
         |table: &mut Table| table.entries.values().filter_map(|entry| entry.left).map(|left| left.bytes as u64).sum();
@@ -105,12 +103,10 @@ fn lose(address: NonNull<c_void>, lost: Registration) {
     }
 }
 
-/// Removes the entry of memory that is not registered any more.
 fn forget(address: NonNull<c_void>) {
     with_table(|table| table.remove(address)).into_iter().for_each(free_left);
 }
 
-/// Frees the block of a removed entry, if its object has freed it.
 fn free_left(entry: Entry) {
     if let Some(left) = entry.left {
         // SAFETY: its object freed it, and the entry is removed.

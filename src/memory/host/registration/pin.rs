@@ -102,7 +102,6 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
     })
 }
 
-/// Undoes `pin`.
 pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>) -> Result<(), Error> {
     enum Next {
         Done,
