@@ -6,11 +6,12 @@ use std::mem::transmute;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
+use syncedmem_trace::text::{Escaped, Text};
+
 use super::driver::Driver;
 use super::{process, status};
 use crate::error::{LoaderWords, WhyNot};
 use crate::platform::cancel_guard::CancelGuard;
-use crate::platform::text::{Escaped, Text};
 use crate::settings;
 
 /// The oldest driver with primary contexts, as `cuDriverGetVersion` counts: CUDA 7.0.

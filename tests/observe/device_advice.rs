@@ -6,11 +6,11 @@ use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
-use syncedmem::observe::advice::{Advice, Certainty, Rule, Subject};
-use syncedmem::observe::event::Site;
 use syncedmem::observe::recorder;
-use syncedmem::state::head::Side::{self, Device, Host};
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Advice, Certainty, Rule, Subject};
+use syncedmem_trace::event::Site;
+use syncedmem_trace::head::Side::{self, Device, Host};
+use syncedmem_trace::kind::Kind;
 
 const BYTES: usize = 4096;
 const LARGE: usize = 64 << 10;

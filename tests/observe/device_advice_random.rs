@@ -7,10 +7,10 @@ use crate::advice::naive::{self, Act, Copy, Life};
 use crate::support::gpu::*;
 use crate::support::object::*;
 use crate::support::random::Random;
-use syncedmem::observe::event::{Cause, Path, Site};
 use syncedmem::observe::recorder;
-use syncedmem::state::head::Access::{self, Overwrite, Read, Write};
-use syncedmem::state::head::Side::{self, Device, Host};
+use syncedmem_trace::event::{Cause, Path, Site};
+use syncedmem_trace::head::Access::{self, Overwrite, Read, Write};
+use syncedmem_trace::head::Side::{self, Device, Host};
 
 /// Counts and bytes by rule, certainty and subject.
 type Counts = BTreeMap<(&'static str, &'static str, String), (u64, u64)>;

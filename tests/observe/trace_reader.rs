@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use crate::trace::reader::{Item, Notes, Reader};
-use syncedmem::observe::event::{Event, Site, What};
+use syncedmem_trace::event::{Event, Site, What};
 
 fn reader(text: &[u8]) -> Reader<Cursor<Vec<u8>>> {
     Reader::new(Cursor::new(text.to_vec()))

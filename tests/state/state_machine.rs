@@ -1,7 +1,7 @@
 //! The state machine, as pure functions: every state and operation against docs/caffe-abi.md's table, and every sequence of
 //! operations against a model that knows nothing of heads.
 
-use syncedmem::state::head::{Access, Contents, Head, Side, Step};
+use syncedmem_trace::head::{Access, Contents, Head, Side, Step};
 
 use Contents::{Copy, Current, Undefined, Zeros};
 use Head::{AtCpu, AtGpu, Synced, Uninitialized};

@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use syncedmem_trace::text::Text;
+
 use super::{callback, throw};
 use crate::abi::guard::guard;
 use crate::abi::per_thread::{self, Sentence};
@@ -13,7 +15,7 @@ use crate::error::{Cause, Error};
 use crate::object::report::{Circumstances, at_exit};
 use crate::observe::call_counts::Call;
 use crate::platform::local_time::LocalTime;
-use crate::platform::text::{Text, to_stderr};
+use crate::platform::text::to_stderr;
 use crate::settings;
 
 /// A failure of an entry point.

@@ -6,10 +6,10 @@
 
 use super::{Holding, Imported};
 use crate::error::{Cause, Error};
-use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{ForkLock, Lock};
 use crate::state::flags::{self, KEPT};
-use crate::state::head::Side;
+use syncedmem_trace::address_hash::{AddressMap, address_map};
+use syncedmem_trace::head::Side;
 // Not loom's: it is a hint. A thread that exports or borrows has the object, or knows that no other thread changes it.
 use std::sync::atomic::{
     AtomicUsize,

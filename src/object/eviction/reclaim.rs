@@ -9,16 +9,17 @@
 //!
 //! Nothing is evicted for page-locked memory: a pageable block costs less than a wait for a context and a later copy.
 
+use syncedmem_trace::event::What;
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
 use super::Round;
 use super::policy::Policy;
 use super::reclaim_summary::{self, ReclaimSummary};
 use crate::cuda;
 use crate::error::{Cause, Error};
 use crate::object::{POLICIES, SyncedMemory, trim};
-use crate::observe::event::What;
 use crate::observe::recorder::{self, Subject};
-use crate::state::head::Side;
-use crate::state::kind::Kind;
 
 /// Makes room for the allocation for `subject` that failed with `error`, and retries it each time there is more. Without
 /// success the error is the first one.

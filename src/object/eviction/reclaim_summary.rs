@@ -5,10 +5,11 @@
 
 use std::fmt;
 
+use syncedmem_trace::head::Side;
+use syncedmem_trace::text::Bytes;
+
 use crate::error::Error;
 use crate::platform::sync::{Lock, locked_static, this_thread};
-use crate::platform::text::Bytes;
-use crate::state::head::Side;
 
 /// A number of objects, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,7 +121,7 @@ impl fmt::Display for Count {
 mod tests {
     use super::*;
     use crate::error::Cause;
-    use crate::platform::text::Text;
+    use syncedmem_trace::text::Text;
 
     fn text_of(summary: ReclaimSummary, side: Side) -> String {
         Text::<400>::of(format_args!("{}", OnSide(summary, side))).as_ref().to_string()

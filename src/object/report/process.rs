@@ -2,15 +2,15 @@
 
 use std::fmt::{self, Write};
 
+use syncedmem_analysis::summary::{About, Idle, Report, Summary};
+use syncedmem_trace::event::{Place, Site};
+use syncedmem_trace::kind::Kind;
+
 use crate::memory::driver::usage;
 use crate::object::trim;
 use crate::observe::call_counts;
-use crate::observe::call_site::Place;
-use crate::observe::event::Site;
-use crate::observe::summary::{About, Idle, Report, Summary};
 use crate::observe::{call_site, recorder};
 use crate::state::flags;
-use crate::state::kind::Kind;
 
 /// The most devices in a report.
 const DEVICES: usize = 16;

@@ -7,7 +7,8 @@ use std::mem::transmute;
 use std::ops::ControlFlow;
 use std::ptr::{null, null_mut};
 
-use crate::platform::text::Text;
+use syncedmem_trace::text::Text;
+
 use crate::platform::{loaded, thread};
 
 use super::Place;

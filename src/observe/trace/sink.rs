@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 use syncedmem_trace::format::block::OPENING;
 use syncedmem_trace::format::rmm::COLUMNS;
+use syncedmem_trace::text::{Escaped, Text};
 
 use super::file::{Earlier, File, Opened};
 use super::introduce_process;
 use crate::platform::file_error::FileError;
 use crate::platform::sync::nap;
-use crate::platform::text::{Escaped, Text, to_stderr};
+use crate::platform::text::to_stderr;
 use crate::platform::thread::{block_signals, restore_signals};
 
 /// No trace.

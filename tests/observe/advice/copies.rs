@@ -1,8 +1,8 @@
 //! The rules about copies.
 
-use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
-use syncedmem::observe::event::{Changed, Path::*, Since};
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Certainty::*, Rule::*, Subject};
+use syncedmem_trace::event::{Changed, Path::*, Since};
+use syncedmem_trace::kind::Kind;
 
 use super::found::*;
 use super::story::*;
@@ -60,8 +60,8 @@ fn a_copy_may_be_read_through_an_address_that_was_asked_for_before() {
     assert_eq!(with_every_access(UnreadCopy, &story)[0].certainty, Possible, "it was in use before");
 }
 
-fn first_seen(bytes: u64) -> syncedmem::observe::event::What {
-    use syncedmem::observe::event::{Noticed, What};
+fn first_seen(bytes: u64) -> syncedmem_trace::event::What {
+    use syncedmem_trace::event::{Noticed, What};
     What::Made { bytes, noticed: Noticed::FirstAccess }
 }
 
@@ -156,8 +156,8 @@ fn a_push_that_was_waited_for_is_a_push() {
     assert_eq!(without(UnreadCopy, &story), []);
 }
 
-fn pushed_at_once(bytes: u64) -> syncedmem::observe::event::What {
-    use syncedmem::observe::event::{Cause, What};
+fn pushed_at_once(bytes: u64) -> syncedmem_trace::event::What {
+    use syncedmem_trace::event::{Cause, What};
     What::Copied { to: Device, bytes, path: Pinned, cause: Cause::Stream }
 }
 
@@ -235,7 +235,7 @@ fn an_unchanged_push_and_an_unchanged_eviction_count_as_well() {
 }
 
 /// A copy by a writer at a site that is the side's number.
-fn to_and_fro(side: syncedmem::state::head::Side, took: u64) -> [Told; 2] {
+fn to_and_fro(side: syncedmem_trace::head::Side, took: u64) -> [Told; 2] {
     [asked(side, Write), copied(side, Write, SIZE, Pageable).at(20 + side as u32).taking(took)]
 }
 

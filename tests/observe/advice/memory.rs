@@ -1,8 +1,8 @@
 //! The rules about memory that is held, or allocated anew.
 
-use syncedmem::observe::advice::{Advice, Certainty::*, Rule::*, Subject};
-use syncedmem::observe::event::Path::*;
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Advice, Certainty::*, Rule::*, Subject};
+use syncedmem_trace::event::Path::*;
+use syncedmem_trace::kind::Kind;
 
 use super::found::*;
 use super::story::*;
@@ -26,7 +26,7 @@ fn the_end() -> Vec<Told> {
     vec![freed(Kind::Pageable, SIZE), freed(Kind::Device, SIZE + 512), ended()]
 }
 
-fn unused(side: syncedmem::state::head::Side, bytes: u64) -> Advice {
+fn unused(side: syncedmem_trace::head::Side, bytes: u64) -> Advice {
     advice(UnusedSide, Certain, Subject::Memory(side), 3).sums(1, bytes, None)
 }
 
