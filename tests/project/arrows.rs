@@ -40,7 +40,7 @@ fn row(room: &str) -> usize {
     ROOMS
         .iter()
         .position(|row| row.contains(&room))
-        .unwrap_or_else(|| panic!("src/{room} is no room of tests/arrows.rs"))
+        .unwrap_or_else(|| panic!("src/{room} is in no row of ROOMS in tests/project/arrows.rs"))
 }
 
 /// By module (`memory/cache/bins`), the modules that it names.
