@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 
-use crate::lent::*;
+use crate::shared_memory::*;
 use crate::support::gpu::*;
 use crate::support::random::Random;
 use crate::support::tensor::*;
