@@ -2,7 +2,7 @@
 //! or throws an exception if the error policy says so.
 //!
 //! All of this runs outside of the panic guard and without locks, because exceptions pass.
-#![expect(unsafe_code, reason = "abort and gettid")]
+#![expect(unsafe_code, reason = "abort")]
 
 use std::fmt::Write;
 
@@ -16,6 +16,7 @@ use crate::object::report::{Circumstances, at_exit};
 use crate::observe::call_counts::Call;
 use crate::platform::local_time::LocalTime;
 use crate::platform::text::to_stderr;
+use crate::platform::thread;
 use crate::settings;
 
 /// A failure of an entry point.
@@ -122,8 +123,6 @@ impl Failure {
     #[inline(never)]
     fn log(&self, sentence: &Sentence) {
         let now = LocalTime::now();
-        // SAFETY: gettid has no preconditions. (By syscall: glibc 2.30 is the first with a function for it.)
-        let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         let mut line = Text::<1200>::new();
         let _ = writeln!(
             line,
@@ -134,7 +133,7 @@ impl Failure {
             now.second_of_day / 60 % 60,
             now.second_of_day % 60,
             now.microsecond,
-            thread,
+            thread::id(),
             self.origin(),
             sentence.as_ref()
         );
