@@ -1,6 +1,7 @@
 //! Comments and documents in plain English, as CONTRIBUTING.md asks: phrases that hide the subject do not occur in them.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// In lower case, found as whole words, also across the lines of one comment.
 const PHRASES: [&str; 14] = [
@@ -20,53 +21,21 @@ const PHRASES: [&str; 14] = [
     "it is that",
 ];
 
-/// Files and folders that are free of them. The rest of the project follows.
-const DONE: &[&str] = &[
-    "CONTRIBUTING.md",
-    "README.md",
-    "SECURITY.md",
-    "bench",
-    "cpp_tests",
-    "crates",
-    "docs",
-    "examples",
-    "gpu_check",
-    "include",
-    "integration_tests",
-    "page_check",
-    "python",
-    "real_caffe",
-    "scripts",
-    "soak",
-    "src/abi",
-    "src/caffe",
-    "src/copy",
-    "src/cuda",
-    "src/error",
-    "src/memory/cache/budget.rs",
-    "src/memory/cache/decay.rs",
-    "src/memory/cache/device",
-    "src/memory/device.rs",
-    "src/memory/driver",
-    "src/object/dlpack",
-    "src/object/eviction",
-    "src/object/pin_in_place.rs",
-    "src/object/query.rs",
-    "src/object/report",
-    "src/object/set_data.rs",
-    "src/object/transfer.rs",
-    "src/object/trim.rs",
-    "src/observe",
-    "src/platform",
-    "src/process.rs",
-    "src/settings",
-    "src/state",
-    "tests",
+/// Files and folders whose prose is still to be rewritten. When none is left this list goes.
+const TO_DO: &[&str] = &[
+    "src/memory/cache/bins.rs",
+    "src/memory/cache/host.rs",
+    "src/memory/host/mod.rs",
+    "src/memory/host/pinned.rs",
+    "src/memory/host/registration/pin.rs",
+    "src/memory/mapping.rs",
+    "src/object/access.rs",
+    "src/object/claims",
+    "src/object/claims.rs",
+    "src/object/created.rs",
+    "src/object/mod.rs",
+    "src/object/outcome.rs",
 ];
-
-/// Folders whose files without a suffix are scripts.
-const SCRIPTS: [&str; 6] =
-    ["scripts", "gpu_check", "gpu_check/interplay", "integration_tests", "real_caffe/gpu", "rivals"];
 
 /// What begins a comment to the end of the line, and what a block of prose is between; in Markdown, of code.
 struct Syntax {
@@ -75,26 +44,35 @@ struct Syntax {
     is_markdown: bool,
 }
 
-fn syntax(path: &Path) -> Option<Syntax> {
-    let holds_scripts = |folder: &Path| SCRIPTS.iter().any(|name| folder.ends_with(name));
-    let is_script = path.parent().is_some_and(holds_scripts);
-    Some(match path.extension().and_then(|extension| extension.to_str()) {
-        Some("rs") => Syntax { comment: "//", block: None, is_markdown: false },
-        Some("h" | "hpp" | "c" | "cpp") => Syntax { comment: "//", block: Some(("/*", "*/")), is_markdown: false },
-        Some("py") => Syntax { comment: "#", block: Some(("\"\"\"", "\"\"\"")), is_markdown: false },
-        Some("md") => Syntax { comment: "", block: Some(("```", "```")), is_markdown: true },
-        Some("sh" | "cmake") => Syntax { comment: "#", block: None, is_markdown: false },
-        None if is_script => Syntax { comment: "#", block: None, is_markdown: false },
+/// `None`: no file with prose.
+fn syntax(path: &Path, text: &str) -> Option<Syntax> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    Some(match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "rs" => Syntax { comment: "//", block: None, is_markdown: false },
+        "h" | "hpp" | "c" | "cpp" | "cu" | "java" | "js" | "ts" => {
+            Syntax { comment: "//", block: Some(("/*", "*/")), is_markdown: false }
+        }
+        "py" | "pyi" => Syntax { comment: "#", block: Some(("\"\"\"", "\"\"\"")), is_markdown: false },
+        "md" => Syntax { comment: "", block: Some(("```", "```")), is_markdown: true },
+        "sh" | "cmake" | "toml" | "awk" => Syntax { comment: "#", block: None, is_markdown: false },
+        _ if name == "CMakeLists.txt" || text.starts_with("#!") => {
+            Syntax { comment: "#", block: None, is_markdown: false }
+        }
         _ => return None,
     })
 }
 
-fn files(path: &Path, found: &mut Vec<PathBuf>) {
-    if path.is_dir() {
-        std::fs::read_dir(path).unwrap().for_each(|entry| files(&entry.unwrap().path(), found));
-    } else if syntax(path).is_some() {
-        found.push(path.to_path_buf());
-    }
+/// Every file of the project, as git lists them, but for those to do.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    assert!(listed.status.success(), "git: {}", String::from_utf8_lossy(&listed.stderr));
+    let names = String::from_utf8(listed.stdout).unwrap();
+    let is_done = |name: &&str| !TO_DO.iter().any(|to_do| Path::new(name).starts_with(to_do));
+    names.split_terminator('\0').filter(is_done).map(|name| root.join(name)).filter(|path| path.is_file()).collect()
 }
 
 /// The comment at the end of a line of code, if its mark is outside of quotation marks.
@@ -143,30 +121,30 @@ fn found(text: &str, syntax: &Syntax) -> Vec<(usize, &'static str)> {
 }
 
 #[test]
-fn no_phrase_without_a_subject_is_in_what_is_done() {
+fn no_phrase_without_a_subject_is_in_the_project() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut paths = Vec::new();
-    DONE.iter().for_each(|path| files(&root.join(path), &mut paths));
-    assert!(paths.len() > 100, "all of it is looked at: {} files", paths.len());
-    let mut lines = Vec::new();
-    for path in paths {
+    let (mut looked_at, mut lines) = (0, Vec::new());
+    for path in files(root) {
+        // Pictures are no text.
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let Some(syntax) = syntax(&path, &text) else { continue };
+        looked_at += 1;
         let name = path.strip_prefix(root).unwrap().display();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let found = found(&text, &syntax(&path).unwrap());
-        lines.extend(found.iter().map(|(line, phrase)| format!("{name}:{line}: {phrase}")));
+        lines.extend(found(&text, &syntax).iter().map(|(line, phrase)| format!("{name}:{line}: {phrase}")));
     }
+    assert!(looked_at > 600, "all of it is looked at: {looked_at} files");
     assert!(lines.is_empty(), "name the subject instead:\n{}", lines.join("\n"));
 }
 
 #[test]
 fn phrases_are_found_in_comments_and_documents_and_not_in_code() {
-    let found_in = |file: &str, text: &str| found(text, &syntax(Path::new(file)).unwrap());
+    let found_in = |file: &str, text: &str| found(text, &syntax(Path::new(file), text).unwrap());
     let rust =
         "//! Whoever\nlet a = \"// nobody\"; // It is\n// told, as `nobody`.\nlet b = '\"'; // nobody\nnobody();\n";
     assert_eq!(found_in("a.rs", rust), [(1, "whoever"), (2, "is told"), (4, "nobody")]);
     assert_eq!(found_in("a.h", "/* is\n * told */ int nobody;\n// a is\nint told;\n"), [(1, "is told"), (2, "nobody")]);
     assert_eq!(found_in("a.py", "\"\"\"Nobody\nis told\"\"\"\nnobody = 1  # somebody\n").len(), 3);
-    assert_eq!(found_in("scripts/a", "nobody=1\n# tells of it\n"), [(2, "tells of")]);
+    assert_eq!(found_in("scripts/a", "#!/bin/sh\nnobody=1 # tells of it\n"), [(2, "tells of")]);
     assert_eq!(
         found_in("a.md", "```\nnobody\n```\nThe record `is told`, and nobodys.\nSees to\nit\n"),
         [(5, "sees to it")]
