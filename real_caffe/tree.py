@@ -57,20 +57,9 @@ class Caffe:
             raise Missing(f"this Caffe has no {name}; scripts/real-caffe --help says where it is looked for")
         return path
 
-    def run(
-        self,
-        arguments: list[str],
-        folder: Path,
-        preload: Optional[Path] = None,
-        settings: Optional[dict[str, str]] = None,
-        count_calls: bool = False,
-        library_path: str = "",
-    ) -> Finished:
-        """Runs a program of this Caffe in `folder`, the library preloaded if one is given.
-
-        `library_path` goes before Caffe's own. The caller's SYNCEDMEM_* settings are left out, and
-        arithmetic runs on one thread, so that a result depends on nothing but its input.
-        """
+    def environment(self, folder: Path, library_path: str = "") -> dict[str, str]:
+        """What a program of this Caffe runs in: without the caller's SYNCEDMEM_* settings, and with arithmetic on one thread, so
+        that a result depends on nothing but its input. `library_path` goes before Caffe's own."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SYNCEDMEM_", "LD_"))}
         environment.update(
             LD_LIBRARY_PATH=":".join(filter(None, (library_path, self.part("library_path")))),
@@ -83,6 +72,19 @@ class Caffe:
         )
         if os.environ["real_caffe_python"]:
             environment["PYTHONHOME"] = os.environ["real_caffe_python_home"]
+        return environment
+
+    def run(
+        self,
+        arguments: list[str],
+        folder: Path,
+        preload: Optional[Path] = None,
+        settings: Optional[dict[str, str]] = None,
+        count_calls: bool = False,
+        library_path: str = "",
+    ) -> Finished:
+        """Runs a program of this Caffe in `folder`, the library preloaded if one is given."""
+        environment = self.environment(folder, library_path)
         environment.update(settings or {})
         with tempfile.TemporaryDirectory() as scratch:
             report = Path(scratch, "calls")

@@ -3,7 +3,6 @@
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
-    clippy::unwrap_used,
     reason = "it plays the foreign caller, and answers for what it passes"
 )]
 

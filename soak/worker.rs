@@ -3,12 +3,12 @@
 use std::ffi::c_int;
 
 use crate::contents::{self, Seed, UNIFORM};
-use crate::random::Random;
 use crate::settings::Weather;
 use crate::subject::{LENT, Subject, succeeds};
 use crate::support::gpu::{Foreign, Gpu, Stream};
 use crate::support::model::{Block, Flight};
 use crate::support::object::{OPERATIONS, Operation};
+use crate::support::random::Random;
 use syncedmem::abi::c::pools::*;
 
 /// Of device 0, and of device 1.

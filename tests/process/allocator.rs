@@ -14,7 +14,7 @@ pub static THREAD: AtomicIsize = AtomicIsize::new(0);
 
 /// Blocks of `WATCHED` bytes that were allocated. The size is that of no other block.
 pub static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
-pub const WATCHED: usize = 54_321;
+pub const WATCHED: usize = 154_321;
 
 fn fails_now() -> bool {
     if LEFT.load(Ordering::Relaxed) < 0 || THREAD.load(Ordering::Relaxed) != this_thread() {

@@ -7,10 +7,13 @@ use crate::refusing::*;
 use crate::support::pools::*;
 use crate::support::*;
 
-/// Gives back blocks of the pool's, each of which wants the thread that gives idle memory back.
+/// More than may lie idle without the thread that gives idle memory back.
+const BYTES: usize = 3 * MIB;
+
+/// Gives back blocks that each want that thread.
 fn give_back_many() {
-    for _ in 0..1000 {
-        give_back(100 * KIB, 1);
+    for _ in 0..200 {
+        give_back(BYTES, 1);
     }
 }
 
@@ -19,7 +22,7 @@ fn a_refused_thread_is_asked_for_once_in_a_second() {
         let start = Instant::now();
         refuse(usize::MAX, libc::EAGAIN);
         give_back_many();
-        // As a rule once; a machine that is busy may need more than a second for a thousand blocks.
+        // As a rule once; a machine that is busy may need more than a second for all the blocks.
         let most = 1 + start.elapsed().as_secs() as usize + 1;
         let asked = ASKED.load(Relaxed);
         assert!((1..=most).contains(&asked), "{asked} times");
@@ -32,7 +35,7 @@ fn once_there_are_threads_again_idle_memory_is_given_back() {
         refuse(1, libc::EAGAIN);
         give_back_many();
         until(|| {
-            drop(filled(100 * KIB, 1));
+            drop(filled(BYTES, 1));
             ASKED.load(Relaxed) > 1
         });
         until(|| idle(PAGEABLE) == 0);

@@ -1,0 +1,81 @@
+"""Runs processes, and reads what they used and what they computed."""
+
+import hashlib
+import os
+import re
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, List, Optional
+
+# A loss as Caffe prints it, or a line of pycaffe.py.
+RESULT = re.compile(r"(?:^result|loss =|Initial loss:) (\S+)")
+SAVED = "model_iter_*"
+
+
+@dataclass
+class Run:
+    """Processes that ran at once: sums over them, but for the two times."""
+
+    wall: float = 0.0  # until the last one ended
+    first: float = 0.0  # until the last one printed its first result
+    user: float = 0.0
+    system: float = 0.0
+    minor: int = 0
+    major: int = 0
+    peak: int = 0
+    results: List[str] = field(default_factory=list)
+
+
+class Process:
+    """A process whose output is read while it runs."""
+
+    def __init__(self, command: List[str], folder: Path, environment: Dict[str, str]) -> None:
+        self.lines: List[str] = []
+        self.first: Optional[float] = None
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            if self.first is None and RESULT.search(line):
+                self.first = time.monotonic()
+            self.lines.append(line)
+
+    def add_to(self, run: Run, start: float) -> None:
+        """Waits for the end, and adds what this process used. AssertionError if it failed."""
+        # wait4 returns the resources that this one child used.
+        _, status, usage = os.wait4(self.process.pid, 0)
+        run.wall = max(run.wall, time.monotonic() - start)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.reader.join()
+        assert self.process.stdout
+        self.process.stdout.close()
+        last = "".join(self.lines[-5:])
+        assert self.process.returncode == 0, f"{self.process.args} ended with status {self.process.returncode}:\n{last}"
+        assert self.first is not None, f"{self.process.args} printed no result:\n{last}"
+        run.first = max(run.first, self.first - start)
+        run.user += usage.ru_utime
+        run.system += usage.ru_stime
+        run.minor += usage.ru_minflt
+        run.major += usage.ru_majflt
+        run.peak += usage.ru_maxrss * 1024
+        run.results += [match[1] for match in map(RESULT.search, self.lines) if match]
+
+
+def measure(commands: List[List[str]], folder: Path, environment: Dict[str, str]) -> Run:
+    """Runs the commands at once in `folder`. The models that they save there are hashed into the results, and deleted."""
+    run = Run()
+    start = time.monotonic()
+    for process in [Process(command, folder, environment) for command in commands]:
+        process.add_to(run, start)
+    for path in sorted(folder.glob(SAVED)):
+        run.results.append(hashlib.sha256(path.read_bytes()).hexdigest())
+        path.unlink()
+    return run

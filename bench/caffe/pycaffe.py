@@ -1,0 +1,96 @@
+"""Run by pycaffe: programs of Caffe's users, in a folder with the prototxt files of nets.py.
+
+usage: pycaffe.py save | load | nets COUNT | images COUNT | detector COUNT
+
+Each line that they print holds a hash of one result.
+"""
+
+import hashlib
+import random
+import sys
+
+import caffe
+import numpy
+
+
+def show(values):
+    print("result", hashlib.sha256(numpy.ascontiguousarray(values).tobytes()).hexdigest()[:16], flush=True)
+
+
+def output(net):
+    """The last blob after a forward pass."""
+    return list(net.forward().values())[0]
+
+
+def image_sizes(count):
+    """Heights and widths of images, the same in every run."""
+    chance = random.Random(50)
+    return [(8 * chance.randint(16, 40), 8 * chance.randint(16, 40)) for _ in range(count)]
+
+
+def image(height, width):
+    """Numbers that differ from place to place."""
+    return (numpy.arange(3 * height * width, dtype=numpy.float32) % 251 / 251).reshape(1, 3, height, width)
+
+
+def reshape(net, values):
+    net.blobs["data"].reshape(*values.shape)
+    net.reshape()
+    net.blobs["data"].data[...] = values
+
+
+def save():
+    """Writes a model with random weights."""
+    net = caffe.Net("large-random.prototxt", caffe.TEST)
+    net.save("large.caffemodel")
+    show(next(iter(net.params.values()))[0].data)
+
+
+def load():
+    net = caffe.Net("large.prototxt", caffe.TEST, weights="large.caffemodel")
+    net.blobs["data"].data[...] = 1
+    show(output(net))
+
+
+def nets(count):
+    """Makes and destroys nets, one after the other."""
+    for _ in range(count):
+        net = caffe.Net("alexnet.prototxt", caffe.TEST)
+        net.blobs["data"].data[...] = 1
+        show(output(net))
+        del net
+
+
+def images(count):
+    """Images of different sizes through a fully convolutional net."""
+    net = caffe.Net("fully_convolutional.prototxt", caffe.TEST)
+    for size in image_sizes(count):
+        reshape(net, image(*size))
+        show(output(net))
+
+
+def detector(count):
+    """For each image: proposals, and a second net on the features around each of them."""
+    net = caffe.Net("detector.prototxt", caffe.TEST)
+    head = caffe.Net("detector-head.prototxt", caffe.TEST)
+    chance = random.Random(7)
+    for size in image_sizes(count):
+        reshape(net, image(*size))
+        scores = output(net)[0, 0]
+        maps = net.blobs[list(net.blobs)[-2]].data[0]
+        # The best places, as many as a real image might have, away from the edge.
+        inside = scores[3:-3, 3:-3]
+        best = numpy.argsort(inside, axis=None, kind="stable")[-chance.randint(10, 150) :]
+        rows, columns = numpy.unravel_index(best, inside.shape)
+        crops = numpy.stack([maps[:, row : row + 7, column : column + 7] for row, column in zip(rows, columns)])
+        reshape(head, crops)
+        show(output(head))
+
+
+def main():
+    caffe.set_mode_cpu()
+    globals()[sys.argv[1]](*(int(argument) for argument in sys.argv[2:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""The figures as Markdown, and the bounds."""
+
+import os
+import statistics
+from dataclasses import dataclass
+from typing import Callable, List, Optional, Tuple
+
+from processes import Run
+from system import describe_system
+from workloads import Workload
+
+# The library's share of the original's, at most. Faults and memory are counted and not timed, so these hold on a busy machine too,
+# and without huge pages.
+MOST_FAULTS = 1.05
+MOST_MEMORY = 1.10
+NO_DIFFERENCE = "no difference"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.3f} s" if value < 1 else f"{value:.2f} s"
+
+
+def count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def mebibytes(value: float) -> str:
+    return f"{value / 2**20:,.0f} MiB"
+
+
+@dataclass(frozen=True)
+class Measure:
+    name: str
+    of: Callable[[Run], float]
+    shown: Callable[[float], str]
+
+
+WALL = Measure("wall time", lambda run: run.wall, seconds)
+FIRST = Measure("to the first result", lambda run: run.first, seconds)
+USER = Measure("user time", lambda run: run.user, seconds)
+SYSTEM = Measure("system time", lambda run: run.system, seconds)
+MINOR = Measure("minor page faults", lambda run: run.minor, count)
+MAJOR = Measure("major page faults", lambda run: run.major, count)
+PEAK = Measure("peak memory", lambda run: run.peak, mebibytes)
+MEASURES = (WALL, FIRST, USER, SYSTEM, MINOR, MAJOR, PEAK)
+SHORT = (WALL, SYSTEM, MINOR, PEAK)
+
+
+@dataclass(frozen=True)
+class Measured:
+    workload: Workload
+    pairs: List[Tuple[Run, Run]]  # the original's, the library's
+
+    def side(self, measure: Measure, side: int) -> List[float]:
+        return [measure.of(pair[side]) for pair in self.pairs]
+
+    def ratios(self, measure: Measure) -> Optional[List[float]]:
+        """The library's figure as a share of the original's, pair by pair; None if an original's is zero."""
+        pairs = list(zip(self.side(measure, 0), self.side(measure, 1)))
+        return [ours / original for original, ours in pairs] if all(original for original, _ in pairs) else None
+
+    def differs(self, measure: Measure) -> bool:
+        """Whether 1 is outside of the ratios' spread, to two digits."""
+        ratios = self.ratios(measure)
+        if ratios is None:
+            return self.side(measure, 0) != self.side(measure, 1)
+        return round(min(ratios), 2) > 1 or round(max(ratios), 2) < 1
+
+
+def spread(values: List[float], shown: Callable[[float], str]) -> str:
+    if shown(min(values)) == shown(max(values)):
+        return shown(values[0])
+    return f"{shown(statistics.median(values))} [{shown(min(values))} - {shown(max(values))}]"
+
+
+def ratio(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def short_table(measured: List[Measured]) -> str:
+    """The table that the README shows."""
+
+    def cell(one: Measured, measure: Measure) -> str:
+        ratios = one.ratios(measure)
+        return ratio(statistics.median(ratios)) if ratios and one.differs(measure) else NO_DIFFERENCE
+
+    lines = [row("Program", *(measure.name for measure in SHORT)), row(*["---"] * (1 + len(SHORT)))]
+    lines += [row(one.workload.name, *(cell(one, measure) for measure in SHORT)) for one in measured]
+    return "\n".join(lines) + "\n"
+
+
+def table(measured: List[Measured]) -> str:
+    """Every figure."""
+    lines = [row("Program", "", "original", "library", "ratio", ""), row(*["---"] * 6)]
+    for one in measured:
+        for measure in MEASURES:
+            ratios = one.ratios(measure)
+            lines.append(
+                row(
+                    one.workload.name if measure is MEASURES[0] else "",
+                    measure.name,
+                    *(spread(one.side(measure, side), measure.shown) for side in (0, 1)),
+                    spread(ratios, ratio) if ratios else "",
+                    "" if one.differs(measure) else NO_DIFFERENCE,
+                )
+            )
+    return "\n".join(lines) + "\n"
+
+
+def header(quick: bool, pairs: int) -> str:
+    system = describe_system()
+    memory = system["memory_bytes"]
+    gib = f"{memory / 2**30:.1f} GiB" if isinstance(memory, int) else "memory unknown"
+    settings = system["settings"]
+    assert isinstance(settings, dict)
+    kind = "virtual machine" if system["virtual_machine"] else "no hypervisor seen"
+    lines = [
+        "# Programs of Caffe's users: Caffe's own memory layer, and the library preloaded",
+        "",
+        *(["**Quick: small images and one run on each side. Not to be quoted.**", ""] if quick else []),
+        f"- Machine: {system['processor']}, {os.cpu_count()} processors, {gib}, {kind}. No other machine was measured in this run.",
+        f"- System: {system['kernel']}, {system['c_library']}; huge pages {system['huge_pages']}, defrag {system['huge_page_defrag']}.",
+        f"- Settings: {', '.join(f'{name}={value}' for name, value in settings.items()) or 'none in the environment'}.",
+        "- Caffe: Debian bullseye's caffe-cpu and pycaffe, with this system's OpenBLAS on one thread.",
+        f"- Order: original, library, library, original, and so on: {pairs} pairs of processes for each program.",
+        "- Figures: the median [least - most] of the processes, from wait4. Of eight at once: sums, but the times on the clock.",
+        "- Ratio: the library's figure as a share of the original's, pair by pair; below 1 is less.",
+        "- *No difference*: the spread of the ratios, rounded to two digits, covers 1.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def missed(measured: List[Measured]) -> List[str]:
+    """A sentence for each bound that was missed."""
+    found = []
+    for one in measured:
+        for measure, most in ((MINOR, MOST_FAULTS), (PEAK, MOST_MEMORY)):
+            ratios = one.ratios(measure)
+            assert ratios
+            middle = statistics.median(ratios)
+            if middle > most:
+                found.append(f"missed: {one.workload.name}: {measure.name}: ratio {middle:.3f}; bound: <= {most:.2f}")
+    return found
