@@ -20,7 +20,7 @@ const OLDEST: c_int = 7000;
 /// Under other names there may be a toolkit's stub.
 const LIBRARY: &CStr = c"libcuda.so.1";
 
-/// What may be lacking for a while.
+/// Reasons that may pass: the next call tries again.
 pub const NO_MEMORY: &str = "there is no host memory left";
 pub const NO_DESCRIPTOR: &str = "there is no file descriptor left";
 

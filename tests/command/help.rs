@@ -34,7 +34,7 @@ fn shells_take_the_completions() {
     let workshop = Workshop::new();
     let bash = said(command().args(["completions", "bash"]));
     let file = workshop.source("bash", &bash.output);
-    // What bash would offer behind `syncedmem do` and behind `syncedmem run --on-error `.
+    // Prints bash's completions of `syncedmem do` and behind `syncedmem run --on-error `.
     let script = r#"
         . "$1"
         COMP_WORDS=(syncedmem do); COMP_CWORD=1; _syncedmem syncedmem do syncedmem; echo "${COMPREPLY[@]}"

@@ -148,7 +148,7 @@ fn a_copy_that_fails_leaves_nothing_in_flight() {
         gpu.control().simcuda_set_lag(20_000);
         gpu.fail("cuMemcpyAsync", 3, 999);
         assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
-        // What was on its way has arrived: what is written now stays.
+        // No copy is in flight any more: data written now stays.
         let mine = vec![0x5A_u8; 1000];
         assert_eq!(gpu.control().simcuda_write(device as u64, mine.as_ptr().cast(), 1000), 0);
         assert_bytes(&gpu.read(device, 1000), &mine, &"");

@@ -80,7 +80,7 @@ fn a_callback_tells_the_mode_to_whoever_asks_for_a_block() {
     extern "C-unwind" fn mode(user: *mut std::ffi::c_void) -> i32 {
         unsafe { user.cast::<i32>().read() }
     }
-    // What was registered stays for ever: not in this process.
+    // In a process of its own, because a registered callback stays for ever.
     in_a_process_with_a_driver(&[], || {
         let _gpu = gpu();
         let answer = &raw mut *Box::leak(Box::new(0));
@@ -89,7 +89,7 @@ fn a_callback_tells_the_mode_to_whoever_asks_for_a_block() {
         for (number, pinned) in [(1, true), (0, false), (2, false), (-1, false)] {
             unsafe { answer.write(number) };
             assert_eq!(pins(), pinned, "{number}");
-            // What the user says outright wins.
+            // A setting wins over the callback.
             let _policy = policy(CPU, AUTO);
             assert!(!pins(), "{number}");
         }
@@ -163,7 +163,7 @@ fn a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then() {
             }
         }
     }
-    // What was not freed so is seen at the end of `gpu`.
+    // The end of `gpu` finds blocks that were not freed.
 }
 
 fn pinned_data_goes_to_the_device_and_back() {

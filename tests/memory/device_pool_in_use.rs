@@ -170,7 +170,7 @@ fn a_declaration_is_of_one_object_and_ends_with_it() {
         gpu.control().simcuda_hold_streams();
         let source = gpu.block(5000);
         gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(source.address as u64, 1, 5000, stream.handle()), 0));
-        // What that stream does since is no longer of any interest.
+        // The block no longer waits for later work of that stream.
         for _ in 0..3 {
             assert_eq!(Side::Device.pair(5000), address);
         }

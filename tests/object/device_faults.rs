@@ -90,7 +90,7 @@ fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> 
     let with = lent.with(&stream);
     let made = || {
         let object = state.object(gpu, &stream, BYTES);
-        // What a fault says of a copy in flight is true: nothing runs any more.
+        // No copy is in flight, so what the library says of one after the fault is true.
         stream.synchronize();
         object
     };
@@ -312,7 +312,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
             for mut object in objects {
                 let ((), calls) = gpu.watch(|| {
                     let _ = object.mutable_cpu_data();
-                    // What is on the host alone stays there.
+                    // Data that only the host has stays there.
                     assert!(object.cpu_data().is_ok() || object.head() == 2);
                     drop(object);
                 });
@@ -327,7 +327,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
             assert!(last_error().contains("exiting"), "{}", last_error());
             assert!(fresh.cpu_data().is_ok());
             drop(fresh);
-            // What it held is left to the system, so the account is not empty.
+            // Its device memory is left to the system, so the account is not empty.
             drop(stream);
             std::mem::forget(gpu);
         });

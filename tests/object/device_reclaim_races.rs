@@ -16,7 +16,7 @@ use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
 use syncedmem::abi::c::pools::syncedmem_trim;
 
 const BYTES: usize = 16 << 10;
-/// What the device has room for.
+/// Blocks of `BYTES` that the device has room for.
 const ROOM: usize = 4;
 
 struct Small<'g>(&'g Gpu);
@@ -136,7 +136,7 @@ fn a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_objec
 fn an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on_the_device() {
     for (state, how) in CASES {
         let evicted = beside_an_eviction(state, how, |_, victim| {
-            // What it has started meanwhile is not waited for.
+            // The eviction does not wait for work that this access has started.
             Shared(victim.mem()).read(true).unwrap();
             Shared(victim.mem()).end_access();
         });
@@ -186,7 +186,7 @@ fn a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was() {
         beside_an_eviction(state, how, |_, victim| {
             let child = unsafe { libc::fork() };
             if child == 0 {
-                // What only the device has is out of reach there.
+                // The child cannot reach data that only the device has.
                 let reads = victim.cpu_data().is_ok() == (state == State::Synced);
                 // The eviction, which has the object in its hands, does not exist there.
                 let ends = victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS;

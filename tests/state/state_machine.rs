@@ -135,7 +135,7 @@ impl Machine {
 }
 
 impl Truth {
-    /// What the operation should find; `None` if it should be refused.
+    /// The data that the operation should find; `None` if it should be refused.
     fn apply(&mut self, operation: Operation, written: u8) -> Option<Option<u8>> {
         match operation {
             Operation::Access(access, side) => {

@@ -13,10 +13,10 @@ use super::*;
 /// Bytes of the staging buffers: no object of a test has this size.
 pub const STAGING_BYTES: usize = 16 << 20;
 
-/// What the driver has given out, by address.
+/// Live blocks of the driver, by address.
 #[derive(Default)]
 pub struct Bookkeeper {
-    /// What the account must be.
+    /// The account as it must be.
     pub expected: syncedmem_stats_t,
     device: HashMap<usize, usize>,
     pinned: HashMap<usize, usize>,
@@ -28,7 +28,7 @@ pub struct Bookkeeper {
     streams: HashSet<usize>,
 }
 
-/// What an object looks like from outside.
+/// An object as seen from outside.
 #[derive(Clone, Copy, PartialEq)]
 struct Look {
     head: u32,

@@ -1,4 +1,4 @@
-//! What is asynchronous stays in flight while streams are held, and runs in order when they are not.
+//! Asynchronous work stays in flight while streams are held, and runs in order when they are not.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;

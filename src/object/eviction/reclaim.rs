@@ -28,7 +28,7 @@ use crate::observe::recorder::{self, Subject};
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     if let Some(want) = Want::of(error) {
         let idle = want.trim();
-        let mut summary = ReclaimSummary { idle, is_any_marked: !POLICIES.is_empty(), ..Default::default() };
+        let mut summary = ReclaimSummary { idle, is_any_evictable: !POLICIES.is_empty(), ..Default::default() };
         let block = if idle > Some(0) { allocate().ok() } else { None };
         if let Some(block) = block.or_else(|| evict(want, &mut summary, allocate)) {
             return Ok(block);

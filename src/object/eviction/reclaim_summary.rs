@@ -26,7 +26,7 @@ impl Count {
     }
 }
 
-/// What was given back, in this order.
+/// Bytes that were given back, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimSummary {
     /// Bytes of idle blocks; `None` if those make no room for the allocation.
@@ -36,7 +36,7 @@ pub struct ReclaimSummary {
     /// Sides of objects with the newest data, which was copied to the other side first.
     pub newest: Count,
     /// Whether any object was evictable.
-    pub is_any_marked: bool,
+    pub is_any_evictable: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -131,7 +131,7 @@ mod tests {
     fn what_was_given_back_is_told_in_the_order_in_which_it_was() {
         let count = |number, bytes| Count { number, bytes };
         let (redundant, newest) = (count(2, 8 << 20), count(1, 100));
-        let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_marked: true };
+        let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_evictable: true };
         assert_eq!(
             text_of(summary, Side::Device),
             "; to make room it gave back idle blocks of 12582912 bytes (12.0 MiB), then the device copies of 2 objects of \

@@ -62,7 +62,7 @@ impl Circumstances {
                  context could invalidate a capture): call {release}"
             );
         }
-        if given.is_any_marked {
+        if given.is_any_evictable {
             return Ok(());
         }
         f.write_str("; objects that need not stay on both sides can make room: syncedmem_set_evictable")

@@ -80,7 +80,7 @@ fn a_push_is_read_by_whoever_asks_for_the_device_first() {
         &[ready(Device, Read)],
         &[asked(Device, Write)],
         &[completed(Device), ready(Device, Read)],
-        // What is copied back was read.
+        // A copy back reads the data.
         &[released(Host), asked(Host, Read), copied(Host, Read, SIZE, Pageable)],
         &[released(Host), started(Host, SIZE, Pinned), asked(Host, Read), completed(Host)],
     ];

@@ -1,4 +1,4 @@
-//! What is expected of the advice, compared whole.
+//! Expected advice, compared whole.
 
 use syncedmem_analysis::advice::{Advice, Certainty, Rule, Subject};
 use syncedmem_trace::event::Site;

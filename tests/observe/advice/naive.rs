@@ -9,7 +9,7 @@ use syncedmem_trace::head::Access::{self, Overwrite, Read, Write};
 use syncedmem_trace::head::Side::{self, Device, Host};
 use syncedmem_trace::kind::Kind;
 
-/// What really happened.
+/// The events as they happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Act {
     Asked(Side, Access),
