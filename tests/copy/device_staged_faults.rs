@@ -24,7 +24,7 @@ fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
     assert_eq!(errors, "");
 }
 
-fn where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it() {
+fn without_staging_buffers_the_driver_copies_in_silence() {
     let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = simulated_gpu();
         gpu.fail_times("cuMemHostAlloc", 1, 2, 0);
@@ -157,7 +157,7 @@ fn a_copy_that_fails_leaves_nothing_in_flight() {
 
 crate::support::harness::tests![
     a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another,
-    where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it,
+    without_staging_buffers_the_driver_copies_in_silence,
     every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was,
     a_copy_that_fails_leaves_nothing_in_flight,
 ];

@@ -76,7 +76,7 @@ fn small_objects_are_pinned_from_the_call_on_that_says_so() {
     });
 }
 
-fn a_callback_tells_the_mode_to_whoever_asks_for_a_block() {
+fn a_callback_gives_the_mode_for_every_block() {
     extern "C-unwind" fn mode(user: *mut std::ffi::c_void) -> i32 {
         unsafe { user.cast::<i32>().read() }
     }
@@ -298,7 +298,7 @@ fn in_child(objects: Vec<Object>) -> i32 {
 crate::support::harness::tests![
     in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise,
     small_objects_are_pinned_from_the_call_on_that_says_so,
-    a_callback_tells_the_mode_to_whoever_asks_for_a_block,
+    a_callback_gives_the_mode_for_every_block,
     mode_and_pinning_may_be_told_by_the_environment,
     pinned_memory_is_portable_and_never_write_combined,
     a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then,

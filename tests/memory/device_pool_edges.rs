@@ -48,7 +48,7 @@ fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
     });
 }
 
-fn a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it_has() {
+fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has() {
     alone_with_pools(&[], |gpu| {
         const BYTES: usize = 20_000;
         let stream = gpu.stream_of(gpu.primary(1));
@@ -245,7 +245,7 @@ fn page_locked_or_not(bytes: usize) -> Object {
 
 crate::support::harness::tests![
     a_page_locked_block_that_another_device_still_uses_is_not_given_back,
-    a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it_has,
+    a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has,
     the_rings_and_blocks_that_resets_take_are_not_counted_for_ever,
     where_free_must_do_page_locked_blocks_are_the_drivers_own,
     what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered,

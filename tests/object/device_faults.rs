@@ -201,7 +201,7 @@ fn a_copy_that_gets_no_event_does_not_start() {
     assert_eq!(errors, "");
 }
 
-fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once() {
+fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once() {
     let errors = in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
         // Each of them gives its blocks back to the driver.
@@ -338,7 +338,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
 crate::support::harness::tests![
     every_driver_call_of_every_operation_from_every_state_fails_in_turn,
     a_copy_that_gets_no_event_does_not_start,
-    every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once,
+    every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once,
     every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other,
     what_a_kernel_broke_is_found_pending_and_the_host_goes_on,
     once_the_driver_says_that_it_has_ended_it_is_left_alone,

@@ -118,7 +118,7 @@ fn an_eviction_beside_which_nothing_is_done_comes_to_pass() {
     }
 }
 
-fn a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_object() {
+fn a_reader_that_comes_during_an_eviction_does_not_wait_and_keeps_the_object() {
     for (state, how) in CASES {
         let evicted = beside_an_eviction(state, how, |gpu, victim| {
             let before = (victim.head(), victim.device_address());
@@ -144,7 +144,7 @@ fn an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on
     }
 }
 
-fn a_writer_who_comes_during_an_eviction_has_its_turn_afterwards() {
+fn a_writer_that_comes_during_an_eviction_has_its_turn_afterwards() {
     for (state, how) in CASES {
         beside_an_eviction(state, how, |gpu, victim| {
             gpu.control().simcuda_release_streams();
@@ -374,9 +374,9 @@ fn trim() {
 
 crate::support::harness::tests![
     an_eviction_beside_which_nothing_is_done_comes_to_pass,
-    a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_object,
+    a_reader_that_comes_during_an_eviction_does_not_wait_and_keeps_the_object,
     an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on_the_device,
-    a_writer_who_comes_during_an_eviction_has_its_turn_afterwards,
+    a_writer_that_comes_during_an_eviction_has_its_turn_afterwards,
     the_end_of_an_object_waits_for_its_eviction,
     a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was,
     readers_of_evictable_objects_always_read_what_was_written_while_others_make_room,

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_back_is_told_in_the_order_in_which_it_was() {
+    fn the_sentence_lists_blocks_in_the_order_in_which_they_were_given_back() {
         let count = |number, bytes| Count { number, bytes };
         let (redundant, newest) = (count(2, 8 << 20), count(1, 100));
         let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_evictable: true };
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_could_be_given_back_that_is_told() {
+    fn where_nothing_could_be_given_back_the_sentence_says_so() {
         let summary = ReclaimSummary { idle: Some(0), ..ReclaimSummary::default() };
         assert_eq!(text_of(summary, Side::Host), "; no idle block and no evictable object was left to make room");
         assert_eq!(text_of(ReclaimSummary::default(), Side::Host), "; no evictable object was left to make room");
     }
 
     #[test]
-    fn each_thread_is_told_of_its_own_failure_alone() {
+    fn each_thread_gets_the_summary_of_its_own_failure_alone() {
         let error = |asked| Error::OutOfMemory { side: Side::Host, asked, cause: Cause::System };
         let summary = ReclaimSummary { idle: Some(5), ..ReclaimSummary::default() };
         keep(error(1), summary);

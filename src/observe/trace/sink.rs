@@ -137,7 +137,7 @@ pub fn stop() {
     let change = |from| STATE.compare_exchange(from, CHANGING, SeqCst, Relaxed).is_ok();
     let is_whole = change(ON);
     if is_whole || change(ENDED) {
-        wait_until_nobody_is_inside();
+        wait_until_no_thread_is_inside();
         if is_whole {
             conclude_file();
         }
@@ -266,7 +266,7 @@ fn take_over_at_once() {
     if STATE.compare_exchange(ON, TAKING_OVER, SeqCst, Relaxed).is_err() {
         return;
     }
-    wait_until_nobody_is_inside();
+    wait_until_no_thread_is_inside();
     let taken = if PROCESS.load(Relaxed) != 0 {
         Ok(())
     } else if NAME.has_process() {
@@ -286,7 +286,7 @@ fn file() -> File {
     File::of_parts([0, 1, 2, 3].map(|part: usize| FILE[part].load(Relaxed)))
 }
 
-fn wait_until_nobody_is_inside() {
+fn wait_until_no_thread_is_inside() {
     while INSIDE.load(SeqCst) != 0 {
         nap();
     }
