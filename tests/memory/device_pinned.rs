@@ -62,6 +62,7 @@ fn in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise() {
 
 fn small_objects_are_pinned_from_the_call_on_that_says_so() {
     in_a_process_with_a_driver(&[], || {
+        let _gpu = gpu();
         let pinned = || {
             [1, BYTES, 60_000].map(|bytes| {
                 let mut object = Object::new(bytes);
