@@ -1,4 +1,4 @@
-// Copies of pageable memory through a ring of page-locked slots, as the library makes them, but with any number of threads and
+// Copies of pageable memory through page-locked slots that are used in turn, as the library makes them, but with any number of threads and
 // any size of slots: which of them is best does not depend on the library then.
 #ifndef DEVICE_BENCH_STAGING_HPP_
 #define DEVICE_BENCH_STAGING_HPP_

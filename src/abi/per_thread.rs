@@ -8,8 +8,9 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use syncedmem_trace::text::Text;
+
 use crate::observe::call_site;
-use crate::platform::text::Text;
 use crate::process;
 
 /// An error sentence, with the name of the call before it.

@@ -11,15 +11,16 @@ pub mod workers;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::event::Path;
+use syncedmem_trace::head::Side;
+
 use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::error::{DriverFailure, Error};
 use crate::memory::device;
 use crate::memory::driver::blocks;
-use crate::observe::event::Path;
 use crate::platform::text::warn;
 use crate::state::flags;
-use crate::state::head::Side;
 
 /// Copies `bytes` (not 0) between the two sides.
 ///

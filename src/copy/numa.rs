@@ -5,12 +5,12 @@
 use std::ffi::{CStr, c_int, c_ulong};
 
 use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID as HOST_NUMA_ID;
+use syncedmem_trace::text::Text;
 
 use crate::cuda::attributes;
 use crate::cuda::driver::Driver;
 use crate::memory::mapping::Mapping;
 use crate::platform::limits::read;
-use crate::platform::text::Text;
 
 /// More nodes than any machine has.
 const NODES: usize = 1024;

@@ -12,6 +12,8 @@
 
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::Side;
+
 use super::Endpoints;
 use super::staging_buffers::{self, SLOT, SLOTS, StagingBuffers};
 use super::workers::{self, Job, Workers};
@@ -21,7 +23,6 @@ use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, ends_all_work, pointer};
 use crate::error::{DriverFailure, Error};
 use crate::settings;
-use crate::state::head::Side;
 
 /// Copies `bytes` in the context that `guard` made current, which is the device block's. `false`: nothing was copied, because
 /// the copy is not to be staged, or there are no buffers for it.

@@ -8,6 +8,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::sys::CUstream;
+use syncedmem_trace::event::Path;
+use syncedmem_trace::head::Side;
 
 use super::Endpoints;
 use crate::cuda::capture::{self, RelaxedCapture};
@@ -19,8 +21,6 @@ use crate::error::{DriverFailure, Error};
 use crate::memory::device;
 use crate::memory::driver::blocks;
 use crate::memory::driver::source::Identity;
-use crate::observe::event::Path;
-use crate::state::head::Side;
 
 /// A copy that may not be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

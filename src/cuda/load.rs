@@ -6,11 +6,12 @@ use std::mem::transmute;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
+use syncedmem_trace::text::{Escaped, Text};
+
 use super::driver::Driver;
 use super::{process, status};
 use crate::error::{LoaderWords, WhyNot};
 use crate::platform::cancel_guard::CancelGuard;
-use crate::platform::text::{Escaped, Text};
 use crate::settings;
 
 /// The oldest driver with primary contexts, as `cuDriverGetVersion` counts: CUDA 7.0.
@@ -19,7 +20,7 @@ const OLDEST: c_int = 7000;
 /// Under other names there may be a toolkit's stub.
 const LIBRARY: &CStr = c"libcuda.so.1";
 
-/// What may be lacking for a while.
+/// Reasons that may pass: the next call tries again.
 pub const NO_MEMORY: &str = "there is no host memory left";
 pub const NO_DESCRIPTOR: &str = "there is no file descriptor left";
 

@@ -25,8 +25,9 @@ use std::ffi::CStr;
 use std::fmt::Write;
 use std::sync::OnceLock;
 
+use syncedmem_trace::text::Text;
+
 use crate::error::{DriverFailure, Error, Version, WhyNot};
-use crate::platform::text::Text;
 use crate::settings;
 use driver::Driver;
 pub use process::{begin_child, captures_graphs, is_lost_in_child};

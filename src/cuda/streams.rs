@@ -3,13 +3,13 @@
 //! A caller's stream is valid only during the call that passes it, so the event is kept instead.
 
 use cudarc::driver::sys::CUstream;
+use syncedmem_trace::address_hash::{AddressMap, address_map};
 
 use super::capture::{self, RelaxedCapture};
 use super::context::{Context, ContextGuard};
 use super::driver::Driver;
 use super::events::Event;
 use crate::error::{DriverFailure, Error};
-use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
 
 /// The most events that are kept for one block.

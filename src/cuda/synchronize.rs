@@ -1,10 +1,11 @@
 //! Waits for the current context or its legacy default stream, beside captures.
 
+use syncedmem_trace::event::What;
+
 use super::capture::{self, RelaxedCapture};
 use super::driver::Driver;
 use super::status;
 use crate::error::DriverFailure;
-use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
 
 /// Waits for all work of the current context. Not of another: a collective operation that runs there may be waiting for work

@@ -4,8 +4,9 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::error::{Cause, Error};
 use syncedmem_trace::head::Side;
+
+use crate::error::{Cause, Error};
 
 struct Registered<F> {
     callback: Option<F>,

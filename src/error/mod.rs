@@ -5,10 +5,11 @@ mod why_not;
 
 use std::fmt;
 
+use syncedmem_trace::head::{Head, Side};
+use syncedmem_trace::text::Bytes;
+
 use crate::platform::file_error::FileError;
 use crate::platform::sync::Interrupted;
-use crate::platform::text::Bytes;
-use syncedmem_trace::head::{Head, Side};
 pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 
 /// The reason why an operation failed. Its object is unchanged.

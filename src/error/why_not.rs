@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::platform::text::Text;
+use syncedmem_trace::text::Text;
 
 /// Found once in a process, apart from `NotNow`, which is temporary, and the last three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

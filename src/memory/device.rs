@@ -6,6 +6,10 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use syncedmem_trace::event::What;
+use syncedmem_trace::head::{Contents, Side};
+use syncedmem_trace::kind::Kind;
+
 use super::driver::blocks::{self, Freed};
 use super::driver::record::Record;
 use crate::cuda;
@@ -14,10 +18,7 @@ use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::pointer;
 use crate::error::{DriverFailure, Error};
-use crate::observe::event::What;
 use crate::observe::recorder::{self, Subject};
-use crate::state::head::{Contents, Side};
-use crate::state::kind::Kind;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Block {

@@ -1,13 +1,14 @@
 //! Queries: they change no object.
 
+use syncedmem_trace::head::Side;
+use syncedmem_trace::text::Text;
+
 use super::SyncedMemory;
 use crate::error::Error;
 use crate::memory::device;
 use crate::memory::host::registration;
 use crate::observe::recorder;
-use crate::platform::text::Text;
 use crate::state::flags;
-use crate::state::head::Side;
 
 impl SyncedMemory {
     /// The ordinal of the device block's device; `None` without a block, or if the driver does not know it.

@@ -4,6 +4,9 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::event::What;
+use syncedmem_trace::head::{Head, Side};
+
 use super::dlpack::Imported;
 use super::dlpack::exchange;
 use super::eviction::policy::Use;
@@ -11,10 +14,8 @@ use super::{Claim, Detached, EXPORTS, ObjectState, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;
 use crate::memory::host;
-use crate::observe::event::What;
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::Ordering;
-use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 
 impl SyncedMemory {

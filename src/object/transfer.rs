@@ -3,6 +3,9 @@
 
 use std::ffi::c_void;
 
+use syncedmem_trace::event::{Cause, What};
+use syncedmem_trace::head::{Contents, Head, Side};
+
 use super::claims::{Blocking, Claimed, NoClaim};
 use super::eviction::policy::Use;
 use super::{Claim, Detached, ObjectState, SyncedMemory, refused, start};
@@ -14,10 +17,8 @@ use crate::error::Error;
 use crate::memory::driver::blocks;
 use crate::memory::host;
 use crate::observe::checksums;
-use crate::observe::event::{Cause, What};
 use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
-use crate::state::head::{Contents, Head, Side};
 
 impl SyncedMemory {
     /// Starts a copy from host to device on `stream`. The head is SYNCED at once; the caller synchronizes the stream

@@ -1,10 +1,11 @@
 //! Idle blocks of every kind: their bytes, their budget, and giving them back.
 
+use syncedmem_trace::kind::Kind;
+
 use crate::copy::staging_buffers;
 use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::host::registration;
-use crate::state::kind::Kind;
 
 /// Gives back the idle blocks of one kind, and returns their bytes. Waits for the contexts of all of them.
 pub fn trim(kind: Kind) -> u64 {

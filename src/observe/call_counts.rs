@@ -7,8 +7,10 @@ use std::ffi::CStr;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use syncedmem_trace::text::Text;
+
 use crate::observe::control;
-use crate::platform::text::{Text, append_to, to_stderr};
+use crate::platform::text::{append_to, to_stderr};
 use crate::settings;
 use crate::state::flags::{self, CALLS};
 

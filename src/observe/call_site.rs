@@ -7,15 +7,14 @@
 
 mod symbol;
 
-pub use super::event::Place;
-
 use std::ffi::{c_int, c_void};
 
-use super::event::Site;
-use crate::platform::address_hash::{AddressMap, address_map};
+use syncedmem_trace::address_hash::{AddressMap, address_map};
+use syncedmem_trace::event::{Place, Site};
+use syncedmem_trace::names::Names;
+
 use crate::platform::loaded;
 use crate::platform::sync::{Lock, locked_static};
-use syncedmem_trace::names::Names;
 
 /// Number of the program's frames that identify a site.
 const FRAMES: usize = 4;
@@ -149,7 +148,7 @@ impl Frames {
 
     fn hash(&self) -> usize {
         self.found().iter().fold(0, |hash, &address| {
-            crate::platform::address_hash::hash_address(hash ^ address).rotate_left(29) as usize
+            syncedmem_trace::address_hash::hash_address(hash ^ address).rotate_left(29) as usize
         })
     }
 

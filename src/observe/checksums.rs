@@ -7,12 +7,13 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::event::{Changed, Since, What};
+use syncedmem_trace::address_hash::{AddressMap, address_map};
+use syncedmem_trace::event::{Changed, Since, What};
+use syncedmem_trace::head::Side;
+
 use super::recorder::{self, Span, Subject};
-use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
 use crate::state::flags::{self, COMPARE};
-use crate::state::head::Side;
 
 /// Number of sampled words.
 const SAMPLES: usize = 64;

@@ -4,10 +4,12 @@ use std::ffi::CStr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use syncedmem_trace::text::{Escaped, Text};
+
 use super::trace::{self, FileError};
 use super::{checksums, nvtx, recorder};
 use crate::platform::sync::{nap, this_thread};
-use crate::platform::text::{Escaped, Text, to_stderr};
+use crate::platform::text::to_stderr;
 use crate::settings;
 use crate::state::fast_path;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, CALLS, COMPARE, Flags, RANGES, TRACE};

@@ -1,5 +1,5 @@
-//! Observation of memory: the code that acts records one [`event::Event`] for each thing that happens. The events yield
-//! the [`account`], the trace and the advice. The process evaluates them while it runs; the `syncedmem` command
+//! Observation of memory: the code that acts records one event of `syncedmem_trace` for each thing that happens. The events
+//! yield the account, the trace and the advice. The process evaluates them while it runs; the `syncedmem` command
 //! evaluates a trace by the same code.
 
 pub(crate) mod call_counts;
@@ -10,5 +10,4 @@ pub mod nvtx;
 pub mod recorder;
 pub mod trace;
 
-pub use syncedmem_analysis::{account, advice, ledger, summary};
 pub use syncedmem_trace::event;

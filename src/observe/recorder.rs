@@ -8,18 +8,20 @@ use std::ptr::NonNull;
 // Not loom's: a model has no signals.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::call_site::{self, Place};
-use super::event::{Event, Noticed, Site, What};
-use super::ledger::Ledger;
+use syncedmem_analysis::ledger::Ledger;
+use syncedmem_trace::event::{Event, Noticed, Place, Site, What};
+use syncedmem_trace::format::Live;
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
+use syncedmem_trace::text::Text;
+
+use super::call_site;
 use super::nvtx::{self, Range};
-use super::trace::{self, FileError, Live};
+use super::trace::{self, FileError};
 use crate::platform::clock::nanoseconds;
 use crate::platform::sync::{FOR_EVER, Lock, locked_static};
-use crate::platform::text::Text;
 use crate::platform::thread;
 use crate::state::flags::{self, ACCESSES, COMPARE, Flags, RANGES, TRACE};
-use crate::state::head::{Access, Side};
-use crate::state::kind::Kind;
 
 locked_static! { static LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
 

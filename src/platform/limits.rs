@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::text::Text;
+use syncedmem_trace::text::Text;
 
 /// The largest address space that a process can have, in bytes: 56 bits of x86-64's 57 with five-level page tables.
 pub const ADDRESS_SPACE: usize = 1 << 56;

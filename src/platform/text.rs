@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-pub use syncedmem_trace::text::{Bytes, Escaped, Text};
+use syncedmem_trace::text::{Escaped, Text};
 
 use super::file;
 

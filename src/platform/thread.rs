@@ -79,6 +79,7 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Res
 
 /// The kernel's id of this thread.
 pub fn id() -> u32 {
+    // By syscall: glibc 2.30 is the first with a function for it.
     // SAFETY: gettid has no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }

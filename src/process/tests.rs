@@ -33,7 +33,7 @@ fn types_with_locks(modules: &[(PathBuf, String)]) -> BTreeSet<&str> {
             let end = text.find(['{', '(', ';']).unwrap_or(text.len());
             let fields =
                 text[end..].split(if text[end..].starts_with('{') { '}' } else { ';' }).next().unwrap_or_default();
-            // What borrows a lock is none.
+            // A reference to a lock is no lock.
             if !fields.contains('&') && words(fields).any(|word| types.contains(word)) {
                 types.extend(words(text).next());
             }

@@ -4,8 +4,10 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use syncedmem_trace::text::Escaped;
+
 use super::environment;
-use crate::platform::text::{Escaped, warn};
+use crate::platform::text::warn;
 
 const UNREAD: u64 = u64::MAX;
 

@@ -7,8 +7,9 @@
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
+use syncedmem_trace::head::{Access, Side};
+
 use super::flags;
-use super::head::{Access, Side};
 use super::word::Word;
 use crate::settings;
 

@@ -34,9 +34,9 @@ pub const UNSETTLED: Flags = Flags(256);
 pub const CHECKED: Flags = Flags(512);
 /// A host block may have to be page-locked: a setting, a callback or a GPU build of Caffe decides.
 pub const MAY_PIN: Flags = Flags(1024);
-/// Something was kept beside an object: a mark for eviction, a tensor, a registration, a copy in flight.
+/// Something was kept beside an object: an eviction policy, a tensor, a registration, a copy in flight.
 pub const KEPT: Flags = Flags(2048);
-/// What the making of an object has to look at, and the end of one that owns nothing.
+/// The flags that concern the making of an object, and the end of one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
 impl Flags {

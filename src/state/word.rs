@@ -3,7 +3,7 @@
 //! The head and the flags lie where BVLC's header has them. Byte 31 is padding in every layout of docs/caffe-abi.md:
 //! its top bit means "take the slow path", the other seven are the ordinal of the block's device, as a hint.
 
-use super::head::{Access, Head, Side};
+use syncedmem_trace::head::{Access, Head, Side};
 
 #[cfg(target_endian = "big")]
 compile_error!("the head is taken for the low half of the word");
@@ -124,7 +124,7 @@ impl Word {
 mod tests {
     use super::*;
 
-    use crate::state::head::{Contents, Step};
+    use syncedmem_trace::head::{Contents, Step};
 
     fn every_access() -> impl Iterator<Item = (Access, Side)> {
         let accesses = [Access::Read, Access::Write, Access::Overwrite];

@@ -129,7 +129,7 @@ fn rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access() 
 }
 
 fn rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so() {
-    // What an inlined original left: its malloc'ed block, its flags. valgrind and AddressSanitizer watch the free.
+    // An object as an inlined original left it: its block from malloc, its flags. valgrind and AddressSanitizer watch the free.
     for bytes in [BYTES, 4 << 20] {
         let mut storage = Storage::new();
         storage.construct(bytes);
@@ -156,7 +156,7 @@ fn an_address_is_reused_with_the_destructor_bypassed() {
     unsafe { libc::free(old.cast()) };
 }
 
-fn use_after_the_end_is_told_while_the_bytes_are_still_there() {
+fn use_after_the_end_is_an_error_while_the_bytes_are_still_there() {
     let mut storage = Storage::new();
     storage.construct(BYTES);
     storage.cpu_data().unwrap();
@@ -178,5 +178,5 @@ crate::support::harness::tests![
     rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access,
     rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so,
     an_address_is_reused_with_the_destructor_bypassed,
-    use_after_the_end_is_told_while_the_bytes_are_still_there,
+    use_after_the_end_is_an_error_while_the_bytes_are_still_there,
 ];

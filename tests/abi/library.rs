@@ -83,7 +83,7 @@ fn run(source: &str, way: &str, environment: &[(&str, &str)]) -> Output {
     match way {
         "linked" => arguments.push(library().to_str().unwrap()),
         "linked statically" => arguments.extend([archive.to_str().unwrap(), "-lgcc_s", "-lpthread", "-ldl", "-lm"]),
-        // What a library that is preloaded defines later.
+        // The preloaded library defines the symbols at run time.
         _ => arguments.push("-DPRELOADED"),
     };
     arguments.push("-pthread");

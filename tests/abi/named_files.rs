@@ -30,7 +30,7 @@ const PROGRAM: &str = r#"
     }
 "#;
 
-/// What the environment names for NVTX: it leaves a file that says that it was loaded.
+/// The library that the environment names for NVTX. It writes a file when it is loaded.
 const TOOL: &str = r#"
     #include <fcntl.h>
     #include <stdlib.h>
@@ -218,7 +218,7 @@ fn files_are_made_by_the_umask() {
     }
 }
 
-/// What another user's text may look like: it would clear the screen and begin a line of its own.
+/// A text of another user's that would clear the screen and begin a line of its own.
 const EVIL: &str = "x\u{1b}[2J\nlibsyncedmem: all is well\u{9b}31m";
 
 fn control_characters_of_a_setting_are_printed_escaped() {

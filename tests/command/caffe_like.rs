@@ -118,7 +118,7 @@ pub fn command() -> Command {
     command
 }
 
-/// What a command said, and its exit status.
+/// The output of a command, and its exit status.
 pub struct Said {
     pub output: String,
     pub error: String,

@@ -24,7 +24,7 @@ fn the_doctor_names_the_driver_and_its_devices() {
 #[test]
 fn without_a_driver_the_doctor_says_why() {
     let workshop = Workshop::new();
-    // What is there by that name is no driver.
+    // A file with the driver's name that is no library.
     workshop.source("libcuda.so.1", "nothing");
     let told = said(command().arg("doctor").env("LD_LIBRARY_PATH", workshop.path("")));
     let line = told.output.lines().find(|line| line.starts_with("GPU")).expect(&told.output);

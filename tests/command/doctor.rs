@@ -97,7 +97,7 @@ fn caffe_inside_the_program_cannot_be_replaced_exported_or_not() {
 
 #[test]
 fn a_caffe_that_is_linked_with_the_static_library_needs_no_preload() {
-    // What the static library brings along by name.
+    // A symbol and a text by which `doctor` knows the static library.
     let ours = "const char *syncedmem_version(void) { return \"libsyncedmem: \"; }";
     for options in [&["ours.c"][..], &["ours.c", "-s"], &["ours.c", "-static"], &["ours.c", "-static", "-s"]] {
         let workshop = Workshop::new();

@@ -23,7 +23,7 @@ fn without_a_command_the_help_is_printed_and_it_is_an_error() {
 }
 
 #[test]
-fn a_misspelt_command_is_told_with_the_one_that_is_meant() {
+fn a_misspelt_command_is_reported_with_the_one_that_is_meant() {
     let told = said(command().arg("docter"));
     assert_eq!(told.status, Some(2));
     assert!(told.error.contains("doctor"), "{}", told.error);
@@ -34,7 +34,7 @@ fn shells_take_the_completions() {
     let workshop = Workshop::new();
     let bash = said(command().args(["completions", "bash"]));
     let file = workshop.source("bash", &bash.output);
-    // What bash would offer behind `syncedmem do` and behind `syncedmem run --on-error `.
+    // Prints bash's completions of `syncedmem do` and behind `syncedmem run --on-error `.
     let script = r#"
         . "$1"
         COMP_WORDS=(syncedmem do); COMP_CWORD=1; _syncedmem syncedmem do syncedmem; echo "${COMPREPLY[@]}"

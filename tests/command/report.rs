@@ -57,7 +57,7 @@ fn the_page_goes_beside_the_trace_and_its_name_is_said() {
 }
 
 #[test]
-fn the_page_goes_where_it_is_told_to() {
+fn the_page_goes_to_the_file_that_the_option_names() {
     let folder = Traced::new();
     assert!(folder.report(&["train.json", "-o", "a.html"]).status.success());
     let output = folder.report(&["train.json", "--output", "-"]);

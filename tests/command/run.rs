@@ -279,7 +279,7 @@ fn a_trace_is_where_it_is_asked_for_even_in_a_folder_with_percent_signs() {
 }
 
 #[test]
-fn a_program_that_is_killed_is_told_of_from_its_trace() {
+fn the_report_of_a_killed_program_comes_from_its_trace() {
     let workshop = Workshop::new();
     workshop.caffe(&[]);
     workshop.source(
@@ -304,7 +304,7 @@ fn a_trace_that_cannot_be_written_is_said_before_the_program_starts() {
 }
 
 #[test]
-fn a_program_that_is_not_there_or_cannot_be_run_is_told_as_shells_do() {
+fn a_program_that_is_not_there_or_cannot_be_run_has_the_status_that_shells_give() {
     let workshop = Workshop::new();
     let told = said(&mut run(&workshop, &[], &["no-such-program"]));
     assert_eq!(told.status, Some(127));

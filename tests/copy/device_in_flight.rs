@@ -280,7 +280,7 @@ fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
     // Destroyed behind the library's back, by an inlined original, and made anew by one.
     storage.0[..32].fill(0);
     storage.put(16, &100usize.to_le_bytes());
-    // What waited for the earlier object's copy would wait for ever.
+    // An access that waited for the earlier object's copy would never end.
     assert!(all_zero(storage.cpu_data().unwrap(), 100));
     assert_eq!((storage.is_ready(), storage.head()), (Ok(true), 1));
     gpu.calm();

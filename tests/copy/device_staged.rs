@@ -11,7 +11,7 @@ use crate::support::*;
 
 fn every_byte_arrives_whatever_the_size_and_the_direction() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(gpu());
+        let gpu = with_staging_buffers(gpu());
         for (seed, bytes) in (1..).zip(SIZES) {
             let (there, back) = (noise(seed, bytes), noise(seed + 100, bytes));
             let mut object = at_cpu(&there);
@@ -30,7 +30,7 @@ fn every_byte_arrives_whatever_the_size_and_the_direction() {
 
 fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(gpu());
+        let gpu = with_staging_buffers(gpu());
         let bytes = 2 * SLOT + 4099;
         let mut buffer = vec![0xEE_u8; bytes + 200];
         let (there, back) = (noise(1, bytes), noise(2, bytes));
@@ -51,7 +51,7 @@ fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
 
 fn bytes_arrive_where_one_processor_does_all() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(gpu());
+        let gpu = with_staging_buffers(gpu());
         unsafe {
             let mut one: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(usize::try_from(libc::sched_getcpu()).unwrap(), &mut one);
@@ -92,7 +92,7 @@ fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_def
 
 fn what_the_caller_has_page_locked_is_copied_as_it_is() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(gpu());
+        let gpu = with_staging_buffers(gpu());
         let pinned = gpu.pinned(SLOT);
         let contents = noise(1, SLOT);
         unsafe { pinned.pointer().copy_from_nonoverlapping(contents.as_ptr(), SLOT) };
@@ -107,7 +107,7 @@ fn what_the_caller_has_page_locked_is_copied_as_it_is() {
 
 fn bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(gpu());
+        let gpu = with_staging_buffers(gpu());
         let contents = noise(1, 6 * SLOT + 5);
         let mut object = at_cpu(&contents);
         object.overwrite_gpu_data().unwrap();
@@ -173,7 +173,7 @@ fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
 
 fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(simulated_gpu());
+        let gpu = with_staging_buffers(simulated_gpu());
         const BLOCKING: u32 = 0;
         const NON_BLOCKING: u32 = 1;
         assert!(!ends_while_a_stream_is_held(&gpu, BLOCKING));
@@ -183,8 +183,8 @@ fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other()
 
 fn several_threads_copy_at_once_and_one_ring_serves() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(gpu());
-        let before = rings(&gpu);
+        let gpu = with_staging_buffers(gpu());
+        let before = page_locked_blocks(&gpu);
         std::thread::scope(|threads| {
             for thread in 0..4 {
                 let gpu = &gpu;
@@ -202,14 +202,14 @@ fn several_threads_copy_at_once_and_one_ring_serves() {
                 });
             }
         });
-        assert_eq!(rings(&gpu), before);
+        assert_eq!(page_locked_blocks(&gpu), before);
     });
 }
 
 fn each_context_has_a_ring_of_its_own() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(gpu()).with_devices(2);
-        let before = rings(&gpu);
+        let gpu = with_staging_buffers(gpu()).with_devices(2);
+        let before = page_locked_blocks(&gpu);
         for _ in 0..2 {
             gpu.calm();
             let contents = noise(1, SLOT + 1);
@@ -220,14 +220,14 @@ fn each_context_has_a_ring_of_its_own() {
             let look = |calls: &[Call]| assert!(!calls.iter().any(elsewhere), "{calls:?}");
             let device = gpu.observe(|| gpu.within(1, || object.gpu_data().unwrap().addr()), look);
             assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
-            assert_eq!(rings(&gpu), before.map(|before| before + 1));
+            assert_eq!(page_locked_blocks(&gpu), before.map(|before| before + 1));
         }
     });
 }
 
 fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(gpu());
+        let gpu = with_staging_buffers(gpu());
         let contents = noise(1, SLOT + 9);
         let mut object = at_cpu(&contents);
         object.gpu_data().unwrap();

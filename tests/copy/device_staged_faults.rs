@@ -8,23 +8,23 @@ use syncedmem::abi::status::syncedmem_status_t;
 
 fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
     let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(simulated_gpu());
+        let gpu = with_staging_buffers(simulated_gpu());
         for round in 0..3 {
             assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-            assert_eq!(rings(&gpu), Some(0));
+            assert_eq!(page_locked_blocks(&gpu), Some(0));
             let contents = noise(round, 2 * SLOT + 1);
             let mut object = at_cpu(&contents);
             gpu.control().simcuda_clear_log();
             let device = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
             assert_eq!(pieces(&gpu, c"HtoD"), Some((3, 0)));
             assert_bytes(&gpu.read(device.addr(), contents.len()), &contents, &round);
-            assert_eq!(rings(&gpu), Some(1));
+            assert_eq!(page_locked_blocks(&gpu), Some(1));
         }
     });
     assert_eq!(errors, "");
 }
 
-fn where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it() {
+fn without_staging_buffers_the_driver_copies_in_silence() {
     let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
         let gpu = simulated_gpu();
         gpu.fail_times("cuMemHostAlloc", 1, 2, 0);
@@ -112,8 +112,8 @@ fn every_fault(
 
 fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(simulated_gpu());
-        // It goes round the ring.
+        let gpu = with_staging_buffers(simulated_gpu());
+        // Six pieces, the last one short.
         const BYTES: usize = 5 * SLOT + 13;
         let contents = noise(1, BYTES);
         let to_device = || {
@@ -140,7 +140,7 @@ fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
 
 fn a_copy_that_fails_leaves_nothing_in_flight() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_a_ring(simulated_gpu());
+        let gpu = with_staging_buffers(simulated_gpu());
         let contents = noise(1, 5 * SLOT);
         let mut object = Object::new(contents.len());
         let device = object.overwrite_gpu_data().unwrap().addr();
@@ -148,7 +148,7 @@ fn a_copy_that_fails_leaves_nothing_in_flight() {
         gpu.control().simcuda_set_lag(20_000);
         gpu.fail("cuMemcpyAsync", 3, 999);
         assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
-        // What was on its way has arrived: what is written now stays.
+        // No copy is in flight any more: data written now stays.
         let mine = vec![0x5A_u8; 1000];
         assert_eq!(gpu.control().simcuda_write(device as u64, mine.as_ptr().cast(), 1000), 0);
         assert_bytes(&gpu.read(device, 1000), &mine, &"");
@@ -157,7 +157,7 @@ fn a_copy_that_fails_leaves_nothing_in_flight() {
 
 crate::support::harness::tests![
     a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another,
-    where_no_ring_can_be_had_the_driver_copies_and_nobody_hears_of_it,
+    without_staging_buffers_the_driver_copies_in_silence,
     every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was,
     a_copy_that_fails_leaves_nothing_in_flight,
 ];

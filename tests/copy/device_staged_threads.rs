@@ -25,10 +25,10 @@ unsafe extern "C" fn sched_getaffinity(thread: libc::pid_t, bytes: usize, set: *
     }
 }
 
-/// The simulated driver with a ring, in a process that seems to have 16 processors.
+/// The simulated driver with staging buffers, in a process that seems to have 16 processors.
 fn with_many_processors() -> Gpu {
     PROCESSORS.store(16, Relaxed);
-    with_a_ring(simulated_gpu())
+    with_staging_buffers(simulated_gpu())
 }
 
 /// Enough pieces for every thread.
@@ -98,10 +98,10 @@ fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
     in_a_process_with_a_driver(&[("SYNCEDMEM_STAGE_FROM", "1M")], || {
         let gpu = simulated_gpu();
         at_cpu(&noise(1, 1 << 19)).gpu_data().unwrap();
-        assert_eq!((helpers().len(), rings(&gpu)), (0, Some(0)));
+        assert_eq!((helpers().len(), page_locked_blocks(&gpu)), (0, Some(0)));
         PROCESSORS.store(1, Relaxed);
         there_and_back(&gpu, 2);
-        assert_eq!((helpers().len(), rings(&gpu)), (0, Some(1)));
+        assert_eq!((helpers().len(), page_locked_blocks(&gpu)), (0, Some(1)));
         PROCESSORS.store(3, Relaxed);
         there_and_back(&gpu, 3);
         assert_eq!(helpers_once_there_are(2).len(), 2);
@@ -111,8 +111,8 @@ fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
 fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some() {
     in_a_process_with_a_driver(&[EVERYTHING], || {
         PROCESSORS.store(1, Relaxed);
-        // With the simulated driver's own thread for the ring's stream.
-        let gpu = with_a_ring(simulated_gpu());
+        // With the simulated driver's own thread for the stream of the staging buffers.
+        let gpu = with_staging_buffers(simulated_gpu());
         PROCESSORS.store(16, Relaxed);
         let start = Instant::now();
         refuse(usize::MAX, libc::EAGAIN);
@@ -120,7 +120,7 @@ fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_som
         // Once in a second.
         assert!((1..=2 + start.elapsed().as_secs() as usize).contains(&ASKED.load(Relaxed)), "{ASKED:?}");
         assert_eq!(helpers().len(), 0);
-        assert_eq!((rings(&gpu), gpu.calls_of(c"cuMemcpy")), (Some(1), 0));
+        assert_eq!((page_locked_blocks(&gpu), gpu.calls_of(c"cuMemcpy")), (Some(1), 0));
         refuse(0, 0);
         pools::until(|| {
             there_and_back(&gpu, 1);

@@ -34,7 +34,10 @@ fn copy_unstaged(gpu: &Gpu) -> Vec<Call> {
             }
         }
     });
-    assert_eq!((rings(gpu), names(&calls).iter().filter(|&&name| name == "cuMemcpyAsync").count()), (Some(0), 0));
+    assert_eq!(
+        (page_locked_blocks(gpu), names(&calls).iter().filter(|&&name| name == "cuMemcpyAsync").count()),
+        (Some(0), 0)
+    );
     calls
 }
 
@@ -99,7 +102,7 @@ fn the_status_of_a_usual_device_says_nothing_of_staging() {
     alone_with_pools(&[EVERYTHING], |gpu| {
         assert!(!cuda_status().contains("staged"), "{}", cuda_status());
         at_cpu(&noise(1, SLOT)).gpu_data().unwrap();
-        assert_eq!(rings(gpu), Some(1));
+        assert_eq!(page_locked_blocks(gpu), Some(1));
     });
 }
 

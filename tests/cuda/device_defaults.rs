@@ -44,7 +44,7 @@ const CALLED: [Called; 24] = [
     ("cuDevicePrimaryCtxRetain", [0; 2],                       "context look-up: once where none is current"),
     ("cuCtxPushCurrent_v2",      [0; 2],                       "context look-up: where none is current"),
     ("cuCtxPopCurrent_v2",       [0; 2],                       "context look-up: where none is current"),
-    // What the library adds.
+    // Calls that the library adds.
     ("cuPointerGetAttributes",   [COPIES + BLOCKS + BLOBS, COPIES + BLOCKS + 2 * BLOBS],
                                                                "one of each copy, push, and block handed out"),
     ("cuCtxSynchronize",         [1, 1],                       "before blocks are handed out again"),

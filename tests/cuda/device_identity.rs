@@ -97,7 +97,7 @@ fn type_number_and_context_are_asked_for_in_one_call() {
     });
 }
 
-/// What waiting for a push says that a reset overtook.
+/// The error of a wait for a push that a reset overtook.
 fn wait_after_a_reset(gpu: &Gpu, wait: impl FnOnce(&mut object::Object) -> syncedmem_status_t) {
     let stream = gpu.stream();
     let mut object = filled(5000, 1);

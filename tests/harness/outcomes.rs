@@ -1,4 +1,4 @@
-//! What a run prints and which status it exits with.
+//! The output and the exit status of a run.
 
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -77,11 +77,11 @@ fn small_objects_are_pinned_from_the_call_on_that_says_so() {
     });
 }
 
-fn a_callback_tells_the_mode_to_whoever_asks_for_a_block() {
+fn a_callback_gives_the_mode_for_every_block() {
     extern "C-unwind" fn mode(user: *mut std::ffi::c_void) -> i32 {
         unsafe { user.cast::<i32>().read() }
     }
-    // What was registered stays for ever: not in this process.
+    // In a process of its own, because a registered callback stays for ever.
     in_a_process_with_a_driver(&[], || {
         let _gpu = gpu();
         let answer = &raw mut *Box::leak(Box::new(0));
@@ -90,7 +90,7 @@ fn a_callback_tells_the_mode_to_whoever_asks_for_a_block() {
         for (number, pinned) in [(1, true), (0, false), (2, false), (-1, false)] {
             unsafe { answer.write(number) };
             assert_eq!(pins(), pinned, "{number}");
-            // What the user says outright wins.
+            // A setting wins over the callback.
             let _policy = policy(CPU, AUTO);
             assert!(!pins(), "{number}");
         }
@@ -164,7 +164,7 @@ fn a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then() {
             }
         }
     }
-    // What was not freed so is seen at the end of `gpu`.
+    // The end of `gpu` finds blocks that were not freed.
 }
 
 fn pinned_data_goes_to_the_device_and_back() {
@@ -299,7 +299,7 @@ fn in_child(objects: Vec<Object>) -> i32 {
 crate::support::harness::tests![
     in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise,
     small_objects_are_pinned_from_the_call_on_that_says_so,
-    a_callback_tells_the_mode_to_whoever_asks_for_a_block,
+    a_callback_gives_the_mode_for_every_block,
     mode_and_pinning_may_be_told_by_the_environment,
     pinned_memory_is_portable_and_never_write_combined,
     a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then,

@@ -39,7 +39,7 @@ fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
             let (to, from) = (object.host_address() as u64, source.address as u64);
             assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
             refuse();
-            // What is given back too early is a broken rule, which the end of each test looks for.
+            // Freeing a block too early breaks a rule of the driver, for which the end of each test looks.
             drop(object);
             stream.synchronize();
             gpu.control().simcuda_set_lag(0);
@@ -48,7 +48,7 @@ fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
     });
 }
 
-fn a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it_has() {
+fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has() {
     alone_with_pools(&[], |gpu| {
         const BYTES: usize = 20_000;
         let stream = gpu.stream_of(gpu.primary(1));
@@ -160,7 +160,7 @@ fn a_block_is_not_held_up_by_what_another_device_does() {
 fn nothing_page_locked_is_counted_in_the_end() {
     let environment = [REGISTERED, ("SYNCEDMEM_STAGE_FROM", "100000"), ("SYNCEDMEM_PINNED_LIMIT", "200M")];
     alone_with_pools(&environment, |gpu| {
-        // What says that a context is gone, or that the driver does not know an address, would be believed.
+        // None says that a context is gone or an address unknown: the library would believe that.
         const STATUSES: [i32; 4] = [1, 2, 999, 712];
         const TO_GET: [&str; 5] =
             ["cuMemHostAlloc", "cuMemHostRegister_v2", "cuMemFreeHost", "cuMemcpyAsync", "cuEventRecord"];
@@ -221,7 +221,7 @@ fn nothing_page_locked_is_counted_in_the_end() {
             }
             gpu.control().simcuda_clear_faults();
             drop(objects);
-            // What the driver would not take back is offered again.
+            // The library offers again the blocks that the driver refused to free.
             for _ in 0..40 {
                 drop([page_locked_or_not(4 << 20), filled(100_000, 1)]);
                 trim(ALL);
@@ -245,7 +245,7 @@ fn page_locked_or_not(bytes: usize) -> Object {
 
 crate::support::harness::tests![
     a_page_locked_block_that_another_device_still_uses_is_not_given_back,
-    a_block_that_another_device_was_declared_to_use_is_handed_to_nobody_before_it_has,
+    a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has,
     the_rings_and_blocks_that_resets_take_are_not_counted_for_ever,
     where_free_must_do_page_locked_blocks_are_the_drivers_own,
     what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered,

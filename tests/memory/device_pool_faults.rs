@@ -21,7 +21,7 @@ struct Deed {
 
 const BYTES: usize = 5000;
 const LARGE: usize = 2 * MIB;
-/// What the device has.
+/// Bytes of device memory.
 const MEMORY: usize = 64 * MIB;
 
 fn on_device(bytes: usize) -> Option<Object> {
@@ -104,7 +104,7 @@ fn works(gpu: &Gpu, what: &str) {
 
 /// With everything given back, nothing is left.
 fn balances(gpu: &Gpu, what: &str) {
-    // What the driver refused is offered to it again when another is given back.
+    // The library offers a block that the driver refused again when it frees another one.
     for _ in 0..3 {
         trim(ALL);
         let account = gpu.account();
@@ -141,7 +141,7 @@ fn every_fault(gpu: &Gpu, deed: &Deed) -> usize {
             if !done {
                 assert_ne!(last_error(), "", "{what}");
             }
-            // What the failure of a pop itself leaves.
+            // The failed pop leaves its context current.
             if function == "cuCtxPopCurrent_v2" {
                 gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
             }

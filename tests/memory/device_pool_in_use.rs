@@ -11,7 +11,7 @@ const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
 /// Longer than a call that does not wait.
 const LAG: u32 = 5_000;
 
-fn a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody() {
+fn a_block_that_an_unknown_stream_still_writes_is_not_reused() {
     alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
         for side in SIDES {
             for bytes in SIZES {
@@ -40,7 +40,7 @@ fn a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody() {
     });
 }
 
-fn a_page_locked_block_that_an_unknown_stream_still_reads_is_handed_to_nobody() {
+fn a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused() {
     alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
         const BYTES: usize = 100_000;
         let (stream, target) = (gpu.stream(), gpu.block(BYTES));
@@ -170,7 +170,7 @@ fn a_declaration_is_of_one_object_and_ends_with_it() {
         gpu.control().simcuda_hold_streams();
         let source = gpu.block(5000);
         gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(source.address as u64, 1, 5000, stream.handle()), 0));
-        // What that stream does since is no longer of any interest.
+        // The block no longer waits for later work of that stream.
         for _ in 0..3 {
             assert_eq!(Side::Device.pair(5000), address);
         }
@@ -213,7 +213,7 @@ fn what_is_freed_during_a_synchronise_is_not_cleared_by_it() {
     });
 }
 
-fn a_wait_for_one_block_holds_up_nobody_else() {
+fn a_wait_for_one_block_holds_up_no_other_thread() {
     alone_with_pools(&[], |gpu| {
         let (stream, elsewhere) = (gpu.stream(), gpu.block(100));
         drop([Side::Device.object(5000), Side::Host.object(5000)]);
@@ -256,8 +256,8 @@ fn copies_in_flight_end_before_their_blocks_come_back() {
 }
 
 crate::support::harness::tests![
-    a_block_that_an_unknown_stream_still_writes_is_handed_to_nobody,
-    a_page_locked_block_that_an_unknown_stream_still_reads_is_handed_to_nobody,
+    a_block_that_an_unknown_stream_still_writes_is_not_reused,
+    a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused,
     a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either,
     by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait,
     what_a_declared_stream_still_does_is_respected_without_a_wait,
@@ -265,6 +265,6 @@ crate::support::harness::tests![
     a_declaration_is_of_one_object_and_ends_with_it,
     declaring_a_stream_needs_an_object_and_nothing_else,
     what_is_freed_during_a_synchronise_is_not_cleared_by_it,
-    a_wait_for_one_block_holds_up_nobody_else,
+    a_wait_for_one_block_holds_up_no_other_thread,
     copies_in_flight_end_before_their_blocks_come_back,
 ];

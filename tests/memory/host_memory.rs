@@ -91,7 +91,7 @@ fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
     }
 }
 
-fn a_size_that_the_system_refuses_is_told_with_what_is_known() {
+fn the_error_of_a_size_that_the_system_refuses_says_what_is_known() {
     let mut storage = Storage::new();
     for bytes in [1 << 56, 1 << 50] {
         storage.construct(bytes);
@@ -103,7 +103,7 @@ fn a_size_that_the_system_refuses_is_told_with_what_is_known() {
     }
 }
 
-fn the_limit_on_the_address_space_is_told() {
+fn the_error_names_the_limit_on_the_address_space() {
     alone(&[], || {
         const LIMIT: u64 = 1 << 30;
         let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
@@ -180,14 +180,14 @@ fn the_host_limit_holds_under_many_threads() {
     });
 }
 
-fn a_limit_that_is_no_number_is_told_and_does_not_hold() {
+fn a_limit_that_is_no_number_is_reported_and_does_not_hold() {
     let errors = alone(&[("SYNCEDMEM_HOST_LIMIT", "lots")], || touched(4096, |_| ()));
     if !inside() {
         assert!(errors.contains("SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"), "{errors}");
     }
 }
 
-fn an_unknown_choice_is_told_with_the_known_ones() {
+fn an_unknown_choice_is_reported_with_the_known_ones() {
     let errors = alone(&[("SYNCEDMEM_HUGE_PAGES", "sometimes")], || touched(HUGE_PAGE, |_| ()));
     if !inside() {
         assert!(errors.contains("SYNCEDMEM_HUGE_PAGES=sometimes is not one of auto never; using auto"), "{errors}");
@@ -262,13 +262,13 @@ crate::support::harness::tests![
     huge_pages_can_be_turned_off,
     size_zero_gives_an_address_and_nothing_to_free,
     sizes_that_cannot_exist_are_an_error_not_an_overflow,
-    a_size_that_the_system_refuses_is_told_with_what_is_known,
-    the_limit_on_the_address_space_is_told,
+    the_error_of_a_size_that_the_system_refuses_says_what_is_known,
+    the_error_names_the_limit_on_the_address_space,
     the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there,
     the_host_limit_holds_and_what_is_freed_counts_again,
     the_host_limit_holds_under_many_threads,
-    a_limit_that_is_no_number_is_told_and_does_not_hold,
-    an_unknown_choice_is_told_with_the_known_ones,
+    a_limit_that_is_no_number_is_reported_and_does_not_hold,
+    an_unknown_choice_is_reported_with_the_known_ones,
     every_block_is_mallocs_where_that_is_asked_for,
     small_blocks_are_mallocs_by_default,
     pinning_without_a_driver_gives_pageable_memory_and_says_so_once,

@@ -70,7 +70,7 @@ fn a_very_large_block_is_not_paid_for_to_be_read_as_zeros() {
     alone(&[], || {
         let mut first = Object::new(VERY_LARGE);
         let data = first.overwrite_cpu_data().unwrap();
-        // What is written must not show, and what is not written need not be there at all.
+        // The next object must not see these bytes, and pages that are not written need no memory.
         for at in [0, VERY_LARGE / 2, VERY_LARGE - 1] {
             unsafe { data.add(at).write(0xAB) };
         }

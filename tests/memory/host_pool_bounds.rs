@@ -276,7 +276,7 @@ fn idle_blocks_go_before_the_address_space_is_exhausted() {
     });
 }
 
-fn what_makes_no_sense_in_the_environment_is_told_once_and_the_default_holds() {
+fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
     for (variable, value, told) in [
         ("SYNCEDMEM_POOLS", "maybe", "SYNCEDMEM_POOLS=maybe is not one of on off; using on"),
         ("SYNCEDMEM_PAGEABLE_POOL", "some", "SYNCEDMEM_PAGEABLE_POOL=some is not a number of bytes"),
@@ -344,6 +344,6 @@ crate::support::harness::tests![
     idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails,
     the_host_limit_holds_whatever_lies_idle,
     idle_blocks_go_before_the_address_space_is_exhausted,
-    what_makes_no_sense_in_the_environment_is_told_once_and_the_default_holds,
+    a_value_that_makes_no_sense_is_reported_once_and_the_default_holds,
     what_the_calls_are_given_is_checked,
 ];

@@ -6,7 +6,7 @@ use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 
-/// What the loader knows them by, and the Debian package that has each.
+/// Their file names, and the Debian package that has each.
 const MALLOCS: [(&str, &str); 3] = [
     ("libjemalloc.so.2", "libjemalloc2"),
     ("libmimalloc.so.2", "libmimalloc2.0"),

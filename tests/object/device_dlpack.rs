@@ -127,7 +127,7 @@ fn a_lent_device_tensor_is_the_objects_device_side() {
     assert_eq!(foreign.deleted(), 1);
 }
 
-fn a_stream_that_does_not_block_waits_for_the_librarys_fill_when_it_is_told_to() {
+fn a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill() {
     let gpu = gpu();
     let stream = gpu.stream();
     if gpu.is_simulated() {
@@ -183,7 +183,7 @@ fn a_wait_that_the_driver_refuses_leaves_no_event() {
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
-fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block() {
+fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_other_block() {
     let errors = in_a_process_with_a_driver(&[], || {
         let gpu = gpu();
         let (mem, next) = (at_cpu(BYTES), at_cpu(BYTES));
@@ -311,10 +311,10 @@ crate::support::harness::tests![
     a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it,
     an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is,
     a_lent_device_tensor_is_the_objects_device_side,
-    a_stream_that_does_not_block_waits_for_the_librarys_fill_when_it_is_told_to,
+    a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill,
     for_the_default_stream_there_is_nothing_to_wait_for,
     a_wait_that_the_driver_refuses_leaves_no_event,
-    after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_take_nobodys_block,
+    after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_other_block,
     what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays,
     lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it,
     lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 
-use crate::lent::*;
+use crate::shared_memory::*;
 use crate::support::gpu::*;
 use crate::support::random::Random;
 use crate::support::tensor::*;
@@ -20,19 +20,19 @@ use syncedmem::abi::c::pinning::*;
 use syncedmem::abi::c::transfer::*;
 use syncedmem::abi::status::syncedmem_status_t;
 
-/// What the device has room for: less than the objects need.
+/// Blocks that the device has room for: fewer than the objects need.
 const ROOM: usize = 7;
 const OBJECTS: usize = 6;
 const THREADS: usize = 3;
 
-/// What is known of an object.
+/// An object as it must be.
 struct Model {
     mem: *mut syncedmem_t,
-    /// What each word of its newest data is.
+    /// The value of each word of its newest data.
     newest: u32,
     values: Values,
-    marked: bool,
-    /// What its sides refer to, through however many objects.
+    is_evictable: bool,
+    /// The memory that its sides refer to, through any number of objects.
     lent: [Vec<Rc<Lent>>; 2],
     /// Tensors in the test's hands, and how many are with the threads: those may be deleted by now.
     held: Vec<(usize, Tensor)>,
@@ -43,7 +43,7 @@ struct World<'g> {
     gpu: &'g Gpu,
     random: Random,
     objects: Vec<Option<Model>>,
-    /// What objects that were destroyed still have: their tensors, and what they were.
+    /// Destroyed objects whose tensors are still in use.
     orphans: Vec<(usize, Tensor, Values)>,
     foreign: Vec<Rc<Lent>>,
     /// Device memory that was to be lent.
@@ -60,7 +60,7 @@ const WRITES: [[Access; 2]; 2] = [
     [syncedmem_overwrite_gpu_data, syncedmem_mutable_gpu_data],
 ];
 
-/// What may come of it besides success where there is too little memory, and the driver may fail.
+/// Errors that may come where there is too little memory, and the driver may fail.
 fn succeeds(status: syncedmem_status_t) -> bool {
     let known = matches!(status, SYNCEDMEM_SUCCESS | SYNCEDMEM_ERROR_OUT_OF_MEMORY | SYNCEDMEM_ERROR_DRIVER);
     assert!(known, "{status:?}: {}", last_error());
@@ -113,12 +113,13 @@ impl World<'_> {
 
     fn create(&mut self, at: usize) {
         let (mem, how) = (created(BYTES), self.random.below(4) as i32);
-        let marked = (1..3).contains(&how);
-        if marked {
+        let is_evictable = (1..3).contains(&how);
+        if is_evictable {
             assert_eq!(unsafe { syncedmem_set_evictable(mem, how) }, SYNCEDMEM_SUCCESS);
         }
         let values = Values::new();
-        let model = Model { mem, newest: 0, values, marked, lent: Default::default(), held: vec![], sent: [0; 2] };
+        let model =
+            Model { mem, newest: 0, values, is_evictable, lent: Default::default(), held: vec![], sent: [0; 2] };
         self.objects[at] = Some(model);
     }
 
@@ -147,7 +148,7 @@ impl World<'_> {
     }
 
     fn end_access(&self, model: &Model) {
-        if model.marked {
+        if model.is_evictable {
             assert_eq!(unsafe { syncedmem_end_access(model.mem) }, SYNCEDMEM_SUCCESS, "{}", last_error());
         }
     }
@@ -249,11 +250,11 @@ impl World<'_> {
     fn mark(&mut self, model: &mut Model) {
         let how = self.random.below(3) as i32;
         let status = unsafe { syncedmem_set_evictable(model.mem, how) };
-        if model.marked || how == 0 {
+        if model.is_evictable || how == 0 {
             assert_eq!(status, SYNCEDMEM_SUCCESS);
-            model.marked = how != 0;
+            model.is_evictable = how != 0;
         } else {
-            model.marked = self.may_be_exported(model, &[0, 1], status);
+            model.is_evictable = self.may_be_exported(model, &[0, 1], status);
         }
     }
 

@@ -90,7 +90,7 @@ fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> 
     let with = lent.with(&stream);
     let made = || {
         let object = state.object(gpu, &stream, BYTES);
-        // What a fault says of a copy in flight is true: nothing runs any more.
+        // No copy is in flight, so what the library says of one after the fault is true.
         stream.synchronize();
         object
     };
@@ -201,7 +201,7 @@ fn a_copy_that_gets_no_event_does_not_start() {
     assert_eq!(errors, "");
 }
 
-fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once() {
+fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once() {
     let errors = in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
         // Each of them gives its blocks back to the driver.
@@ -312,7 +312,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
             for mut object in objects {
                 let ((), calls) = gpu.watch(|| {
                     let _ = object.mutable_cpu_data();
-                    // What is on the host alone stays there.
+                    // Data that only the host has stays there.
                     assert!(object.cpu_data().is_ok() || object.head() == 2);
                     drop(object);
                 });
@@ -327,7 +327,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
             assert!(last_error().contains("exiting"), "{}", last_error());
             assert!(fresh.cpu_data().is_ok());
             drop(fresh);
-            // What it held is left to the system, so the account is not empty.
+            // Its device memory is left to the system, so the account is not empty.
             drop(stream);
             std::mem::forget(gpu);
         });
@@ -338,7 +338,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
 crate::support::harness::tests![
     every_driver_call_of_every_operation_from_every_state_fails_in_turn,
     a_copy_that_gets_no_event_does_not_start,
-    every_driver_call_at_the_end_of_an_object_fails_in_turn_and_nobody_hears_of_it_but_once,
+    every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once,
     every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other,
     what_a_kernel_broke_is_found_pending_and_the_host_goes_on,
     once_the_driver_says_that_it_has_ended_it_is_left_alone,

@@ -102,7 +102,7 @@ fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alon
         let mut half = Object::new(2 * BYTES);
         assert_eq!(half.set_cpu_data(lent[100..].as_mut_ptr()), SYNCEDMEM_SUCCESS);
         assert_eq!(half.pin(), SYNCEDMEM_ERROR_DRIVER, "only a part of it is page-locked");
-        // What lies idle makes room.
+        // Idle registered blocks make room.
         assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
         drop((half, object, made_so));
         assert_eq!(registered(&gpu), Some(1));

@@ -12,7 +12,7 @@ use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_DEVICE;
 use syncedmem::abi::c::pools::{syncedmem_idle_bytes, syncedmem_set_pools};
 
 const MIB: usize = 1 << 20;
-/// What the device has room for.
+/// Blocks of 1 MiB that the device has room for.
 const ROOM: usize = 8;
 const HOST: u32 = 1;
 const DEVICE: u32 = 2;
@@ -73,7 +73,7 @@ fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are
     assert_eq!((objects[1].device_address(), objects[1].owns_gpu()), (0, false));
     assert_bytes(&gpu.read(data.addr(), 2 * MIB), &pattern(3, 2 * MIB), &"");
     drop(large);
-    // What was evicted comes back when it is wanted.
+    // Evicted sides come back at their next access.
     for object in &mut objects {
         let data = object.gpu_data().unwrap();
         assert_bytes(&gpu.read(data.addr(), MIB), &State::Synced.contents(MIB), &"");
@@ -294,7 +294,7 @@ fn what_still_runs_on_an_evicted_block_is_waited_for() {
         gpu.control().simcuda_set_lag(0);
         let copied = unsafe { std::slice::from_raw_parts(to.pointer(), MIB) };
         assert_bytes(copied, &state.contents(MIB), &state);
-        // What was evicted while it was the newest is on the host alone.
+        // Evicted data that was the newest is on the host alone.
         assert_contents(&mut objects[0], state);
     }
 }

@@ -16,7 +16,7 @@ use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
 use syncedmem::abi::c::pools::syncedmem_trim;
 
 const BYTES: usize = 16 << 10;
-/// What the device has room for.
+/// Blocks of `BYTES` that the device has room for.
 const ROOM: usize = 4;
 
 struct Small<'g>(&'g Gpu);
@@ -118,7 +118,7 @@ fn an_eviction_beside_which_nothing_is_done_comes_to_pass() {
     }
 }
 
-fn a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_object() {
+fn a_reader_that_comes_during_an_eviction_does_not_wait_and_keeps_the_object() {
     for (state, how) in CASES {
         let evicted = beside_an_eviction(state, how, |gpu, victim| {
             let before = (victim.head(), victim.device_address());
@@ -136,7 +136,7 @@ fn a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_objec
 fn an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on_the_device() {
     for (state, how) in CASES {
         let evicted = beside_an_eviction(state, how, |_, victim| {
-            // What it has started meanwhile is not waited for.
+            // The eviction does not wait for work that this access has started.
             Shared(victim.mem()).read(true).unwrap();
             Shared(victim.mem()).end_access();
         });
@@ -144,7 +144,7 @@ fn an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on
     }
 }
 
-fn a_writer_who_comes_during_an_eviction_has_its_turn_afterwards() {
+fn a_writer_that_comes_during_an_eviction_has_its_turn_afterwards() {
     for (state, how) in CASES {
         beside_an_eviction(state, how, |gpu, victim| {
             gpu.control().simcuda_release_streams();
@@ -186,7 +186,7 @@ fn a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was() {
         beside_an_eviction(state, how, |_, victim| {
             let child = unsafe { libc::fork() };
             if child == 0 {
-                // What only the device has is out of reach there.
+                // The child cannot reach data that only the device has.
                 let reads = victim.cpu_data().is_ok() == (state == State::Synced);
                 // The eviction, which has the object in its hands, does not exist there.
                 let ends = victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS;
@@ -374,9 +374,9 @@ fn trim() {
 
 crate::support::harness::tests![
     an_eviction_beside_which_nothing_is_done_comes_to_pass,
-    a_reader_who_comes_during_an_eviction_is_not_made_to_wait_and_keeps_the_object,
+    a_reader_that_comes_during_an_eviction_does_not_wait_and_keeps_the_object,
     an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on_the_device,
-    a_writer_who_comes_during_an_eviction_has_its_turn_afterwards,
+    a_writer_that_comes_during_an_eviction_has_its_turn_afterwards,
     the_end_of_an_object_waits_for_its_eviction,
     a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was,
     readers_of_evictable_objects_always_read_what_was_written_while_others_make_room,

@@ -145,7 +145,7 @@ fn a_mark_that_is_taken_away_leaves_the_object_as_any_other() {
         let data = object.cpu_data().unwrap();
         assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_NEVER), SYNCEDMEM_SUCCESS);
         assert!(!is_slow(&object));
-        // What was open counts no more.
+        // Accesses that were open count no more.
         assert_eq!((object.end_access(), object.end_access()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
         assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
         assert_eq!(end_all(&mut object), 0);

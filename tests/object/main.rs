@@ -20,7 +20,7 @@ mod device_threads;
 mod dlpack;
 mod dlpack_ends;
 mod evictable;
-mod lent;
+mod shared_memory;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -145,7 +145,7 @@ fn accounting_that_begins_in_the_middle_counts_from_there() {
         let stats = counts();
         assert_eq!((stats.objects_made, stats.objects_unseen, stats.host_reads), (2, 1, 2));
         assert_eq!(stats.pageable.allocations, sum(1, MIDDLE));
-        // What lives is known to those who gave it out.
+        // Live bytes come from the allocators, so blocks from before the account count.
         assert_eq!(stats.pageable.live, (LARGE + 2 * MIDDLE) as u64);
 
         // A block from before was never counted, so its end is not either.

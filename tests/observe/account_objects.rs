@@ -10,7 +10,7 @@ use syncedmem::abi::c::account::*;
 use syncedmem::abi::caffe;
 use syncedmem::object::SyncedMemory;
 use syncedmem::state::fast_path;
-use syncedmem::state::head::{Access, Side};
+use syncedmem_trace::head::{Access, Side};
 
 /// Small enough for malloc's cache, large enough for the pool, and a mapping of its own.
 const SMALL: usize = 100;

@@ -51,7 +51,7 @@ fn memory_that_its_owner_has_page_locked_is_copied_as_pinned() {
     });
 }
 
-fn under_a_limit_for_all_host_memory_each_kind_is_told_by_itself() {
+fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
     for accounting in ["on", "off"] {
         alone_without_pools(&[("SYNCEDMEM_ACCOUNT", accounting), ("SYNCEDMEM_HOST_LIMIT", "8M")], |_gpu| {
             let mut pageable = Object::new(2 * MIB);
@@ -92,7 +92,7 @@ fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinne
     });
 }
 
-fn what_is_evicted_is_told_by_side_and_its_copies_too() {
+fn evictions_are_counted_by_side_and_their_copies_too() {
     const ROOM: usize = 4;
     alone_with_pools(&[ACCESSES], |gpu| {
         gpu.control().simcuda_set_memory(0, ROOM * MIB);
@@ -157,7 +157,7 @@ fn host_sides_that_are_evicted_are_told_likewise() {
     });
 }
 
-fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_told() {
+fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_counted() {
     alone_with_pools_on_any_driver(&[ON, SYNCHRONISED], |gpu| {
         for _ in 0..3 {
             Object::new(MIB).overwrite_gpu_data().unwrap();
@@ -279,11 +279,11 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
 crate::support::harness::tests![
     a_copy_in_many_pieces_is_one_copy_of_all_its_bytes,
     memory_that_its_owner_has_page_locked_is_copied_as_pinned,
-    under_a_limit_for_all_host_memory_each_kind_is_told_by_itself,
+    under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself,
     memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned,
-    what_is_evicted_is_told_by_side_and_its_copies_too,
+    evictions_are_counted_by_side_and_their_copies_too,
     host_sides_that_are_evicted_are_told_likewise,
-    a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_told,
+    a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_counted,
     blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away,
     a_reset_of_the_device_leaves_no_memory_behind_in_the_account,
     what_others_use_of_the_device_is_not_ours,

@@ -6,11 +6,11 @@ use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
-use syncedmem::observe::advice::{Advice, Certainty, Rule, Subject};
-use syncedmem::observe::event::Site;
 use syncedmem::observe::recorder;
-use syncedmem::state::head::Side::{self, Device, Host};
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Advice, Certainty, Rule, Subject};
+use syncedmem_trace::event::Site;
+use syncedmem_trace::head::Side::{self, Device, Host};
+use syncedmem_trace::kind::Kind;
 
 const BYTES: usize = 4096;
 const LARGE: usize = 64 << 10;
@@ -141,7 +141,7 @@ fn what_an_eviction_saved_is_unread_if_it_is_overwritten_and_not_if_it_is_asked_
     });
 }
 
-fn a_copy_of_what_nobody_changed_is_unchanged_on_either_side() {
+fn a_copy_of_data_that_did_not_change_is_unchanged_on_either_side() {
     observed(&[ON, COMPARED], |gpu| {
         let mut object = on_host(BYTES);
         object.gpu_data().unwrap();
@@ -348,7 +348,7 @@ crate::support::harness::tests![
     of_a_push_nothing_is_said_where_the_device_may_have_been_read_unseen,
     a_pull_that_the_device_is_written_before_is_unread_however_few_accesses_are_told,
     what_an_eviction_saved_is_unread_if_it_is_overwritten_and_not_if_it_is_asked_for,
-    a_copy_of_what_nobody_changed_is_unchanged_on_either_side,
+    a_copy_of_data_that_did_not_change_is_unchanged_on_either_side,
     a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new,
     four_copies_to_and_fro_are_a_ping_pong,
     zeros_of_which_every_sample_has_changed_were_overwritten,

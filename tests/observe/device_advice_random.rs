@@ -7,10 +7,10 @@ use crate::advice::naive::{self, Act, Copy, Life};
 use crate::support::gpu::*;
 use crate::support::object::*;
 use crate::support::random::Random;
-use syncedmem::observe::event::{Cause, Path, Site};
 use syncedmem::observe::recorder;
-use syncedmem::state::head::Access::{self, Overwrite, Read, Write};
-use syncedmem::state::head::Side::{self, Device, Host};
+use syncedmem_trace::event::{Cause, Path, Site};
+use syncedmem_trace::head::Access::{self, Overwrite, Read, Write};
+use syncedmem_trace::head::Side::{self, Device, Host};
 
 /// Counts and bytes by rule, certainty and subject.
 type Counts = BTreeMap<(&'static str, &'static str, String), (u64, u64)>;
@@ -205,17 +205,17 @@ fn so_it_is_where_host_memory_is_page_locked() {
     observed("on", |gpu| check(gpu, true, false));
 }
 
-fn so_it_is_where_every_access_is_told() {
+fn so_it_is_where_every_access_is_recorded() {
     observed("accesses", |gpu| check(gpu, false, true));
 }
 
-fn so_it_is_where_every_access_is_told_and_host_memory_is_page_locked() {
+fn so_it_is_where_every_access_is_recorded_and_host_memory_is_page_locked() {
     observed("accesses", |gpu| check(gpu, true, true));
 }
 
 crate::support::harness::tests![
     the_advice_on_random_calls_is_that_of_the_naive_rules,
     so_it_is_where_host_memory_is_page_locked,
-    so_it_is_where_every_access_is_told,
-    so_it_is_where_every_access_is_told_and_host_memory_is_page_locked,
+    so_it_is_where_every_access_is_recorded,
+    so_it_is_where_every_access_is_recorded_and_host_memory_is_page_locked,
 ];

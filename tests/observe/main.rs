@@ -1,4 +1,4 @@
-//! What the library records: the account, traces, advice, reports, NVTX.
+//! Records of the library: the account, traces, advice, reports, NVTX.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,

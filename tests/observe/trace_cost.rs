@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use crate::trace::{Folder, c_path, events};
-use syncedmem::observe::trace::{self as writer, Live};
+use syncedmem::observe::trace as writer;
+use syncedmem_trace::format::Live;
 
 const RECORDS: u64 = 200_000;
 
@@ -27,7 +28,7 @@ fn cost(path: &Path, threads: u32) -> f64 {
                 let me = unsafe { libc::gettid() } as u32;
                 for number in 0..RECORDS {
                     let event = &run[number as usize % run.len()];
-                    let event = syncedmem::observe::event::Event { thread: me, ..*event };
+                    let event = syncedmem_trace::event::Event { thread: me, ..*event };
                     writer::record(&event, &Live { bytes: [number / 4, 0, 0] });
                 }
             });

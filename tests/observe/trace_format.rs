@@ -5,8 +5,9 @@ use std::path::Path;
 use crate::support::alone;
 use crate::trace::reader::Item;
 use crate::trace::*;
-use syncedmem::observe::event::{Event, Site, What};
-use syncedmem::observe::trace::{self as writer, FileError, Live};
+use syncedmem::observe::trace::{self as writer, FileError};
+use syncedmem_trace::event::{Event, Site, What};
+use syncedmem_trace::format::Live;
 
 fn me() -> u32 {
     std::process::id()
@@ -149,7 +150,7 @@ fn rows_are_those_of_rmm() {
         let path = folder.path("t.csv");
         let events = events::a_run(1, 1);
         write(&path, &events);
-        let failure = What::Failed { side: syncedmem::state::head::Side::Device, bytes: 77 };
+        let failure = What::Failed { side: syncedmem_trace::head::Side::Device, bytes: 77 };
         writer::start(&c_path(&path)).unwrap();
         for event in events.iter().chain([&Event { what: failure, ..events[0] }]) {
             writer::record(event, &Live::default());

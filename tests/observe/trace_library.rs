@@ -10,11 +10,11 @@ use crate::trace::reader::Item;
 use crate::trace::*;
 use syncedmem::abi::c::account::syncedmem_set_name;
 use syncedmem::abi::c::trace::{syncedmem_trace_start, syncedmem_trace_stop};
-use syncedmem::observe::event::{Event, What};
-use syncedmem::observe::ledger::Ledger;
 use syncedmem::state::flags;
-use syncedmem::state::head::Side;
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::ledger::Ledger;
+use syncedmem_trace::event::{Event, What};
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
 
 const BYTES: usize = 100_000;
 

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use crate::support::alone;
 use crate::trace::reader::Item;
 use crate::trace::*;
-use syncedmem::observe::event::{Event, Site};
-use syncedmem::observe::trace::{self as writer, FileError, Live};
+use syncedmem::observe::trace::{self as writer, FileError};
+use syncedmem_trace::event::{Event, Site};
+use syncedmem_trace::format::Live;
 
 /// The processes that begin, in the order in which they do.
 fn processes(items: &[Item]) -> Vec<u32> {

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use crate::trace::reader::{Item, Notes, Reader};
-use syncedmem::observe::event::{Event, Site, What};
+use syncedmem_trace::event::{Event, Site, What};
 
 fn reader(text: &[u8]) -> Reader<Cursor<Vec<u8>>> {
     Reader::new(Cursor::new(text.to_vec()))
@@ -124,7 +124,7 @@ fn records_of_other_tools_are_passed_over_whatever_they_hold() {
     assert_eq!((notes.foreign, notes.damaged), (4, 0));
 }
 
-fn a_last_line_without_an_end_is_told_and_no_error() {
+fn a_last_line_without_an_end_is_reported_and_is_no_error() {
     let whole = "[\n".to_string() + &process(1, "") + &synchronised(1, "1") + &synchronised(1, "2");
     let last = whole.trim_end().rfind('\n').unwrap() + 1;
     for cut in last + 1..whole.len() - 2 {
@@ -137,7 +137,7 @@ fn a_last_line_without_an_end_is_told_and_no_error() {
     }
 }
 
-fn damaged_lines_are_counted_and_the_first_is_told() {
+fn damaged_lines_are_counted_and_the_first_is_reported() {
     let unknown = synchronised(1, "5").replace("\"what\":\"synchronised\"", "\"what\":\"something new\"");
     let missing = synchronised(1, "5").replace("\"what\":\"synchronised\"", "\"what\":\"filled\",\"side\":\"host\"");
     let text = format!("[\n{}{{\"ph\":\"X\",\"pi\n\0\0\0\n{unknown}{missing}{}", process(1, ""), synchronised(1, "1"));
@@ -232,8 +232,8 @@ crate::support::harness::tests![
     an_event_that_comes_too_late_for_its_place_is_not_lost,
     nanoseconds_are_exact_however_long_the_machine_has_been_up,
     records_of_other_tools_are_passed_over_whatever_they_hold,
-    a_last_line_without_an_end_is_told_and_no_error,
-    damaged_lines_are_counted_and_the_first_is_told,
+    a_last_line_without_an_end_is_reported_and_is_no_error,
+    damaged_lines_are_counted_and_the_first_is_reported,
     a_forked_child_begins_with_what_its_parent_knew,
     a_process_that_begins_again_has_all_its_earlier_events_before_that,
     what_is_no_trace_is_an_error_that_says_where_and_why,

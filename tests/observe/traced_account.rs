@@ -140,7 +140,7 @@ fn a_forked_childs_events_are_its_own_in_the_trace_too() {
         assert_eq!(traced.len(), 2);
         assert_same(&traced[&std::process::id()], &told(figures()));
         let mut childs = told(childs);
-        // What the child's memory holds of its parent's was allocated before its trace begins.
+        // The child's memory includes its parent's, which was allocated before the child's trace begins.
         assert_eq!(childs.pageable.live, 60_000);
         childs.pageable.live = 0;
         assert_same(&traced[&(child as u32)], &childs);

@@ -113,7 +113,7 @@ fn on_both_sides(gpu: &Gpu, reuse: i32, lag: u32) {
     };
     under(disturb, |thread| churn(thread, 150, both, check));
     gpu.control().simcuda_set_lag(0);
-    // What the library's own thread has taken out is given back soon.
+    // The library's thread frees soon the blocks that it has taken out.
     until(|| {
         trim(ALL);
         let account = gpu.account();

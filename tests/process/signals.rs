@@ -9,8 +9,8 @@ use syncedmem::abi::c::eviction::syncedmem_end_access;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
 use syncedmem::abi::c::object::syncedmem_t;
 use syncedmem::abi::c::stats::{syncedmem_stats, syncedmem_stats_t};
-use syncedmem::observe::event::{Event, Site, What};
 use syncedmem::observe::trace as writer;
+use syncedmem_trace::event::{Event, Site, What};
 
 /// Seconds after which a process that hangs ends by a signal, which its parent reports.
 const LIMIT: u32 = 60;
@@ -136,7 +136,7 @@ extern "C" fn record(_signal: i32) {
     }
     let what = What::Synchronised;
     let event = Event { start: 1, duration: 1, thread: 1, object: 0x1000, site: Site(1), what };
-    writer::record(&event, &writer::Live::default());
+    writer::record(&event, &syncedmem_trace::format::Live::default());
 }
 
 /// Sends this thread a signal every few microseconds: another thread of a test does not exist in a forked child.

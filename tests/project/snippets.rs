@@ -1,4 +1,4 @@
-//! What pages show of the examples is what the examples' files say. `UPDATE=1 cargo test --test project` writes it.
+//! Pages show the examples as the examples' files have them. `UPDATE=1 cargo test --test project` writes it.
 //!
 //! In a file the lines between one with `snippet:begin` and one with `snippet:end` are shown; in a page the block of code
 //! behind `<!-- from FILE -->` shows them.

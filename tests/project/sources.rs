@@ -1,4 +1,4 @@
-//! What the header and the description of the C API are made from.
+//! The sources of the header and of the description of the C API.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The state machine, as pure functions: every state and operation against docs/caffe-abi.md's table, and every sequence of
 //! operations against a model that knows nothing of heads.
 
-use syncedmem::state::head::{Access, Contents, Head, Side, Step};
+use syncedmem_trace::head::{Access, Contents, Head, Side, Step};
 
 use Contents::{Copy, Current, Undefined, Zeros};
 use Head::{AtCpu, AtGpu, Synced, Uninitialized};
@@ -135,7 +135,7 @@ impl Machine {
 }
 
 impl Truth {
-    /// What the operation should find; `None` if it should be refused.
+    /// The data that the operation should find; `None` if it should be refused.
     fn apply(&mut self, operation: Operation, written: u8) -> Option<Option<u8>> {
         match operation {
             Operation::Access(access, side) => {

@@ -10,13 +10,13 @@ use super::object::{Object, Operation, Outcome};
 use super::pools::{DEVICE, PINNED, idle};
 use super::*;
 
-/// The ring of slots for staged copies: no object of a test has this size.
-pub const RING: usize = 16 << 20;
+/// Bytes of the staging buffers: no object of a test has this size.
+pub const STAGING_BYTES: usize = 16 << 20;
 
-/// What the driver has given out, by address.
+/// Live blocks of the driver, by address.
 #[derive(Default)]
 pub struct Bookkeeper {
-    /// What the account must be.
+    /// The account as it must be.
     pub expected: syncedmem_stats_t,
     device: HashMap<usize, usize>,
     pinned: HashMap<usize, usize>,
@@ -28,7 +28,7 @@ pub struct Bookkeeper {
     streams: HashSet<usize>,
 }
 
-/// What an object looks like from outside.
+/// An object as seen from outside.
 #[derive(Clone, Copy, PartialEq)]
 struct Look {
     head: u32,
@@ -143,7 +143,7 @@ impl Bookkeeper {
                 "cuMemHostAlloc" | "cuMemHostRegister_v2" => {
                     let block = (number(call, "ptr"), number(call, "bytes"));
                     self.pinned.insert(block.0, block.1);
-                    if block.1 != RING {
+                    if block.1 != STAGING_BYTES {
                         add(&mut expected.pinned.allocations, block.1);
                         given.push(block);
                     }
@@ -169,7 +169,7 @@ impl Bookkeeper {
         let to_device = call.field("kind") == Some("HtoD");
         let host = number(call, if to_device { "src" } else { "dst" });
         let block = self.pinned.iter().find(|&(&start, &bytes)| (start..start + bytes).contains(&host));
-        let (is_pinned, is_staged) = (block.is_some(), block.is_some_and(|(_, &bytes)| bytes == RING));
+        let (is_pinned, is_staged) = (block.is_some(), block.is_some_and(|(_, &bytes)| bytes == STAGING_BYTES));
         if is_staged && !worked {
             return;
         }
@@ -208,11 +208,13 @@ impl Bookkeeper {
             }
         }
         let sum_of = |blocks: &HashMap<usize, usize>| blocks.values().sum::<usize>();
-        let ring = self.pinned.values().filter(|&&bytes| bytes == RING).sum::<usize>();
+        let staging = self.pinned.values().filter(|&&bytes| bytes == STAGING_BYTES).sum::<usize>();
         let alive: Account = gpu.alive();
         assert_eq!(alive.device_bytes, sum_of(&self.device), "the log has every block of the device");
-        let lives =
-            [alive.device_bytes - self.own[0] - idle(DEVICE), sum_of(&self.pinned) - self.own[1] - ring - idle(PINNED)];
+        let lives = [
+            alive.device_bytes - self.own[0] - idle(DEVICE),
+            sum_of(&self.pinned) - self.own[1] - staging - idle(PINNED),
+        ];
         assert_eq!([held[2], held[1]], lives.map(|bytes| bytes as u64), "what the driver has out, but for idle blocks");
 
         let expected = &mut self.expected;

@@ -3,7 +3,7 @@
 use super::driver::{Account, Handle};
 use super::gpu::Gpu;
 
-/// What a stream is made with.
+/// Flags of a new stream.
 pub const BLOCKING: u32 = 0;
 pub const NON_BLOCKING: u32 = 1;
 

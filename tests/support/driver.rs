@@ -82,7 +82,7 @@ functions! {
     }
 }
 
-/// What is alive in the simulated driver.
+/// Live objects of the simulated driver.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Account {

@@ -66,7 +66,7 @@ impl Deref for Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is not a failure of the test.
+        // A folder that cannot be removed does not fail the test.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -90,7 +90,7 @@ impl Drop for Gpu {
         if std::thread::panicking() {
             return;
         }
-        // What is still on its way shall break its rules now, and not in the next test.
+        // Work in flight that breaks the driver's rules does so now, and not in the next test.
         self.settle();
         let (account, (violations, text)) = (self.account(), self.violations());
         assert_eq!(violations, self.violations, "the driver's rules were broken: {text}");

@@ -1,4 +1,4 @@
-//! What several tests need: an object in storage of the test's own, watched from outside through its bytes.
+//! Helpers of several suites: an object in storage of the test's own, watched from outside through its bytes.
 #![allow(dead_code, reason = "each test takes what it needs")]
 #![allow(
     clippy::undocumented_unsafe_blocks,
@@ -38,7 +38,7 @@ use syncedmem::abi::c::object::*;
 use syncedmem::abi::status::syncedmem_status_t;
 pub use syncedmem::abi::status::syncedmem_status_t::*;
 
-/// What storage is filled with before an object is made in it.
+/// Fills storage before an object is made in it.
 pub const FILL: u8 = 0xA5;
 
 /// Storage for an object, with guards behind it.

@@ -49,7 +49,7 @@ pub enum Waits {
     Yes,
 }
 
-/// What must come of an operation.
+/// The result that an operation must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub status: syncedmem_status_t,

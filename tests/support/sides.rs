@@ -62,7 +62,7 @@ pub fn count(calls: &[Call], beginnings: &[&str]) -> usize {
 pub const MEMORY: [&str; 5] = ["cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemHostRegister", "cuMemHostUnregister"];
 pub const WAITS: [&str; 3] = ["cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize"];
 
-/// What a caller's own work on a block leaves there.
+/// The byte that a caller's own work writes to a block.
 pub const LEFT: u8 = 0x5E;
 
 /// Starts work on an object's block that ends later, as a kernel would: in a stream that the library does not know, or in the

@@ -5,12 +5,12 @@ use std::ffi::CStr;
 use super::gpu::Gpu;
 use super::object::Object;
 
-/// A slot of the ring, and how many there are.
+/// Bytes of a slot of the staging buffers, and how many slots there are.
 pub const SLOT: usize = 2 << 20;
 pub const SLOTS: usize = 8;
 pub const EVERYTHING: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "1");
 
-/// Around the borders of slots, and of the ring; the last goes round it more than twice.
+/// Sizes around the borders of a slot and of all slots. The last one uses each slot more than twice.
 pub const SIZES: [usize; 9] =
     [1, SLOT - 1, SLOT, SLOT + 1, SLOT * SLOTS - 1, SLOT * SLOTS, SLOT * SLOTS + 1, 9 * SLOT + 13, 17 * SLOT + 100_003];
 
@@ -26,8 +26,8 @@ pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), bytes) }.to_vec()
 }
 
-/// Makes the ring of the current process, which is the test's own.
-pub fn with_a_ring(gpu: Gpu) -> Gpu {
+/// Makes the staging buffers of the current process, which is the test's own.
+pub fn with_staging_buffers(gpu: Gpu) -> Gpu {
     let mut object = Object::new(SLOT);
     object.fill_host(&noise(1, SLOT));
     object.gpu_data().unwrap();
@@ -42,12 +42,12 @@ pub fn at_cpu(contents: &[u8]) -> Object {
     object
 }
 
-/// How many page-locked blocks there are, whatever way they were come by, as far as the driver tells.
-pub fn rings(gpu: &Gpu) -> Option<usize> {
+/// How many page-locked blocks there are, allocated or registered. `None` on a real driver, which does not say.
+pub fn page_locked_blocks(gpu: &Gpu) -> Option<usize> {
     gpu.is_simulated().then(|| gpu.alive().pinned_blocks + gpu.alive().registered_blocks)
 }
 
-/// How many copies of a kind there were, and how many calls of `cuMemcpy`, as far as the driver tells.
+/// How many copies of a kind there were, and how many calls of `cuMemcpy`. `None` on a real driver, which does not say.
 pub fn pieces(gpu: &Gpu, kind: &CStr) -> Option<(usize, usize)> {
     let copies = || gpu.control().simcuda_copies(kind.as_ptr(), usize::MAX);
     gpu.is_simulated().then(|| (copies(), gpu.calls_of(c"cuMemcpy")))

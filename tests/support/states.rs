@@ -111,7 +111,7 @@ impl<'g> Lent<'g> {
     }
 }
 
-/// What the object holds after `operation`, found through the library.
+/// The contents of the object after `operation`, found through the library.
 pub fn is_set(operation: Operation) -> bool {
     matches!(operation, Operation::SetCpuData | Operation::SetGpuData)
 }

@@ -1,4 +1,4 @@
-//! What a check comes to, and the words for it.
+//! The result of a check, and the words for it.
 
 use crate::driver::status::{self, Status};
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ pub(crate) enum Verdict {
     Found(String),
 }
 
-/// What a check returns.
+/// A check's return value: success, or the verdict.
 pub(crate) type Outcome = Result<(), Verdict>;
 
 impl Verdict {

@@ -1,4 +1,4 @@
-//! What crosses the C boundary: statuses, addresses, handles, and pointers that a caller gives to be written or read.
+//! The types that cross the C boundary: statuses, addresses, handles, and pointers that a caller gives to be written or read.
 #![expect(unsafe_code, reason = "reads and writes through the pointers that C callers pass")]
 
 use std::ffi::{CStr, c_char, c_int};
@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 /// A `CUresult`. An integer and not an enum: an injected fault may have any value.
 pub type Status = c_int;
 
-/// What an entry point comes to: success, or the status that it returns.
+/// The result of an entry point: success, or the status that it returns.
 pub type Outcome<T = ()> = Result<T, Status>;
 
 /// A device or host address. Device addresses are never dereferenced as they are.
@@ -72,7 +72,7 @@ impl<T> Out<T> {
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
     }
 
-    /// What the caller wrote there, or fails for NULL.
+    /// The value that the caller wrote there; fails for NULL.
     pub fn value(self) -> Outcome<T>
     where
         T: Copy,

@@ -7,7 +7,7 @@ use crate::abi::{Address, Handle, INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use crate::space::{self, Space};
 use crate::state::{CHANGED, Guard, State};
 
-/// What a block is.
+/// The kind of memory of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
     /// Memory of a device, which the host cannot reach.
@@ -28,7 +28,7 @@ pub struct Block {
     pub id: u64,
     pub start: Address,
     pub bytes: usize,
-    /// What it takes of the device's memory.
+    /// Bytes of the device's memory that it takes.
     pub taken: usize,
     pub memory: Memory,
     pub context: Handle,
@@ -129,7 +129,7 @@ impl State {
         (address < block.end() && !block.leaving.load(Ordering::Relaxed)).then_some(block)
     }
 
-    /// What a range belongs to; an error if it leaves its block, or is a device's and not allocated.
+    /// The block of a range; an error if the range leaves its block, or is a device's and not allocated.
     pub fn span(&self, address: Address, bytes: usize) -> Outcome<Span> {
         let end = address.checked_add(bytes).ok_or(INVALID_VALUE)?;
         let block = self.block_at(address).cloned();

@@ -44,7 +44,7 @@ pub struct Capture {
     pub is_invalidated: bool,
     /// The streams that are in it.
     streams: Vec<Member>,
-    /// What was captured, in an order in which it may run.
+    /// The captured operations, in an order in which they may run.
     pub nodes: Vec<Node>,
 }
 

@@ -18,7 +18,7 @@ pub struct Context {
     pub is_primary: bool,
     pub active: bool,
     pub flags: u32,
-    /// What every call fails with after a fault.
+    /// The status of every call after a fault.
     pub broken: Option<Status>,
     pub legacy: Arc<Stream>,
     /// The default streams of threads that use theirs, by the thread's number.
@@ -56,7 +56,7 @@ impl Context {
 /// The deepest stack that a thread may have.
 const DEPTH: usize = 64;
 
-/// What a thread has current: plain cells, so that the stack also serves while the thread ends.
+/// A thread's stack of current contexts: plain cells, so that it also serves while the thread ends.
 struct Stack {
     epoch: Cell<u64>,
     length: Cell<usize>,
@@ -69,7 +69,7 @@ thread_local! {
     };
 }
 
-/// What the calling thread has current, dead or alive.
+/// The calling thread's current context, dead or alive.
 pub fn top_of_stack() -> Option<Handle> {
     STACK.with(|stack| stack.length.get().checked_sub(1).map(|top| stack.handles[top].get()))
 }

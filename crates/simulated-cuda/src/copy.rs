@@ -12,7 +12,7 @@ use crate::operation::{Action, Source};
 use crate::state::{Guard, State, state};
 use crate::stream::{Stream, Token, run_in_turn};
 
-/// What an entry point says of its two pointers.
+/// The sides that an entry point names for its two pointers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     /// The addresses tell.

@@ -1,4 +1,4 @@
-//! What every call passes through: checks of the process, the count, injected faults, and the log.
+//! The passage of every call: checks of the process, the count, injected faults, and the log.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;

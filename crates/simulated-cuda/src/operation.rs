@@ -1,4 +1,4 @@
-//! What a stream does: copies, fills, marks, calls of host functions and of stand-ins for kernels, frees.
+//! The operations of a stream: copies, fills, marks, calls of host functions and of stand-ins for kernels, frees.
 #![expect(unsafe_code, reason = "moves bytes, and calls the program's functions")]
 
 use std::ffi::c_void;
@@ -21,7 +21,7 @@ pub enum HostFunction {
     Callback(unsafe extern "C" fn(Handle, Status, *mut c_void), Handle),
 }
 
-/// What an operation does when its turn comes.
+/// The effect of an operation when its turn comes.
 pub enum Action {
     /// Nothing: what comes later waits for what this waits for.
     Join,
@@ -50,7 +50,7 @@ pub enum Action {
 /// Where a copy reads.
 pub enum Source {
     Memory(Span),
-    /// What was read when the copy was queued.
+    /// The bytes that were read when the copy was queued.
     Staged(Vec<u8>),
 }
 

@@ -1,4 +1,4 @@
-//! What the driver says of an address.
+//! The entry points that describe an address.
 #![expect(unsafe_code, reason = "entry points have C names")]
 
 use std::ffi::{c_int, c_uint};
@@ -55,7 +55,7 @@ fn put(state: &State, data: Out<u8>, attribute: c_int, address: Address, block: 
     }
 }
 
-/// What an attribute is of an address that the driver does not know.
+/// Writes an attribute's value for an address that the driver does not know.
 fn put_default(data: Out<u8>, attribute: c_int) -> Outcome {
     /// CU_DEVICE_INVALID.
     const NO_DEVICE: c_int = -2;

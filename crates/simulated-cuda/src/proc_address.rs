@@ -171,7 +171,7 @@ const VERSION_NOT_SUFFICIENT: c_int = 2;
 /// LEGACY_STREAM and PER_THREAD_DEFAULT_STREAM.
 const FLAGS: u64 = 3;
 
-/// What both versions do: the name that is looked for, and what was found, whose address has been handed out.
+/// Both versions' look-up: finds a function by name, and notes that its address was handed out.
 fn look_up<'s>(
     call: &mut Call,
     symbol: &'s Text,

@@ -1,4 +1,4 @@
-//! What threads wait on that hold the lock on the state.
+//! A condition on which threads that hold the lock on the state wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, PoisonError};

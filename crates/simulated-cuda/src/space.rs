@@ -11,13 +11,13 @@ use crate::abi::{Address, fill_bytes};
 
 /// Every device block begins at a multiple of this, as the driver's do.
 pub const ALIGNMENT: usize = 512;
-/// What lies between two blocks.
+/// Bytes between two blocks.
 const GAP: usize = 4096;
 /// The least that is reserved for a device: enough for any use of its default memory, and no burden to valgrind.
 const LEAST: usize = 4 << 30;
-/// What memory holds that was just allocated.
+/// The contents of new memory.
 const FRESH: u32 = 0xCD;
-/// What memory holds that was freed.
+/// The contents of freed memory.
 const FREED: u32 = 0xDD;
 /// Freed places that are remembered, to be given out again first.
 const RECENT: usize = 64;

@@ -20,7 +20,7 @@ use crate::stream::Stream;
 /// The lock on everything.
 pub type Guard = MutexGuard<'static, State>;
 
-/// What kind of object a handle was given out for.
+/// The kind of object behind a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Context,
@@ -30,7 +30,7 @@ pub enum Kind {
     Graph,
 }
 
-/// What became of an object whose handle was given out.
+/// The state of the object behind a handle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Alive,
@@ -60,7 +60,7 @@ pub struct State {
     pub lag: Duration,
     /// Bytes of host memory that are page-locked.
     pub pinned: usize,
-    /// What `simcuda_set_memory` said, by device.
+    /// Bytes set by `simcuda_set_memory`, by device.
     pub memory: BTreeMap<usize, usize>,
     /// Counts the resets: contexts that threads had current before are gone.
     pub epoch: u64,

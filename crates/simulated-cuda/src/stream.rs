@@ -171,7 +171,7 @@ impl Stream {
 }
 
 impl State {
-    /// What work that is queued in `stream` now must wait for.
+    /// The operations that work queued in `stream` now must wait for.
     pub fn predecessors(&self, stream: &Stream) -> Vec<Token> {
         let Some(context) = self.contexts.get(&stream.context) else { return Vec::new() };
         let all = context.streams.iter().chain([&context.legacy]);
@@ -200,7 +200,7 @@ impl State {
         let at_once = action.is_momentary() && self.could_start(stream, &after);
         let mut queue = stream.queue();
         let number = queue.issue();
-        // What a destroyed context gets in a race with its destruction is dropped, as all that it had.
+        // Work that reaches a context while it is destroyed is dropped, as all that it had.
         if at_once || queue.cancelled {
             drop(queue);
             action.happen();

@@ -59,7 +59,7 @@ impl State {
         Ok(Arc::clone(context.per_thread.entry(process::thread_number()).or_insert_with(new)))
     }
 
-    /// What a host that asks about a stream asks about: of the legacy stream, all that its next work would wait for.
+    /// The operations that a query of or a wait for a stream covers: for the legacy stream, all that its next work would wait for.
     fn outstanding(&self, stream: &Arc<Stream>) -> Vec<Token> {
         let mut tokens = if stream.legacy { self.predecessors(stream) } else { Vec::new() };
         tokens.push(stream.last());

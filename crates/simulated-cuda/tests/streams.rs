@@ -1,4 +1,4 @@
-//! What is asynchronous stays in flight while streams are held, and runs in order when they are not.
+//! Asynchronous work stays in flight while streams are held, and runs in order when they are not.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -232,7 +232,7 @@ fn a_stream_waits_for_an_event_of_another() {
 }
 
 #[test]
-fn a_reset_wakes_who_waits_for_a_held_stream() {
+fn a_reset_wakes_threads_that_wait_for_a_held_stream() {
     let simulator = Simulator::fresh();
     let (device, stream) = (simulator.device_block(512), simulator.stream(0));
     (simulator.simcuda_hold_streams)();

@@ -41,7 +41,7 @@ pub enum Item {
         object: u64,
         name: String,
     },
-    /// What is recorded from now on. Unknown before the first of these.
+    /// The recording mode from now on. Unknown before the first of these.
     Mode {
         process: u32,
         /// Whether accesses that need nothing are recorded.

@@ -29,7 +29,7 @@ pub enum Record {
     Site { process: u32, site: Site, place: String },
     /// An object's name.
     Name { process: u32, time: u64, object: u64, name: String },
-    /// What is recorded from then on.
+    /// The recording mode from then on.
     Mode { process: u32, time: u64, accesses: bool, compares: bool },
     /// An event.
     Event { process: u32, event: Event },

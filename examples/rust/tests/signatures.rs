@@ -1,5 +1,5 @@
 //! What bindgen makes of syncedmem.h is what syncedmem.json says: this compiles only then.
-//! Generated; `UPDATE=1 cargo test --test api` in the library's folder writes it.
+//! Generated; `UPDATE=1 cargo test --test project` in the library's folder writes it.
 #![allow(dead_code, reason = "what is compared is compared when this is compiled")]
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "they are C's names")]
 

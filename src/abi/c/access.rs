@@ -3,12 +3,13 @@
 
 use std::ffi::c_void;
 
+use syncedmem_trace::head::{Access, Side};
+
 use super::arguments::Out;
 use super::object::{ask, object, syncedmem_t, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 use crate::state::fast_path;
-use crate::state::head::{Access, Side};
 
 /// Writes the address of `side`'s data to `*data`, ready for `access`: at once where nothing need be done.
 ///

@@ -3,6 +3,8 @@
 
 use std::ffi::{CStr, c_char};
 
+use syncedmem_trace::head::Side;
+
 use super::arguments::{Out, answer};
 use super::call;
 use super::object::{object, syncedmem_t};
@@ -15,7 +17,6 @@ use crate::observe::recorder;
 use crate::platform::clock;
 use crate::settings;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE};
-use crate::state::head::Side;
 
 /// What the library accounts for.
 #[expect(non_camel_case_types, reason = "the names of the C API")]

@@ -4,6 +4,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::{Access, Side};
+
 use super::arguments::{Out, one_of};
 use super::call;
 use super::object::{object, syncedmem_t, with};
@@ -11,7 +13,6 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;
 use crate::object::dlpack::{DataType, Layout};
-use crate::state::head::{Access, Side};
 
 /// One of the two sides of an object.
 #[expect(non_camel_case_types, reason = "the names of the C API")]

@@ -4,13 +4,14 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::Side;
+
 use super::arguments::Out;
 use super::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host;
 use crate::object::SyncedMemory;
-use crate::state::head::Side;
 
 /// A `caffe::SyncedMemory` as seen from C. A handle is the address of the object.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
@@ -39,9 +40,9 @@ pub enum syncedmem_head_t {
     SYNCEDMEM_SYNCED = 3,
 }
 
-impl From<crate::state::head::Head> for syncedmem_head_t {
-    fn from(head: crate::state::head::Head) -> Self {
-        use crate::state::head::Head;
+impl From<syncedmem_trace::head::Head> for syncedmem_head_t {
+    fn from(head: syncedmem_trace::head::Head) -> Self {
+        use syncedmem_trace::head::Head;
         match head {
             Head::Uninitialized => Self::SYNCEDMEM_UNINITIALIZED,
             Head::AtCpu => Self::SYNCEDMEM_HEAD_AT_CPU,

@@ -1,6 +1,8 @@
 //! Pools: blocks that objects gave back, kept for the next object.
 #![expect(unsafe_code, reason = "C functions")]
 
+use syncedmem_trace::kind::Kind;
+
 use super::arguments::{answer, one_of};
 use super::call;
 use super::policy;
@@ -9,7 +11,6 @@ use crate::error::Error;
 use crate::memory::cache::budget;
 use crate::object::trim;
 use crate::settings;
-use crate::state::kind::Kind;
 
 /// A kind of memory.
 #[expect(non_camel_case_types, reason = "the names of the C API")]

@@ -3,10 +3,11 @@
 
 use std::ffi::c_int;
 
+use syncedmem_trace::head::Side;
+
 use super::object::{ask, syncedmem_t};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
-use crate::state::head::Side;
 
 /// Writes to `*ordinal` the ordinal of the device that holds the object's device block; -1 without a block, or if the
 /// driver does not know memory given with `syncedmem_set_gpu_data`.

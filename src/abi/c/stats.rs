@@ -3,18 +3,19 @@
 
 use std::mem::offset_of;
 
+use syncedmem_analysis::account::{Account, Sum};
+use syncedmem_trace::event::Path;
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
+
 use super::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host_usage;
 use crate::object::trim;
-use crate::observe::account::{Account, Sum};
-use crate::observe::event::Path;
 use crate::observe::recorder;
 use crate::settings;
 use crate::state::flags;
-use crate::state::head::{Access, Side};
-use crate::state::kind::Kind;
 
 /// A number of operations, their bytes, and their time. This structure never grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,9 +2,11 @@
 //! or throws an exception if the error policy says so.
 //!
 //! All of this runs outside of the panic guard and without locks, because exceptions pass.
-#![expect(unsafe_code, reason = "abort and gettid")]
+#![expect(unsafe_code, reason = "abort")]
 
 use std::fmt::Write;
+
+use syncedmem_trace::text::Text;
 
 use super::{callback, throw};
 use crate::abi::guard::guard;
@@ -13,7 +15,8 @@ use crate::error::{Cause, Error};
 use crate::object::report::{Circumstances, at_exit};
 use crate::observe::call_counts::Call;
 use crate::platform::local_time::LocalTime;
-use crate::platform::text::{Text, to_stderr};
+use crate::platform::text::to_stderr;
+use crate::platform::thread;
 use crate::settings;
 
 /// A failure of an entry point.
@@ -120,8 +123,6 @@ impl Failure {
     #[inline(never)]
     fn log(&self, sentence: &Sentence) {
         let now = LocalTime::now();
-        // SAFETY: gettid has no preconditions. (By syscall: glibc 2.30 is the first with a function for it.)
-        let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         let mut line = Text::<1200>::new();
         let _ = writeln!(
             line,
@@ -132,7 +133,7 @@ impl Failure {
             now.second_of_day / 60 % 60,
             now.second_of_day % 60,
             now.microsecond,
-            thread,
+            thread::id(),
             self.origin(),
             sentence.as_ref()
         );

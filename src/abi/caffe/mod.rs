@@ -11,6 +11,8 @@ mod throw;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::{Access, Side};
+
 use super::guard::guard;
 use crate::caffe::{self, Build};
 use crate::error::{Error, WhyNot};
@@ -20,7 +22,6 @@ use crate::observe::call_counts::{Call, count};
 use crate::settings;
 use crate::state::fast_path;
 use crate::state::flags::{self, BESIDE};
-use crate::state::head::{Access, Side};
 use fatal::Failure;
 
 /// Unwraps a result for C++. A macro, so that an exception passes no frame of this library but the entry point's.

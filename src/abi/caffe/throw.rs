@@ -13,11 +13,12 @@ use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 use std::ops::ControlFlow;
 
+use syncedmem_trace::text::Text;
+
 use crate::abi::per_thread::{self, Sentence};
 use crate::error::Error;
 use crate::observe::call_site;
 use crate::platform::loaded;
-use crate::platform::text::Text;
 
 /// Throws `std::bad_alloc` if memory ran out, else `std::runtime_error` with `sentence`. Returns the name of the calling
 /// object's file if its runtime is not found.

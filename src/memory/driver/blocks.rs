@@ -8,6 +8,11 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use syncedmem_trace::address_hash::{AddressMap, address_map};
+use syncedmem_trace::event::Origin;
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
 use super::deferred;
 use super::record::{self, Record};
 use super::source::{self, Allocation, Identity, Source};
@@ -18,11 +23,7 @@ use crate::cuda::{driver_in_use, status, streams};
 use crate::error::{Cause, DriverFailure, Error};
 use crate::memory::cache::budget;
 use crate::memory::cache::device;
-use crate::observe::event::Origin;
-use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
-use crate::state::head::Side;
-use crate::state::kind::Kind;
 
 locked_static! { static RECORDS: Lock<AddressMap<Record>> = Lock::new(address_map()); }
 

@@ -5,13 +5,15 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use syncedmem_trace::text::Bytes;
+
 use super::record::{self, Record};
 use crate::cuda::context::Context;
 use crate::cuda::driver::Driver;
 use crate::cuda::status;
 use crate::error::{DriverFailure, Error};
 use crate::platform::sync::{Lock, locked_static};
-use crate::platform::text::{Bytes, warn_once};
+use crate::platform::text::warn_once;
 
 locked_static! { static BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new()); }
 

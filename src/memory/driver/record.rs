@@ -8,6 +8,8 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::Side;
+
 use super::source::{self, Identity, Source};
 use crate::cuda::capture::RelaxedCapture;
 use crate::cuda::context::{Context, ContextGuard};
@@ -15,7 +17,6 @@ use crate::cuda::driver::{self, Driver};
 use crate::cuda::{status, synchronize};
 use crate::error::DriverFailure;
 use crate::memory::cache::budget;
-use crate::state::head::Side;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Record {

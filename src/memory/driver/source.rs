@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
 use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE};
+use syncedmem_trace::head::Side;
 
 use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
@@ -12,7 +13,6 @@ use crate::cuda::{attributes, pointer, status};
 use crate::error::DriverFailure;
 use crate::memory::mapping::{HUGE_PAGE, Mapping};
 use crate::settings;
-use crate::state::head::Side;
 
 /// How a block was allocated, and so how it is freed.
 #[derive(Clone, Copy, Debug)]

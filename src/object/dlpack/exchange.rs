@@ -4,13 +4,14 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::{Access, Side};
+
 use super::{Blank, Device, Holding, Imported, Layout, Memory, export};
 use crate::copy;
 use crate::cuda;
 use crate::error::Error;
 use crate::object::dlpack;
 use crate::object::{EXPORTS, SyncedMemory};
-use crate::state::head::{Access, Side};
 
 impl SyncedMemory {
     /// Prepares `side` for `access` and returns a tensor of its memory: a `DLManagedTensorVersioned`, or a `DLManagedTensor`

@@ -5,9 +5,10 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::Side;
+
 use super::{DataType, Deleter, Device, MAJOR, MINOR, MOST_DIMENSIONS, Managed, ManagedVersioned, Tensor};
 use crate::error::{Cause, Error};
-use crate::state::head::Side;
 
 /// A shape that was checked against the object's size, before anything changes.
 #[derive(Clone, Copy)]

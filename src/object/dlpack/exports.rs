@@ -4,12 +4,13 @@
 //! `syncedmem_create` that is destroyed meanwhile ends with its last tensor. Any thread may delete a tensor at any
 //! time, beside other operations on the object: deleting changes only a count, under the registry's lock.
 
+use syncedmem_trace::address_hash::{AddressMap, address_map};
+use syncedmem_trace::head::Side;
+
 use super::{Holding, Imported};
 use crate::error::{Cause, Error};
-use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{ForkLock, Lock};
 use crate::state::flags::{self, KEPT};
-use crate::state::head::Side;
 // Not loom's: it is a hint. A thread that exports or borrows has the object, or knows that no other thread changes it.
 use std::sync::atomic::{
     AtomicUsize,

@@ -4,13 +4,14 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::Side;
+
 use super::{
     CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Deleter, Holding, MAJOR, MOST_DIMENSIONS, Managed, ManagedVersioned, READ_ONLY,
     Tensor, export,
 };
 use crate::error::Error;
 use crate::platform::limits::ADDRESS_SPACE;
-use crate::state::head::Side;
 
 /// A foreign tensor whose memory an object borrows.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,12 @@
 //! Evictable objects as their users see them: the policy, and the accesses that they end.
 
+use syncedmem_trace::head::Side;
+
 use super::policy::{Policy, Use};
 use crate::error::{Cause, Error};
 use crate::object::claims::Identity;
 use crate::object::{EXPORTS, ObjectState, POLICIES, SyncedMemory, TABLE};
 use crate::platform::sync::{Interrupted, Ordering};
-use crate::state::head::Side;
 
 impl SyncedMemory {
     /// Sets what may be evicted of the object when memory runs out while it has no open access. Addresses handed out

@@ -13,6 +13,9 @@ pub(crate) mod reclaim_summary;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::event::{Cause, What};
+use syncedmem_trace::head::{Contents, Head, Side};
+
 use super::claims::Blocking;
 use super::{Claim, Detached, ObjectState, SyncedMemory};
 use crate::copy::transfer::CopyError;
@@ -21,11 +24,9 @@ use crate::cuda::driver::Driver;
 use crate::cuda::synchronize;
 use crate::memory::driver::{blocks, record::Record};
 use crate::memory::host::registration;
-use crate::observe::event::{Cause, What};
 use crate::observe::recorder;
 use crate::platform::sync::Ordering;
 use crate::settings;
-use crate::state::head::{Contents, Head, Side};
 use policy::{Policy, Taken, Use};
 
 /// A series of evictions, of objects whose last use was before it began.

@@ -8,11 +8,12 @@
 //! destructors and constructors at that address wait until it is put back. Addresses are reused, so an entry is looked
 //! up by the object's whole identity.
 
+use syncedmem_trace::address_hash::{AddressMap, address_map};
+use syncedmem_trace::head::Side;
+
 use crate::object::claims::Identity;
-use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{FOR_EVER, ForkLock, Gate, Interrupted, Lock};
 use crate::state::flags::{self, KEPT};
-use crate::state::head::Side;
 // Not loom's: the count is a hint. The thread that sets an object's policy has the object to itself.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -9,16 +9,17 @@
 //!
 //! Nothing is evicted for page-locked memory: a pageable block costs less than a wait for a context and a later copy.
 
+use syncedmem_trace::event::What;
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
 use super::Round;
 use super::policy::Policy;
 use super::reclaim_summary::{self, ReclaimSummary};
 use crate::cuda;
 use crate::error::{Cause, Error};
 use crate::object::{POLICIES, SyncedMemory, trim};
-use crate::observe::event::What;
 use crate::observe::recorder::{self, Subject};
-use crate::state::head::Side;
-use crate::state::kind::Kind;
 
 /// Makes room for the allocation for `subject` that failed with `error`, and retries it each time there is more. Without
 /// success the error is the first one.
@@ -27,7 +28,7 @@ use crate::state::kind::Kind;
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     if let Some(want) = Want::of(error) {
         let idle = want.trim();
-        let mut summary = ReclaimSummary { idle, is_any_marked: !POLICIES.is_empty(), ..Default::default() };
+        let mut summary = ReclaimSummary { idle, is_any_evictable: !POLICIES.is_empty(), ..Default::default() };
         let block = if idle > Some(0) { allocate().ok() } else { None };
         if let Some(block) = block.or_else(|| evict(want, &mut summary, allocate)) {
             return Ok(block);

@@ -5,10 +5,11 @@
 
 use std::fmt;
 
+use syncedmem_trace::head::Side;
+use syncedmem_trace::text::Bytes;
+
 use crate::error::Error;
 use crate::platform::sync::{Lock, locked_static, this_thread};
-use crate::platform::text::Bytes;
-use crate::state::head::Side;
 
 /// A number of objects, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Count {
     }
 }
 
-/// What was given back, in this order.
+/// Bytes that were given back, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimSummary {
     /// Bytes of idle blocks; `None` if those make no room for the allocation.
@@ -35,7 +36,7 @@ pub struct ReclaimSummary {
     /// Sides of objects with the newest data, which was copied to the other side first.
     pub newest: Count,
     /// Whether any object was evictable.
-    pub is_any_marked: bool,
+    pub is_any_evictable: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -120,17 +121,17 @@ impl fmt::Display for Count {
 mod tests {
     use super::*;
     use crate::error::Cause;
-    use crate::platform::text::Text;
+    use syncedmem_trace::text::Text;
 
     fn text_of(summary: ReclaimSummary, side: Side) -> String {
         Text::<400>::of(format_args!("{}", OnSide(summary, side))).as_ref().to_string()
     }
 
     #[test]
-    fn what_was_given_back_is_told_in_the_order_in_which_it_was() {
+    fn the_sentence_lists_blocks_in_the_order_in_which_they_were_given_back() {
         let count = |number, bytes| Count { number, bytes };
         let (redundant, newest) = (count(2, 8 << 20), count(1, 100));
-        let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_marked: true };
+        let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_evictable: true };
         assert_eq!(
             text_of(summary, Side::Device),
             "; to make room it gave back idle blocks of 12582912 bytes (12.0 MiB), then the device copies of 2 objects of \
@@ -141,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_could_be_given_back_that_is_told() {
+    fn where_nothing_could_be_given_back_the_sentence_says_so() {
         let summary = ReclaimSummary { idle: Some(0), ..ReclaimSummary::default() };
         assert_eq!(text_of(summary, Side::Host), "; no idle block and no evictable object was left to make room");
         assert_eq!(text_of(ReclaimSummary::default(), Side::Host), "; no evictable object was left to make room");
     }
 
     #[test]
-    fn each_thread_is_told_of_its_own_failure_alone() {
+    fn each_thread_gets_the_summary_of_its_own_failure_alone() {
         let error = |asked| Error::OutOfMemory { side: Side::Host, asked, cause: Cause::System };
         let summary = ReclaimSummary { idle: Some(5), ..ReclaimSummary::default() };
         keep(error(1), summary);

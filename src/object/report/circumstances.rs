@@ -2,14 +2,15 @@
 
 use std::fmt;
 
+use syncedmem_trace::head::Side;
+use syncedmem_trace::text::Bytes;
+
 use crate::error::{Cause, Error};
 use crate::memory::driver::blocks::{self, Held};
 use crate::memory::host::registration;
 use crate::memory::host_usage;
 use crate::object::eviction::reclaim_summary::{self, OnSide};
 use crate::platform::limits;
-use crate::platform::text::Bytes;
-use crate::state::head::Side;
 use crate::{cuda, settings};
 
 /// The addition to an error that memory ran out: circumstances and advice. Empty for other errors.
@@ -61,7 +62,7 @@ impl Circumstances {
                  context could invalidate a capture): call {release}"
             );
         }
-        if given.is_any_marked {
+        if given.is_any_evictable {
             return Ok(());
         }
         f.write_str("; objects that need not stay on both sides can make room: syncedmem_set_evictable")

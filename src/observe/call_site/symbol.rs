@@ -7,7 +7,8 @@ use std::mem::transmute;
 use std::ops::ControlFlow;
 use std::ptr::{null, null_mut};
 
-use crate::platform::text::Text;
+use syncedmem_trace::text::Text;
+
 use crate::platform::{loaded, thread};
 
 use super::Place;
@@ -172,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn a_function_without_a_name_is_told_by_its_place_unless_its_library_only_passes_calls_on() {
+    fn a_function_without_a_name_is_given_by_its_place_unless_its_library_only_passes_calls_on() {
         let found = |object| Found { function: None, object: Text::of(format_args!("{object}")), offset: 1 };
         assert!(found("libboost_python311.so.1.74.0").is_glue());
         assert!(!found("libcaffe.so.1.0.0").is_glue());
     }
 
     #[test]
-    fn what_no_file_has_is_told_so() {
+    fn an_address_of_no_file_has_a_text_that_says_so() {
         assert_eq!(text_of(&[16]).as_ref(), "code that no loaded file has");
     }
 }

@@ -6,10 +6,11 @@
 
 use std::ffi::{CStr, c_int};
 
+use syncedmem_trace::format::block::BLOCK;
+
 use crate::platform::file::{self, close, result, status};
 use crate::platform::file_error::FileError;
 use crate::platform::sync::nap;
-use syncedmem_trace::format::block::BLOCK;
 
 /// A file that is open for appending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,14 +16,14 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use syncedmem_trace::event::{Event, Site};
-pub use syncedmem_trace::format::Live;
+use syncedmem_trace::format::Live;
 use syncedmem_trace::format::block::Block;
 use syncedmem_trace::format::{chrome, rmm};
+use syncedmem_trace::text::{Escaped, Text};
 
 use crate::platform::clock::nanoseconds;
 pub use crate::platform::file_error::FileError;
 use crate::platform::local_time::LocalTime;
-use crate::platform::text::{Escaped, Text};
 use crate::platform::thread;
 use sink::Entry;
 pub use sink::{Held, after_fork_in_child, hold, is_on, start, stop};

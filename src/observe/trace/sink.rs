@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 use syncedmem_trace::format::block::OPENING;
 use syncedmem_trace::format::rmm::COLUMNS;
+use syncedmem_trace::text::{Escaped, Text};
 
 use super::file::{Earlier, File, Opened};
 use super::introduce_process;
 use crate::platform::file_error::FileError;
 use crate::platform::sync::nap;
-use crate::platform::text::{Escaped, Text, to_stderr};
+use crate::platform::text::to_stderr;
 use crate::platform::thread::{block_signals, restore_signals};
 
 /// No trace.
@@ -136,7 +137,7 @@ pub fn stop() {
     let change = |from| STATE.compare_exchange(from, CHANGING, SeqCst, Relaxed).is_ok();
     let is_whole = change(ON);
     if is_whole || change(ENDED) {
-        wait_until_nobody_is_inside();
+        wait_until_no_thread_is_inside();
         if is_whole {
             conclude_file();
         }
@@ -265,7 +266,7 @@ fn take_over_at_once() {
     if STATE.compare_exchange(ON, TAKING_OVER, SeqCst, Relaxed).is_err() {
         return;
     }
-    wait_until_nobody_is_inside();
+    wait_until_no_thread_is_inside();
     let taken = if PROCESS.load(Relaxed) != 0 {
         Ok(())
     } else if NAME.has_process() {
@@ -285,7 +286,7 @@ fn file() -> File {
     File::of_parts([0, 1, 2, 3].map(|part: usize| FILE[part].load(Relaxed)))
 }
 
-fn wait_until_nobody_is_inside() {
+fn wait_until_no_thread_is_inside() {
     while INSIDE.load(SeqCst) != 0 {
         nap();
     }

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_exports_is_not_found() {
+    fn a_symbol_that_no_object_exports_is_not_found() {
         for name in [c"", c"_ZN5caffe5Caffe3GetEv", c"no such name"] {
             assert_eq!(find_in("libc.so", name), None, "{name:?}");
         }

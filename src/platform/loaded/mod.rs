@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_ends_where_it_is_told_to() {
+    fn a_walk_ends_where_its_visitor_ends_it() {
         let mut visited = 0;
         each(|_| {
             visited += 1;

@@ -1,8 +1,8 @@
 //! The rules about copies.
 
-use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
-use syncedmem::observe::event::{Changed, Path::*, Since};
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Certainty::*, Rule::*, Subject};
+use syncedmem_trace::event::{Changed, Path::*, Since};
+use syncedmem_trace::kind::Kind;
 
 use super::found::*;
 use super::story::*;
@@ -60,8 +60,8 @@ fn a_copy_may_be_read_through_an_address_that_was_asked_for_before() {
     assert_eq!(with_every_access(UnreadCopy, &story)[0].certainty, Possible, "it was in use before");
 }
 
-fn first_seen(bytes: u64) -> syncedmem::observe::event::What {
-    use syncedmem::observe::event::{Noticed, What};
+fn first_seen(bytes: u64) -> syncedmem_trace::event::What {
+    use syncedmem_trace::event::{Noticed, What};
     What::Made { bytes, noticed: Noticed::FirstAccess }
 }
 
@@ -75,12 +75,12 @@ fn a_pull_may_be_read_through_an_address_that_was_handed_out_unseen() {
     assert!(found.iter().all(|advice| advice.certainty == Certain) && found.len() == 2, "{found:?}");
 }
 
-fn a_push_is_read_by_whoever_asks_for_the_device_first() {
+fn the_first_access_to_the_device_reads_a_push() {
     let reads: [&[Told]; 5] = [
         &[ready(Device, Read)],
         &[asked(Device, Write)],
         &[completed(Device), ready(Device, Read)],
-        // What is copied back was read.
+        // A copy back reads the data.
         &[released(Host), asked(Host, Read), copied(Host, Read, SIZE, Pageable)],
         &[released(Host), started(Host, SIZE, Pinned), asked(Host, Read), completed(Host)],
     ];
@@ -100,7 +100,7 @@ fn a_pull_that_a_writer_waits_for_is_unread_however_few_accesses_are_told() {
     }
 }
 
-fn a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_told() {
+fn a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_recorded() {
     let story = [on_device(SIZE), vec![started(Host, SIZE, Pinned), completed(Host), asked(Device, Write)]].concat();
     assert_eq!(without(UnreadCopy, &story), []);
     assert_eq!(with_every_access(UnreadCopy, &story).len(), 1);
@@ -127,7 +127,7 @@ fn a_writer_that_could_not_wait_for_a_pull_makes_nothing_void() {
     assert_eq!(both(UnreadCopy, &[on_device(SIZE), waits, reads].concat()), []);
 }
 
-fn an_eviction_saved_for_nobody_what_is_overwritten_next() {
+fn an_eviction_saved_in_vain_data_that_is_overwritten_next() {
     let eviction = vec![saved(Host, SIZE).at(5).taking(70), evicted(Device, SIZE, true)];
     let story = [on_device(SIZE), eviction.clone(), vec![asked(Device, Overwrite), fresh(Kind::Device, SIZE)]].concat();
     let expected = advice(UnreadCopy, Certain, Subject::EvictionTo(Host), 5).sums(1, SIZE, 70);
@@ -156,8 +156,8 @@ fn a_push_that_was_waited_for_is_a_push() {
     assert_eq!(without(UnreadCopy, &story), []);
 }
 
-fn pushed_at_once(bytes: u64) -> syncedmem::observe::event::What {
-    use syncedmem::observe::event::{Cause, What};
+fn pushed_at_once(bytes: u64) -> syncedmem_trace::event::What {
+    use syncedmem_trace::event::{Cause, What};
     What::Copied { to: Device, bytes, path: Pinned, cause: Cause::Stream }
 }
 
@@ -235,7 +235,7 @@ fn an_unchanged_push_and_an_unchanged_eviction_count_as_well() {
 }
 
 /// A copy by a writer at a site that is the side's number.
-fn to_and_fro(side: syncedmem::state::head::Side, took: u64) -> [Told; 2] {
+fn to_and_fro(side: syncedmem_trace::head::Side, took: u64) -> [Told; 2] {
     [asked(side, Write), copied(side, Write, SIZE, Pageable).at(20 + side as u32).taking(took)]
 }
 
@@ -342,12 +342,12 @@ crate::support::harness::tests![
     a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for,
     a_copy_may_be_read_through_an_address_that_was_asked_for_before,
     a_pull_may_be_read_through_an_address_that_was_handed_out_unseen,
-    a_push_is_read_by_whoever_asks_for_the_device_first,
+    the_first_access_to_the_device_reads_a_push,
     a_pull_that_a_writer_waits_for_is_unread_however_few_accesses_are_told,
-    a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_told,
+    a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_recorded,
     an_access_that_failed_makes_nothing_void,
     a_writer_that_could_not_wait_for_a_pull_makes_nothing_void,
-    an_eviction_saved_for_nobody_what_is_overwritten_next,
+    an_eviction_saved_in_vain_data_that_is_overwritten_next,
     a_copy_in_flight_costs_what_others_of_its_direction_and_path_did,
     a_push_that_was_waited_for_is_a_push,
     a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blame,

@@ -1,9 +1,9 @@
 //! The rule about fills.
 
-use syncedmem::observe::advice::{Certainty::*, Rule::*, Subject};
-use syncedmem::observe::event::{Changed, Path::*, Since};
-use syncedmem::state::head::{Access, Side};
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Certainty::*, Rule::*, Subject};
+use syncedmem_trace::event::{Changed, Path::*, Since};
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
 
 use super::found::*;
 use super::story::*;
@@ -22,7 +22,7 @@ fn zeros_of_which_everything_has_changed_were_for_nothing() {
     for between in [vec![], vec![ready(Host, Read)]] {
         let story = [first(Host, Write), between, look(Changed::Everything)].concat();
         assert_eq!(with_every_access(OverwrittenFill, &story), [expected]);
-        let possible = syncedmem::observe::advice::Advice { certainty: Possible, ..expected };
+        let possible = syncedmem_analysis::advice::Advice { certainty: Possible, ..expected };
         assert_eq!(without(OverwrittenFill, &story), [possible], "others may have written unseen");
         let added = [first(Host, Write), vec![ready(Host, Write)], look(Changed::Everything)].concat();
         assert_eq!(with_every_access(OverwrittenFill, &added), [possible], "the second may have added to the zeros");

@@ -1,7 +1,7 @@
-//! What is expected of the advice, compared whole.
+//! Expected advice, compared whole.
 
-use syncedmem::observe::advice::{Advice, Certainty, Rule, Subject};
-use syncedmem::observe::event::Site;
+use syncedmem_analysis::advice::{Advice, Certainty, Rule, Subject};
+use syncedmem_trace::event::Site;
 
 use super::story::{Advisor, MAKER, Told, events};
 

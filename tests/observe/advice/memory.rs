@@ -1,8 +1,8 @@
 //! The rules about memory that is held, or allocated anew.
 
-use syncedmem::observe::advice::{Advice, Certainty::*, Rule::*, Subject};
-use syncedmem::observe::event::Path::*;
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Advice, Certainty::*, Rule::*, Subject};
+use syncedmem_trace::event::Path::*;
+use syncedmem_trace::kind::Kind;
 
 use super::found::*;
 use super::story::*;
@@ -26,7 +26,7 @@ fn the_end() -> Vec<Told> {
     vec![freed(Kind::Pageable, SIZE), freed(Kind::Device, SIZE + 512), ended()]
 }
 
-fn unused(side: syncedmem::state::head::Side, bytes: u64) -> Advice {
+fn unused(side: syncedmem_trace::head::Side, bytes: u64) -> Advice {
     advice(UnusedSide, Certain, Subject::Memory(side), 3).sums(1, bytes, None)
 }
 
@@ -78,7 +78,7 @@ fn memory_of_a_call_that_failed_was_never_held() {
     assert_eq!(with_every_access(UnusedSide, &[released, fails, end].concat()), []);
 }
 
-fn a_device_side_that_nobody_asks_for_is_unused_if_the_host_is_used() {
+fn a_device_side_without_an_access_is_unused_if_the_host_is_used() {
     let pushed = vec![
         made(SIZE),
         asked(Host, Overwrite),
@@ -108,7 +108,7 @@ fn memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of() {
     }
 }
 
-fn a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_told() {
+fn a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_found() {
     let allocation = |bytes| fresh(Kind::Device, bytes).at(4).taking(60);
     let found = |away: &[Told], bytes| {
         both(TurnedAway, &[away.to_vec(), vec![made(bytes), asked(Device, Write), allocation(bytes)]].concat())
@@ -145,8 +145,8 @@ crate::support::harness::tests![
     a_side_is_used_if_it_is_asked_for_copied_from_or_replaced,
     a_side_that_was_given_back_holds_no_memory,
     memory_of_a_call_that_failed_was_never_held,
-    a_device_side_that_nobody_asks_for_is_unused_if_the_host_is_used,
+    a_device_side_without_an_access_is_unused_if_the_host_is_used,
     memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of,
-    a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_told,
+    a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_found,
     a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fits_is_taken,
 ];

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use syncedmem::observe::advice::{Certainty, Rule, Subject};
-use syncedmem::observe::event::{Cause, Changed, Event, Origin, Path, Since, Site, What};
-use syncedmem::state::head::Access::{self, Overwrite, Read, Write};
-use syncedmem::state::head::Side::{self, Device, Host};
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Certainty, Rule, Subject};
+use syncedmem_trace::event::{Cause, Changed, Event, Origin, Path, Since, Site, What};
+use syncedmem_trace::head::Access::{self, Overwrite, Read, Write};
+use syncedmem_trace::head::Side::{self, Device, Host};
+use syncedmem_trace::kind::Kind;
 
-/// What really happened.
+/// The events as they happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Act {
     Asked(Side, Access),

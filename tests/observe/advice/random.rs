@@ -1,6 +1,6 @@
 //! Random lives of objects, told as the library tells them, against the naive rules.
 
-use syncedmem::observe::advice::{Advice, Certainty::Certain, Rule};
+use syncedmem_analysis::advice::{Advice, Certainty::Certain, Rule};
 
 use super::naive::{self, Line};
 use super::story::{Advisor, events};
@@ -73,7 +73,7 @@ fn where_fewer_accesses_are_told_nothing_more_is_claimed() {
             (0..4 + seed as usize / 10).for_each(|_| world.step());
             let (told, _) = world.report();
             let mut advisor = Advisor::new(every_access);
-            let is_told = |event: &syncedmem::observe::event::Event| every_access || !is_ready(&event.what);
+            let is_told = |event: &syncedmem_trace::event::Event| every_access || !is_ready(&event.what);
             events(&told).iter().filter(|event| is_told(event)).for_each(|event| advisor.take(event));
             advisor.report()
         });
@@ -91,8 +91,8 @@ fn where_fewer_accesses_are_told_nothing_more_is_claimed() {
     }
 }
 
-fn is_ready(what: &syncedmem::observe::event::What) -> bool {
-    matches!(what, syncedmem::observe::event::What::Accessed { ready: true, .. })
+fn is_ready(what: &syncedmem_trace::event::What) -> bool {
+    matches!(what, syncedmem_trace::event::What::Accessed { ready: true, .. })
 }
 
 crate::support::harness::tests![

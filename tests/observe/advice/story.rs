@@ -1,12 +1,12 @@
 //! Events, in few words: each a nanosecond after the last, unless it takes longer.
 
-use syncedmem::observe::advice::{Advice, Findings, History, Who};
-use syncedmem::observe::event::*;
-use syncedmem::state::head::{Access, Side};
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Advice, Findings, History, Who};
+use syncedmem_trace::event::*;
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
 
-pub use syncedmem::state::head::Access::{Overwrite, Read, Write};
-pub use syncedmem::state::head::Side::{Device, Host};
+pub use syncedmem_trace::head::Access::{Overwrite, Read, Write};
+pub use syncedmem_trace::head::Side::{Device, Host};
 
 /// The site that makes every object, unless another is named.
 pub const MAKER: Site = Site(7);

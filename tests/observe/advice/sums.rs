@@ -1,8 +1,8 @@
 //! How findings are summed up, and that each can be explained.
 
-use syncedmem::observe::advice::{Certainty::*, Rule, Rule::*, Subject};
-use syncedmem::observe::event::Path::*;
-use syncedmem::state::kind::Kind;
+use syncedmem_analysis::advice::{Certainty::*, Rule, Rule::*, Subject};
+use syncedmem_trace::event::Path::*;
+use syncedmem_trace::kind::Kind;
 
 use super::found::*;
 use super::story::*;
@@ -20,8 +20,8 @@ fn findings_are_summed_up_by_the_site_that_made_and_the_site_that_asked() {
     let story = [objects, copies.concat()].concat();
     let expected = advice(OverwrittenCopy, Possible, Subject::CopyTo(Device), 1);
     let other_site = advice(OverwrittenCopy, Possible, Subject::CopyTo(Device), 2).sums(1, 8, 40);
-    let other_maker = syncedmem::observe::advice::Advice {
-        made: syncedmem::observe::event::Site(99),
+    let other_maker = syncedmem_analysis::advice::Advice {
+        made: syncedmem_trace::event::Site(99),
         object: Some(0x30),
         ..expected.sums(1, 8, 1)
     };
@@ -74,7 +74,7 @@ fn a_report_does_not_change_what_a_later_report_says() {
 }
 
 fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
-    use syncedmem::observe::ledger::Ledger;
+    use syncedmem_analysis::ledger::Ledger;
     let push = [made(8), asked(Host, Overwrite), fresh(Kind::Pinned, 8), started(Device, 8, Pinned)];
     let found = |breaks: &[bool]| {
         let mut ledger = Ledger::new();
@@ -92,7 +92,7 @@ fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
 }
 
 fn objects_that_were_in_use_before_anything_was_observed_are_judged_by_what_is_seen_alone() {
-    use syncedmem::observe::event::{Noticed, What};
+    use syncedmem_trace::event::{Noticed, What};
     let met = Told { what: What::Made { bytes: 8, noticed: Noticed::FirstAccess }, ..made(8) };
     let story = vec![met, asked(Device, Write), asked(Host, Write), copied(Host, Write, 8, Pinned).at(1).taking(3)];
     let expected = advice(OverwrittenCopy, Possible, Subject::CopyTo(Host), 1).sums(1, 8, 3);

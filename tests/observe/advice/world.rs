@@ -1,8 +1,8 @@
 //! Random lives of objects, as the library has them: their events, and what really became of them.
 
-use syncedmem::observe::event::*;
-use syncedmem::state::head::{Access, Side};
-use syncedmem::state::kind::Kind;
+use syncedmem_trace::event::*;
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
 
 use super::naive::{Act, Copy, Life};
 use super::story::*;

@@ -1,8 +1,8 @@
 //! Events of every kind.
 
-use syncedmem::observe::event::*;
-use syncedmem::state::head::{Access, Side};
-use syncedmem::state::kind::Kind;
+use syncedmem_trace::event::*;
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
 
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
 const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];

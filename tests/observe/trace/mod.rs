@@ -15,8 +15,9 @@ pub use crate::support::folder::Folder;
 use std::ffi::CString;
 use std::path::Path;
 
-use syncedmem::observe::event::{Event, Site, What};
-use syncedmem::observe::trace::{self, Live};
+use syncedmem::observe::trace;
+use syncedmem_trace::event::{Event, Site, What};
+use syncedmem_trace::format::Live;
 #[allow(unused_imports, reason = "each test takes what it needs")]
 pub use syncedmem_trace_reader as reader;
 use syncedmem_trace_reader::{Item, Notes, Reader};

@@ -34,7 +34,7 @@ pub fn check_lines(text: &str) -> Found {
     assert!(text.starts_with("[\n"), "it does not begin with a bracket");
     assert_eq!(text.len() % BLOCK, 0, "it does not end with a block");
     is_in_blocks(text);
-    // What a strict parser needs.
+    // A strict parser needs the closing bracket in place of the last comma.
     let strict = format!("{}]", text.trim_end().trim_end_matches(','));
     let all: Value = serde_json::from_str(&strict).expect("with its bracket it is JSON");
     let lines: Vec<&str> = text.lines().skip(1).filter(|line| !line.trim().is_empty()).collect();

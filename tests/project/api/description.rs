@@ -126,7 +126,7 @@ impl Description {
                         });
                         self.structs.push(Structure { name, fields: fields.collect(), doc: doc_of });
                     }
-                    // What is not laid out for C is only pointed to.
+                    // A type without C's layout is used by pointer only.
                     _ => self.opaque.push(Opaque { name, doc: doc_of }),
                 }
             }

@@ -68,7 +68,7 @@ fn c_pointer(function: &Function) -> String {
 pub fn in_rust(description: &Description) -> String {
     let mut out = String::from(
         "//! What bindgen makes of syncedmem.h is what syncedmem.json says: this compiles only then.\n\
-         //! Generated; `UPDATE=1 cargo test --test api` in the library's folder writes it.\n\
+         //! Generated; `UPDATE=1 cargo test --test project` in the library's folder writes it.\n\
          #![allow(dead_code, reason = \"what is compared is compared when this is compiled\")]\n\
          #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = \"they are C's names\")]\n\n\
          use std::ffi::{c_char, c_int, c_void};\n\n\

@@ -51,7 +51,7 @@ fn copied(to: Side, path: Path, bytes: u64) -> What {
 }
 
 #[test]
-fn holders_are_told_the_largest_first_by_name_or_by_who_made_them() {
+fn holders_are_listed_the_largest_first_by_name_or_by_maker() {
     let summary = summary_of(&three_objects());
     let at_peak: Vec<_> = summary.at_peak(Kind::Pageable).iter().map(|entry| entry.label.clone()).collect();
     assert_eq!(at_peak, [Label::Site(Site(1)), Label::Site(Site(2))]);
@@ -79,7 +79,7 @@ fn the_text_has_the_account_s_figures_and_nothing_that_did_not_happen() {
 }
 
 #[test]
-fn who_holds_less_than_at_the_peak_is_told_too() {
+fn a_holder_of_less_than_at_the_peak_is_listed_too() {
     let mut events = three_objects();
     assert!(!text_of(&summary_of(&events)).contains("of it now"), "all of it was just told");
     events.push((0x10, 0, 0, What::Freed { kind: Kind::Pageable, bytes: 2 << 20, block: 0x1000 }));
@@ -117,7 +117,7 @@ fn advice_that_says_the_same_of_several_places_says_it_once() {
 }
 
 #[test]
-fn where_nothing_could_be_spared_that_is_told_and_what_was_not_watched() {
+fn where_nothing_could_be_spared_the_summary_says_so_and_what_was_not_watched() {
     let text = text_of(&summary_of(&[(0x10, 1, 0, made(8))]));
     assert!(text.contains("advice: none"), "{text}");
     assert!(text.contains("SYNCEDMEM_ACCOUNT=accesses"), "{text}");

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_needs_a_newer_c_library_is_told() {
+    fn a_library_that_needs_a_newer_c_library_is_reported() {
         assert_eq!(caffe_on(31).verdict(Some(34)), Verdict::OldGlibc { has: 31, needs: 34 });
         assert_eq!(caffe_on(31).verdict(Some(31)), Verdict::Preload);
         assert_eq!(caffe_on(31).verdict(Some(17)), Verdict::Preload);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_with_other_rights_is_told_before_its_c_library() {
+    fn other_rights_of_a_program_are_reported_before_its_c_library() {
         let examined = Examined { privileged: Some("it is set-user-ID"), ..caffe_on(31) };
         assert_eq!(examined.verdict(Some(34)), Verdict::Privileged("it is set-user-ID"));
     }

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_misspelt_variable_is_told_with_the_one_that_is_meant() {
+    fn a_misspelt_variable_is_reported_with_the_one_that_is_meant() {
         let said = describe("SYNCEDMEM_ONERROR", "throw");
         assert!(said.contains("SYNCEDMEM_ON_ERROR is perhaps meant"), "{said}");
         let said = describe("SYNCEDMEM_SOMETHING_ELSE_ALTOGETHER", "1");

@@ -25,7 +25,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check!(BeforeInit, allocating_needs_initialization, "Driver API, Initialization, cuInit"),
 ];
 
-/// What appeared after CUDA 10, and may be missing.
+/// Functions that appeared after CUDA 10, and may be missing.
 const NEWER: &[&str] = &[
     "cuGetProcAddress_v2",
     "cuCtxGetId",

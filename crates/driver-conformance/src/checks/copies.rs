@@ -185,7 +185,7 @@ fn a_block_of_another_context_of_the_device_can_be_copied(session: &Session) -> 
     let there = copy(block.at(0), host.at(0), BYTES);
     host.fill(0);
     let back = copy(host.at(0), block.at(0), BYTES);
-    // What happens in another context is not ordered with this one's streams: all of it is awaited.
+    // Work in another context is not ordered with this one's streams: wait for all of it.
     let awaited = calls::synchronize();
     calls::context_destroy(created).must()?;
     there?.ok()?;

@@ -54,7 +54,7 @@ pub(crate) const CHECKS: &[Check] = &[
 
 const BYTES: usize = 5000;
 
-/// What the driver says of an address in one call.
+/// The driver's answers about an address, by one call.
 #[derive(Clone, Copy)]
 struct Known {
     reply: Reply,
@@ -97,7 +97,7 @@ impl Known {
     }
 }
 
-/// What the singular call says of the number.
+/// The buffer id as the call for one attribute returns it.
 fn alone(address: u64) -> Result<String, Verdict> {
     let (reply, id) = calls::pointer_attribute(pointer::BUFFER_ID, address)?;
     Ok(match (reply.status, id) {
@@ -144,7 +144,7 @@ fn what_number_memory_has_that_is_registered_again_at_the_same_address(_: &Sessi
     found(format!("{}; unregistered: {}; again: {}", before.number(), between.since(&before), after.since(&before)))
 }
 
-/// What is known of a block's address after its end, with and without a current context.
+/// The driver's answers about a block's address after its end, with and without a current context.
 fn afterwards(session: &Session, before: &Known, address: u64) -> Result<String, Verdict> {
     let with = known(address)?;
     let without = detached(session, address)?;

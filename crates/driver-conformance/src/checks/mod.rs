@@ -35,7 +35,7 @@ use crate::driver::queues::Stream;
 use crate::driver::table::Handle;
 use crate::verdict::{Must, Outcome};
 
-/// What a check finds done when it starts.
+/// How far CUDA is set up when a check starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// `cuInit` was not called.
@@ -87,7 +87,7 @@ pub(crate) fn warm_up(session: &Session) {
         Gate::close(&stream)?.open();
         stream.synchronize()?.ok()
     };
-    // What fails here fails in the check that is about it.
+    // A failure here is not reported: another check is about it.
     let context = session.context;
     let _ = std::thread::scope(|scope| scope.spawn(|| work(context)).join());
 }

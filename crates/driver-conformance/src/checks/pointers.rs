@@ -1,4 +1,4 @@
-//! What the driver knows of an address.
+//! The driver's answers about addresses.
 
 use super::{Check, Session, check};
 use crate::driver::blocks::{DeviceBlock, HostBlock};

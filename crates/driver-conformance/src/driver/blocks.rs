@@ -149,7 +149,7 @@ impl HostBlock {
         Ok(block)
     }
 
-    /// What the driver says to flags or a size that it should refuse. What it grants all the same is freed.
+    /// The driver's reply to flags or a size that it should refuse. A block that it grants all the same is freed.
     pub(crate) fn try_pinned(bytes: usize, flags: u32) -> Result<Reply, Verdict> {
         let mut start = null_mut();
         let reply = call!(cuMemHostAlloc, &mut start, bytes, flags);

@@ -46,7 +46,7 @@ fn text(pointer: *const c_char) -> Option<String> {
 }
 
 pub(crate) fn error_name(status: Status) -> Answer<Option<String>> {
-    // What an unknown status has to overwrite.
+    // The driver has to overwrite this for an unknown status.
     let mut name = c"untouched".as_ptr();
     let reply = call!(cuGetErrorName, status, &mut name);
     Ok((reply, text(name)))

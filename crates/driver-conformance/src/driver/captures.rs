@@ -102,7 +102,7 @@ impl Drop for Relaxed {
     }
 }
 
-/// What a capture made; destroyed when dropped.
+/// A captured graph; destroyed when dropped.
 pub(crate) struct Graph(Handle);
 
 impl Graph {

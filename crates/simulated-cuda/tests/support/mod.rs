@@ -230,7 +230,7 @@ impl Simulator {
         event
     }
 
-    /// What device memory holds, past the driver.
+    /// The contents of device memory, read past the driver.
     pub fn peek(&self, address: Address, bytes: usize) -> Vec<u8> {
         let mut seen = vec![0; bytes];
         assert_eq!((self.simcuda_read)(address, seen.as_mut_ptr(), bytes), 0);
@@ -326,7 +326,7 @@ pub fn in_a_process(test: &str, environment: &[(&str, &str)], body: impl FnOnce(
     command.output().unwrap()
 }
 
-/// What a process said on stderr.
+/// The standard error of a process.
 pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
