@@ -73,7 +73,7 @@ fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if settings::host_limit().is_some() {
         write!(f, "; libsyncedmem holds {held} of host memory")?;
     } else {
-        write!(f, "; libsyncedmem holds {held} of pageable host memory in blocks of 4 KiB and more")?;
+        write!(f, "; libsyncedmem holds {held} of pageable host memory in blocks of more than 4 KiB")?;
     }
     let pinned = blocks::held(Side::Host).bytes;
     if pinned > 0 {
