@@ -32,7 +32,7 @@ use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
 use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
-use crate::state::flags::{self, BESIDE, CHECKED, MAY_PIN, UNSETTLED};
+use crate::state::flags::{self, BESIDE, BY_OBJECT, CHECKED, KEPT, MAY_PIN, UNSETTLED};
 use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use crate::{cuda, settings};
@@ -128,7 +128,10 @@ impl SyncedMemory {
     pub unsafe fn destruct_small(&self) -> bool {
         // Relaxed: the caller has seen all that other threads did with the object.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
-        let is_small = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none_but(MAY_PIN);
+        let is_small = bytes <= host::BRIEF
+            && word.owns_pageable_alone()
+            && flags::none_but(BY_OBJECT)
+            && (!flags::has(KEPT) || self.keeps_nothing());
         if !(is_small || word.is_untouched() && !flags::has(BESIDE)) {
             return false;
         }
@@ -138,6 +141,16 @@ impl SyncedMemory {
             unsafe { host::free_brief(address, bytes) };
         }
         true
+    }
+
+    /// Whether nothing is kept beside this object: no copy in flight, policy, tensor or registration.
+    #[cold]
+    #[inline(never)]
+    fn keeps_nothing(&self) -> bool {
+        TABLE.is_quiet(self.address())
+            && !POLICIES.knows(self.address())
+            && EXPORTS.is_empty_by_now()
+            && !host::registration::is_used()
     }
 
     /// Ends the object: frees the blocks it owns. An error means that it was no live object, and nothing was done.
