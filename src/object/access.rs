@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use super::claims::{Blocking, Claimed};
 use super::eviction::policy::Use;
 use super::eviction::reclaim;
-use super::{Detached, ObjectState, SyncedMemory, TABLE, refused, start, watch_forks};
+use super::{Detached, ObjectState, POLICIES, SyncedMemory, TABLE, refused, start, watch_forks};
 use crate::copy::{self, Endpoints};
 use crate::error::Error;
 use crate::memory::{device, host};
@@ -15,7 +15,7 @@ use crate::observe::event::{Cause, What};
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, KEPT, MAY_PIN};
+use crate::state::flags::{self, ACCESSES, BY_OBJECT, KEPT};
 use crate::state::head::{Access, Contents, Head, Side, Step};
 use crate::state::word::Word;
 use crate::{cuda, settings};
@@ -76,8 +76,9 @@ impl SyncedMemory {
         let bytes = self.size.load(Ordering::Relaxed);
         // Before any lock or claim: `wants_pinned` may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
-        if side == Side::Host && !pinned && flags::none_but(MAY_PIN) {
-            if let Some(address) = self.touch(access) {
+        if side == Side::Host && !pinned && flags::none_but(BY_OBJECT) {
+            // Under the lock under which policies are set. Nothing else that is kept matters before the first block.
+            if let Some(address) = self.touch(access, || !POLICIES.knows(self.address())) {
                 return Ok(address);
             }
         }
@@ -125,13 +126,15 @@ impl SyncedMemory {
     /// The first access to a small object, on the host, while no flag is set. `None`: the caller uses `data`.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
-        if flags::none() { self.touch(access) } else { None }
+        // The flag again, under the lock: it is raised before an object is marked. A call would do there, but not in this frame,
+        // which exceptions pass: it would have to release the lock if the call unwound.
+        if flags::none() { self.touch(access, || !flags::has(KEPT)) } else { None }
     }
 
     /// The first access to a small object, on the host, with a pageable block. It makes no claim: of two threads both
-    /// allocate, and the second frees its block.
+    /// allocate, and the second frees its block. `is_plain` says under the lock whether the object has no policy.
     #[inline(always)]
-    fn touch(&self, access: Access) -> Option<*mut c_void> {
+    fn touch(&self, access: Access, is_plain: impl FnOnce() -> bool) -> Option<*mut c_void> {
         let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
         if !word.is_untouched() || !(1..=host::BRIEF).contains(&bytes) {
             return None;
@@ -140,8 +143,7 @@ impl SyncedMemory {
         let address = host::allocate_brief(bytes, step.contents == Contents::Zeros)?;
         let word = word.with_head(step.head).with_host(true, false);
         let publish = || {
-            // Again under the lock: a thread raises the flag before it marks an object under this lock.
-            let is_first = self.load().is_untouched() && !flags::has(KEPT);
+            let is_first = self.load().is_untouched() && is_plain();
             if is_first {
                 self.store(ObjectState { host: Some(address), device: None, word }, false);
             }

@@ -13,7 +13,7 @@ use crate::memory::host;
 use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use crate::state::flags::{self, BESIDE, MAY_PIN};
+use crate::state::flags::{self, BESIDE, BY_OBJECT, KEPT};
 use crate::state::head::Side;
 use crate::state::word::Word;
 
@@ -132,7 +132,10 @@ impl SyncedMemory {
     pub unsafe fn destruct_small(&self) -> bool {
         // Relaxed: what other threads did with the object happened before this call.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
-        let is_small = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none_but(MAY_PIN);
+        let is_small = bytes <= host::BRIEF
+            && word.owns_pageable_alone()
+            && flags::none_but(BY_OBJECT)
+            && (!flags::has(KEPT) || self.has_nothing_beside());
         if !(is_small || word.is_untouched() && !flags::has(BESIDE)) {
             return false;
         }
@@ -142,6 +145,16 @@ impl SyncedMemory {
             unsafe { host::free_brief(address, bytes) };
         }
         true
+    }
+
+    /// Whether no state is kept beside this object: no copy in flight, policy, tensor or registration.
+    #[cold]
+    #[inline(never)]
+    fn has_nothing_beside(&self) -> bool {
+        TABLE.is_quiet(self.address())
+            && !POLICIES.knows(self.address())
+            && EXPORTS.is_empty_by_now()
+            && !host::registration::is_used()
     }
 
     /// Marks the object as destroyed and frees the blocks it owns. Returns the tensors it borrowed, whose deleters may do

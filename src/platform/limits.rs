@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "getrlimit(2), uname(2), openat(2), read(2) and close(2)")]
 
 use std::ffi::CStr;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use syncedmem_trace::text::Text;
@@ -43,10 +44,11 @@ fn read_kernel() -> Option<(u32, u32)> {
     (!failed).then(|| Some((numbers.next()??, numbers.next()??)))?
 }
 
-/// The smallest memory limit, in bytes, of the process's control group and its parents.
+/// The smallest memory limit, in bytes, of the process's control group and its parents. Never 0, so that the compiler reads no
+/// limit where there is none: memcheck would report that.
 // Not inlined: two buffers in one frame would exceed the smallest stack.
 #[inline(never)]
-pub fn cgroup() -> Option<u64> {
+pub fn cgroup() -> Option<NonZero<u64>> {
     let mut buffer = [0; 4096];
     let groups = read(c"/proc/self/cgroup", &mut buffer)?;
     // Version 2 has one line, `0::/path`; version 1 has one for each controller, `4:memory:/path`.
@@ -61,7 +63,7 @@ pub fn cgroup() -> Option<u64> {
     })
 }
 
-fn smallest(mount: &str, path: &str, file: &str) -> Option<u64> {
+fn smallest(mount: &str, path: &str, file: &str) -> Option<NonZero<u64>> {
     /// Version 1 writes "no limit" as the largest multiple of a page in 63 bits.
     const NO_LIMIT: u64 = 1 << 62;
     let mut group = path.trim_end_matches('/');
@@ -73,7 +75,7 @@ fn smallest(mount: &str, path: &str, file: &str) -> Option<u64> {
             .ok()
             .and_then(|name| read(name, &mut buffer))
             .and_then(|text| text.trim().parse().ok())
-            .filter(|&limit: &u64| limit < NO_LIMIT);
+            .filter(|limit: &NonZero<u64>| limit.get() < NO_LIMIT);
         smallest = [smallest, limit].into_iter().flatten().min();
         match group.rfind('/') {
             Some(parent) => group = &group[..parent],

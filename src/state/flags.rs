@@ -36,6 +36,8 @@ pub const CHECKED: Flags = Flags(512);
 pub const MAY_PIN: Flags = Flags(1024);
 /// Something was kept beside an object: an eviction policy, a tensor, a registration, a copy in flight.
 pub const KEPT: Flags = Flags(2048);
+/// The flags under which a small object that has no state of its own beside it keeps its short path.
+pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
 /// The flags that concern the making of an object, and the end of one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
@@ -63,10 +65,10 @@ pub fn none() -> bool {
     FLAGS.load(Relaxed) == 0
 }
 
-/// Whether no flag but `one` is set.
+/// Whether no flag but those of `some` is set.
 #[inline(always)]
-pub fn none_but(one: Flags) -> bool {
-    FLAGS.load(Relaxed) & !one.0 == 0
+pub fn none_but(some: Flags) -> bool {
+    FLAGS.load(Relaxed) & !some.0 == 0
 }
 
 /// Whether nothing is observed.

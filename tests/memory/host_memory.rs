@@ -103,6 +103,26 @@ fn the_error_of_a_size_that_the_system_refuses_says_what_is_known() {
     }
 }
 
+fn the_sentence_says_which_blocks_its_figure_counts() {
+    alone(&[], || {
+        let mut counted = [4096, 4097].map(|bytes| {
+            let mut storage = Storage::new();
+            storage.construct(bytes);
+            storage.cpu_data().unwrap();
+            storage
+        });
+        let mut storage = Storage::new();
+        storage.construct(1 << 50);
+        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        let message = last_error();
+        let part = "holds 4097 bytes (4.0 KiB) of pageable host memory in blocks of more than 4 KiB";
+        assert!(message.contains(part), "{message}");
+        for storage in &mut counted {
+            assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+        }
+    });
+}
+
 fn the_error_names_the_limit_on_the_address_space() {
     alone(&[], || {
         const LIMIT: u64 = 1 << 30;
@@ -263,6 +283,7 @@ crate::support::harness::tests![
     size_zero_gives_an_address_and_nothing_to_free,
     sizes_that_cannot_exist_are_an_error_not_an_overflow,
     the_error_of_a_size_that_the_system_refuses_says_what_is_known,
+    the_sentence_says_which_blocks_its_figure_counts,
     the_error_names_the_limit_on_the_address_space,
     the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there,
     the_host_limit_holds_and_what_is_freed_counts_again,

@@ -46,7 +46,7 @@ fn memory() -> u64 {
         return known;
     }
     let machine = number(libc::_SC_PHYS_PAGES).saturating_mul(number(libc::_SC_PAGESIZE));
-    let memory = limits::cgroup().map_or(machine, |group| group.min(machine)).max(1);
+    let memory = limits::cgroup().map_or(machine, |group| group.get().min(machine)).max(1);
     MEMORY.store(memory, Relaxed);
     memory
 }

@@ -119,7 +119,7 @@ impl Registry {
     }
 
     /// Like `is_empty`, for operations that tensors forbid: they then see the effects of the last tensor's user.
-    fn is_empty_by_now(&self) -> bool {
+    pub fn is_empty_by_now(&self) -> bool {
         // Acquire: pairs with the Release in `recount`.
         let is_empty = self.is_empty();
         fence(Acquire);

@@ -74,7 +74,7 @@ fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if settings::host_limit().is_some() {
         write!(f, "; libsyncedmem holds {held} of host memory")?;
     } else {
-        write!(f, "; libsyncedmem holds {held} of pageable host memory in blocks of 4 KiB and more")?;
+        write!(f, "; libsyncedmem holds {held} of pageable host memory in blocks of more than 4 KiB")?;
     }
     let pinned = blocks::held(Side::Host).bytes;
     if pinned > 0 {
@@ -88,7 +88,7 @@ fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;
     }
     if let Some(limit) = limits::cgroup() {
-        write!(f, "; the limit of the control group is {}", Bytes(limit))?;
+        write!(f, "; the limit of the control group is {}", Bytes(limit.get()))?;
     }
     Ok(())
 }

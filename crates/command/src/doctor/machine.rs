@@ -61,7 +61,7 @@ fn memory() -> String {
         None => "(unknown)".to_owned(),
     };
     if let Some(limit) = syncedmem::platform::limits::cgroup() {
-        said.push_str(&format!("; the control group's limit is {}", Size(limit)));
+        said.push_str(&format!("; the control group's limit is {}", Size(limit.get())));
     }
     if let Some(limit) = limit("Max address space") {
         said.push_str(&format!("; the process's limit of address space is {} (ulimit -v)", Size(limit)));
