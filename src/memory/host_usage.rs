@@ -3,8 +3,9 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use syncedmem_trace::address_hash::hash_address;
+
 use super::malloc::SMALL;
-use crate::platform::address_hash::hash_address;
 use crate::settings;
 
 const STRIPES: usize = 16;

@@ -4,6 +4,9 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::event::{Cause, What};
+use syncedmem_trace::head::{Access, Contents, Head, Side, Step};
+
 use super::claims::{Blocking, Claimed};
 use super::eviction::policy::Use;
 use super::eviction::reclaim;
@@ -11,12 +14,10 @@ use super::{Detached, ObjectState, POLICIES, SyncedMemory, TABLE, refused, start
 use crate::copy::{self, Endpoints};
 use crate::error::Error;
 use crate::memory::{device, host};
-use crate::observe::event::{Cause, What};
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
 use crate::state::flags::{self, ACCESSES, BY_OBJECT, KEPT};
-use crate::state::head::{Access, Contents, Head, Side, Step};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 

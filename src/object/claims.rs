@@ -12,7 +12,8 @@
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
 
-use crate::platform::address_hash::hash_address;
+use syncedmem_trace::address_hash::hash_address;
+
 use crate::platform::sync::{AtomicUsize, FOR_EVER, ForkLock, Gate, Interrupted, Lock, Ordering};
 use crate::state::flags::{self, KEPT};
 

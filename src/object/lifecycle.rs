@@ -4,6 +4,8 @@
 
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::Side;
+
 use super::dlpack::exchange::{Imports, end_imports, take_imports};
 use super::dlpack::exports::Fate;
 use super::{EXPORTS, POLICIES, SyncedMemory, TABLE};
@@ -14,7 +16,6 @@ use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::state::flags::{self, BESIDE, BY_OBJECT, KEPT};
-use crate::state::head::Side;
 use crate::state::word::Word;
 
 /// The size of BVLC's class, so that a debugger can show the object as one.

@@ -24,6 +24,8 @@ pub(crate) mod trim;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::{Head, Side};
+
 use crate::copy::transfer::InFlight;
 use crate::error::{Cause, Error};
 use crate::memory::host;
@@ -33,7 +35,6 @@ use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
 use crate::settings;
 use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
-use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 use claims::{Blocking, Claimed, Identity, NoClaim};
 pub use eviction::policy;

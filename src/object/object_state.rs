@@ -4,10 +4,11 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::head::{Head, Side};
+
 use crate::memory::{device, host};
 use crate::observe::recorder;
 use crate::state::flags;
-use crate::state::head::{Head, Side};
 use crate::state::word::Word;
 
 /// An object's blocks and word, before they are stored.

@@ -9,5 +9,3 @@ pub mod control;
 pub mod nvtx;
 pub mod recorder;
 pub mod trace;
-
-pub use syncedmem_trace::event;

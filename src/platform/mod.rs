@@ -11,5 +11,3 @@ pub(crate) mod local_time;
 pub(crate) mod sync;
 pub(crate) mod text;
 pub(crate) mod thread;
-
-pub use syncedmem_trace::address_hash;

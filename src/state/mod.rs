@@ -3,5 +3,3 @@
 pub mod fast_path;
 pub mod flags;
 pub mod word;
-
-pub use syncedmem_trace::{head, kind};

@@ -7,9 +7,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use syncedmem_trace::kind::Kind;
+
 use crate::platform::limits;
 use crate::settings::{self, Amount};
-use crate::state::kind::Kind;
 
 /// The setting of a kind's budget.
 pub fn setting(kind: Kind) -> &'static Amount {

@@ -9,18 +9,19 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use syncedmem_trace::address_hash::hash_address;
+use syncedmem_trace::event::What;
+use syncedmem_trace::kind::Kind;
+
 use super::bins::{Idle, Store, Turn};
 use super::budget::{self, Peak};
 use super::decay;
 use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
 use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
-use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
-use crate::platform::address_hash::hash_address;
 use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, Lock, this_thread};
 use crate::settings;
-use crate::state::kind::Kind;
 
 /// A block, by its origin.
 #[derive(Clone, Copy, Debug)]

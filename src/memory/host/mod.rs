@@ -13,6 +13,10 @@ use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::event::{Origin, What};
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
 use super::cache;
 use super::cache::host::Source;
 use super::host_usage;
@@ -20,11 +24,8 @@ use super::malloc::{ALIGNMENT, SMALL, aligned};
 use super::mapping::{MAPPED_FROM, Mapping};
 use crate::error::{Cause, Error};
 use crate::observe::checksums;
-use crate::observe::event::{Origin, What};
 use crate::observe::recorder::{self, Span, Subject};
 use crate::platform::limits;
-use crate::state::head::Side;
-use crate::state::kind::Kind;
 use crate::{caffe, settings};
 
 /// To allocate and fill a block of up to this many bytes takes less time than to wait for another thread.

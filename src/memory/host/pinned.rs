@@ -5,16 +5,17 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use syncedmem_trace::event::What;
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
 use super::{Found, Request, registration};
 use crate::cuda::{self, context};
 use crate::error::{Cause, Error};
 use crate::memory::driver::blocks::{self, Freed};
 use crate::memory::host_usage;
-use crate::observe::event::What;
 use crate::observe::recorder::{self, Subject};
 use crate::platform::text::warn_once;
-use crate::state::head::Side;
-use crate::state::kind::Kind;
 
 /// The smallest size in bytes that the driver refused for lack of memory. From that size on the driver is not called again
 /// until a page-locked block is freed, because a refusal takes long.

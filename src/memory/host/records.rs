@@ -3,8 +3,9 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::address_hash::{AddressMap, address_map};
+
 use crate::memory::mapping::Mapping;
-use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
 
 type Records = AddressMap<Mapping>;

@@ -5,6 +5,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
 use crate::cuda::MOST_DEVICES;
 use crate::cuda::driver::Driver;
 use crate::cuda::streams::StreamEvents;
@@ -14,8 +17,6 @@ use crate::memory::driver::record::Record;
 use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, Lock, locked_static};
 use crate::settings;
-use crate::state::head::Side;
-use crate::state::kind::Kind;
 
 #[derive(Clone, Copy, Debug)]
 pub struct IdleBlock {

@@ -14,6 +14,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use syncedmem_trace::event::What;
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
 use super::bins::Idle;
 use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::Driver;
@@ -23,12 +27,9 @@ use crate::cuda::{capture, captures_graphs, driver_in_use, synchronize};
 use crate::error::DriverFailure;
 use crate::memory::driver::deferred;
 use crate::memory::driver::record::Record;
-use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
-use crate::state::head::Side;
-use crate::state::kind::Kind;
 use idle::{IdleBlock, IdleBlocks, NotReady};
 
 /// Number of blocks kept so far: the sequence number of the next free.

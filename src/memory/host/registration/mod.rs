@@ -11,17 +11,18 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use syncedmem_trace::address_hash::{AddressMap, address_map};
+use syncedmem_trace::kind::Kind;
+
 use super::Owned;
 use crate::cuda::{self, context, driver_in_use};
 use crate::error::{DriverFailure, Error};
 use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::driver::host_register::Registration;
-use crate::platform::address_hash::{AddressMap, address_map};
 use crate::platform::sync::{Lock, locked_static};
 use crate::platform::text::warn_once;
 use crate::settings;
-use crate::state::kind::Kind;
 pub use pin::{hold, pin, unpin};
 
 #[derive(Clone, Copy)]

@@ -4,6 +4,10 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_trace::event::What;
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
 use super::{Entry, Stage, forget, give_back_near, is_used, key, let_go, lose, reduce_near, with_table};
 use crate::cuda::context;
 use crate::cuda::driver::Driver;
@@ -11,12 +15,9 @@ use crate::error::{Cause, Error};
 use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::driver::host_register::{self, Registration};
-use crate::observe::event::What;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
 use crate::state::flags::{self, KEPT};
-use crate::state::head::Side;
-use crate::state::kind::Kind;
 
 /// Registers host memory of an object at the user's request.
 ///
