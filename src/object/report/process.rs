@@ -6,17 +6,19 @@ use syncedmem_analysis::summary::{About, Idle, Report, Summary};
 use syncedmem_trace::event::{Place, Site};
 use syncedmem_trace::kind::Kind;
 
-use crate::cuda::MOST_DEVICES;
 use crate::memory::driver::usage;
 use crate::object::trim;
 use crate::observe::call_counts;
 use crate::observe::{call_site, recorder};
 use crate::state::flags;
 
+/// The most devices in a report. Few, because the array is on the stack of a thread that may have little of it.
+const DEVICES: usize = 16;
+
 /// The report as text; `None` if there is no memory for it.
 pub fn text() -> Option<String> {
     let summary = recorder::with_ledger(|ledger| Summary::of(ledger));
-    let mut not_ours = [(0, 0); MOST_DEVICES];
+    let mut not_ours = [(0, 0); DEVICES];
     let devices = usage::not_ours(&mut not_ours);
     let program = call_counts::program();
     let about = About {
