@@ -13,7 +13,10 @@ from workloads import Workload
 # and without huge pages.
 MOST_FAULTS = 1.05
 MOST_MEMORY = 1.10
+# The widest spread of ratios that shows two sides as equal.
+NARROW = 0.2
 NO_DIFFERENCE = "no difference"
+VARIES = "varies"
 
 
 def seconds(value: float) -> str:
@@ -59,12 +62,15 @@ class Measured:
         pairs = list(zip(self.side(measure, 0), self.side(measure, 1)))
         return [ours / original for original, ours in pairs] if all(original for original, _ in pairs) else None
 
-    def differs(self, measure: Measure) -> bool:
-        """Whether 1 is outside of the ratios' spread, to two digits."""
+    def verdict(self, measure: Measure) -> str:
+        """`no difference`, `varies`, or nothing where the sides differ."""
         ratios = self.ratios(measure)
         if ratios is None:
-            return self.side(measure, 0) != self.side(measure, 1)
-        return round(min(ratios), 2) > 1 or round(max(ratios), 2) < 1
+            return NO_DIFFERENCE if self.side(measure, 0) == self.side(measure, 1) else ""
+        low, high = round(min(ratios), 2), round(max(ratios), 2)
+        if not low <= 1 <= high:
+            return ""
+        return NO_DIFFERENCE if round(high - low, 2) <= NARROW else VARIES
 
 
 def spread(values: List[float], shown: Callable[[float], str]) -> str:
@@ -85,8 +91,11 @@ def short_table(measured: List[Measured]) -> str:
     """The table that the README shows."""
 
     def cell(one: Measured, measure: Measure) -> str:
+        verdict = one.verdict(measure)
         ratios = one.ratios(measure)
-        return ratio(statistics.median(ratios)) if ratios and one.differs(measure) else NO_DIFFERENCE
+        if verdict == NO_DIFFERENCE or not ratios:
+            return verdict
+        return f"{ratio(min(ratios))} to {ratio(max(ratios))}" if verdict == VARIES else ratio(statistics.median(ratios))
 
     lines = [row("Program", *(measure.name for measure in SHORT)), row(*["---"] * (1 + len(SHORT)))]
     lines += [row(one.workload.name, *(cell(one, measure) for measure in SHORT)) for one in measured]
@@ -105,7 +114,7 @@ def table(measured: List[Measured]) -> str:
                     measure.name,
                     *(spread(one.side(measure, side), measure.shown) for side in (0, 1)),
                     spread(ratios, ratio) if ratios else "",
-                    "" if one.differs(measure) else NO_DIFFERENCE,
+                    one.verdict(measure),
                 )
             )
     return "\n".join(lines) + "\n"
@@ -122,14 +131,15 @@ def header(quick: bool, pairs: int) -> str:
         "# Programs of Caffe's users: Caffe's own memory layer, and the library preloaded",
         "",
         *(["**Quick: small images and one run on each side. Not to be quoted.**", ""] if quick else []),
-        f"- Machine: {system['processor']}, {os.cpu_count()} processors, {gib}, {kind}. No other machine was measured in this run.",
+        f"- Machine: {system['processor']}, {os.cpu_count()} processors, {gib}, {kind}. Only this one was measured.",
         f"- System: {system['kernel']}, {system['c_library']}; huge pages {system['huge_pages']}, defrag {system['huge_page_defrag']}.",
         f"- Settings: {', '.join(f'{name}={value}' for name, value in settings.items()) or 'none in the environment'}.",
         "- Caffe: Debian bullseye's caffe-cpu and pycaffe, with this system's OpenBLAS on one thread.",
-        f"- Order: original, library, library, original, and so on: {pairs} pairs of processes for each program.",
+        f"- Order: original, library, library, original, and so on; pairs of processes for each program: {pairs}.",
         "- Figures: the median [least - most] of the processes, from wait4. Of eight at once: sums, but the times on the clock.",
         "- Ratio: the library's figure as a share of the original's, pair by pair; below 1 is less.",
-        "- *No difference*: the spread of the ratios, rounded to two digits, covers 1.",
+        f"- *No difference*: the spread of the ratios, rounded to two digits, covers 1 and is at most {NARROW:g} wide.",
+        "- *Varies*: the spread covers 1 and is wider, so that this run decides nothing. The first table then shows the spread.",
         "",
     ]
     return "\n".join(lines)
