@@ -13,8 +13,9 @@
  * NULL. Arguments may not be NULL unless the function allows it: NULL gives SYNCEDMEM_ERROR_INVALID_ARGUMENT.
  *
  * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_to_dlpack for reading,
- * syncedmem_end_access, syncedmem_exports, syncedmem_head and syncedmem_size on one object at once: one of them allocates,
- * fills and copies, the others wait for it. Every other call needs the object alone. Different objects are independent.
+ * syncedmem_end_access, syncedmem_exports, syncedmem_head and syncedmem_size on one object at once. One of them allocates,
+ * fills and copies, the others wait for it; up to 64 KiB several may allocate at their first access, and all but one block
+ * are freed. Every other call needs the object alone. Different objects are independent.
  * Settings may be changed at any time.
  *
  * Signals. A signal handler may access data that is already current, unless the device check is on or the object is

@@ -10,7 +10,7 @@ pub(crate) use std::sync::atomic::Ordering;
 
 use cell::UnsafeCell;
 
-/// A lock that is held for nanoseconds: a few instructions, or at most one small block from malloc and its zeros.
+/// A lock that is held for nanoseconds: it covers reads and writes of shared state, and no fill, copy, driver call or callback.
 ///
 /// One atomic operation takes it and a plain store releases it, at half the cost of std's. Its word names the holder,
 /// so a signal handler detects that it has interrupted the holder, which it cannot wait for.

@@ -88,19 +88,23 @@ fn stats() -> syncedmem_stats_t {
     stats
 }
 
+/// Sends signals until an access of the handler was dropped: the handler had interrupted the recorder. None is refused.
+fn under_signals_until_one_is_dropped() {
+    let mut own = Object::new(1000);
+    under_signals(
+        &mut objects(),
+        || stats().dropped > 0,
+        || {
+            touch(&mut own);
+            touch(&mut Object::new(200));
+        },
+    );
+    assert_eq!(REFUSED.load(Relaxed), 0);
+}
+
 fn a_signal_handler_may_read_current_data_while_every_access_is_counted() {
     alone(&[("SYNCEDMEM_ACCOUNT", "accesses")], || {
-        let mut objects = objects();
-        let mut own = Object::new(1000);
-        under_signals(
-            &mut objects,
-            || stats().dropped > 0,
-            || {
-                touch(&mut own);
-                touch(&mut Object::new(200));
-            },
-        );
-        assert_eq!(REFUSED.load(Relaxed), 0);
+        under_signals_until_one_is_dropped();
         let stats = stats();
         assert_eq!(stats.host_reads + stats.dropped, SERVED.load(Relaxed) as u64);
     });
@@ -109,17 +113,7 @@ fn a_signal_handler_may_read_current_data_while_every_access_is_counted() {
 fn a_signal_handler_may_read_current_data_while_every_access_is_traced() {
     let file = trace_file("accesses");
     alone(&[("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", &file)], || {
-        let mut objects = objects();
-        let mut own = Object::new(1000);
-        under_signals(
-            &mut objects,
-            || stats().dropped > 0,
-            || {
-                touch(&mut own);
-                touch(&mut Object::new(200));
-            },
-        );
-        assert_eq!(REFUSED.load(Relaxed), 0);
+        under_signals_until_one_is_dropped();
     });
     let _ = std::fs::remove_file(file);
 }

@@ -17,8 +17,7 @@ use syncedmem_trace::event::{Origin, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::cache;
-use super::cache::host::Source;
+use super::cache::{self, host::Source};
 use super::host_usage;
 use super::malloc::{ALIGNMENT, SMALL, aligned};
 use super::mapping::{MAPPED_FROM, Mapping};
