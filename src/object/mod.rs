@@ -11,6 +11,7 @@
 mod access;
 pub mod claims;
 pub(crate) mod dlpack;
+pub mod element;
 pub(crate) mod eviction;
 mod lifecycle;
 mod object_state;

@@ -124,10 +124,14 @@ public interface SyncedmemLibrary extends Library {
         ERROR_PENDING(9),
         /** The device check is on, and the current device is not the one that holds the data. */
         ERROR_WRONG_DEVICE(10),
-        /** A file cannot be written. */
+        /** A file cannot be opened, read or written. */
         ERROR_FILE(11),
         /** The call would take away memory that tensors use. */
-        ERROR_EXPORTED(12);
+        ERROR_EXPORTED(12),
+        /** A file's contents are not those of its format: it is damaged, cut off, or another file. */
+        ERROR_FORMAT(13),
+        /** The request is understood and this library does not do it; the message says what does. */
+        ERROR_UNSUPPORTED(14);
 
         /** C's number for it. */
         public final int value;
@@ -421,6 +425,49 @@ public interface SyncedmemLibrary extends Library {
                 }
             }
             throw new IllegalArgumentException(value + " is no syncedmem_accounting_t");
+        }
+    }
+
+    /** The type of the elements of a blob, of a tensor, or of an array in a model file. */
+    enum Type {
+        /** IEEE 754 binary32: {@code float}. */
+        FLOAT32(0),
+        /** IEEE 754 binary64: {@code double}. */
+        FLOAT64(1),
+        /** IEEE 754 binary16. */
+        FLOAT16(2),
+        /** {@code int8_t}. */
+        INT8(3),
+        /** {@code uint8_t}. */
+        UINT8(4),
+        /** {@code int16_t}. */
+        INT16(5),
+        /** {@code uint16_t}. */
+        UINT16(6),
+        /** {@code int32_t}. */
+        INT32(7),
+        /** {@code uint32_t}. */
+        UINT32(8),
+        /** {@code int64_t}. */
+        INT64(9),
+        /** One byte, 0 or 1. */
+        BOOL(10);
+
+        /** C's number for it. */
+        public final int value;
+
+        Type(int value) {
+            this.value = value;
+        }
+
+        /** The one that has this number. */
+        public static Type of(int value) {
+            for (Type each : values()) {
+                if (each.value == value) {
+                    return each;
+                }
+            }
+            throw new IllegalArgumentException(value + " is no syncedmem_type_t");
         }
     }
 

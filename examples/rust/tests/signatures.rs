@@ -1,4 +1,4 @@
-//! What bindgen makes of syncedmem.h is what syncedmem.json says: this compiles only then.
+//! What bindgen makes of the headers is what syncedmem.json says: this compiles only then.
 //! Generated; `UPDATE=1 cargo test --test project` in the library's folder writes it.
 #![allow(dead_code, reason = "what is compared is compared when this is compiled")]
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "they are C's names")]
@@ -26,6 +26,8 @@ const _: () = assert!(SYNCEDMEM_ERROR_PENDING as i64 == 9);
 const _: () = assert!(SYNCEDMEM_ERROR_WRONG_DEVICE as i64 == 10);
 const _: () = assert!(SYNCEDMEM_ERROR_FILE as i64 == 11);
 const _: () = assert!(SYNCEDMEM_ERROR_EXPORTED as i64 == 12);
+const _: () = assert!(SYNCEDMEM_ERROR_FORMAT as i64 == 13);
+const _: () = assert!(SYNCEDMEM_ERROR_UNSUPPORTED as i64 == 14);
 const _: () = assert!(SYNCEDMEM_UNINITIALIZED as i64 == 0);
 const _: () = assert!(SYNCEDMEM_HEAD_AT_CPU as i64 == 1);
 const _: () = assert!(SYNCEDMEM_HEAD_AT_GPU as i64 == 2);
@@ -55,6 +57,17 @@ const _: () = assert!(SYNCEDMEM_ON_ERROR_THROW as i64 == 1);
 const _: () = assert!(SYNCEDMEM_ACCOUNTING_OFF as i64 == 0);
 const _: () = assert!(SYNCEDMEM_ACCOUNTING_ON as i64 == 1);
 const _: () = assert!(SYNCEDMEM_ACCOUNTING_ACCESSES as i64 == 2);
+const _: () = assert!(SYNCEDMEM_FLOAT32 as i64 == 0);
+const _: () = assert!(SYNCEDMEM_FLOAT64 as i64 == 1);
+const _: () = assert!(SYNCEDMEM_FLOAT16 as i64 == 2);
+const _: () = assert!(SYNCEDMEM_INT8 as i64 == 3);
+const _: () = assert!(SYNCEDMEM_UINT8 as i64 == 4);
+const _: () = assert!(SYNCEDMEM_INT16 as i64 == 5);
+const _: () = assert!(SYNCEDMEM_UINT16 as i64 == 6);
+const _: () = assert!(SYNCEDMEM_INT32 as i64 == 7);
+const _: () = assert!(SYNCEDMEM_UINT32 as i64 == 8);
+const _: () = assert!(SYNCEDMEM_INT64 as i64 == 9);
+const _: () = assert!(SYNCEDMEM_BOOL as i64 == 10);
 const _: i32 = 0 as syncedmem_status_t;
 const _: i32 = 0 as syncedmem_head_t;
 const _: i32 = 0 as syncedmem_eviction_t;
@@ -66,6 +79,7 @@ const _: i32 = 0 as syncedmem_mode_t;
 const _: i32 = 0 as syncedmem_pinning_t;
 const _: i32 = 0 as syncedmem_error_policy_t;
 const _: i32 = 0 as syncedmem_accounting_t;
+const _: i32 = 0 as syncedmem_type_t;
 const _: fn(syncedmem_sum_t) -> (u64, u64, u64, ) = |syncedmem_sum_t { count, bytes, nanoseconds,  }| (count, bytes, nanoseconds, );
 const _: fn(syncedmem_memory_stats_t) -> (u64, u64, u64, u64, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, ) = |syncedmem_memory_stats_t { live, peak, idle, budget, allocations, pool_hits, frees, turned_away,  }| (live, peak, idle, budget, allocations, pool_hits, frees, turned_away, );
 const _: fn(syncedmem_stats_t) -> (usize, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, ) = |syncedmem_stats_t { size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped,  }| (size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped, );

@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::Side;
 
-use super::arguments::Out;
-use super::call;
+use crate::abi::arguments::Out;
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host;

@@ -8,7 +8,7 @@ use syncedmem_trace::event::Path;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
-use super::call;
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host_usage;

@@ -2,8 +2,8 @@
 //! is writable is the caller's promise.
 #![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
-use super::call;
-use crate::abi::status::syncedmem_status_t;
+use super::call::call;
+use super::status::syncedmem_status_t;
 use crate::error::Error;
 
 /// The value of an enumeration's number, which is its place in `all`.
