@@ -38,6 +38,17 @@ pub fn element_type(number: i32) -> Result<ElementType, Error> {
     one_of(number, ElementType::ALL, "the type is no number of syncedmem_type_t; pass SYNCEDMEM_FLOAT32 or another")
 }
 
+/// Which array of a blob.
+#[expect(non_camel_case_types, reason = "the names of the C API")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum syncedmem_part_t {
+    /// Its values.
+    SYNCEDMEM_DATA = 0,
+    /// Their gradients.
+    SYNCEDMEM_DIFF = 1,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
