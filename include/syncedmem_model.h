@@ -229,10 +229,10 @@ syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *mod
  * After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in, and the host
  * side alone held the newest data, part of that is overwritten.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned; an unknown number; there is no such layer, blob or diff; `mem` is too
- * small), `INVALID_HANDLE`, `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED` (a type that is not read, or not as
- * `element_type`), `FILE` (reading failed, or the file was cut since it was opened), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`,
- * `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned; an unknown number; there is no such layer, blob or diff; the values are not
+ * read as `element_type`; `mem` is too small), `INVALID_HANDLE`, `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED`
+ * (values of a type that is not read), `FILE` (reading failed, or the file was cut since it was opened), `OUT_OF_MEMORY`,
+ * `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
  *
  * # Safety
  * `model` is NULL or a handle. `mem` is NULL or a handle, and no other thread uses its host side during the call.
