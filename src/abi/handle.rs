@@ -69,7 +69,9 @@ impl<T: Handled> Handle<T> {
         // SAFETY: the caller guarantees it.
         unsafe { Self::live(handle) }?.mark.store(0, Ordering::Relaxed);
         // SAFETY: it was live until here, and no other thread uses it.
-        unsafe { ManuallyDrop::drop(&mut (*handle).value) };
+        let value = unsafe { &mut (*handle).value };
+        // SAFETY: its mark says that it was not dropped before.
+        unsafe { ManuallyDrop::drop(value) };
         if cfg!(not(feature = "checked")) {
             // SAFETY: `make` took it from malloc.
             unsafe { libc::free(handle.cast()) };
