@@ -545,15 +545,15 @@ typedef int32_t syncedmem_type_t;
 #endif // __cplusplus
 
 /**
- * Which array of a blob.
+ * An array of a blob.
  */
-enum syncedmem_part_t
+enum syncedmem_array_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Its values.
+   * The values.
    */
   SYNCEDMEM_DATA = 0,
   /**
@@ -563,9 +563,9 @@ enum syncedmem_part_t
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
-typedef enum syncedmem_part_t syncedmem_part_t;
+typedef enum syncedmem_array_t syncedmem_array_t;
 #else
-typedef int32_t syncedmem_part_t;
+typedef int32_t syncedmem_array_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 

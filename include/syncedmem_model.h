@@ -240,7 +240,7 @@ syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *mod
 syncedmem_status_t syncedmem_model_read_blob(const struct syncedmem_model_t *model,
                                              size_t layer,
                                              size_t blob,
-                                             int32_t part,
+                                             int32_t array,
                                              int32_t element_type,
                                              syncedmem_t *mem);
 

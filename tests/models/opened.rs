@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use syncedmem::abi::element::syncedmem_part_t::SYNCEDMEM_DATA;
+use syncedmem::abi::element::syncedmem_array_t::SYNCEDMEM_DATA;
 pub use syncedmem::abi::element::syncedmem_type_t::{self, *};
 use syncedmem::abi::model::info::*;
 use syncedmem::abi::model::open::*;

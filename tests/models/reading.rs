@@ -1,6 +1,6 @@
 //! What a file has is what an object gets.
 
-use syncedmem::abi::element::syncedmem_part_t::*;
+use syncedmem::abi::element::syncedmem_array_t::*;
 use syncedmem::abi::model::info::syncedmem_model_kind_t::*;
 use syncedmem::abi::model::read::syncedmem_model_read_blob;
 use syncedmem::abi::status::syncedmem_status_t;

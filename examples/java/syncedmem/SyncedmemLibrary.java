@@ -471,9 +471,9 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** Which array of a blob. */
-    enum Part {
-        /** Its values. */
+    /** An array of a blob. */
+    enum Array {
+        /** The values. */
         DATA(0),
         /** Their gradients. */
         DIFF(1);
@@ -481,18 +481,18 @@ public interface SyncedmemLibrary extends Library {
         /** C's number for it. */
         public final int value;
 
-        Part(int value) {
+        Array(int value) {
             this.value = value;
         }
 
         /** The one that has this number. */
-        public static Part of(int value) {
-            for (Part each : values()) {
+        public static Array of(int value) {
+            for (Array each : values()) {
                 if (each.value == value) {
                     return each;
                 }
             }
-            throw new IllegalArgumentException(value + " is no syncedmem_part_t");
+            throw new IllegalArgumentException(value + " is no syncedmem_array_t");
         }
     }
 
@@ -1121,7 +1121,7 @@ public interface SyncedmemLibrary extends Library {
             Model model,
             long layer,
             long blob,
-            int part,
+            int array,
             int element_type,
             Syncedmem mem);
 }

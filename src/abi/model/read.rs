@@ -5,7 +5,7 @@ use super::open::{model, syncedmem_model_t};
 use crate::abi::arguments::one_of;
 use crate::abi::c::object::{object, syncedmem_t};
 use crate::abi::call::call_for;
-use crate::abi::element::{element_type, syncedmem_part_t};
+use crate::abi::element::{element_type, syncedmem_array_t};
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{At, Failure, Part};
 
@@ -30,18 +30,18 @@ pub unsafe extern "C" fn syncedmem_model_read_blob(
     model: *const syncedmem_model_t,
     layer: usize,
     blob: usize,
-    part: i32,
+    array: i32,
     element_type: i32,
     mem: *mut syncedmem_t,
 ) -> syncedmem_status_t {
     call_for("syncedmem_model_read_blob", || {
         const PARTS: [Part; 2] = [Part::Data, Part::Diff];
-        const _: () = assert!(syncedmem_part_t::SYNCEDMEM_DIFF as usize == 1);
+        const _: () = assert!(syncedmem_array_t::SYNCEDMEM_DIFF as usize == 1);
         // SAFETY: the caller guarantees it.
         let model = unsafe { self::model(model) }?;
         // SAFETY: the caller guarantees it.
         let object = unsafe { object(mem) }?;
-        let part = one_of(part, PARTS, "part is no syncedmem_part_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)")?;
+        let part = one_of(array, PARTS, "array is no syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)")?;
         let element = self::element_type(element_type)?;
         // SAFETY: the caller guarantees that no other thread uses the host side.
         unsafe { model.read(At { layer, blob, part }, element, object) }?;
