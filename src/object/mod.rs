@@ -4,9 +4,9 @@
 //! operation first claims the object in [`claims`].
 //!
 //! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `access` makes data
-//! ready, `aligned` makes objects whose host side is aligned, `set_data` exchanges blocks, `transfer` copies in the
-//! background, `query` answers questions, `eviction` frees sides when memory runs out, `object_state` has the state that an
-//! operation prepares, and `dlpack` exports and imports tensors.
+//! ready, `aligned` makes objects whose host side is aligned, `set_data` exchanges blocks, `fill` reads files into the host
+//! side, `transfer` copies in the background, `query` answers questions, `eviction` frees sides when memory runs out,
+//! `object_state` has the state that an operation prepares, and `dlpack` exports and imports tensors.
 
 mod access;
 pub(crate) mod aligned;
@@ -14,6 +14,8 @@ pub mod claims;
 pub(crate) mod dlpack;
 pub mod element;
 pub(crate) mod eviction;
+#[cfg(feature = "blob")]
+mod fill;
 mod lifecycle;
 mod object_state;
 mod pin_in_place;

@@ -13,7 +13,7 @@ pub struct Header {
 }
 
 /// All of them; each but the first includes the first.
-pub const HEADERS: [Header; 2] = [
+pub const HEADERS: [Header; 3] = [
     Header {
         name: "syncedmem.h",
         top: None,
@@ -53,6 +53,11 @@ pub const HEADERS: [Header; 2] = [
             "abi/caffe2/workspace.rs",
             "abi/caffe2/cpu.rs",
         ],
+    },
+    Header {
+        name: "syncedmem_model.h",
+        top: Some("abi/model/mod.rs"),
+        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs"],
     },
 ];
 

@@ -69,6 +69,12 @@ const _: () = assert!(SYNCEDMEM_INT32 as i64 == 7);
 const _: () = assert!(SYNCEDMEM_UINT32 as i64 == 8);
 const _: () = assert!(SYNCEDMEM_INT64 as i64 == 9);
 const _: () = assert!(SYNCEDMEM_BOOL as i64 == 10);
+const _: () = assert!(SYNCEDMEM_DATA as i64 == 0);
+const _: () = assert!(SYNCEDMEM_DIFF as i64 == 1);
+const _: () = assert!(SYNCEDMEM_MODEL_NET as i64 == 0);
+const _: () = assert!(SYNCEDMEM_MODEL_BLOB as i64 == 1);
+const _: () = assert!(SYNCEDMEM_MODEL_BLOBS as i64 == 2);
+const _: () = assert!(SYNCEDMEM_MODEL_SOLVER_STATE as i64 == 3);
 const _: i32 = 0 as syncedmem_status_t;
 const _: i32 = 0 as syncedmem_head_t;
 const _: i32 = 0 as syncedmem_eviction_t;
@@ -81,11 +87,15 @@ const _: i32 = 0 as syncedmem_pinning_t;
 const _: i32 = 0 as syncedmem_error_policy_t;
 const _: i32 = 0 as syncedmem_accounting_t;
 const _: i32 = 0 as syncedmem_type_t;
+const _: i32 = 0 as syncedmem_array_t;
+const _: i32 = 0 as syncedmem_model_kind_t;
 const _: fn(syncedmem_sum_t) -> (u64, u64, u64, ) = |syncedmem_sum_t { count, bytes, nanoseconds,  }| (count, bytes, nanoseconds, );
 const _: fn(syncedmem_memory_stats_t) -> (u64, u64, u64, u64, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, ) = |syncedmem_memory_stats_t { live, peak, idle, budget, allocations, pool_hits, frees, turned_away,  }| (live, peak, idle, budget, allocations, pool_hits, frees, turned_away, );
 const _: fn(syncedmem_stats_t) -> (usize, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, ) = |syncedmem_stats_t { size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped,  }| (size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped, );
 const _: fn(syncedmem_typemeta_t) -> (*const c_void, *const c_char, usize, syncedmem_construct_t, syncedmem_destruct_t, syncedmem_copy_t, ) = |syncedmem_typemeta_t { id, name, itemsize, construct, destruct, copy,  }| (id, name, itemsize, construct, destruct, copy, );
 const _: fn(syncedmem_tensor_info_t) -> (syncedmem_typemeta_t, *const i64, i64, usize, usize, i32, i32, bool, ) = |syncedmem_tensor_info_t { meta, dims, size, nbytes, capacity_nbytes, ndim, side, shares_data,  }| (meta, dims, size, nbytes, capacity_nbytes, ndim, side, shares_data, );
+const _: fn(syncedmem_model_info_t) -> (usize, i32, i32, i32, *const c_char, *const c_char, ) = |syncedmem_model_info_t { size, kind, iter, current_step, name, learned_net,  }| (size, kind, iter, current_step, name, learned_net, );
+const _: fn(syncedmem_blob_info_t) -> (usize, i32, c_int, *const i64, c_int, *const i64, u64, bool, i32, ) = |syncedmem_blob_info_t { size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type,  }| (size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type, );
 const _: fn(syncedmem_error_callback_t) -> Option<unsafe extern "C" fn(syncedmem_status_t, *const c_char, *mut c_void)> = |callback| callback;
 const _: fn(syncedmem_mode_callback_t) -> Option<unsafe extern "C" fn(*mut c_void) -> c_int> = |callback| callback;
 const _: fn(syncedmem_construct_t) -> Option<unsafe extern "C" fn(*mut c_void, usize) -> bool> = |callback| callback;
@@ -226,6 +236,13 @@ const _: unsafe extern "C" fn(*const syncedmem_workspace_t, bool, syncedmem_blob
 const _: unsafe extern "C" fn(usize, *mut *mut c_void) -> syncedmem_status_t = syncedmem_cpu_new;
 const _: unsafe extern "C" fn(*mut c_void) = syncedmem_cpu_delete;
 const _: unsafe extern "C" fn(bool) -> syncedmem_status_t = syncedmem_tensor_report_allocations;
+const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
+const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem_status_t = syncedmem_model_layer_count;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
 
 #[test]
 fn bindgen_says_what_the_description_says() {}
