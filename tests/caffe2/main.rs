@@ -7,9 +7,11 @@
 )]
 
 mod handles;
+mod model;
+mod sequences;
 #[path = "../support/mod.rs"]
 mod support;
 mod upstream_blob;
 mod upstream_tensor;
 
-support::harness::suites![upstream_blob, upstream_tensor];
+support::harness::suites![sequences, upstream_blob, upstream_tensor];
