@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::objects::BORN;
+
 /// The types of the sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -19,9 +21,6 @@ impl Kind {
         if self == Kind::Double { 8 } else { 4 }
     }
 }
-
-/// What a new object is.
-pub const BORN: [u8; 4] = [0xB0, 0xB1, 0xB2, 0xB3];
 
 #[derive(Debug)]
 pub struct Block {

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use syncedmem::abi::caffe2::tensor::syncedmem_tensor_set_keep_on_shrink;
 
 use crate::handles::*;
-use crate::model::{BORN, Kind, Model, Refused};
+use crate::model::{Kind, Model, Refused};
+use crate::objects::{ALIVE, object};
 use crate::support::sequences::every_sequence;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,42 +47,15 @@ const MOVES: [Move; 14] = [
 ];
 
 thread_local! {
-    /// Objects that live.
-    static ALIVE: Cell<isize> = const { Cell::new(0) };
     /// Memory that the caller has lent and not got back.
     static LENT: Cell<isize> = const { Cell::new(0) };
-}
-
-static OBJECT_ID: u8 = 0;
-
-unsafe extern "C-unwind" fn construct(items: *mut c_void, count: usize) -> bool {
-    ALIVE.set(ALIVE.get() + count as isize);
-    (0..count).for_each(|item| unsafe { items.cast::<[u8; 4]>().add(item).write(BORN) });
-    true
-}
-
-unsafe extern "C-unwind" fn destruct(items: *mut c_void, count: usize) {
-    ALIVE.set(ALIVE.get() - count as isize);
-    (0..count).for_each(|item| unsafe { items.cast::<[u8; 4]>().add(item).write([0xDE; 4]) });
-}
-
-unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, count: usize) -> bool {
-    unsafe { target.cast::<[u8; 4]>().copy_from(source.cast(), count) };
-    true
 }
 
 fn meta_of(kind: Kind) -> TypeMeta {
     match kind {
         Kind::Float => meta(SYNCEDMEM_FLOAT32),
         Kind::Double => meta(SYNCEDMEM_FLOAT64),
-        Kind::Object => TypeMeta {
-            id: (&raw const OBJECT_ID).cast(),
-            name: c"Object".as_ptr(),
-            itemsize: 4,
-            construct: Some(construct),
-            destruct: Some(destruct),
-            copy: Some(copy),
-        },
+        Kind::Object => object(),
     }
 }
 
