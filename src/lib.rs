@@ -9,6 +9,7 @@
 //! ```text
 //! abi        what others link: the C++ symbols, the C API, the last error
 //! process    fork: the order of all locks
+//! blob       Caffe's Blob: a shape, data and diff; its math on the host and on the device
 //! object     SyncedMemory: access, claims, set_data, transfers, eviction, DLPack, trim and report of the whole
 //! copy       one copy between the sides: direct, or staged by several threads through page-locked buffers
 //! memory     where a block comes from and goes: the C library, mappings, the driver; what is kept for reuse
@@ -26,6 +27,8 @@
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 
 pub mod abi;
+#[cfg(feature = "blob")]
+mod blob;
 mod caffe;
 mod copy;
 mod cuda;

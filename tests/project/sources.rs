@@ -13,32 +13,39 @@ pub struct Header {
 }
 
 /// All of them; each but the first includes the first.
-pub const HEADERS: [Header; 1] = [Header {
-    name: "syncedmem.h",
-    top: None,
-    files: &[
-        "abi/status.rs",
-        "abi/c/errors.rs",
-        "abi/c/cuda.rs",
-        "abi/c/object.rs",
-        "abi/c/access.rs",
-        "abi/c/transfer.rs",
-        "abi/c/eviction.rs",
-        "abi/c/dlpack.rs",
-        "abi/c/capsule.rs",
-        "abi/c/query.rs",
-        "abi/c/pinning.rs",
-        "abi/c/pools.rs",
-        "abi/caffe/callback.rs",
-        "caffe/callback.rs",
-        "abi/c/policy.rs",
-        "abi/c/account.rs",
-        "abi/c/stats.rs",
-        "abi/c/trace.rs",
-        "abi/c/caffe_host.rs",
-        "abi/element.rs",
-    ],
-}];
+pub const HEADERS: [Header; 2] = [
+    Header {
+        name: "syncedmem.h",
+        top: None,
+        files: &[
+            "abi/status.rs",
+            "abi/c/errors.rs",
+            "abi/c/cuda.rs",
+            "abi/c/object.rs",
+            "abi/c/access.rs",
+            "abi/c/transfer.rs",
+            "abi/c/eviction.rs",
+            "abi/c/dlpack.rs",
+            "abi/c/capsule.rs",
+            "abi/c/query.rs",
+            "abi/c/pinning.rs",
+            "abi/c/pools.rs",
+            "abi/caffe/callback.rs",
+            "caffe/callback.rs",
+            "abi/c/policy.rs",
+            "abi/c/account.rs",
+            "abi/c/stats.rs",
+            "abi/c/trace.rs",
+            "abi/c/caffe_host.rs",
+            "abi/element.rs",
+        ],
+    },
+    Header {
+        name: "syncedmem_blob.h",
+        top: Some("abi/blob/mod.rs"),
+        files: &["abi/blob/handle.rs", "abi/blob/shape.rs", "abi/blob/arrays.rs", "abi/blob/math.rs"],
+    },
+];
 
 impl Header {
     /// The paths of its sources.
