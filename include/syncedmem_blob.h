@@ -331,7 +331,7 @@ syncedmem_status_t syncedmem_blob_copy_from(struct syncedmem_blob_t *blob,
  * `blob` is NULL or a blob; `shape` is NULL or writable.
  */
 syncedmem_status_t syncedmem_blob_gpu_shape(const struct syncedmem_blob_t *blob,
-                                            const int **shape);
+                                            const void **shape);
 
 /**
  * Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The device

@@ -147,7 +147,7 @@ impl Blob {
         done(unsafe { syncedmem_blob_scale(self.0, array, factor) })
     }
 
-    pub fn gpu_shape(&self) -> Answer<*const i32> {
+    pub fn gpu_shape(&self) -> Answer<*const c_void> {
         answer(std::ptr::null(), |shape| unsafe { syncedmem_blob_gpu_shape(self.0, shape) })
     }
 

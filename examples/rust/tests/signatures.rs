@@ -184,7 +184,7 @@ const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *mut c_void) -> synced
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *mut c_void) -> syncedmem_status_t = syncedmem_blob_set_gpu_data;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *const syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_share;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *const syncedmem_blob_t, bool) -> syncedmem_status_t = syncedmem_blob_copy_from;
-const _: unsafe extern "C" fn(*const syncedmem_blob_t, *mut *const c_int) -> syncedmem_status_t = syncedmem_blob_gpu_shape;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, *mut *const c_void) -> syncedmem_status_t = syncedmem_blob_gpu_shape;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_update;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_asum;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_sumsq;

@@ -1,7 +1,7 @@
 //! The arrays of a blob: their memory.
 #![expect(unsafe_code, reason = "C functions")]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 use syncedmem_trace::head::Side;
 
@@ -147,8 +147,8 @@ pub unsafe extern "C" fn syncedmem_blob_copy_from(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_gpu_shape(
     blob: *const syncedmem_blob_t,
-    shape: *mut *const c_int,
+    shape: *mut *const c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_gpu_shape", blob, shape, |blob| Ok(blob.gpu_shape()?.cast())) }
+    unsafe { ask("syncedmem_blob_gpu_shape", blob, shape, Blob::gpu_shape) }
 }
