@@ -13,6 +13,8 @@ const _: () = assert!(SYNCEDMEM_VERSION_PATCH as i64 == 0);
 const _: () = assert!(SYNCEDMEM_STORAGE_BYTES as i64 == 32);
 const _: () = assert!(SYNCEDMEM_STORAGE_ALIGNMENT as i64 == 8);
 const _: () = assert!(SYNCEDMEM_NAME_BYTES as i64 == 200);
+const _: () = assert!(SYNCEDMEM_BLOB_MAX_AXES as i64 == 32);
+const _: () = assert!(SYNCEDMEM_BLOB_SHAPE_STRING_BYTES as i64 == 384);
 const _: () = assert!(SYNCEDMEM_SUCCESS as i64 == 0);
 const _: () = assert!(SYNCEDMEM_ERROR_INVALID_ARGUMENT as i64 == 1);
 const _: () = assert!(SYNCEDMEM_ERROR_INVALID_HANDLE as i64 == 2);
@@ -177,6 +179,30 @@ const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem
 const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
 const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
 const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
+const _: unsafe extern "C" fn(i32, *mut *mut syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_create;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_destroy;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, usize, *const i64) -> syncedmem_status_t = syncedmem_blob_reshape;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, *mut syncedmem_type_t) -> syncedmem_status_t = syncedmem_blob_type;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, *mut usize) -> syncedmem_status_t = syncedmem_blob_axes;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i64, *mut i64) -> syncedmem_status_t = syncedmem_blob_shape;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i64, *mut i64) -> syncedmem_status_t = syncedmem_blob_legacy_shape;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, *mut i64) -> syncedmem_status_t = syncedmem_blob_count;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i64, i64, *mut i64) -> syncedmem_status_t = syncedmem_blob_count_axes;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, usize, *const i64, *mut i64) -> syncedmem_status_t = syncedmem_blob_offset;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i64, i64, i64, i64, *mut i64) -> syncedmem_status_t = syncedmem_blob_legacy_offset;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, *mut c_char, usize) -> syncedmem_status_t = syncedmem_blob_shape_string;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, usize, *const i64, bool, *mut bool) -> syncedmem_status_t = syncedmem_blob_shape_equals;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut usize) -> syncedmem_status_t = syncedmem_blob_capacity;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut *mut syncedmem_t) -> syncedmem_status_t = syncedmem_blob_memory;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *mut c_void) -> syncedmem_status_t = syncedmem_blob_set_cpu_data;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *mut c_void) -> syncedmem_status_t = syncedmem_blob_set_gpu_data;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *const syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_share;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *const syncedmem_blob_t, bool) -> syncedmem_status_t = syncedmem_blob_copy_from;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, *mut *const c_void) -> syncedmem_status_t = syncedmem_blob_gpu_shape;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_update;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_asum;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_sumsq;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, f64) -> syncedmem_status_t = syncedmem_blob_scale;
 
 #[test]
 fn bindgen_says_what_the_description_says() {}
