@@ -18,7 +18,8 @@
  * different threads. The memory's own rules are those of syncedmem.h.
  *
  * Errors, NULL, fork and exit are as in syncedmem.h. After an error the blob is as it was, but a side of its memory
- * may have been brought up to date. Detected: NULL and misalignment. Not detected: the handle of a destroyed blob.
+ * may have been brought up to date. The handle of a destroyed blob gives INVALID_HANDLE
+ * until its bytes are reused.
  */
 
 #ifndef SYNCEDMEM_BLOB_H
@@ -35,31 +36,6 @@
  * Room for the text of any shape, in bytes.
  */
 #define SYNCEDMEM_BLOB_SHAPE_STRING_BYTES 384
-
-/**
- * An array of a blob.
- */
-enum syncedmem_array_t
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-  /**
-   * The values.
-   */
-  SYNCEDMEM_DATA = 0,
-  /**
-   * Their gradients.
-   */
-  SYNCEDMEM_DIFF = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum syncedmem_array_t syncedmem_array_t;
-#else
-typedef int32_t syncedmem_array_t;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
 
 /**
  * A blob.
@@ -87,7 +63,7 @@ syncedmem_status_t syncedmem_blob_create(int32_t type,
 /**
  * Destroys a blob. NULL is allowed and does nothing. Memory that it shares stays with the other blobs.
  *
- * Errors: `INVALID_ARGUMENT` (misaligned).
+ * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live blob: nothing is done).
  *
  * # Safety
  * `blob` is NULL or came from `syncedmem_blob_create`, and is not used any more, nor what it lent.

@@ -1,4 +1,4 @@
-//! The numbers of element types.
+//! The numbers of element types, and of a blob's arrays.
 
 use super::arguments::one_of;
 use crate::error::Error;
@@ -54,6 +54,17 @@ impl From<ElementType> for syncedmem_type_t {
 /// The type of that number.
 pub fn element_type(number: i32) -> Result<ElementType, Error> {
     one_of(number, ElementType::ALL, "the type is no number of syncedmem_type_t; pass SYNCEDMEM_FLOAT32 or another")
+}
+
+/// An array of a blob.
+#[expect(non_camel_case_types, reason = "the names of the C API")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum syncedmem_array_t {
+    /// The values.
+    SYNCEDMEM_DATA = 0,
+    /// Their gradients.
+    SYNCEDMEM_DIFF = 1,
 }
 
 #[cfg(test)]

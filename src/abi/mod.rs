@@ -9,5 +9,9 @@ pub mod caffe;
 mod call;
 pub mod element;
 mod guard;
+#[cfg(feature = "blob")]
+mod handle;
+#[cfg(feature = "blob")]
+pub mod model;
 mod per_thread;
 pub mod status;

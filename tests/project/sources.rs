@@ -13,7 +13,7 @@ pub struct Header {
 }
 
 /// All of them; each but the first includes the first.
-pub const HEADERS: [Header; 2] = [
+pub const HEADERS: [Header; 3] = [
     Header {
         name: "syncedmem.h",
         top: None,
@@ -39,6 +39,11 @@ pub const HEADERS: [Header; 2] = [
             "abi/c/caffe_host.rs",
             "abi/element.rs",
         ],
+    },
+    Header {
+        name: "syncedmem_model.h",
+        top: Some("abi/model/mod.rs"),
+        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs"],
     },
     Header {
         name: "syncedmem_blob.h",
