@@ -1,0 +1,3 @@
+//! The math of blobs.
+
+pub mod host;
