@@ -1,4 +1,4 @@
-//! Model files: read Caffe's .caffemodel, .binaryproto and .solverstate without Caffe and without protobuf.
+//! Model files: read Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and without protobuf.
 //!
 //! syncedmem_model_open reads the structure of a file: layers, names, shapes, types. It reads no values, so that a file of any
 //! size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob from the file straight into the

@@ -31,7 +31,7 @@ pub(super) unsafe fn model<'a>(handle: *const syncedmem_model_t) -> Result<&'a M
     unsafe { Handle::value(handle.cast()) }
 }
 
-/// Opens a `.caffemodel`, `.binaryproto` or `.solverstate`, reads its structure, and writes the model's handle to `*model`. The file's
+/// Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's handle to `*model`. The file's
 /// name decides what it is, or its contents where the name says nothing. Close it with `syncedmem_model_close`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is
