@@ -37,31 +37,6 @@
 #define SYNCEDMEM_BLOB_SHAPE_STRING_BYTES 384
 
 /**
- * An array of a blob.
- */
-enum syncedmem_array_t
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-  /**
-   * The values.
-   */
-  SYNCEDMEM_DATA = 0,
-  /**
-   * Their gradients.
-   */
-  SYNCEDMEM_DIFF = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum syncedmem_array_t syncedmem_array_t;
-#else
-typedef int32_t syncedmem_array_t;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
  * A blob.
  */
 typedef struct syncedmem_blob_t syncedmem_blob_t;

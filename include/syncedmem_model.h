@@ -2,7 +2,7 @@
  * Part of libsyncedmem. SPDX-License-Identifier: BSD-2-Clause
  * Generated from the Rust source by cbindgen. Do not edit.
  *
- * Model files: read Caffe's .caffemodel, .binaryproto and .solverstate without Caffe and without protobuf.
+ * Model files: read Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and without protobuf.
  *
  * syncedmem_model_open reads the structure of a file: layers, names, shapes, types. It reads no values, so that a file of any
  * size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob from the file straight into the
@@ -27,7 +27,7 @@
 #ifndef SYNCEDMEM_MODEL_H
 #define SYNCEDMEM_MODEL_H
 
-#include "syncedmem.h"
+#include "syncedmem_blob.h"
 
 /**
  * What a model file holds.
@@ -53,6 +53,10 @@ enum syncedmem_model_kind_t
    * The state of a solver: `.solverstate`.
    */
   SYNCEDMEM_MODEL_SOLVER_STATE = 3,
+  /**
+   * Weights as Caffe2 saves them: `init_net.pb`. Each tensor is a layer, with its operator as its type.
+   */
+  SYNCEDMEM_MODEL_INIT_NET = 4,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -144,7 +148,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Opens a `.caffemodel`, `.binaryproto` or `.solverstate`, reads its structure, and writes the model's handle to `*model`. The file's
+ * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's handle to `*model`. The file's
  * name decides what it is, or its contents where the name says nothing. Close it with `syncedmem_model_close`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is
