@@ -248,6 +248,37 @@ syncedmem_status_t syncedmem_model_read_blob(const struct syncedmem_model_t *mod
                                              int32_t element_type,
                                              syncedmem_t *mem);
 
+/**
+ * Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a mean image. The blob
+ * is reshaped as by `syncedmem_blob_reshape`; its element type is that of the values, or they are read as it.
+ *
+ * After an error `blob` is as it was, with the one case of `syncedmem_model_read_blob`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned; a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`,
+ * `UNSUPPORTED` (the file holds something else: `syncedmem_model_open` reads it), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`,
+ * `WRONG_DEVICE` (with the device check on), `REENTERED`.
+ *
+ * # Safety
+ * `blob` is NULL or a blob, whose memory no other thread uses. `path` is NULL or a string.
+ */
+syncedmem_status_t syncedmem_blob_read(syncedmem_blob_t *blob,
+                                       const char *path);
+
+/**
+ * Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. The file appears under its name
+ * once it is whole and on the disk; a file that had the name stays until then.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more
+ * than Caffe can read, 2 GiB), `FILE` (it cannot be written), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
+ * the device check on), `REENTERED`.
+ *
+ * # Safety
+ * `blob` is NULL or a blob, whose memory no other thread writes. `path` is NULL or a string.
+ */
+syncedmem_status_t syncedmem_blob_write(const syncedmem_blob_t *blob,
+                                        bool diff,
+                                        const char *path);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -53,7 +53,7 @@ pub const HEADERS: [Header; 3] = [
         name: "syncedmem_model.h",
         top: Some("abi/model/mod.rs"),
         includes: Some("syncedmem_blob.h"),
-        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs"],
+        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs", "abi/model/blob_file.rs"],
     },
 ];
 

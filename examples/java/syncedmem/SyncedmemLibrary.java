@@ -1255,4 +1255,15 @@ public interface SyncedmemLibrary extends Library {
             int array,
             int element_type,
             Syncedmem mem);
+
+    /**
+     * Gives {@code blob} the shape, the data and, where the file has it, the diff of a {@code .binaryproto} of one
+     * blob, such as a mean image.
+     */
+    int syncedmem_blob_read(Blob blob, String path);
+
+    /**
+     * Writes the shape and the data of {@code blob}, and with {@code diff} its diff, to a {@code .binaryproto}.
+     */
+    int syncedmem_blob_write(Blob blob, boolean diff, String path);
 }

@@ -204,6 +204,8 @@ const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem
 const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
 const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
 const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, *const c_char) -> syncedmem_status_t = syncedmem_blob_read;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, bool, *const c_char) -> syncedmem_status_t = syncedmem_blob_write;
 
 #[test]
 fn bindgen_says_what_the_description_says() {}

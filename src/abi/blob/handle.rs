@@ -26,7 +26,7 @@ pub(super) fn which(number: i32) -> Result<Which, Error> {
 ///
 /// # Safety
 /// A handle that is neither NULL nor misaligned is that of a blob, which no thread changes meanwhile.
-pub(super) unsafe fn blob<'a>(handle: *const syncedmem_blob_t) -> Result<&'a Blob, Error> {
+pub(in crate::abi) unsafe fn blob<'a>(handle: *const syncedmem_blob_t) -> Result<&'a Blob, Error> {
     check(handle)?;
     // SAFETY: the caller guarantees it.
     Ok(unsafe { &(*handle).0 })
@@ -36,7 +36,7 @@ pub(super) unsafe fn blob<'a>(handle: *const syncedmem_blob_t) -> Result<&'a Blo
 ///
 /// # Safety
 /// A handle that is neither NULL nor misaligned is that of a blob, which no other thread uses meanwhile.
-pub(super) unsafe fn blob_mut<'a>(handle: *mut syncedmem_blob_t) -> Result<&'a mut Blob, Error> {
+pub(in crate::abi) unsafe fn blob_mut<'a>(handle: *mut syncedmem_blob_t) -> Result<&'a mut Blob, Error> {
     check(handle)?;
     // SAFETY: the caller guarantees it.
     Ok(unsafe { &mut (*handle).0 })
