@@ -18,7 +18,8 @@
  * different threads. The memory's own rules are those of syncedmem.h.
  *
  * Errors, NULL, fork and exit are as in syncedmem.h. After an error the blob is as it was, but a side of its memory
- * may have been brought up to date. Detected: NULL and misalignment. Not detected: the handle of a destroyed blob.
+ * may have been brought up to date. The handle of a destroyed blob gives INVALID_HANDLE
+ * until its bytes are reused.
  */
 
 #ifndef SYNCEDMEM_BLOB_H
@@ -62,7 +63,7 @@ syncedmem_status_t syncedmem_blob_create(int32_t type,
 /**
  * Destroys a blob. NULL is allowed and does nothing. Memory that it shares stays with the other blobs.
  *
- * Errors: `INVALID_ARGUMENT` (misaligned).
+ * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live blob: nothing is done).
  *
  * # Safety
  * `blob` is NULL or came from `syncedmem_blob_create`, and is not used any more, nor what it lent.

@@ -9,7 +9,8 @@ use syncedmem_trace::head::{Access, Head, Side};
 
 use super::device;
 use super::error::Error;
-use super::math::host::{self, Values};
+use super::math;
+use super::math::portable::{Term, Values};
 use super::open::Open;
 use crate::cuda;
 use crate::object::element::ElementType;
@@ -79,7 +80,7 @@ impl Array<'_> {
         let side = side_for_math(self.memory)?.ok_or(Error::Untouched)?;
         let subtracted = Open::new(diff.memory, Access::Read, side)?;
         let own = Open::new(self.memory, Access::Write, side)?;
-        host::subtract(self.values(&own)?, diff.values(&subtracted)?);
+        math::subtract(self.values(&own)?, diff.values(&subtracted)?);
         Ok(())
     }
 
@@ -87,21 +88,21 @@ impl Array<'_> {
     pub fn asum(self) -> Result<f64, Error> {
         let Some(side) = side_for_math(self.memory)? else { return Ok(0.0) };
         let own = Open::new(self.memory, Access::Read, side)?;
-        Ok(host::asum(self.values(&own)?))
+        Ok(math::sum(self.values(&own)?, Term::Abs))
     }
 
     /// The sum of the squares.
     pub fn sumsq(self) -> Result<f64, Error> {
         let Some(side) = side_for_math(self.memory)? else { return Ok(0.0) };
         let own = Open::new(self.memory, Access::Read, side)?;
-        Ok(host::sumsq(self.values(&own)?))
+        Ok(math::sum(self.values(&own)?, Term::Square))
     }
 
     /// Multiplies each element by `factor`.
     pub fn scale(self, factor: f64) -> Result<(), Error> {
         let Some(side) = side_for_math(self.memory)? else { return Ok(()) };
         let own = Open::new(self.memory, Access::Write, side)?;
-        host::scale(self.values(&own)?, factor);
+        math::scale(self.values(&own)?, factor);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Caffe's `Blob`: a shape and two arrays, the data and the diff, each in a `SyncedMemory`.
 //!
 //! ```text
-//! array (copy and math of one array, on the side that its head names)  →  math (the loops of the host)
+//! array (copy and math of one array, on the side that its head names)  →  math (the host's loops), device, open
 //! shape (axes, counts, offsets: pure)  →  error
 //! ```
 //! The rules are those of BVLC's `blob.cpp`. `// Compat:` marks its quirks, and `// Mend N:` a fault of it that is not repeated; N

@@ -287,6 +287,15 @@ fn other_types_are_refused() {
     assert_eq!(floats.copy_from(DATA, &doubles, true), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
 }
 
+fn a_handle_that_is_null_or_of_a_destroyed_blob_is_refused() {
+    let null = Blob(std::ptr::null_mut());
+    assert_eq!(null.dim(0), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+    let ended = Blob(Blob::new(&[1]).0);
+    assert_eq!(ended.dim(0), Err(SYNCEDMEM_ERROR_INVALID_HANDLE));
+    assert!(last_error().contains("not lead to a live blob"), "{}", last_error());
+    std::mem::forget(ended);
+}
+
 crate::support::harness::tests![
     a_default_constructed_blob_has_no_axes_no_elements_and_no_memory,
     reshape_is_lazy_on_both_sides,
@@ -321,4 +330,5 @@ crate::support::harness::tests![
     asum_sumsq_and_scale_of_the_data_and_of_the_diff,
     blobs_of_integers_have_no_math,
     other_types_are_refused,
+    a_handle_that_is_null_or_of_a_destroyed_blob_is_refused,
 ];

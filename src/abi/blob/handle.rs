@@ -1,11 +1,10 @@
 //! Handles: construction and destruction, and the arguments of the other functions.
 #![expect(unsafe_code, reason = "C functions")]
 
-use syncedmem_trace::head::Side;
-
 use crate::abi::arguments::{Out, one_of};
-use crate::abi::call::call_for;
+use crate::abi::call::{call, call_for};
 use crate::abi::element::element_type;
+use crate::abi::handle::{Handle, Handled};
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::error::Error;
 use crate::blob::{Blob, Which};
@@ -13,8 +12,14 @@ use crate::error;
 
 /// A blob.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
-#[derive(Debug)]
-pub struct syncedmem_blob_t(Blob);
+pub struct syncedmem_blob_t(#[expect(dead_code, reason = "never looked at through this type")] Handle<Blob>);
+
+impl Handled for Blob {
+    const LIVE: u64 = 0x626c_6f62_73a1_4e07;
+    const NULL: &'static str = "the blob is NULL or misaligned; pass a handle from syncedmem_blob_create";
+    const ENDED: &'static str =
+        "the handle does not lead to a live blob: it was destroyed, or its memory was overwritten; create another";
+}
 
 /// The array of that number.
 pub(super) fn which(number: i32) -> Result<Which, Error> {
@@ -25,30 +30,10 @@ pub(super) fn which(number: i32) -> Result<Which, Error> {
 /// The blob of a handle.
 ///
 /// # Safety
-/// A handle that is neither NULL nor misaligned is that of a blob, which no thread changes meanwhile.
+/// As for [`Handle::value`], and no thread changes the blob meanwhile.
 pub(in crate::abi) unsafe fn blob<'a>(handle: *const syncedmem_blob_t) -> Result<&'a Blob, Error> {
-    check(handle)?;
     // SAFETY: the caller guarantees it.
-    Ok(unsafe { &(*handle).0 })
-}
-
-/// The blob of a handle, to be changed.
-///
-/// # Safety
-/// A handle that is neither NULL nor misaligned is that of a blob, which no other thread uses meanwhile.
-pub(in crate::abi) unsafe fn blob_mut<'a>(handle: *mut syncedmem_blob_t) -> Result<&'a mut Blob, Error> {
-    check(handle)?;
-    // SAFETY: the caller guarantees it.
-    Ok(unsafe { &mut (*handle).0 })
-}
-
-fn check(handle: *const syncedmem_blob_t) -> Result<(), error::Error> {
-    if handle.is_null() || !handle.is_aligned() {
-        return Err(error::Error::InvalidArgument {
-            what: "the blob is NULL or misaligned; pass a handle from syncedmem_blob_create",
-        });
-    }
-    Ok(())
+    Ok(unsafe { Handle::value(handle.cast()) }?)
 }
 
 /// Writes what `question` returns for the blob to `*out`, for the C function `name`.
@@ -74,14 +59,14 @@ pub(super) unsafe fn ask<T>(
 /// Runs `change` on the blob, for the C function `name`.
 ///
 /// # Safety
-/// As for [`blob_mut`].
+/// As for [`Handle::value_mut`].
 pub(super) unsafe fn change(
     name: &str,
     handle: *mut syncedmem_blob_t,
     change: impl FnOnce(&mut Blob) -> Result<(), Error>,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    call_for(name, || change(unsafe { blob_mut(handle) }?))
+    call_for(name, || change(unsafe { Handle::value_mut(handle.cast()) }?))
 }
 
 /// The `length` numbers at `first`, which may be NULL if there are none.
@@ -114,35 +99,20 @@ pub unsafe extern "C" fn syncedmem_blob_create(r#type: i32, blob: *mut *mut sync
     call_for("syncedmem_blob_create", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(blob) }?;
-        let new = syncedmem_blob_t(Blob::new(element_type(r#type)?)?);
-        // As a vector, because a box aborts where memory runs out.
-        let mut storage = Vec::new();
-        storage.try_reserve_exact(1).map_err(|_| error::Error::OutOfMemory {
-            side: Side::Host,
-            asked: size_of::<syncedmem_blob_t>(),
-            cause: error::Cause::Bookkeeping,
-        })?;
-        storage.push(new);
-        out.set(Box::into_raw(storage.into_boxed_slice()).cast());
+        let blob = Blob::new(element_type(r#type)?)?;
+        out.set(Handle::make(blob)?.as_ptr().cast());
         Ok::<_, Error>(())
     })
 }
 
 /// Destroys a blob. NULL is allowed and does nothing. Memory that it shares stays with the other blobs.
 ///
-/// Errors: `INVALID_ARGUMENT` (misaligned).
+/// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live blob: nothing is done).
 ///
 /// # Safety
 /// `blob` is NULL or came from `syncedmem_blob_create`, and is not used any more, nor what it lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_destroy(blob: *mut syncedmem_blob_t) -> syncedmem_status_t {
-    call_for("syncedmem_blob_destroy", || {
-        if blob.is_null() {
-            return Ok(());
-        }
-        check(blob)?;
-        // SAFETY: `syncedmem_blob_create` made it, as a slice of one.
-        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(blob, 1)) });
-        Ok::<_, Error>(())
-    })
+    // SAFETY: the caller guarantees it.
+    call("syncedmem_blob_destroy", || unsafe { Handle::<Blob>::end(blob.cast()) })
 }

@@ -14,7 +14,8 @@
 //! different threads. The memory's own rules are those of syncedmem.h.
 //!
 //! Errors, NULL, fork and exit are as in syncedmem.h. After an error the blob is as it was, but a side of its memory
-//! may have been brought up to date. Detected: NULL and misalignment. Not detected: the handle of a destroyed blob.
+//! may have been brought up to date. The handle of a destroyed blob gives INVALID_HANDLE
+//! until its bytes are reused.
 
 pub mod arrays;
 pub mod handle;

@@ -4,8 +4,9 @@
 use std::ffi::c_char;
 
 use super::open::path;
-use crate::abi::blob::handle::{blob, blob_mut, syncedmem_blob_t};
+use crate::abi::blob::handle::{blob, syncedmem_blob_t};
 use crate::abi::call::call_for;
+use crate::abi::handle::Handle;
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{Failure, blob_file};
 
@@ -25,7 +26,7 @@ use crate::models::{Failure, blob_file};
 pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: *const c_char) -> syncedmem_status_t {
     call_for("syncedmem_blob_read", || {
         // SAFETY: the caller guarantees it.
-        let blob = unsafe { blob_mut(blob) }?;
+        let blob = unsafe { Handle::value_mut(blob.cast()) }?;
         // SAFETY: the caller guarantees it.
         let path = unsafe { self::path(path) }?;
         // SAFETY: the caller guarantees it.
