@@ -116,6 +116,53 @@ fn inspect_shows_a_net_whose_blobs_cannot_be_read_and_refuses_what_is_no_model()
     assert!(error.starts_with("syncedmem: net.prototxt: is text; name the .caffemodel"), "{error}");
 }
 
+fn init_net() -> Vec<u8> {
+    [
+        bytes(1, "init"),
+        operator("conv1_w", "GivenTensorFill", &[dims(&[2, 1]), float_values(&[0.5, 8.0])]),
+        operator("ids", "GivenTensorInt64Fill", &[dims(&[2]), int_values(&[-1, 300])]),
+        operator(
+            "labels",
+            "GivenTensorStringFill",
+            &[dims(&[2]), argument("values", &[bytes(7, "cat"), bytes(7, "dog")])],
+        ),
+        operator("data", "ConstantFill", &[dims(&[1])]),
+        operator("fresh", "XavierFill", &[dims(&[9])]),
+    ]
+    .concat()
+}
+
+#[test]
+fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
+    let folder = Folder::new("init");
+    let file = folder.file("init_net.pb", &init_net());
+    let expected = "init_net.pb: Caffe2 net \"init\", 5 operators, 3 blobs, 5 values, 260 B\n\n\
+        layer    type                   blob  shape  values   bytes\n\
+        conv1_w  GivenTensorFill        0     2x1    float32      8\n\
+        ids      GivenTensorInt64Fill   0     2      int64       16\n\
+        labels   GivenTensorStringFill  0     2      text         6\n\
+        data     ConstantFill           0     1      float32      4\n\
+        fresh    XavierFill\n";
+    assert_eq!(folder.model(&["inspect", &file]), (0, expected.into(), String::new()));
+    assert_eq!(folder.model(&["check", &file]), (0, "init_net.pb: ok, 3 blobs\n".into(), String::new()));
+    let (status, text, error) = folder.model(&["export", &file, "--to", "safetensors"]);
+    assert_eq!((status, &*text), (0, "init_net.safetensors\n"));
+    assert_eq!(error, "syncedmem: init_net.pb: labels holds texts, and is left out: arrays of numbers are exported\n");
+    let bytes = std::fs::read(folder.0.join("init_net.safetensors")).unwrap();
+    let values_at = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..values_at]).unwrap();
+    assert_eq!(
+        header,
+        json!({
+            "ids": {"dtype": "I64", "shape": [2], "data_offsets": [0, 16]},
+            "conv1_w": {"dtype": "F32", "shape": [2, 1], "data_offsets": [16, 24]},
+            "data": {"dtype": "F32", "shape": [1], "data_offsets": [24, 28]},
+        })
+    );
+    let ids = [(-1i64).to_le_bytes(), 300i64.to_le_bytes()].concat();
+    assert_eq!(bytes[values_at..], [ids, f32_bytes(&[0.5, 8.0, 0.0])].concat());
+}
+
 #[test]
 fn check_is_content_with_whole_files_and_says_what_is_wrong_with_others() {
     let folder = Folder::new("check");

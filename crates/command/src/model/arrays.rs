@@ -34,6 +34,7 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::Blob => "blob",
         Kind::Blobs => "blobs",
         Kind::SolverState => "solver state",
+        Kind::InitNet => "Caffe2 net",
     }
 }
 

@@ -27,7 +27,7 @@ Examples:
   syncedmem model export lenet.caffemodel --to npz --net-shapes
   python3 -c 'import numpy; print(numpy.load(\"lenet.npz\")[\"conv1.0\"].shape)'")]
 pub struct Options {
-    /// A .caffemodel, .binaryproto or .solverstate.
+    /// A .caffemodel, .binaryproto, .solverstate, or Caffe2's init_net.pb.
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// The format of the new file.
@@ -104,6 +104,13 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
     if output.canonicalize().is_ok_and(|output| options.file.canonicalize().is_ok_and(|file| file == output)) {
         return Err(Failed::Name("is the model itself: name another file with --output".into()));
     }
+    for layer in model.layers().iter().filter(|layer| layer.texts().is_some()) {
+        say::error(format_args!(
+            "{}: {} holds texts, and is left out: arrays of numbers are exported",
+            options.file.display(),
+            layer.name()
+        ));
+    }
     let tensors = tensors(&model, options)?;
     let mut file = NewFile::new(output)?;
     let bar = progress::bar(tensors.iter().map(|tensor| tensor.bytes).sum(), "writing");
@@ -137,7 +144,9 @@ fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
 }
 
 fn name(model: &Model, at: At, layer: &str) -> String {
-    let of_blob = if model.kind() == Kind::Blob { layer.to_string() } else { format!("{layer}.{}", at.blob) };
+    // There is only one in each layer.
+    let is_alone = matches!(model.kind(), Kind::Blob | Kind::InitNet);
+    let of_blob = if is_alone { layer.to_string() } else { format!("{layer}.{}", at.blob) };
     match at.part {
         Part::Data => of_blob,
         Part::Diff => format!("{of_blob}.diff"),
