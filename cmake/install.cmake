@@ -2,15 +2,12 @@
 # everything from where they are, so an installed tree may be moved.
 include(CMakePackageConfigHelpers)
 
-set(headers "${CMAKE_CURRENT_SOURCE_DIR}/include/syncedmem.h")
-if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/include/syncedmem.hpp")
-  list(APPEND headers "${CMAKE_CURRENT_SOURCE_DIR}/include/syncedmem.hpp")
-endif()
 set(shared_paths "")
 foreach(name IN ITEMS ${shared_file} LISTS shared_links)
   list(APPEND shared_paths "${library_dir}/${name}")
 endforeach()
-install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 # The same in a form that generators of bindings read.
 install(FILES "${CMAKE_CURRENT_SOURCE_DIR}/include/syncedmem.json" DESTINATION "${CMAKE_INSTALL_DATADIR}/syncedmem")
 install(FILES ${shared_paths} "${library_dir}/${static_file}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")

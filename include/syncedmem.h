@@ -168,13 +168,21 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
   /**
-   * A file cannot be written.
+   * A file cannot be opened, read or written.
    */
   SYNCEDMEM_ERROR_FILE = 11,
   /**
    * The call would take away memory that tensors use.
    */
   SYNCEDMEM_ERROR_EXPORTED = 12,
+  /**
+   * A file's contents are not those of its format: it is damaged, cut off, or another file.
+   */
+  SYNCEDMEM_ERROR_FORMAT = 13,
+  /**
+   * The request is understood and this library does not do it; the message says what does.
+   */
+  SYNCEDMEM_ERROR_UNSUPPORTED = 14,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -389,39 +397,6 @@ typedef int32_t syncedmem_accounting_t;
 #endif // __cplusplus
 
 /**
- * A kind of memory.
- */
-enum syncedmem_memory_t
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-  /**
-   * Pageable host memory.
-   */
-  SYNCEDMEM_MEMORY_PAGEABLE = 0,
-  /**
-   * Page-locked host memory.
-   */
-  SYNCEDMEM_MEMORY_PINNED = 1,
-  /**
-   * Device memory.
-   */
-  SYNCEDMEM_MEMORY_DEVICE = 2,
-  /**
-   * All three.
-   */
-  SYNCEDMEM_MEMORY_ALL = 3,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum syncedmem_memory_t syncedmem_memory_t;
-#else
-typedef int32_t syncedmem_memory_t;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
  * One of the two sides of an object.
  */
 enum syncedmem_side_t
@@ -472,6 +447,125 @@ enum syncedmem_access_t
 typedef enum syncedmem_access_t syncedmem_access_t;
 #else
 typedef int32_t syncedmem_access_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A kind of memory.
+ */
+enum syncedmem_memory_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Pageable host memory.
+   */
+  SYNCEDMEM_MEMORY_PAGEABLE = 0,
+  /**
+   * Page-locked host memory.
+   */
+  SYNCEDMEM_MEMORY_PINNED = 1,
+  /**
+   * Device memory.
+   */
+  SYNCEDMEM_MEMORY_DEVICE = 2,
+  /**
+   * All three.
+   */
+  SYNCEDMEM_MEMORY_ALL = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_memory_t syncedmem_memory_t;
+#else
+typedef int32_t syncedmem_memory_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * The type of the elements of a blob, of a tensor, or of an array in a model file.
+ */
+enum syncedmem_type_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * IEEE 754 binary32: `float`.
+   */
+  SYNCEDMEM_FLOAT32 = 0,
+  /**
+   * IEEE 754 binary64: `double`.
+   */
+  SYNCEDMEM_FLOAT64 = 1,
+  /**
+   * IEEE 754 binary16.
+   */
+  SYNCEDMEM_FLOAT16 = 2,
+  /**
+   * `int8_t`.
+   */
+  SYNCEDMEM_INT8 = 3,
+  /**
+   * `uint8_t`.
+   */
+  SYNCEDMEM_UINT8 = 4,
+  /**
+   * `int16_t`.
+   */
+  SYNCEDMEM_INT16 = 5,
+  /**
+   * `uint16_t`.
+   */
+  SYNCEDMEM_UINT16 = 6,
+  /**
+   * `int32_t`.
+   */
+  SYNCEDMEM_INT32 = 7,
+  /**
+   * `uint32_t`.
+   */
+  SYNCEDMEM_UINT32 = 8,
+  /**
+   * `int64_t`.
+   */
+  SYNCEDMEM_INT64 = 9,
+  /**
+   * One byte, 0 or 1.
+   */
+  SYNCEDMEM_BOOL = 10,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_type_t syncedmem_type_t;
+#else
+typedef int32_t syncedmem_type_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * An array of a blob.
+ */
+enum syncedmem_array_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * The values.
+   */
+  SYNCEDMEM_DATA = 0,
+  /**
+   * Their gradients.
+   */
+  SYNCEDMEM_DIFF = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_array_t syncedmem_array_t;
+#else
+typedef int32_t syncedmem_array_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 

@@ -1,13 +1,13 @@
-"""Makes cffi's module from the generated C header, Python's only source of the C API."""
+"""Makes cffi's module from the generated C headers, Python's only source of the C API."""
 
 import pathlib
 import re
 
 import cffi
 
-# The conditions of the header, as a C compiler before C23 evaluates them: cffi's parser has no preprocessor.
+# The conditions of the headers beside their guards, as a C compiler before C23 evaluates them: cffi's parser has no
+# preprocessor.
 CONDITIONS = {
-    "ifndef SYNCEDMEM_H": True,
     "ifdef __cplusplus": False,
     "ifndef __cplusplus": True,
     "if defined(__cplusplus) || __STDC_VERSION__ >= 202311L": False,
@@ -42,24 +42,26 @@ def preprocessed(header: str) -> str:
             if all(holds):
                 lines.append(line)
         elif directive[1].startswith("if"):
-            if directive[1] not in CONDITIONS:
+            is_guard = re.match(r"ifndef SYNCEDMEM(_\w+)?_H$", directive[1]) is not None
+            if not is_guard and directive[1] not in CONDITIONS:
                 raise ValueError(f"unknown condition in the header: #{directive[1]}")
-            holds.append(CONDITIONS[directive[1]])
+            holds.append(is_guard or CONDITIONS[directive[1]])
         elif directive[1] == "else":
             holds[-1] = not holds[-1]
         elif directive[1] == "endif":
             holds.pop()
         elif all(holds) and re.match(r"define \w+ \d+$", directive[1]):
             lines.append(line)
-        elif all(holds) and not re.match(r"include |define SYNCEDMEM_H$", directive[1]):
+        elif all(holds) and not re.match(r"include |define SYNCEDMEM(_\w+)?_H$", directive[1]):
             raise ValueError(f"unknown line in the header: {line}")
     return "\n".join(lines)
 
 
-def write(header: pathlib.Path, module: pathlib.Path) -> None:
+def write(headers: list[pathlib.Path], module: pathlib.Path) -> None:
     """Writes the module that `import syncedmem` reads: pure Python, the same for every CPython."""
     ffi = cffi.FFI()
-    ffi.cdef(preprocessed(header.read_text("utf-8")))
+    for header in headers:
+        ffi.cdef(preprocessed(header.read_text("utf-8")))
     ffi.cdef(DLPACK)
     ffi.set_source("syncedmem._declarations", None)
     ffi.emit_python_code(str(module))

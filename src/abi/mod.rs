@@ -1,8 +1,15 @@
 //! The two ABIs over [`crate::object`]. An entry point checks its arguments, calls one safe method and converts the
 //! result. Only the form of a failure is decided here.
 
+mod arguments;
 pub mod c;
 pub mod caffe;
+mod call;
+pub mod element;
 mod guard;
+#[cfg(feature = "blob")]
+mod handle;
+#[cfg(feature = "blob")]
+pub mod model;
 mod per_thread;
 pub mod status;

@@ -30,16 +30,20 @@ pub enum syncedmem_status_t {
     SYNCEDMEM_ERROR_PENDING = 9,
     /// The device check is on, and the current device is not the one that holds the data.
     SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
-    /// A file cannot be written.
+    /// A file cannot be opened, read or written.
     SYNCEDMEM_ERROR_FILE = 11,
     /// The call would take away memory that tensors use.
     SYNCEDMEM_ERROR_EXPORTED = 12,
+    /// A file's contents are not those of its format: it is damaged, cut off, or another file.
+    SYNCEDMEM_ERROR_FORMAT = 13,
+    /// The request is understood and this library does not do it; the message says what does.
+    SYNCEDMEM_ERROR_UNSUPPORTED = 14,
 }
 
 use syncedmem_status_t::*;
 
 /// Every status and its name.
-pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 13] = [
+pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 15] = [
     (SYNCEDMEM_SUCCESS, c"SYNCEDMEM_SUCCESS"),
     (SYNCEDMEM_ERROR_INVALID_ARGUMENT, c"SYNCEDMEM_ERROR_INVALID_ARGUMENT"),
     (SYNCEDMEM_ERROR_INVALID_HANDLE, c"SYNCEDMEM_ERROR_INVALID_HANDLE"),
@@ -53,13 +57,15 @@ pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 13] = [
     (SYNCEDMEM_ERROR_WRONG_DEVICE, c"SYNCEDMEM_ERROR_WRONG_DEVICE"),
     (SYNCEDMEM_ERROR_FILE, c"SYNCEDMEM_ERROR_FILE"),
     (SYNCEDMEM_ERROR_EXPORTED, c"SYNCEDMEM_ERROR_EXPORTED"),
+    (SYNCEDMEM_ERROR_FORMAT, c"SYNCEDMEM_ERROR_FORMAT"),
+    (SYNCEDMEM_ERROR_UNSUPPORTED, c"SYNCEDMEM_ERROR_UNSUPPORTED"),
 ];
 
 impl From<Error> for syncedmem_status_t {
     fn from(error: Error) -> Self {
         match error {
             Error::InvalidArgument { .. } | Error::NullData { .. } => SYNCEDMEM_ERROR_INVALID_ARGUMENT,
-            Error::InvalidHandle => SYNCEDMEM_ERROR_INVALID_HANDLE,
+            Error::InvalidHandle | Error::EndedHandle { .. } => SYNCEDMEM_ERROR_INVALID_HANDLE,
             Error::OutOfMemory { .. } => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
             Error::NoGpu { .. } => SYNCEDMEM_ERROR_NO_GPU,
             Error::NotRedundant { .. }

@@ -5,13 +5,16 @@
 //!
 //! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `access` makes data
 //! ready, `set_data` exchanges blocks, `transfer` copies in the background, `query` answers questions, `eviction` frees
-//! sides when memory runs out, `object_state` has the state that an operation prepares, and `dlpack` exports and imports
+//! sides when memory runs out, `fill` reads files into the host side, `object_state` has the state that an operation prepares, and `dlpack` exports and imports
 //! tensors.
 
 mod access;
 pub mod claims;
 pub(crate) mod dlpack;
+pub mod element;
 pub(crate) mod eviction;
+#[cfg(feature = "blob")]
+mod fill;
 mod lifecycle;
 mod object_state;
 mod pin_in_place;

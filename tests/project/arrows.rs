@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// From the top to the bottom. Rooms of one row do not use each other.
-const ROOMS: [&[&str]; 10] = [
+const ROOMS: [&[&str]; 12] = [
     &["abi"],
     &["process"],
+    &["models", "caffe2"],
+    &["blob"],
     &["object"],
     &["copy"],
     &["memory"],
@@ -26,7 +28,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("crates/trace", &[]),
     ("crates/analysis", &["syncedmem-trace"]),
     ("crates/trace-reader", &["syncedmem-trace"]),
-    (".", &["syncedmem-analysis", "syncedmem-trace"]),
+    (".", &["caffemodel", "syncedmem-analysis", "syncedmem-trace"]),
     ("crates/command", &["caffemodel", "syncedmem", "syncedmem-analysis", "syncedmem-trace", "syncedmem-trace-reader"]),
 ];
 

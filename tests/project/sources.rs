@@ -1,32 +1,75 @@
-//! The sources of the header and of the description of the C API.
+//! The sources of the headers and of the description of the C API.
 
 use std::path::{Path, PathBuf};
 
-/// The files that say what the C API is, in the header's order.
-const FILES: [&str; 19] = [
-    "abi/status.rs",
-    "abi/c/errors.rs",
-    "abi/c/cuda.rs",
-    "abi/c/object.rs",
-    "abi/c/access.rs",
-    "abi/c/transfer.rs",
-    "abi/c/eviction.rs",
-    "abi/c/dlpack.rs",
-    "abi/c/capsule.rs",
-    "abi/c/query.rs",
-    "abi/c/pinning.rs",
-    "abi/c/pools.rs",
-    "abi/caffe/callback.rs",
-    "caffe/callback.rs",
-    "abi/c/policy.rs",
-    "abi/c/account.rs",
-    "abi/c/stats.rs",
-    "abi/c/trace.rs",
-    "abi/c/caffe_host.rs",
+/// A header of the C API, and what it is made from.
+pub struct Header {
+    /// Its name in include/.
+    pub name: &'static str,
+    /// The module whose `//!` lines are the text at the header's top; of syncedmem.h, cbindgen.toml has it.
+    pub top: Option<&'static str>,
+    /// The files that declare what it has, in its order.
+    files: &'static [&'static str],
+}
+
+/// All of them; each but the first includes the first.
+pub const HEADERS: [Header; 2] = [
+    Header {
+        name: "syncedmem.h",
+        top: None,
+        files: &[
+            "abi/status.rs",
+            "abi/c/errors.rs",
+            "abi/c/cuda.rs",
+            "abi/c/object.rs",
+            "abi/c/access.rs",
+            "abi/c/transfer.rs",
+            "abi/c/eviction.rs",
+            "abi/c/dlpack.rs",
+            "abi/c/capsule.rs",
+            "abi/c/query.rs",
+            "abi/c/pinning.rs",
+            "abi/c/pools.rs",
+            "abi/caffe/callback.rs",
+            "caffe/callback.rs",
+            "abi/c/policy.rs",
+            "abi/c/account.rs",
+            "abi/c/stats.rs",
+            "abi/c/trace.rs",
+            "abi/c/caffe_host.rs",
+            "abi/element.rs",
+        ],
+    },
+    Header {
+        name: "syncedmem_model.h",
+        top: Some("abi/model/mod.rs"),
+        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs"],
+    },
 ];
 
-/// Their paths.
-pub fn sources() -> impl Iterator<Item = PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    FILES.iter().map(move |file| root.join(file))
+impl Header {
+    /// The paths of its sources.
+    pub fn sources(&self) -> impl Iterator<Item = PathBuf> {
+        self.files.iter().map(|file| in_src(file))
+    }
+
+    /// The text at its top, as a comment of C: the lines that begin the module `top`.
+    pub fn top(&self) -> Option<String> {
+        let source = std::fs::read_to_string(in_src(self.top?)).unwrap();
+        let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
+        let text: String = lines.map(|line| format!(" *{line}\n")).collect();
+        Some(format!(
+            "/*\n * Part of libsyncedmem. SPDX-License-Identifier: BSD-2-Clause\n \
+             * Generated from the Rust source by cbindgen. Do not edit.\n *\n{text} */"
+        ))
+    }
+
+    /// The macro that keeps it from being read twice.
+    pub fn guard(&self) -> String {
+        self.name.to_uppercase().replace('.', "_")
+    }
+}
+
+fn in_src(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file)
 }

@@ -68,6 +68,12 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     })
 }
 
+/// The library that names memory after layers, which lies beside the other; `None` if it was not installed.
+pub fn names(library: &Path) -> Option<PathBuf> {
+    let names = library.with_file_name("libsyncedmem_names.so");
+    names.is_file().then_some(names)
+}
+
 /// The library that the dynamic linker would find.
 fn installed() -> Option<PathBuf> {
     let none = Object::default();

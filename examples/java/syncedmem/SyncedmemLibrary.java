@@ -124,10 +124,14 @@ public interface SyncedmemLibrary extends Library {
         ERROR_PENDING(9),
         /** The device check is on, and the current device is not the one that holds the data. */
         ERROR_WRONG_DEVICE(10),
-        /** A file cannot be written. */
+        /** A file cannot be opened, read or written. */
         ERROR_FILE(11),
         /** The call would take away memory that tensors use. */
-        ERROR_EXPORTED(12);
+        ERROR_EXPORTED(12),
+        /** A file's contents are not those of its format: it is damaged, cut off, or another file. */
+        ERROR_FORMAT(13),
+        /** The request is understood and this library does not do it; the message says what does. */
+        ERROR_UNSUPPORTED(14);
 
         /** C's number for it. */
         public final int value;
@@ -424,6 +428,103 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
+    /** The type of the elements of a blob, of a tensor, or of an array in a model file. */
+    enum Type {
+        /** IEEE 754 binary32: {@code float}. */
+        FLOAT32(0),
+        /** IEEE 754 binary64: {@code double}. */
+        FLOAT64(1),
+        /** IEEE 754 binary16. */
+        FLOAT16(2),
+        /** {@code int8_t}. */
+        INT8(3),
+        /** {@code uint8_t}. */
+        UINT8(4),
+        /** {@code int16_t}. */
+        INT16(5),
+        /** {@code uint16_t}. */
+        UINT16(6),
+        /** {@code int32_t}. */
+        INT32(7),
+        /** {@code uint32_t}. */
+        UINT32(8),
+        /** {@code int64_t}. */
+        INT64(9),
+        /** One byte, 0 or 1. */
+        BOOL(10);
+
+        /** C's number for it. */
+        public final int value;
+
+        Type(int value) {
+            this.value = value;
+        }
+
+        /** The one that has this number. */
+        public static Type of(int value) {
+            for (Type each : values()) {
+                if (each.value == value) {
+                    return each;
+                }
+            }
+            throw new IllegalArgumentException(value + " is no syncedmem_type_t");
+        }
+    }
+
+    /** An array of a blob. */
+    enum Array {
+        /** The values. */
+        DATA(0),
+        /** Their gradients. */
+        DIFF(1);
+
+        /** C's number for it. */
+        public final int value;
+
+        Array(int value) {
+            this.value = value;
+        }
+
+        /** The one that has this number. */
+        public static Array of(int value) {
+            for (Array each : values()) {
+                if (each.value == value) {
+                    return each;
+                }
+            }
+            throw new IllegalArgumentException(value + " is no syncedmem_array_t");
+        }
+    }
+
+    /** What a model file holds. */
+    enum ModelKind {
+        /** A net: {@code .caffemodel}. */
+        MODEL_NET(0),
+        /** One blob: {@code .binaryproto}, such as a mean image. */
+        MODEL_BLOB(1),
+        /** A list of blobs: {@code .binaryproto}. */
+        MODEL_BLOBS(2),
+        /** The state of a solver: {@code .solverstate}. */
+        MODEL_SOLVER_STATE(3);
+
+        /** C's number for it. */
+        public final int value;
+
+        ModelKind(int value) {
+            this.value = value;
+        }
+
+        /** The one that has this number. */
+        public static ModelKind of(int value) {
+            for (ModelKind each : values()) {
+                if (each.value == value) {
+                    return each;
+                }
+            }
+            throw new IllegalArgumentException(value + " is no syncedmem_model_kind_t");
+        }
+    }
+
     /** A {@code caffe::SyncedMemory} as seen from C. */
     final class Syncedmem extends PointerType {
         /** NULL. */
@@ -442,6 +543,17 @@ public interface SyncedmemLibrary extends Library {
 
         /** The one at this address. */
         public CUstream(Pointer address) {
+            super(address);
+        }
+    }
+
+    /** A model file that is open. */
+    final class Model extends PointerType {
+        /** NULL. */
+        public Model() {}
+
+        /** The one at this address. */
+        public Model(Pointer address) {
             super(address);
         }
     }
@@ -590,6 +702,66 @@ public interface SyncedmemLibrary extends Library {
          * thread held the account for longer than 0.1 seconds (as in a slow fork).
          */
         public long dropped;
+    }
+
+    /** What a model file says beside its layers. */
+    @Structure.FieldOrder({
+        "size",
+        "kind",
+        "iter",
+        "current_step",
+        "name",
+        "learned_net",
+    })
+    final class ModelInfo extends Structure {
+        /** {@code sizeof(syncedmem_model_info_t)}, set before the call; then the bytes that were written. */
+        public long size;
+        /** What it is: a {@code syncedmem_model_kind_t}. */
+        public int kind;
+        /** Of a solver's state, the iteration at which it was saved; else 0. */
+        public int iter;
+        /** Of a solver's state, the step of its learning rate; else 0. */
+        public int current_step;
+        /** The net's name; empty if it has none. */
+        public String name;
+        /** Of a solver's state, the {@code .caffemodel} that was saved with it; else empty. */
+        public String learned_net;
+    }
+
+    /** What a model file says about a blob. */
+    @Structure.FieldOrder({
+        "size",
+        "element_type",
+        "axes",
+        "shape",
+        "net_axes",
+        "net_shape",
+        "count",
+        "has_diff",
+        "diff_element_type",
+    })
+    final class BlobInfo extends Structure {
+        /** {@code sizeof(syncedmem_blob_info_t)}, set before the call; then the bytes that were written. */
+        public long size;
+        /** How its values are stored: a {@code syncedmem_type_t}. */
+        public int element_type;
+        /** Number of dimensions of {@code shape}; 0 for a single value. */
+        public int axes;
+        /** The dimensions as they are stored. */
+        public Pointer shape;
+        /** Number of dimensions of {@code net_shape}. */
+        public int net_axes;
+        /**
+         * The dimensions that the net gives the blob: those stored without the leading ones of files from before
+         * 2015.
+         */
+        public Pointer net_shape;
+        /** Number of values. */
+        public long count;
+        /** Whether its gradients are stored too. */
+        public boolean has_diff;
+        /** How its gradients are stored: a {@code syncedmem_type_t}. */
+        public int diff_element_type;
     }
 
     /** Called when a C++ entry point fails: see {@code syncedmem_set_error_callback}. */
@@ -911,4 +1083,45 @@ public interface SyncedmemLibrary extends Library {
      * value that {@code CaffeMallocHost} wrote, false for {@code malloc()}, true for {@code cudaMallocHost}.
      */
     int CaffeFreeHost(Pointer ptr, boolean use_cuda);
+
+    /**
+     * Opens a {@code .caffemodel}, {@code .binaryproto} or {@code .solverstate}, reads its structure, and writes the
+     * model's handle to {@code *model}.
+     */
+    int syncedmem_model_open(String path, PointerByReference model);
+
+    /** Closes a model and its file. */
+    int syncedmem_model_close(Model model);
+
+    /** Writes to {@code *info} what the file says beside its layers. */
+    int syncedmem_model_info(Model model, ModelInfo info);
+
+    /** Writes the number of layers to {@code *count}. */
+    int syncedmem_model_layer_count(Model model, LongByReference count);
+
+    /** Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. */
+    int syncedmem_model_layer(
+            Model model,
+            long layer,
+            PointerByReference name,
+            PointerByReference type_name,
+            LongByReference blobs);
+
+    /** Writes to {@code *info} what the file says about a blob: its shape, its type and its number of values. */
+    int syncedmem_model_blob_info(Model model, long layer, long blob, BlobInfo info);
+
+    /**
+     * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) from the file into the
+     * host side of {@code mem}, which is then the newest, as {@code syncedmem_overwrite_cpu_data} does. {@code
+     * element_type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type
+     * that they are stored in, for which nothing is converted or copied in between. {@code mem} may have more bytes
+     * than the values need: the rest stays as it is.
+     */
+    int syncedmem_model_read_blob(
+            Model model,
+            long layer,
+            long blob,
+            int array,
+            int element_type,
+            Syncedmem mem);
 }

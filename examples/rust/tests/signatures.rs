@@ -1,4 +1,4 @@
-//! What bindgen makes of syncedmem.h is what syncedmem.json says: this compiles only then.
+//! What bindgen makes of the headers is what syncedmem.json says: this compiles only then.
 //! Generated; `UPDATE=1 cargo test --test project` in the library's folder writes it.
 #![allow(dead_code, reason = "what is compared is compared when this is compiled")]
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "they are C's names")]
@@ -26,6 +26,8 @@ const _: () = assert!(SYNCEDMEM_ERROR_PENDING as i64 == 9);
 const _: () = assert!(SYNCEDMEM_ERROR_WRONG_DEVICE as i64 == 10);
 const _: () = assert!(SYNCEDMEM_ERROR_FILE as i64 == 11);
 const _: () = assert!(SYNCEDMEM_ERROR_EXPORTED as i64 == 12);
+const _: () = assert!(SYNCEDMEM_ERROR_FORMAT as i64 == 13);
+const _: () = assert!(SYNCEDMEM_ERROR_UNSUPPORTED as i64 == 14);
 const _: () = assert!(SYNCEDMEM_UNINITIALIZED as i64 == 0);
 const _: () = assert!(SYNCEDMEM_HEAD_AT_CPU as i64 == 1);
 const _: () = assert!(SYNCEDMEM_HEAD_AT_GPU as i64 == 2);
@@ -55,6 +57,23 @@ const _: () = assert!(SYNCEDMEM_ON_ERROR_THROW as i64 == 1);
 const _: () = assert!(SYNCEDMEM_ACCOUNTING_OFF as i64 == 0);
 const _: () = assert!(SYNCEDMEM_ACCOUNTING_ON as i64 == 1);
 const _: () = assert!(SYNCEDMEM_ACCOUNTING_ACCESSES as i64 == 2);
+const _: () = assert!(SYNCEDMEM_FLOAT32 as i64 == 0);
+const _: () = assert!(SYNCEDMEM_FLOAT64 as i64 == 1);
+const _: () = assert!(SYNCEDMEM_FLOAT16 as i64 == 2);
+const _: () = assert!(SYNCEDMEM_INT8 as i64 == 3);
+const _: () = assert!(SYNCEDMEM_UINT8 as i64 == 4);
+const _: () = assert!(SYNCEDMEM_INT16 as i64 == 5);
+const _: () = assert!(SYNCEDMEM_UINT16 as i64 == 6);
+const _: () = assert!(SYNCEDMEM_INT32 as i64 == 7);
+const _: () = assert!(SYNCEDMEM_UINT32 as i64 == 8);
+const _: () = assert!(SYNCEDMEM_INT64 as i64 == 9);
+const _: () = assert!(SYNCEDMEM_BOOL as i64 == 10);
+const _: () = assert!(SYNCEDMEM_DATA as i64 == 0);
+const _: () = assert!(SYNCEDMEM_DIFF as i64 == 1);
+const _: () = assert!(SYNCEDMEM_MODEL_NET as i64 == 0);
+const _: () = assert!(SYNCEDMEM_MODEL_BLOB as i64 == 1);
+const _: () = assert!(SYNCEDMEM_MODEL_BLOBS as i64 == 2);
+const _: () = assert!(SYNCEDMEM_MODEL_SOLVER_STATE as i64 == 3);
 const _: i32 = 0 as syncedmem_status_t;
 const _: i32 = 0 as syncedmem_head_t;
 const _: i32 = 0 as syncedmem_eviction_t;
@@ -66,9 +85,14 @@ const _: i32 = 0 as syncedmem_mode_t;
 const _: i32 = 0 as syncedmem_pinning_t;
 const _: i32 = 0 as syncedmem_error_policy_t;
 const _: i32 = 0 as syncedmem_accounting_t;
+const _: i32 = 0 as syncedmem_type_t;
+const _: i32 = 0 as syncedmem_array_t;
+const _: i32 = 0 as syncedmem_model_kind_t;
 const _: fn(syncedmem_sum_t) -> (u64, u64, u64, ) = |syncedmem_sum_t { count, bytes, nanoseconds,  }| (count, bytes, nanoseconds, );
 const _: fn(syncedmem_memory_stats_t) -> (u64, u64, u64, u64, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, ) = |syncedmem_memory_stats_t { live, peak, idle, budget, allocations, pool_hits, frees, turned_away,  }| (live, peak, idle, budget, allocations, pool_hits, frees, turned_away, );
 const _: fn(syncedmem_stats_t) -> (usize, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, ) = |syncedmem_stats_t { size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped,  }| (size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped, );
+const _: fn(syncedmem_model_info_t) -> (usize, i32, i32, i32, *const c_char, *const c_char, ) = |syncedmem_model_info_t { size, kind, iter, current_step, name, learned_net,  }| (size, kind, iter, current_step, name, learned_net, );
+const _: fn(syncedmem_blob_info_t) -> (usize, i32, c_int, *const i64, c_int, *const i64, u64, bool, i32, ) = |syncedmem_blob_info_t { size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type,  }| (size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type, );
 const _: fn(syncedmem_error_callback_t) -> Option<unsafe extern "C" fn(syncedmem_status_t, *const c_char, *mut c_void)> = |callback| callback;
 const _: fn(syncedmem_mode_callback_t) -> Option<unsafe extern "C" fn(*mut c_void) -> c_int> = |callback| callback;
 const _: unsafe extern "C" fn(i32) -> *const c_char = syncedmem_status_name;
@@ -146,6 +170,13 @@ const _: unsafe extern "C" fn(*const c_char) -> syncedmem_status_t = syncedmem_t
 const _: unsafe extern "C" fn() -> syncedmem_status_t = syncedmem_trace_stop;
 const _: unsafe extern "C" fn(*mut *mut c_void, usize, *mut bool) -> syncedmem_status_t = CaffeMallocHost;
 const _: unsafe extern "C" fn(*mut c_void, bool) -> syncedmem_status_t = CaffeFreeHost;
+const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
+const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem_status_t = syncedmem_model_layer_count;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
 
 #[test]
 fn bindgen_says_what_the_description_says() {}

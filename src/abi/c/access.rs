@@ -5,8 +5,8 @@ use std::ffi::c_void;
 
 use syncedmem_trace::head::{Access, Side};
 
-use super::arguments::Out;
 use super::object::{ask, object, syncedmem_t, with};
+use crate::abi::arguments::Out;
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 use crate::state::fast_path;

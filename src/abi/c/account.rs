@@ -5,10 +5,10 @@ use std::ffi::{CStr, c_char};
 
 use syncedmem_trace::head::Side;
 
-use super::arguments::{Out, answer};
-use super::call;
 use super::object::{object, syncedmem_t};
 use super::policy;
+use crate::abi::arguments::{Out, answer};
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::{Cause, Error};
 use crate::object::report;

@@ -3,8 +3,8 @@
 
 use std::ffi::c_void;
 
-use super::arguments::Out;
-use super::call;
+use crate::abi::arguments::Out;
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::memory::host;
 

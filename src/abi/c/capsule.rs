@@ -73,5 +73,5 @@ pub unsafe extern "C" fn syncedmem_end_capsule(capsule: *mut c_void) {
         Ok(())
     };
     // A destructor returns nothing, and keeps the exception that is set.
-    let _ = guard(end);
+    let _ = guard::<_, crate::error::Error>(end);
 }

@@ -3,8 +3,8 @@
 
 use std::ffi::c_char;
 
-use super::arguments::{Out, answer};
-use super::call;
+use crate::abi::arguments::{Out, answer};
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::cuda;
 use crate::settings;

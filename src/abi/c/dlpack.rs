@@ -6,9 +6,9 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::{Access, Side};
 
-use super::arguments::{Out, one_of};
-use super::call;
 use super::object::{object, syncedmem_t, with};
+use crate::abi::arguments::{Out, one_of};
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;

@@ -1,9 +1,9 @@
 //! Settings of the whole process. Each overrides its environment variable.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::arguments::answer;
-use super::call;
+use crate::abi::arguments::answer;
 use crate::abi::caffe::callback;
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe;
 use crate::error::Error;

@@ -3,9 +3,9 @@
 
 use syncedmem_trace::kind::Kind;
 
-use super::arguments::{answer, one_of};
-use super::call;
 use super::policy;
+use crate::abi::arguments::{answer, one_of};
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::cache::budget;

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use super::call;
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::observe::control;

@@ -45,7 +45,7 @@ pub fn fail(failure: Failure) -> ! {
 /// Not in the frame of `fail`, which exceptions pass: see `apart`.
 #[inline(never)]
 fn abort() -> ! {
-    let _ = guard(|| {
+    let _ = guard::<_, Error>(|| {
         at_exit::write();
         Ok(())
     });

@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use super::description::{Description, Function};
 use crate::folder::compiler;
+use crate::sources::HEADERS;
 
 pub fn include() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("include")
@@ -43,8 +44,9 @@ pub fn words(header: &str) -> BTreeSet<String> {
 
 /// The words that a header may use: those of the description, and the language's own.
 pub fn known(description: &Description) -> BTreeSet<String> {
-    let mut text = "typedef enum struct extern C const int32_t SYNCEDMEM_H".to_string();
+    let mut text = "typedef enum struct extern C const int32_t".to_string();
     let mut add = |word: &str| text = format!("{text} {word}");
+    HEADERS.iter().for_each(|header| add(&header.guard()));
     let enumerated = description.enums.iter().flat_map(|enumeration| &enumeration.values);
     description.constants.iter().chain(enumerated).for_each(|number| add(&number.name));
     description.enums.iter().for_each(|enumeration| add(&enumeration.name));

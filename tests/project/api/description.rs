@@ -1,11 +1,10 @@
 //! The description of the C API: what it says, and how it is read from the source.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 use syn::{Expr, Fields, Item, Lit, Meta, Type, Visibility};
 
 use super::spelling;
+use crate::sources::Header;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Description {
@@ -61,6 +60,8 @@ pub struct Opaque {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Function {
     pub name: String,
+    /// The header that declares it.
+    pub header: String,
     pub returns: String,
     pub parameters: Vec<Parameter>,
     pub doc: String,
@@ -74,8 +75,8 @@ pub struct Parameter {
 }
 
 impl Description {
-    /// What the source says.
-    pub fn of_sources(files: impl Iterator<Item = impl AsRef<Path>>) -> Self {
+    /// What the sources of headers say.
+    pub fn of_headers<'a>(headers: impl IntoIterator<Item = &'a Header>) -> Self {
         let mut description = Self {
             library: env!("CARGO_PKG_NAME").to_string(),
             version: env!("CARGO_PKG_VERSION").to_string(),
@@ -86,17 +87,19 @@ impl Description {
             callbacks: Vec::new(),
             functions: Vec::new(),
         };
-        for file in files {
-            let source = std::fs::read_to_string(file.as_ref()).unwrap();
-            for item in syn::parse_file(&source).unwrap().items {
-                description.add(item);
+        for header in headers {
+            for file in header.sources() {
+                let source = std::fs::read_to_string(file).unwrap();
+                for item in syn::parse_file(&source).unwrap().items {
+                    description.add(item, header.name);
+                }
             }
         }
         description
     }
 
     /// Adds what an item of the source says, if it belongs to the API.
-    fn add(&mut self, item: Item) {
+    fn add(&mut self, item: Item, header: &str) {
         match item {
             Item::Const(item) if is_public(&item.vis) && is_integer(&item.ty) => {
                 let value = integer(&item.expr);
@@ -138,6 +141,7 @@ impl Description {
                 });
                 self.callbacks.push(Function {
                     name: item.ident.to_string(),
+                    header: header.to_string(),
                     returns: spelling::of_return(&callback.output),
                     parameters: parameters.collect(),
                     doc: doc(&item.attrs),
@@ -146,6 +150,7 @@ impl Description {
             Item::Fn(item) if is_public(&item.vis) && item.sig.abi.is_some() => {
                 self.functions.push(Function {
                     name: item.sig.ident.to_string(),
+                    header: header.to_string(),
                     returns: spelling::of_return(&item.sig.output),
                     parameters: spelling::of_parameters(&item.sig),
                     doc: doc(&item.attrs),

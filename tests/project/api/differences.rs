@@ -19,6 +19,7 @@ fn function<'a>(description: &'a mut Description, name: &str) -> &'a mut Functio
 fn a_function_that_the_header_has_not() {
     let function = Function {
         name: "syncedmem_frobnicate".to_string(),
+        header: "syncedmem.h".to_string(),
         returns: "void".to_string(),
         parameters: Vec::new(),
         doc: String::new(),

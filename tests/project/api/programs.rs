@@ -1,14 +1,14 @@
-//! Programs that compile only where a binding says what the description says: of the header in C and in C++, and of what
-//! bindgen makes of the header in Rust.
+//! Programs that compile only where a binding says what the description says: of the headers in C and in C++, and of what
+//! bindgen makes of them in Rust.
 
 use std::fmt::Write;
 
 use super::description::{Description, Function};
 use super::spelling;
+use crate::sources::HEADERS;
 
 /// Asserts in C and in C++, which tells an enumeration from a number and finds in a `switch` the values that are missing.
-const C_WORDS: &str = r#"#include "syncedmem.h"
-#ifdef __cplusplus
+const C_WORDS: &str = r#"#ifdef __cplusplus
 #include <type_traits>
 #define HOLDS(what) static_assert(what, #what)
 #define SAME(type, ...) static_assert(std::is_same<type, __VA_ARGS__>::value, #type)
@@ -20,7 +20,7 @@ const C_WORDS: &str = r#"#include "syncedmem.h"
 #endif
 "#;
 
-/// The program for the header.
+/// The program for the headers.
 pub fn in_c_and_cpp(description: &Description) -> String {
     let mut lines = Vec::new();
     let enumerated = description.enums.iter().flat_map(|enumeration| &enumeration.values);
@@ -54,7 +54,8 @@ pub fn in_c_and_cpp(description: &Description) -> String {
     for function in &description.functions {
         lines.push(format!("SAME(TYPE_OF(&{}), {});", function.name, c_pointer(function)));
     }
-    format!("{C_WORDS}{}\n", lines.join("\n"))
+    let includes: String = HEADERS.iter().map(|header| format!("#include \"{}\"\n", header.name)).collect();
+    format!("{includes}{C_WORDS}{}\n", lines.join("\n"))
 }
 
 /// The type of a pointer to such a function.
@@ -67,7 +68,7 @@ fn c_pointer(function: &Function) -> String {
 /// The program for what bindgen makes, which `bindings` holds.
 pub fn in_rust(description: &Description) -> String {
     let mut out = String::from(
-        "//! What bindgen makes of syncedmem.h is what syncedmem.json says: this compiles only then.\n\
+        "//! What bindgen makes of the headers is what syncedmem.json says: this compiles only then.\n\
          //! Generated; `UPDATE=1 cargo test --test project` in the library's folder writes it.\n\
          #![allow(dead_code, reason = \"what is compared is compared when this is compiled\")]\n\
          #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = \"they are C's names\")]\n\n\

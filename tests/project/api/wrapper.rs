@@ -16,7 +16,8 @@ const NOT_WRAPPED: [(&str, &str); 7] = [
 #[test]
 fn every_function_is_used_by_the_cpp_wrapper_or_left_out_for_a_reason() {
     let words = c::words("syncedmem.hpp");
-    let functions: Vec<_> = described().functions.into_iter().map(|function| function.name).collect();
+    let functions = described().functions.into_iter().filter(|function| function.header == "syncedmem.h");
+    let functions: Vec<_> = functions.map(|function| function.name).collect();
     let left_out = |name: &str| NOT_WRAPPED.iter().any(|(function, _)| *function == name);
     let missing: Vec<_> = functions.iter().filter(|name| !words.contains(*name) && !left_out(name)).collect();
     assert!(missing.is_empty(), "include/syncedmem.hpp uses none of {missing:?}");

@@ -1,0 +1,59 @@
+//! How a C function runs: its error becomes a status and the thread's last sentence.
+
+use std::fmt::Display;
+
+use super::guard::guard;
+use super::per_thread;
+use super::status::syncedmem_status_t;
+use crate::error::Error;
+use crate::object::report::Circumstances;
+
+/// The error of a C function. Its text is the sentence: what is wrong and what to do.
+pub trait Failure: Display + From<Error> {
+    /// The status that the function returns.
+    fn status(&self) -> syncedmem_status_t;
+
+    /// The library's own error, if it is one.
+    fn cause(&self) -> Option<Error>;
+}
+
+impl Failure for Error {
+    fn status(&self) -> syncedmem_status_t {
+        (*self).into()
+    }
+
+    fn cause(&self) -> Option<Error> {
+        Some(*self)
+    }
+}
+
+/// Runs the C function `name`, whose errors are the library's own.
+// Inlined, so that the C function's own frame is on the stack: the call site is found by it.
+#[inline(always)]
+pub fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
+    call_for(name, work)
+}
+
+/// Runs the C function `name`, whose errors are a room's.
+#[inline(always)]
+pub fn call_for<E: Failure>(name: &str, work: impl FnOnce() -> Result<(), E>) -> syncedmem_status_t {
+    match guard(work) {
+        Ok(()) => syncedmem_status_t::SYNCEDMEM_SUCCESS,
+        Err(error) => failed(name, &error),
+    }
+}
+
+#[cold]
+fn failed(name: &str, error: &impl Failure) -> syncedmem_status_t {
+    let cause = error.cause();
+    match cause {
+        Some(Error::Interrupted) => {
+            per_thread::keep_without_memory(&per_thread::Sentence::of(format_args!("{name}: {error}")));
+        }
+        Some(own) => {
+            per_thread::keep(&per_thread::Sentence::of(format_args!("{name}: {error}{}", Circumstances(own))));
+        }
+        None => per_thread::keep(&per_thread::Sentence::of(format_args!("{name}: {error}"))),
+    }
+    error.status()
+}

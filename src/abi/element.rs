@@ -1,0 +1,63 @@
+//! The numbers of element types, and of a blob's arrays.
+
+use super::arguments::one_of;
+use crate::error::Error;
+use crate::object::element::ElementType;
+
+/// The type of the elements of a blob, of a tensor, or of an array in a model file.
+#[expect(non_camel_case_types, reason = "the names of the C API")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum syncedmem_type_t {
+    /// IEEE 754 binary32: `float`.
+    SYNCEDMEM_FLOAT32 = 0,
+    /// IEEE 754 binary64: `double`.
+    SYNCEDMEM_FLOAT64 = 1,
+    /// IEEE 754 binary16.
+    SYNCEDMEM_FLOAT16 = 2,
+    /// `int8_t`.
+    SYNCEDMEM_INT8 = 3,
+    /// `uint8_t`.
+    SYNCEDMEM_UINT8 = 4,
+    /// `int16_t`.
+    SYNCEDMEM_INT16 = 5,
+    /// `uint16_t`.
+    SYNCEDMEM_UINT16 = 6,
+    /// `int32_t`.
+    SYNCEDMEM_INT32 = 7,
+    /// `uint32_t`.
+    SYNCEDMEM_UINT32 = 8,
+    /// `int64_t`.
+    SYNCEDMEM_INT64 = 9,
+    /// One byte, 0 or 1.
+    SYNCEDMEM_BOOL = 10,
+}
+
+/// The type of that number.
+pub fn element_type(number: i32) -> Result<ElementType, Error> {
+    one_of(number, ElementType::ALL, "the type is no number of syncedmem_type_t; pass SYNCEDMEM_FLOAT32 or another")
+}
+
+/// An array of a blob.
+#[expect(non_camel_case_types, reason = "the names of the C API")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum syncedmem_array_t {
+    /// The values.
+    SYNCEDMEM_DATA = 0,
+    /// Their gradients.
+    SYNCEDMEM_DIFF = 1,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_of_the_core() {
+        assert_eq!(element_type(syncedmem_type_t::SYNCEDMEM_FLOAT32 as i32), Ok(ElementType::Float32));
+        assert_eq!(element_type(syncedmem_type_t::SYNCEDMEM_UINT16 as i32), Ok(ElementType::UInt16));
+        assert_eq!(element_type(syncedmem_type_t::SYNCEDMEM_BOOL as i32), Ok(ElementType::Bool));
+        assert!(element_type(11).is_err() && element_type(-1).is_err());
+    }
+}

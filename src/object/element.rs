@@ -1,0 +1,76 @@
+//! The element types of arrays: of blobs, tensors and model files.
+
+/// The type of an array's elements. Its numbers are those of `syncedmem_type_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(i32)]
+pub enum ElementType {
+    /// IEEE 754 binary32: C's `float`.
+    Float32 = 0,
+    /// IEEE 754 binary64: C's `double`.
+    Float64 = 1,
+    /// IEEE 754 binary16.
+    Float16 = 2,
+    /// `int8_t`.
+    Int8 = 3,
+    /// `uint8_t`.
+    UInt8 = 4,
+    /// `int16_t`.
+    Int16 = 5,
+    /// `uint16_t`.
+    UInt16 = 6,
+    /// `int32_t`.
+    Int32 = 7,
+    /// `uint32_t`.
+    UInt32 = 8,
+    /// `int64_t`.
+    Int64 = 9,
+    /// One byte, 0 or 1.
+    Bool = 10,
+}
+
+use ElementType::*;
+
+impl ElementType {
+    /// All of them, each at its number.
+    pub const ALL: [ElementType; 11] =
+        [Float32, Float64, Float16, Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, Bool];
+
+    /// The size of one element, in bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Int8 | UInt8 | Bool => 1,
+            Float16 | Int16 | UInt16 => 2,
+            Float32 | Int32 | UInt32 => 4,
+            Float64 | Int64 => 8,
+        }
+    }
+
+    /// Its name, as NumPy spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Float32 => "float32",
+            Float64 => "float64",
+            Float16 => "float16",
+            Int8 => "int8",
+            UInt8 => "uint8",
+            Int16 => "int16",
+            UInt16 => "uint16",
+            Int32 => "int32",
+            UInt32 => "uint32",
+            Int64 => "int64",
+            Bool => "bool",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_type_is_at_its_number() {
+        for (number, each) in ElementType::ALL.into_iter().enumerate() {
+            assert_eq!(each as usize, number);
+        }
+    }
+}
