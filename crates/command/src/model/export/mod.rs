@@ -4,12 +4,11 @@ mod npz;
 mod safetensors;
 mod zip;
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use caffemodel::{At, Element, Error, Kind, Model, NewFile, Part};
+use caffemodel::{At, Element, Error, Model, NewFile, Part};
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::ProgressBar;
 
@@ -45,7 +44,7 @@ pub struct Options {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+pub enum Format {
     Safetensors,
     Npz,
 }
@@ -124,33 +123,17 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
 
 /// All arrays that are to be written, each of which can be read.
 fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
-    let mut names = HashSet::new();
     let wanted = arrays::places(model).into_iter().filter(|at| options.diffs || at.part == Part::Data);
-    wanted
-        .map(|at| {
+    let named = arrays::named(model, wanted).map_err(Failed::Name)?;
+    named
+        .into_iter()
+        .map(|(name, at)| {
             let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
-            let name = name(model, at, layer.name());
-            if !names.insert(name.clone()) {
-                let sentence = format!(
-                    "two arrays would be called {name}: its layers have one name; rename one of them in the net, and save the model anew"
-                );
-                return Err(Failed::Name(sentence));
-            }
             let stored = layer.blobs()[at.blob].shape();
             let shape = if options.net_shapes { layer.shape_in_net(at.blob).unwrap_or(stored) } else { stored };
             Ok(Tensor { name, at, element: array.element(), shape: shape.to_vec(), bytes: array.bytes() })
         })
         .collect()
-}
-
-fn name(model: &Model, at: At, layer: &str) -> String {
-    // There is only one in each layer.
-    let is_alone = matches!(model.kind(), Kind::Blob | Kind::InitNet);
-    let of_blob = if is_alone { layer.to_string() } else { format!("{layer}.{}", at.blob) };
-    match at.part {
-        Part::Data => of_blob,
-        Part::Diff => format!("{of_blob}.diff"),
-    }
 }
 
 /// Bytes that are read and written at once.
