@@ -1106,7 +1106,7 @@ public interface SyncedmemLibrary extends Library {
     /**
      * Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to {@code *blob}.
      */
-    int syncedmem_blob_create(int r#type, PointerByReference blob);
+    int syncedmem_blob_create(int type, PointerByReference blob);
 
     /** Destroys a blob. */
     int syncedmem_blob_destroy(Blob blob);
@@ -1115,7 +1115,7 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_reshape(Blob blob, long axes, long[] shape);
 
     /** Writes the type of the blob's elements to {@code *type}. */
-    int syncedmem_blob_type(Blob blob, IntByReference r#type);
+    int syncedmem_blob_type(Blob blob, IntByReference type);
 
     /** Writes the number of axes to {@code *axes}. */
     int syncedmem_blob_axes(Blob blob, LongByReference axes);
