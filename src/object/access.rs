@@ -173,10 +173,15 @@ impl SyncedMemory {
         if step.contents == Contents::Copy {
             return self.copied_to_host(next, pinned, access);
         }
-        if step.contents == Contents::Current || (step.contents == Contents::Undefined && now.host.is_some()) {
+        if step.contents == Contents::Current {
             return Ok(next);
         }
-        self.with_host_block(next, step.contents, pinned).map(|(next, _)| next)
+        let (next, _) = self.with_host_block(next, step.contents, pinned)?;
+        if let (Contents::Undefined, Some(host), true) = (step.contents, next.host, settings::fills_with_junk()) {
+            // SAFETY: the host block is of the object's size, and the caller is about to write all of it.
+            unsafe { host::fill_with_junk(host, self.size.load(Ordering::Relaxed)) };
+        }
+        Ok(next)
     }
 
     #[cold]

@@ -57,6 +57,13 @@ fn the_page_on_other_languages_shows_what_the_examples_say() {
 }
 
 #[test]
+fn the_page_on_memory_shows_the_allocator_of_the_example() {
+    let page = read("docs/memory.md");
+    assert!(page.contains("<!-- from examples/allocators/mimalloc.c -->"));
+    checked_in::is_same("docs/memory.md", &filled(&page, read));
+}
+
+#[test]
 fn a_block_is_replaced_by_the_parts_that_are_shown_and_nothing_else_is() {
     let page = "text\n<!-- from a.c -->\n```c\nold\n```\nmore\n```c\nkept\n```\n";
     let file =

@@ -57,6 +57,10 @@ final class Description {
         types.put("syncedmem_sum_t", SyncedmemLibrary.Sum.class);
         types.put("syncedmem_memory_stats_t", SyncedmemLibrary.MemoryStats.class);
         types.put("syncedmem_stats_t *", SyncedmemLibrary.Stats.class);
+        types.put("syncedmem_host_allocator_t", SyncedmemLibrary.HostAllocator.class);
+        types.put("const syncedmem_host_allocator_t *", SyncedmemLibrary.HostAllocator.class);
+        types.put("syncedmem_allocate_t", SyncedmemLibrary.Allocate.class);
+        types.put("syncedmem_release_t", SyncedmemLibrary.Release.class);
         types.put("syncedmem_mode_callback_t", SyncedmemLibrary.ModeCallback.class);
         types.put("syncedmem_error_callback_t", SyncedmemLibrary.ErrorCallback.class);
         for (Map<String, Object> each : list("enums")) {

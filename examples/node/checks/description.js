@@ -35,6 +35,7 @@ const types = {
   'const char **': 'char ** Pointer Output',
   'syncedmem_t **': 'syncedmem_t ** Pointer Output',
   'syncedmem_stats_t *': 'syncedmem_stats_t * Pointer Input/Output',
+  'const syncedmem_host_allocator_t *': 'syncedmem_host_allocator_t * Pointer Input',
   'syncedmem_error_callback_t': 'syncedmem_error_callback_t * Callback Input',
   'syncedmem_mode_callback_t': 'syncedmem_mode_callback_t * Callback Input',
 };
@@ -42,6 +43,7 @@ for (const { name } of api.enums) types[`${name} *`] = 'int32_t * Pointer Output
 const returned = {
   'int': 'int Int32',
   'void': 'void Void',
+  'void *': 'void * Pointer',
   'const char *': 'char * String',
   'syncedmem_status_t': 'int32_t Int32',
 };
@@ -64,26 +66,30 @@ module.exports = async function () {
     assert.deepEqual(found, Object.fromEntries(api.functions.map((each) => [each.name, wanted(each)])));
   });
   await check('every structure has the layout that C gives it', () => {
-    const sizes = { 'size_t': 8, 'uint64_t': 8 };
+    const sizes = { 'bool': 1, 'size_t': 8, 'uint64_t': 8, 'void *': 8 };
+    const pointers = api.callbacks.map(({ name }) => name);
+    for (const name of pointers) sizes[name] = 8;
+    const aligned = (bytes, type) => Math.ceil(bytes / Math.min(sizes[type], 8)) * Math.min(sizes[type], 8);
     for (const { name, fields } of api.structs) {
       let offset = 0;
       const members = {};
       for (const { name: field, type } of fields) {
-        members[field] = { offset, type };
+        offset = aligned(offset, type);
+        members[field] = { offset, type: pointers.includes(type) ? `${type} *` : type };
         offset += sizes[type];
       }
-      sizes[name] = offset;
+      sizes[name] = aligned(offset, 'size_t');
       const type = koffi.type(name);
       const found = {};
       for (const [field, member] of Object.entries(type.members)) {
         found[field] = { offset: member.offset, type: member.type.name };
       }
       assert.deepEqual(found, members);
-      assert.equal(type.size, offset);
+      assert.equal(type.size, sizes[name]);
     }
   });
   await check('every callback is declared as it is described', () => {
-    const given = { 'syncedmem_status_t': 'int32_t', 'const char *': 'char *', 'void *': 'void *' };
+    const given = { 'syncedmem_status_t': 'int32_t', 'const char *': 'char *', 'void *': 'void *', 'size_t': 'size_t' };
     for (const { name, returns, parameters } of api.callbacks) {
       const { proto } = koffi.type(name);
       assert.equal(spelt(proto.result), returned[returns]);

@@ -83,8 +83,11 @@ const _: i32 = 0 as syncedmem_type_t;
 const _: fn(syncedmem_sum_t) -> (u64, u64, u64, ) = |syncedmem_sum_t { count, bytes, nanoseconds,  }| (count, bytes, nanoseconds, );
 const _: fn(syncedmem_memory_stats_t) -> (u64, u64, u64, u64, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, ) = |syncedmem_memory_stats_t { live, peak, idle, budget, allocations, pool_hits, frees, turned_away,  }| (live, peak, idle, budget, allocations, pool_hits, frees, turned_away, );
 const _: fn(syncedmem_stats_t) -> (usize, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, ) = |syncedmem_stats_t { size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped,  }| (size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped, );
+const _: fn(syncedmem_host_allocator_t) -> (usize, syncedmem_allocate_t, syncedmem_release_t, *mut c_void, bool, ) = |syncedmem_host_allocator_t { size, allocate, release, context, zeroed,  }| (size, allocate, release, context, zeroed, );
 const _: fn(syncedmem_error_callback_t) -> Option<unsafe extern "C" fn(syncedmem_status_t, *const c_char, *mut c_void)> = |callback| callback;
 const _: fn(syncedmem_mode_callback_t) -> Option<unsafe extern "C" fn(*mut c_void) -> c_int> = |callback| callback;
+const _: fn(syncedmem_allocate_t) -> Option<unsafe extern "C" fn(usize, usize, *mut c_void) -> *mut c_void> = |callback| callback;
+const _: fn(syncedmem_release_t) -> Option<unsafe extern "C" fn(*mut c_void, usize, *mut c_void)> = |callback| callback;
 const _: unsafe extern "C" fn(i32) -> *const c_char = syncedmem_status_name;
 const _: unsafe extern "C" fn() -> *const c_char = syncedmem_last_error;
 const _: unsafe extern "C" fn() -> *const c_char = syncedmem_version;
@@ -158,6 +161,7 @@ const _: unsafe extern "C" fn(*const syncedmem_t, *mut c_char, usize, *mut usize
 const _: unsafe extern "C" fn(*mut syncedmem_stats_t) -> syncedmem_status_t = syncedmem_stats;
 const _: unsafe extern "C" fn(*const c_char) -> syncedmem_status_t = syncedmem_trace_start;
 const _: unsafe extern "C" fn() -> syncedmem_status_t = syncedmem_trace_stop;
+const _: unsafe extern "C" fn(*const syncedmem_host_allocator_t) -> syncedmem_status_t = syncedmem_set_host_allocator;
 const _: unsafe extern "C" fn(*mut *mut c_void, usize, *mut bool) -> syncedmem_status_t = CaffeMallocHost;
 const _: unsafe extern "C" fn(*mut c_void, bool) -> syncedmem_status_t = CaffeFreeHost;
 
