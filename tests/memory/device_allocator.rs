@@ -2,7 +2,6 @@
 
 use crate::support::allocators::Book;
 use crate::support::crossing::registered;
-use crate::support::gpu::*;
 use crate::support::object::*;
 use crate::support::pools::{PINNED, alone_with_pools, alone_with_pools_on_any_driver, idle, trim};
 use crate::support::*;

@@ -172,7 +172,7 @@ fn its_blocks_are_in_the_trace() {
     let file = folder.path("trace.json");
     alone(&[("SYNCEDMEM_TRACE", file.to_str().unwrap())], || {
         Book::new().set();
-        SIZES.map(touched);
+        drop(SIZES.map(touched));
     });
     if inside() {
         return;
@@ -368,7 +368,7 @@ fn forks_under_eight_threads_that_use_it_leave_a_child_that_can() {
             for _ in 0..8 {
                 threads.spawn(|| {
                     while !stop.load(Relaxed) {
-                        touched(100);
+                        drop(touched(100));
                     }
                 });
             }
@@ -377,7 +377,7 @@ fn forks_under_eight_threads_that_use_it_leave_a_child_that_can() {
                     let child = unsafe { libc::fork() };
                     if child == 0 {
                         unsafe { libc::alarm(10) };
-                        SIZES.map(touched);
+                        drop(SIZES.map(touched));
                         unsafe { libc::_exit(0) };
                     }
                     let mut status = -1;
