@@ -1,4 +1,4 @@
-"""Adds the shared library, its header and cffi's module to the wheel.
+"""Adds the shared library, its headers and cffi's module to the wheel.
 
 Cargo builds the library from the checkout of this folder. SYNCEDMEM_LIBRARY names a library that is built already, such
 as that of scripts/package; then no compiler is needed.
@@ -74,8 +74,8 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Gathers the made files, and sets the wheel's platform."""
         checkout = pathlib.Path(self.root).parent
-        # syncedmem.h first: the others use its types.
-        headers = sorted(checkout.glob("include/*.h"))
+        # syncedmem.h first: the others of C use its types.
+        headers = sorted(path.relative_to(checkout) for path in checkout.glob("include/**/*.h*"))
         if not headers:
             raise SystemExit(
                 "syncedmem: the library's source is not beside this folder. Build from the checkout: pip install "
@@ -95,13 +95,13 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         editable = version == "editable"
         made = pathlib.Path(self.root, "src/syncedmem") if editable else pathlib.Path(tempfile.mkdtemp())
         self.made = None if editable else made
-        (made / "include").mkdir(exist_ok=True)
-        declarations.write(headers, made / "_declarations.py")
+        declarations.write([checkout / header for header in headers if header.suffix == ".h"], made / "_declarations.py")
         shutil.copy(library, made / SONAME)
         for header in headers:
-            shutil.copy(header, made / "include")
+            (made / header).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(checkout / header, made / header)
         if not editable:
-            for name in ("_declarations.py", SONAME, *(f"include/{header.name}" for header in headers)):
+            for name in ("_declarations.py", SONAME, *map(str, headers)):
                 build_data["force_include"][str(made / name)] = f"syncedmem/{name}"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform_of(library, named is not None)}"

@@ -76,7 +76,7 @@ def a_training_under_run_is_the_same_and_is_accounted_for(checks: Checks) -> str
     assert made == ended == calls["construct"], f"made {made}, ended {ended}, and {calls['construct']} were constructed"
     assert re.search(r"^who held the pageable memory at its peak of [1-9]", text, re.M), text[:600]
     holders = re.findall(r"^ +[\d.]+ [KM]iB in +\d+ blocks? +(.*)$", text, re.M)
-    assert any("caffe::Blob<float>::Reshape" in holder for holder in holders), f"the holders are {holders}"
+    assert any("caffe::BatchNormLayer<float>::" in holder for holder in holders), f"the holders are {holders}"
     return f"{made} objects, {len(holders)} holders"
 
 

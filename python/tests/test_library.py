@@ -138,9 +138,12 @@ def test_the_wheel_has_what_it_needs_and_nothing_else() -> None:
     assert modules == {f"syncedmem/{file.name}" for file in source.glob("*.py*")} | {"syncedmem/_declarations.py"}
     rest = names - modules
     licences = {name for name in rest if name.startswith(info) and "LICENSE" in name}
+    checkout = Path(__file__).parents[2]
+    headers = {f"syncedmem/{path.relative_to(checkout)}" for path in checkout.glob("include/**/*.h*")}
+    assert {"syncedmem/include/syncedmem.h", "syncedmem/include/syncedmem.hpp"} <= headers
     assert rest - licences == {
+        *headers,
         "syncedmem/libsyncedmem.so.0",
-        "syncedmem/include/syncedmem.h",
         "syncedmem/py.typed",
         info + "METADATA",
         info + "RECORD",

@@ -1,5 +1,6 @@
 //! A blob: its shape, and where its values lie.
 
+use std::fmt;
 use std::ops::Range;
 
 use crate::chunks::{Chunks, Run};
@@ -29,6 +30,17 @@ impl Element {
     }
 }
 
+impl fmt::Display for Element {
+    /// NumPy's name of the type.
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.pad(match self {
+            Self::F64 => "float64",
+            Self::F32 => "float32",
+            Self::F16 => "float16",
+        })
+    }
+}
+
 /// Which Caffe's message a blob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -45,9 +57,15 @@ pub enum Dialect {
 pub struct Array {
     pub(crate) element: Element,
     pub(crate) chunks: Chunks,
+    /// NVIDIA's bytes, not a list of values.
+    pub(crate) is_raw: bool,
 }
 
 impl Array {
+    fn of(element: Element, chunks: Chunks) -> Self {
+        Self { element, chunks, is_raw: false }
+    }
+
     /// How its values are stored.
     pub fn element(&self) -> Element {
         self.element
@@ -182,9 +200,9 @@ impl Parts {
             stored(doubles, floats).unwrap_or_else(|| match raw {
                 Some(range) => raw_array(part, range, raw_type).unwrap_or_else(|found| {
                     problem.get_or_insert(found);
-                    Array { element: Element::F32, chunks: Chunks::default() }
+                    Array::of(Element::F32, Chunks::default())
                 }),
-                None => Array { element: Element::F32, chunks: Chunks::default() },
+                None => Array::of(Element::F32, Chunks::default()),
             })
         };
         let data = array("data", double_data, five, raw_data, raw_types[0]);
@@ -198,7 +216,7 @@ impl Parts {
             packed(scanner, range, Element::F32, &mut diff)?;
         }
         let shape: Vec<i64> = self.dims.iter().map(|dim| dim.unwrap_or(0)).collect();
-        let floats = |chunks| Array { element: Element::F32, chunks };
+        let floats = |chunks| Array::of(Element::F32, chunks);
         let diff = Some(floats(diff)).filter(|diff| diff.count() > 0);
         Ok(fitted(shape, 5, true, Dialect::C3d, floats(self.six), diff, None))
     }
@@ -233,7 +251,7 @@ impl Parts {
     }
 }
 
-fn is_list(wire: Wire, element: Element) -> bool {
+pub(crate) fn is_list(wire: Wire, element: Element) -> bool {
     wire == Wire::Bytes || wire == if element == Element::F64 { Wire::Fixed64 } else { Wire::Fixed32 }
 }
 
@@ -269,7 +287,7 @@ fn stored(doubles: Chunks, floats: Chunks) -> Option<Array> {
     [(Element::F64, doubles), (Element::F32, floats)]
         .into_iter()
         .find(|(_, chunks)| chunks.count() > 0)
-        .map(|(element, chunks)| Array { element, chunks })
+        .map(|(element, chunks)| Array::of(element, chunks))
 }
 
 /// NVIDIA's bytes as an array.
@@ -286,7 +304,7 @@ fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Resu
     }
     let mut chunks = Chunks::default();
     chunks.push(Run { at: range.start, count: bytes / size, step: size });
-    Ok(Array { element, chunks })
+    Ok(Array { is_raw: true, ..Array::of(element, chunks) })
 }
 
 /// The blob, with what keeps its values from fitting its shape.
@@ -314,7 +332,7 @@ fn fitted(
 }
 
 /// Number of values that a shape has room for.
-fn count(shape: &[i64], axes: u64) -> Result<u64, Problem> {
+pub(crate) fn count(shape: &[i64], axes: u64) -> Result<u64, Problem> {
     if axes > MOST_AXES as u64 {
         return Err(Problem::Axes(axes));
     }

@@ -1,4 +1,4 @@
-//! Reads Caffe's model files without Caffe and without protobuf: `.caffemodel`, `.binaryproto` and `.solverstate`.
+//! Reads and writes Caffe's model files without Caffe and without protobuf: `.caffemodel`, `.binaryproto` and `.solverstate`.
 //!
 //! ```no_run
 //! use caffemodel::{At, Model};
@@ -18,6 +18,9 @@
 //! [`Model::open`] scans the structure only: tags, lengths, names and shapes. It steps over the values, so that a file of any size
 //! opens in milliseconds. [`Model::read_bytes`], [`Model::read_f32`] and [`Model::read_f64`] then read values from the file into the
 //! caller's memory by `pread`, without a copy in between where the types agree. A `Model` may be shared by threads.
+//!
+//! [`Edit`] writes a file with other values: all that is not replaced is copied byte for byte, in constant memory, and the new file
+//! appears under its name once it is whole. [`write_blob`] makes a `.binaryproto`.
 //!
 //! # The format
 //! These files are protobuf messages of `caffe.proto`: a sequence of fields, each a tag (`number << 3 | wire type`), a value, and for wire
@@ -59,6 +62,7 @@ mod solver;
 mod source;
 mod upgrade;
 mod wire;
+mod write;
 
 pub use blob::{Array, Blob, Dialect, Element};
 pub use error::{Error, ErrorKind};
@@ -66,3 +70,4 @@ pub use kind::Kind;
 pub use model::{At, Model, Part};
 pub use net::{Layer, Version};
 pub use solver::State;
+pub use write::{Edit, NewFile, Values, write_blob};

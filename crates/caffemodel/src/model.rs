@@ -156,7 +156,7 @@ impl Model {
         }
     }
 
-    fn blob(&self, at: At) -> Result<&Blob, Error> {
+    pub(crate) fn blob(&self, at: At) -> Result<&Blob, Error> {
         let Some(layer) = self.layers.get(at.layer) else {
             let what = format!("has no layer {}: it has {}", at.layer, self.layers.len());
             return Err(Error::new(ErrorKind::Argument, self.source.name(), what, "layers are numbered from 0"));

@@ -1,38 +1,13 @@
 //! Files on a disk: larger than protobuf can read, missing, of other kinds, and cut while they are open.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::process::Command;
 
 use caffemodel::{At, ErrorKind, Kind, Model};
 use support::*;
-
-/// A folder of this test's own, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("caffemodel-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, contents).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 #[test]
 fn a_model_beyond_two_gibibytes_is_read_to_its_last_value() {

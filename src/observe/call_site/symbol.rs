@@ -53,13 +53,22 @@ impl Found {
     }
 }
 
-/// Whether the name is that of a standard library's function, which only passes a call on.
+/// Whether the name is that of a function that only passes a call on: of a standard library, or of Caffe's classes around
+/// memory, which every layer and solver calls.
 fn is_glue(name: &str) -> bool {
     // A template's name begins with its return type.
     let name = name.split_once(' ').filter(|(first, _)| !first.contains('<')).map_or(name, |(_, rest)| rest);
-    ["std::", "boost::", "__gnu_cxx::", "operator new", "__libc_start", "_start"]
-        .iter()
-        .any(|glue| name.starts_with(glue))
+    let glue = [
+        "std::",
+        "boost::",
+        "__gnu_cxx::",
+        "operator new",
+        "__libc_start",
+        "_start",
+        "caffe::Blob<",
+        "caffe::SyncedMemory::",
+    ];
+    glue.iter().any(|glue| name.starts_with(glue))
 }
 
 fn find(address: usize) -> Option<Found> {
@@ -161,8 +170,15 @@ mod tests {
     fn functions_of_the_standard_libraries_pass_a_call_on() {
         assert!(is_glue("std::make_shared<caffe::SyncedMemory>"));
         assert!(is_glue("void boost::shared_ptr<caffe::SyncedMemory>::reset<caffe::SyncedMemory>"));
-        assert!(!is_glue("caffe::Blob<float>::Reshape"));
         assert!(!is_glue("void caffe::caffe_set<float>"));
+    }
+
+    #[test]
+    fn caffes_blob_and_synced_memory_pass_a_call_on() {
+        assert!(is_glue("caffe::Blob<float>::Reshape"));
+        assert!(is_glue("caffe::SyncedMemory::mutable_cpu_data"));
+        assert!(!is_glue("caffe::SGDSolver<float>::PreSolve"));
+        assert!(!is_glue("void caffe::BlobUser<float>::use"));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "what a test cannot prepare, it cannot test")]
 
+use std::path::PathBuf;
+
 use caffemodel::{At, Element, Kind, Model};
 
 pub fn varint(mut value: u64) -> Vec<u8> {
@@ -117,4 +119,35 @@ pub fn stored(model: &Model, at: At) -> (Element, Vec<u8>) {
     let mut bytes = vec![0; array.bytes() as usize];
     model.read_bytes(at, 0, &mut bytes).unwrap();
     (array.element(), bytes)
+}
+
+/// A folder of this test's own, removed at its end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(test: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("caffemodel-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, contents).unwrap();
+        path
+    }
+
+    /// The names of its files, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use caffemodel::{Array, At, Blob, Element, Kind, Model};
+use caffemodel::{Array, At, Blob, Kind, Model};
 
 /// The places of all blobs' data, and of all diffs that are stored.
 pub fn places(model: &Model) -> Vec<At> {
@@ -34,15 +34,6 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::Blob => "blob",
         Kind::Blobs => "blobs",
         Kind::SolverState => "solver state",
-    }
-}
-
-/// NumPy's name of a type.
-pub fn element(element: Element) -> &'static str {
-    match element {
-        Element::F64 => "float64",
-        Element::F32 => "float32",
-        Element::F16 => "float16",
     }
 }
 

@@ -142,7 +142,7 @@ fn compare_layers(
     for (blob, (blob_a, blob_b)) in layer_a.blobs().iter().zip(layer_b.blobs()).enumerate() {
         let [shape_a, shape_b] = comparable(blob_a, blob_b);
         differs(&format!("shape of blob {blob}"), Shape(shape_a).to_string(), Shape(shape_b).to_string());
-        let [type_a, type_b] = [blob_a, blob_b].map(|blob| arrays::element(blob.data().element()).to_string());
+        let [type_a, type_b] = [blob_a, blob_b].map(|blob| blob.data().element().to_string());
         differs(&format!("type of blob {blob}"), type_a, type_b);
         if shape_a == shape_b {
             of_one_shape.push(blob);

@@ -78,7 +78,7 @@ struct ShownBlob<'m> {
 #[derive(Serialize)]
 struct ShownArray {
     #[serde(rename = "type")]
-    element: &'static str,
+    element: String,
     count: u64,
     bytes: u64,
     #[serde(flatten)]
@@ -140,7 +140,7 @@ fn show_blob<'m>(
     let problem = model.array(at).err().map(|error| error.to_string());
     let array = |array: &Array, at: At| -> Result<ShownArray, Error> {
         let found = if ranges && problem.is_none() { Some(Found::in_array(model, at, bar)?) } else { None };
-        Ok(ShownArray { element: arrays::element(array.element()), count: array.count(), bytes: array.bytes(), found })
+        Ok(ShownArray { element: array.element().to_string(), count: array.count(), bytes: array.bytes(), found })
     };
     let data = array(blob.data(), at)?;
     let diff = blob.diff().map(|diff| array(diff, At::diff(at.layer, at.blob))).transpose()?;

@@ -1,6 +1,5 @@
 //! `syncedmem model export`: the arrays of a file as safetensors or npz, for PyTorch and NumPy.
 
-mod new_file;
 mod npz;
 mod safetensors;
 mod zip;
@@ -10,13 +9,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use caffemodel::{At, Element, Error, Kind, Model, Part};
+use caffemodel::{At, Element, Error, Kind, Model, NewFile, Part};
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::ProgressBar;
 
 use super::{arrays, progress};
 use crate::say;
-use new_file::NewFile;
 
 /// Write the arrays of a model file as safetensors or npz, for PyTorch, NumPy and others.
 ///

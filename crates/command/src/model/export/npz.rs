@@ -2,11 +2,11 @@
 
 use std::io::{BufWriter, Write};
 
-use caffemodel::{Element, Model};
+use caffemodel::{Element, Model, NewFile};
 use indicatif::ProgressBar;
 
 use super::zip::Archive;
-use super::{Failed, NewFile, Tensor, copy};
+use super::{Failed, Tensor, copy};
 
 pub fn write(model: &Model, tensors: &[Tensor], file: &mut NewFile, bar: &ProgressBar) -> Result<(), Failed> {
     let mut archive = Archive::new(BufWriter::new(file));

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::io::Write;
 
-use caffemodel::{Element, Model};
+use caffemodel::{Element, Model, NewFile};
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 
-use super::{Failed, NewFile, Tensor, copy};
+use super::{Failed, Tensor, copy};
 
 /// Readers take the values to be aligned as far as the header is.
 const ALIGNMENT: usize = 8;

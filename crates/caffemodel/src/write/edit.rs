@@ -1,0 +1,185 @@
+//! A file with other values.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+
+use super::blob::{Change, NewArray, changed};
+use super::encode;
+use super::plan::{Part as Piece, Parts};
+use super::values::Values;
+use crate::error::Error;
+use crate::kind::Kind;
+use crate::model::{At, Model, Part};
+use crate::wire::{Scanner, Wire};
+
+/// A file that is to be written with other values.
+///
+/// ```no_run
+/// use caffemodel::{At, Edit, Model, Values};
+///
+/// let model = Model::open("lenet.caffemodel")?;
+/// let weights = [0.5; 5000];
+/// Edit::of(&model).replace(At::data(7, 0), Values::f32(&weights)).write_to("changed.caffemodel")?;
+/// # Ok::<(), caffemodel::Error>(())
+/// ```
+///
+/// All else is copied byte for byte: unknown fields, other layers, and the other fields of a blob that is changed. The values take the
+/// place and the type of those that they replace; a shape that was stored in the legacy dimensions stays there if it has four.
+pub struct Edit<'e> {
+    model: &'e Model,
+    /// By layer and blob.
+    changes: BTreeMap<(usize, usize), Change<'e>>,
+    may_be_large: bool,
+    progress: Box<dyn FnMut(u64) + 'e>,
+}
+
+impl<'e> Edit<'e> {
+    /// The file as it is.
+    pub fn of(model: &'e Model) -> Self {
+        Self { model, changes: BTreeMap::new(), may_be_large: false, progress: Box::new(|_| {}) }
+    }
+
+    /// Replaces the values of an array; adds a diff to a blob that has none.
+    pub fn replace(&mut self, at: At, values: Values<'e>) -> &mut Self {
+        *self.array(at) = NewArray::Replaced(values);
+        self
+    }
+
+    /// Removes a blob's diff.
+    pub fn remove_diff(&mut self, layer: usize, blob: usize) -> &mut Self {
+        *self.array(At::diff(layer, blob)) = NewArray::Removed;
+        self
+    }
+
+    /// Gives a blob another shape. If its count is another one, the values are to be replaced too.
+    pub fn reshape(&mut self, layer: usize, blob: usize, dims: &[i64]) -> &mut Self {
+        self.changes.entry((layer, blob)).or_default().shape = Some(dims.to_vec());
+        self
+    }
+
+    fn array(&mut self, at: At) -> &mut NewArray<'e> {
+        let change = self.changes.entry((at.layer, at.blob)).or_default();
+        match at.part {
+            Part::Data => &mut change.data,
+            Part::Diff => &mut change.diff,
+        }
+    }
+
+    /// Allows a file of more than 2,147,483,647 bytes, which Caffe cannot read.
+    pub fn allow_large(&mut self) -> &mut Self {
+        self.may_be_large = true;
+        self
+    }
+
+    /// Calls `progress` with the number of bytes whenever some were written.
+    pub fn on_progress(&mut self, progress: impl FnMut(u64) + 'e) -> &mut Self {
+        self.progress = Box::new(progress);
+        self
+    }
+
+    /// Writes the file, which may be the one that was opened, and forgets the changes. The new file appears under its name once it is
+    /// whole and on the disk; a file that had the name stays until then.
+    ///
+    /// # Errors
+    /// `Argument`: there is no such blob, the counts do not fit the shapes, or values would be rounded. `Unsupported`: the file would be
+    /// too large for Caffe. `Io`: the old file or the values could not be read, or the new one not be written. `Format`: the old file was
+    /// changed since it was opened.
+    pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let changes = std::mem::take(&mut self.changes);
+        let source = &self.model.source;
+        let mut scanner = Scanner::new(source);
+        let mut blobs = Vec::new();
+        for ((layer, blob), change) in changes {
+            let at = At::data(layer, blob);
+            let message = changed(self.model, &mut scanner, at, change)?;
+            blobs.push((self.model.blob(at)?.span(), message));
+        }
+        // In a V0 layer of two pieces the blobs may lie in any order.
+        blobs.sort_by_key(|(span, _)| (span.start, span.end));
+        let mut blobs = blobs.into_iter().peekable();
+        let parts = message(self.model, &mut scanner, 0..source.length(), &mut blobs, DEEPEST)?;
+        if blobs.peek().is_some() {
+            let advice = "open it again, and change the new contents";
+            return Err(Error::format(
+                source.name(),
+                "another program has changed the file since it was opened",
+                advice,
+            ));
+        }
+        parts.write(path.as_ref(), self.may_be_large, &mut self.progress)
+    }
+}
+
+/// Messages in a message: a net, its layer, the V0 layer in that, and the blob.
+const DEEPEST: usize = 4;
+
+/// The messages of changed blobs, in the order of the file.
+type Blobs<'e> = std::iter::Peekable<std::vec::IntoIter<(Range<u64>, Parts<'e>)>>;
+
+/// The message in `range` with the blobs that lie in it.
+fn message<'e>(
+    model: &'e Model,
+    scanner: &mut Scanner,
+    range: Range<u64>,
+    blobs: &mut Blobs<'e>,
+    depth: usize,
+) -> Result<Parts<'e>, Error> {
+    if let Some((_, message)) = blobs.next_if(|(span, _)| *span == range) {
+        return Ok(message);
+    }
+    let copy = |range| Piece::Copy(&model.source, range);
+    let mut parts = Parts::default();
+    // Bytes before this are in `parts`.
+    let mut done = range.start;
+    scanner.position = range.start;
+    while let Some(next) = blobs.peek().map(|(span, _)| span.clone()).filter(|span| span.end <= range.end) {
+        // Only a file that was changed since it was opened ends here, or goes deeper.
+        let Some(field) = scanner.field(range.end)?.filter(|_| depth > 1) else { break };
+        let tag_end = scanner.position;
+        if field.wire != Wire::Bytes {
+            scanner.skip(field, range.end)?;
+            continue;
+        }
+        let inside = scanner.bytes(range.end)?;
+        if next.start < inside.start || next.end > inside.end {
+            continue;
+        }
+        let new = message(model, scanner, inside.clone(), blobs, depth - 1)?;
+        let length = new.length();
+        // A length may be stored in more bytes than it needs.
+        if length == inside.end - inside.start {
+            parts.push(copy(done..inside.start));
+        } else {
+            parts.push(copy(done..tag_end));
+            parts.push(Piece::Bytes(encode::varint(length)));
+        }
+        parts.append(new);
+        (done, scanner.position) = (inside.end, inside.end);
+    }
+    parts.push(copy(done..range.end));
+    Ok(parts)
+}
+
+impl fmt::Debug for Edit<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.debug_struct("Edit").field("changes", &self.changes).finish_non_exhaustive()
+    }
+}
+
+/// Writes a file of one blob: a `.binaryproto`.
+///
+/// # Errors
+/// Those of [`Edit::write_to`].
+pub fn write_blob(path: impl AsRef<Path>, dims: &[i64], data: Values, diff: Option<Values>) -> Result<(), Error> {
+    let path = path.as_ref();
+    // A blob of this shape that has no values yet.
+    let empty = Model::from_bytes(encode::shape(dims), &path.display().to_string(), Some(Kind::Blob))?;
+    let mut edit = Edit::of(&empty);
+    edit.replace(At::data(0, 0), data);
+    if let Some(diff) = diff {
+        edit.replace(At::diff(0, 0), diff);
+    }
+    edit.write_to(path)
+}
