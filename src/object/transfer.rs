@@ -136,18 +136,15 @@ impl SyncedMemory {
         let (span, bytes) = (recorder::begin(title, subject.bytes), subject.bytes as u64);
         // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while the
         // claim, and then its parked entry, has it in flight. The caller guarantees the stream.
-        match unsafe { transfer::start(driver, endpoints, subject.bytes, stream) } {
-            Ok(Started::InFlight(copy)) => {
+        let started = unsafe { transfer::start(driver, endpoints, subject.bytes, stream) };
+        // SAFETY: only this function knows the block.
+        match unsafe { new.kept_for(started) }?.0 {
+            Started::InFlight(copy) => {
                 claim.in_flight = Some(copy);
                 span.end(subject, || What::Started { to, bytes, path: copy.path, copy: copy.number });
             }
-            Ok(Started::Done(path)) => {
+            Started::Done(path) => {
                 span.end(subject, || What::Copied { to, bytes, path, cause: Cause::Stream });
-            }
-            Err(error) => {
-                // SAFETY: only this function knows the block.
-                unsafe { new.free() };
-                return Err(error);
             }
         }
         Ok(())
