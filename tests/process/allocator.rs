@@ -22,25 +22,26 @@ static LIVE: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 /// How many of them were allocated.
 pub static MADE: AtomicUsize = AtomicUsize::new(0);
 
+/// How many they are.
+static LIVING: AtomicUsize = AtomicUsize::new(0);
+
 /// How many blocks of those sizes live.
 pub fn live() -> usize {
-    LIVE.iter().filter(|live| live.load(Ordering::Relaxed) != 0).count()
+    LIVING.load(Ordering::Relaxed)
 }
 
 fn follow(bytes: usize, block: *mut c_void) -> *mut c_void {
     if FOLLOWED.contains(&bytes) && !block.is_null() {
         MADE.fetch_add(1, Ordering::Relaxed);
-        exchange(0, block.addr());
+        LIVING.fetch_add(usize::from(exchange(0, block.addr())), Ordering::Relaxed);
         // Long enough for every other thread to arrive.
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     block
 }
 
-fn exchange(old: usize, new: usize) {
-    let is_old = |live: &&AtomicUsize| live.load(Ordering::Relaxed) == old;
-    let exchange = |live: &AtomicUsize| live.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-    LIVE.iter().filter(is_old).any(exchange);
+fn exchange(old: usize, new: usize) -> bool {
+    LIVE.iter().any(|live| live.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok())
 }
 
 fn fails_now() -> bool {
@@ -104,8 +105,8 @@ extern "C" fn posix_memalign(block: *mut *mut c_void, alignment: usize, bytes: u
 
 #[unsafe(no_mangle)]
 extern "C" fn free(block: *mut c_void) {
-    if !block.is_null() {
-        exchange(block.addr(), 0);
+    if live() > 0 && !block.is_null() {
+        LIVING.fetch_sub(usize::from(exchange(block.addr(), 0)), Ordering::Relaxed);
     }
     unsafe { __libc_free(block) };
 }
