@@ -14,6 +14,7 @@ pub mod registration;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
+use std::panic::catch_unwind;
 use std::ptr::NonNull;
 
 use syncedmem_trace::event::{Origin, What};
@@ -181,15 +182,21 @@ pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if bytes <= SMALL { small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
+/// Catches panics: the path of small objects lies outside of the entry points' guard. This and [`free_pageable`] are all on it that
+/// has code that panics.
 #[inline(never)]
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    let address = large(bytes, zeroed).ok()?.address;
-    if zeroed {
-        // SAFETY: a new block of `bytes`, known to this thread alone.
-        unsafe { fill(address, bytes) };
-    }
-    host_usage::added(address, bytes);
-    Some(address)
+    // After a panic the caller uses `allocate`, under the guard.
+    let block = catch_unwind(|| {
+        let address = large(bytes, zeroed).ok()?.address;
+        if zeroed {
+            // SAFETY: a new block of `bytes`, known to this thread alone.
+            unsafe { fill(address, bytes) };
+        }
+        host_usage::added(address, bytes);
+        Some(address)
+    });
+    block.ok().flatten()
 }
 
 /// A block of 1 to [`SMALL`] bytes, aligned as malloc's are.
@@ -274,15 +281,18 @@ pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
     }
 }
 
-/// Frees a pageable block that is not registered and that no other copy of the library mapped.
+/// Frees a pageable block that is not registered and that no other copy of the library mapped. Catches panics, as [`medium`].
 ///
 /// # Safety
 /// As for [`free`].
 #[inline(never)]
 pub unsafe fn free_pageable(address: NonNull<c_void>, bytes: usize) {
-    host_usage::removed(address, bytes);
-    // SAFETY: the caller guarantees it.
-    unsafe { keep_or_free(address, bytes) };
+    // After a panic the block is lost.
+    let _ = catch_unwind(|| {
+        host_usage::removed(address, bytes);
+        // SAFETY: the caller guarantees it.
+        unsafe { keep_or_free(address, bytes) };
+    });
 }
 
 /// Frees a block that lay idle while it was registered, and is not registered any more.
