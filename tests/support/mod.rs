@@ -9,6 +9,8 @@
 
 pub mod allocators;
 pub mod as_shipped;
+#[cfg(feature = "blob")]
+pub mod blob;
 pub mod bookkeeper;
 pub mod captures;
 pub mod command_file;

@@ -22,9 +22,6 @@ const types = {
   'char *': 'uint8_t * Pointer Input',
   'const char *': 'char * String Input',
   'const int64_t *': 'int64_t * Pointer Input',
-  'syncedmem_t *': 'syncedmem_t * Pointer Input',
-  'const syncedmem_t *': 'syncedmem_t * Pointer Input',
-  'CUstream_st *': 'CUstream_st * Pointer Input',
   'bool *': 'bool * Pointer Output',
   'double *': 'double * Pointer Output',
   'int *': 'int * Pointer Output',
@@ -33,13 +30,18 @@ const types = {
   'void **': 'void ** Pointer Output',
   'const void **': 'void ** Pointer Output',
   'const char **': 'char ** Pointer Output',
-  'syncedmem_t **': 'syncedmem_t ** Pointer Output',
-  'syncedmem_stats_t *': 'syncedmem_stats_t * Pointer Input/Output',
-  'const syncedmem_host_allocator_t *': 'syncedmem_host_allocator_t * Pointer Input',
   'syncedmem_error_callback_t': 'syncedmem_error_callback_t * Callback Input',
   'syncedmem_mode_callback_t': 'syncedmem_mode_callback_t * Callback Input',
 };
 for (const { name } of api.enums) types[`${name} *`] = 'int32_t * Pointer Output';
+for (const { name } of api.structs) {
+  types[`${name} *`] = `${name} * Pointer Input/Output`;
+  types[`const ${name} *`] = `${name} * Pointer Input`;
+}
+for (const { name } of api.opaque) {
+  types[`${name} *`] = types[`const ${name} *`] = `${name} * Pointer Input`;
+  types[`${name} **`] = `${name} ** Pointer Output`;
+}
 const returned = {
   'int': 'int Int32',
   'void': 'void Void',
@@ -66,19 +68,23 @@ module.exports = async function () {
     assert.deepEqual(found, Object.fromEntries(api.functions.map((each) => [each.name, wanted(each)])));
   });
   await check('every structure has the layout that C gives it', () => {
-    const sizes = { 'bool': 1, 'size_t': 8, 'uint64_t': 8, 'void *': 8 };
-    const pointers = api.callbacks.map(({ name }) => name);
-    for (const name of pointers) sizes[name] = 8;
-    const aligned = (bytes, type) => Math.ceil(bytes / Math.min(sizes[type], 8)) * Math.min(sizes[type], 8);
+    const sizes = { 'bool': 1, 'int': 4, 'int32_t': 4, 'size_t': 8, 'uint64_t': 8 };
+    for (const type of ['void *', 'char *', 'int64_t *']) sizes[type] = 8;
+    for (const { name } of api.callbacks) sizes[`${name} *`] = 8;
+    const callbacks = api.callbacks.map(({ name }) => name);
+    const pointer = (type) => (callbacks.includes(type) ? `${type} *` : type);
     for (const { name, fields } of api.structs) {
       let offset = 0;
+      const aligned = (to) => Math.ceil(offset / to) * to;
       const members = {};
-      for (const { name: field, type } of fields) {
-        offset = aligned(offset, type);
-        members[field] = { offset, type: pointers.includes(type) ? `${type} *` : type };
+      for (const { name: field, type: described } of fields) {
+        const type = pointer(described.replace('const ', ''));
+        offset = aligned(Math.min(sizes[type], 8));
+        members[field] = { offset, type };
         offset += sizes[type];
       }
-      sizes[name] = aligned(offset, 'size_t');
+      offset = aligned(8);
+      sizes[name] = offset;
       const type = koffi.type(name);
       const found = {};
       for (const [field, member] of Object.entries(type.members)) {
