@@ -511,7 +511,9 @@ public interface SyncedmemLibrary extends Library {
         /** A list of blobs: {@code .binaryproto}. */
         MODEL_BLOBS(2),
         /** The state of a solver: {@code .solverstate}. */
-        MODEL_SOLVER_STATE(3);
+        MODEL_SOLVER_STATE(3),
+        /** Weights as Caffe2 saves them: {@code init_net.pb}. */
+        MODEL_INIT_NET(4);
 
         /** C's number for it. */
         public final int value;
@@ -553,17 +555,6 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A model file that is open. */
-    final class Model extends PointerType {
-        /** NULL. */
-        public Model() {}
-
-        /** The one at this address. */
-        public Model(Pointer address) {
-            super(address);
-        }
-    }
-
     /** A blob. */
     final class Blob extends PointerType {
         /** NULL. */
@@ -571,6 +562,17 @@ public interface SyncedmemLibrary extends Library {
 
         /** The one at this address. */
         public Blob(Pointer address) {
+            super(address);
+        }
+    }
+
+    /** A model file that is open. */
+    final class Model extends PointerType {
+        /** NULL. */
+        public Model() {}
+
+        /** The one at this address. */
+        public Model(Pointer address) {
             super(address);
         }
     }
@@ -1102,47 +1104,6 @@ public interface SyncedmemLibrary extends Library {
     int CaffeFreeHost(Pointer ptr, boolean use_cuda);
 
     /**
-     * Opens a {@code .caffemodel}, {@code .binaryproto} or {@code .solverstate}, reads its structure, and writes the
-     * model's handle to {@code *model}.
-     */
-    int syncedmem_model_open(String path, PointerByReference model);
-
-    /** Closes a model and its file. */
-    int syncedmem_model_close(Model model);
-
-    /** Writes to {@code *info} what the file says beside its layers. */
-    int syncedmem_model_info(Model model, ModelInfo info);
-
-    /** Writes the number of layers to {@code *count}. */
-    int syncedmem_model_layer_count(Model model, LongByReference count);
-
-    /** Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. */
-    int syncedmem_model_layer(
-            Model model,
-            long layer,
-            PointerByReference name,
-            PointerByReference type_name,
-            LongByReference blobs);
-
-    /** Writes to {@code *info} what the file says about a blob: its shape, its type and its number of values. */
-    int syncedmem_model_blob_info(Model model, long layer, long blob, BlobInfo info);
-
-    /**
-     * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) from the file into the
-     * host side of {@code mem}, which is then the newest, as {@code syncedmem_overwrite_cpu_data} does. {@code
-     * element_type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type
-     * that they are stored in, for which nothing is converted or copied in between. {@code mem} may have more bytes
-     * than the values need: the rest stays as it is.
-     */
-    int syncedmem_model_read_blob(
-            Model model,
-            long layer,
-            long blob,
-            int array,
-            int element_type,
-            Syncedmem mem);
-
-    /**
      * Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to {@code *blob}.
      */
     int syncedmem_blob_create(int r#type, PointerByReference blob);
@@ -1253,4 +1214,56 @@ public interface SyncedmemLibrary extends Library {
      * array is.
      */
     int syncedmem_blob_scale(Blob blob, int array, double factor);
+
+    /**
+     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its
+     * structure, and writes the model's handle to {@code *model}.
+     */
+    int syncedmem_model_open(String path, PointerByReference model);
+
+    /** Closes a model and its file. */
+    int syncedmem_model_close(Model model);
+
+    /** Writes to {@code *info} what the file says beside its layers. */
+    int syncedmem_model_info(Model model, ModelInfo info);
+
+    /** Writes the number of layers to {@code *count}. */
+    int syncedmem_model_layer_count(Model model, LongByReference count);
+
+    /** Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. */
+    int syncedmem_model_layer(
+            Model model,
+            long layer,
+            PointerByReference name,
+            PointerByReference type_name,
+            LongByReference blobs);
+
+    /** Writes to {@code *info} what the file says about a blob: its shape, its type and its number of values. */
+    int syncedmem_model_blob_info(Model model, long layer, long blob, BlobInfo info);
+
+    /**
+     * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) from the file into the
+     * host side of {@code mem}, which is then the newest, as {@code syncedmem_overwrite_cpu_data} does. {@code
+     * element_type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type
+     * that they are stored in, for which nothing is converted or copied in between. {@code mem} may have more bytes
+     * than the values need: the rest stays as it is.
+     */
+    int syncedmem_model_read_blob(
+            Model model,
+            long layer,
+            long blob,
+            int array,
+            int element_type,
+            Syncedmem mem);
+
+    /**
+     * Gives {@code blob} the shape, the data and, where the file has it, the diff of a {@code .binaryproto} of one
+     * blob, such as a mean image.
+     */
+    int syncedmem_blob_read(Blob blob, String path);
+
+    /**
+     * Writes the shape and the data of {@code blob}, and with {@code diff} its diff, to a {@code .binaryproto}.
+     */
+    int syncedmem_blob_write(Blob blob, boolean diff, String path);
 }

@@ -76,6 +76,7 @@ const _: () = assert!(SYNCEDMEM_MODEL_NET as i64 == 0);
 const _: () = assert!(SYNCEDMEM_MODEL_BLOB as i64 == 1);
 const _: () = assert!(SYNCEDMEM_MODEL_BLOBS as i64 == 2);
 const _: () = assert!(SYNCEDMEM_MODEL_SOLVER_STATE as i64 == 3);
+const _: () = assert!(SYNCEDMEM_MODEL_INIT_NET as i64 == 4);
 const _: i32 = 0 as syncedmem_status_t;
 const _: i32 = 0 as syncedmem_head_t;
 const _: i32 = 0 as syncedmem_eviction_t;
@@ -172,13 +173,6 @@ const _: unsafe extern "C" fn(*const c_char) -> syncedmem_status_t = syncedmem_t
 const _: unsafe extern "C" fn() -> syncedmem_status_t = syncedmem_trace_stop;
 const _: unsafe extern "C" fn(*mut *mut c_void, usize, *mut bool) -> syncedmem_status_t = CaffeMallocHost;
 const _: unsafe extern "C" fn(*mut c_void, bool) -> syncedmem_status_t = CaffeFreeHost;
-const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
-const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem_status_t = syncedmem_model_layer_count;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
 const _: unsafe extern "C" fn(i32, *mut *mut syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_create;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_destroy;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, usize, *const i64) -> syncedmem_status_t = syncedmem_blob_reshape;
@@ -203,6 +197,15 @@ const _: unsafe extern "C" fn(*mut syncedmem_blob_t) -> syncedmem_status_t = syn
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_asum;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_sumsq;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, f64) -> syncedmem_status_t = syncedmem_blob_scale;
+const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
+const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem_status_t = syncedmem_model_layer_count;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, *const c_char) -> syncedmem_status_t = syncedmem_blob_read;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, bool, *const c_char) -> syncedmem_status_t = syncedmem_blob_write;
 
 #[test]
 fn bindgen_says_what_the_description_says() {}
