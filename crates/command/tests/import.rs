@@ -1,5 +1,4 @@
 //! `syncedmem model import`: models with values from safetensors and npz files.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 mod running;
 #[path = "../../caffemodel/tests/support/mod.rs"]
