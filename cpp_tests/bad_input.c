@@ -94,7 +94,7 @@ static void null_results(syncedmem_t *mem) {
   INVALID(syncedmem_get_compare(NULL), part);
   INVALID(syncedmem_report(NULL, 0, NULL), part);
   INVALID(syncedmem_get_name(mem, NULL, 0, NULL), part);
-  INVALID(syncedmem_stats(NULL), "stats is NULL");
+  INVALID(syncedmem_stats(NULL), "the pointer for the result is NULL");
   INVALID(syncedmem_owns_cpu(mem, NULL), part);
   INVALID(syncedmem_owns_gpu(mem, NULL), part);
   INVALID(CaffeMallocHost(NULL, 8, &pinned), part);
@@ -159,7 +159,7 @@ static void accounts_and_names(syncedmem_t *mem) {
 
   memset(&stats, 0xA5, sizeof stats);
   stats.size = offsetof(syncedmem_stats_t, pinned) - 1;
-  INVALID(syncedmem_stats(&stats), "size is too small");
+  INVALID(syncedmem_stats(&stats), "the result is too small");
   CHECK(stats.size == offsetof(syncedmem_stats_t, pinned) - 1 && stats.pageable.live == 0xA5A5A5A5A5A5A5A5u);
   /* The size that a program built with a smaller structure passes: no byte behind it is written. */
   stats.size = offsetof(syncedmem_stats_t, pinned);

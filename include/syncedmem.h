@@ -545,6 +545,31 @@ typedef int32_t syncedmem_type_t;
 #endif // __cplusplus
 
 /**
+ * An array of a blob.
+ */
+enum syncedmem_array_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * The values.
+   */
+  SYNCEDMEM_DATA = 0,
+  /**
+   * Their gradients.
+   */
+  SYNCEDMEM_DIFF = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_array_t syncedmem_array_t;
+#else
+typedef int32_t syncedmem_array_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * A CUDA stream, as `CUstream` and `cudaStream_t` point to it.
  */
 typedef struct CUstream_st CUstream_st;

@@ -3,12 +3,14 @@
 //! A `SyncedMemory` is a buffer with a host side and a device side: each is allocated when it is first touched,
 //! and copied only when the other side is newer. This crate builds `libsyncedmem.so` and `libsyncedmem.a`, which
 //! export it twice: as the C++ symbols that Caffe's objects import ([`abi::caffe`]), and as a C API
-//! ([`abi::c`], `include/syncedmem.h`). Both work on the same objects.
+//! ([`abi::c`], `include/syncedmem.h`). Both work on the same objects. [`abi::model`] (`include/syncedmem_model.h`) reads model files.
 //!
 //! # The rooms
 //! ```text
 //! abi        what others link: the C++ symbols, the C API, the last error
 //! process    fork: the order of all locks
+//! models     model files: open, and their values as contents of objects
+//! blob       Caffe's Blob: a shape, data and diff; its math on the host and on the device
 //! object     SyncedMemory: access, claims, set_data, transfers, eviction, DLPack, trim and report of the whole
 //! copy       one copy between the sides: direct, or staged by several threads through page-locked buffers
 //! memory     where a block comes from and goes: the C library, mappings, the driver; what is kept for reuse
@@ -26,11 +28,15 @@
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 
 pub mod abi;
+#[cfg(feature = "blob")]
+mod blob;
 mod caffe;
 mod copy;
 mod cuda;
 pub mod error;
 mod memory;
+#[cfg(feature = "blob")]
+pub mod models;
 pub mod object;
 pub mod observe;
 pub mod platform;

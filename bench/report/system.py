@@ -37,11 +37,11 @@ def huge_page_bytes() -> int:
 
 
 def huge_pages_allowed(system: Dict[str, object]) -> bool:
-    """Whether the system lets the library use huge pages, and nothing asked it not to."""
+    """Whether the library is to ask for huge pages, and the system has them for it."""
     asked = system["settings"]
     assert isinstance(asked, dict)
-    switched_off = asked.get("SYNCEDMEM_HUGE_PAGES") == "never" or asked.get("SYNCEDMEM_HOST_BLOCKS") == "malloc"
-    return system["huge_pages"] in ("always", "madvise") and not switched_off
+    asks = asked.get("SYNCEDMEM_HUGE_PAGES") == "advise" and asked.get("SYNCEDMEM_HOST_BLOCKS") != "malloc"
+    return asks and system["huge_pages"] in ("always", "madvise")
 
 
 def describe_system() -> Dict[str, object]:

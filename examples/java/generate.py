@@ -253,7 +253,9 @@ class Writer:
             ]
             for field in struct["fields"]:
                 self.doc(field["doc"], 8)
-                self.lines.append(f"        public {self.java_type(field['type'])} {field['name']};")
+                # An array of Java would be in the structure itself.
+                java = "Pointer" if field["type"] == "const int64_t *" else self.java_type(field["type"])
+                self.lines.append(f"        public {java} {field['name']};")
             self.lines += ["    }", ""]
 
     def callbacks(self) -> None:

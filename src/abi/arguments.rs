@@ -30,6 +30,46 @@ impl<T> Out<T> {
     }
 }
 
+/// A structure for a result, whose first member is its size: the caller has set it to that of the structure it knows.
+pub struct SizedOut<T> {
+    structure: std::ptr::NonNull<T>,
+    /// As many bytes are written: those that both sides know.
+    pub size: usize,
+}
+
+impl<T> SizedOut<T> {
+    /// `least` is the smallest size that makes sense, in bytes.
+    ///
+    /// # Safety
+    /// A pointer that is neither NULL nor misaligned leads to a size, and to as many bytes that may be written.
+    pub unsafe fn new(pointer: *mut T, least: usize) -> Result<Self, Error> {
+        let structure = std::ptr::NonNull::new(pointer).filter(|_| pointer.is_aligned());
+        let structure = structure.ok_or(Error::InvalidArgument {
+            what: "the pointer for the result is NULL or misaligned; pass the address of a structure of its type",
+        })?;
+        // SAFETY: not null, aligned, and so much of it readable, says the caller.
+        let size = unsafe { structure.cast::<usize>().read() };
+        if size < least {
+            return Err(Error::InvalidArgument {
+                what: "the size in the structure for the result is too small; set it to the structure's sizeof before the call",
+            });
+        }
+        Ok(Self { structure, size: size.min(size_of::<T>()) })
+    }
+
+    /// Writes the result, whose own size is `self.size`.
+    pub fn set(self, value: &T) {
+        // SAFETY: that many bytes are writable, says the caller of `new`; `value` has them.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                std::ptr::from_ref(value).cast::<u8>(),
+                self.structure.as_ptr().cast(),
+                self.size,
+            )
+        };
+    }
+}
+
 /// Writes what `question` returns to `*out`, for the C function `name`.
 ///
 /// # Safety

@@ -2,10 +2,16 @@
 //! result. Only the form of a failure is decided here.
 
 mod arguments;
+#[cfg(feature = "blob")]
+pub mod blob;
 pub mod c;
 pub mod caffe;
 mod call;
 pub mod element;
 mod guard;
+#[cfg(feature = "blob")]
+mod handle;
+#[cfg(feature = "blob")]
+pub mod model;
 mod per_thread;
 pub mod status;

@@ -65,7 +65,7 @@ impl From<Error> for syncedmem_status_t {
     fn from(error: Error) -> Self {
         match error {
             Error::InvalidArgument { .. } | Error::NullData { .. } => SYNCEDMEM_ERROR_INVALID_ARGUMENT,
-            Error::InvalidHandle => SYNCEDMEM_ERROR_INVALID_HANDLE,
+            Error::InvalidHandle | Error::EndedHandle { .. } => SYNCEDMEM_ERROR_INVALID_HANDLE,
             Error::OutOfMemory { .. } => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
             Error::NoGpu { .. } => SYNCEDMEM_ERROR_NO_GPU,
             Error::NotRedundant { .. }

@@ -166,7 +166,7 @@ fn all(made: [Option<Event>; SLOTS]) -> Option<[Event; SLOTS]> {
 
 /// The slots' memory, and its identity.
 fn memory(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<(Mapping, Identity)> {
-    let mapping = Mapping::of(BYTES)?;
+    let mapping = Mapping::on_huge_pages(BYTES)?;
     if let Some(node) = numa::node_of(driver, device) {
         numa::prefer(&mapping, node);
     }

@@ -56,6 +56,11 @@ pub enum Error {
     },
     /// A handle does not lead to a live object.
     InvalidHandle,
+    /// A handle of something else, such as an open file, was ended.
+    EndedHandle {
+        /// What it was a handle of, what is wrong with it, what to do.
+        what: &'static str,
+    },
     /// A side cannot be given back, because the other one cannot replace it.
     NotRedundant {
         /// The side to give back.
@@ -149,7 +154,7 @@ impl fmt::Display for Error {
                 "device {current} is current and the data is on device {holder}; make that one current, or turn \
                  SYNCEDMEM_CHECK_DEVICE off"
             ),
-            Error::InvalidArgument { what } => f.write_str(what),
+            Error::InvalidArgument { what } | Error::EndedHandle { what } => f.write_str(what),
             Error::NullData { side: Side::Host } => {
                 f.write_str("data is NULL; pass the address of at least size() bytes of host memory")
             }

@@ -1,4 +1,4 @@
-//! Anonymous mappings: zeros that cost nothing until touched, on huge pages where the system has them.
+//! Anonymous mappings: zeros that cost nothing until touched, on huge pages where these are asked for.
 #![expect(unsafe_code, reason = "mmap, munmap and madvise are called here")]
 
 use std::ffi::c_void;
@@ -11,7 +11,7 @@ pub const HUGE_PAGE: usize = 2 << 20;
 
 pub const MAPPED_FROM: usize = HUGE_PAGE;
 
-/// Mappings from this many bytes up begin with small pages.
+/// Blocks of zeros from this many bytes up are always fresh mappings; on huge pages they begin with small ones.
 pub const VERY_LARGE: usize = 256 << 20;
 
 /// A mapped block. Only [`Mapping::unmap`] frees it.
@@ -24,13 +24,20 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// A mapping with a block of `bytes`, on a huge page's boundary if the settings allow huge pages.
+    /// A mapping with a block of `bytes`. The kernel decides about huge pages, as for malloc's blocks, unless the settings
+    /// ask for them.
     pub fn of(bytes: usize) -> Option<Mapping> {
+        if settings::asks_for_huge_pages() {
+            Mapping::on_huge_pages(bytes)
+        } else {
+            map(bytes.checked_next_multiple_of(page_size())?)
+        }
+    }
+
+    /// A mapping with a block of `bytes` that begins on a huge page's boundary, for which the kernel is asked for huge pages.
+    pub fn on_huge_pages(bytes: usize) -> Option<Mapping> {
         let page = page_size();
         let len = bytes.checked_next_multiple_of(page)?;
-        if !settings::huge_pages() {
-            return map(len);
-        }
         let mapping = map_on_huge_page(len, page)?;
         mapping.ask_for_huge_pages(len);
         Some(mapping)

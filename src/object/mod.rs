@@ -5,20 +5,23 @@
 //!
 //! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `access` makes data
 //! ready, `set_data` exchanges blocks, `transfer` copies in the background, `query` answers questions, `eviction` frees
-//! sides when memory runs out, `object_state` has the state that an operation prepares, and `dlpack` exports and imports
-//! tensors.
+//! sides when memory runs out, `fill` reads files into the host side, `object_state` has the state that an operation prepares,
+//! `dlpack` exports and imports tensors, and `shared` counts the owners of an object that several have.
 
 mod access;
 pub mod claims;
 pub(crate) mod dlpack;
 pub mod element;
 pub(crate) mod eviction;
+#[cfg(feature = "blob")]
+mod fill;
 mod lifecycle;
 mod object_state;
 mod pin_in_place;
 mod query;
 pub(crate) mod report;
 pub(crate) mod set_data;
+pub mod shared;
 mod transfer;
 pub(crate) mod trim;
 

@@ -39,8 +39,8 @@ pub static PIN: Choice = Choice::new(c"SYNCEDMEM_PIN", &["auto", "always", "neve
 pub static ON_ERROR: Choice = Choice::new(c"SYNCEDMEM_ON_ERROR", &["abort", "throw"]);
 /// The source of host blocks: auto, or always malloc.
 pub static HOST_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_HOST_BLOCKS", &["auto", "malloc"]);
-/// Huge pages: auto (from 2 MiB up), never.
-pub static HUGE_PAGES: Choice = Choice::new(c"SYNCEDMEM_HUGE_PAGES", &["auto", "never"]);
+/// Huge pages for blocks from 2 MiB up: the system decides, or is advised to use them.
+pub static HUGE_PAGES: Choice = Choice::new(c"SYNCEDMEM_HUGE_PAGES", &["system", "advise"]);
 
 /// Whether the user has chosen page-locked host memory; `None`: `Caffe::mode()` decides.
 #[inline]
@@ -61,8 +61,8 @@ pub fn malloc_only() -> bool {
 }
 
 /// Whether huge pages are asked for.
-pub fn huge_pages() -> bool {
-    HUGE_PAGES.get() == 0
+pub fn asks_for_huge_pages() -> bool {
+    HUGE_PAGES.get() == 1
 }
 
 /// Whether a failure in a C++ entry point throws.

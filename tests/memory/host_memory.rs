@@ -1,5 +1,6 @@
 //! Host blocks: alignment, zeros, sizes at the edges, limits, and whose `free()` takes them.
 
+use crate::support::harness::skip;
 use crate::support::*;
 use syncedmem::abi::c::caffe_host::*;
 
@@ -35,8 +36,36 @@ fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_t
     }
 }
 
-fn large_blocks_start_on_a_huge_page() {
-    touched(HUGE_PAGE, |data| assert_eq!(data.addr() % HUGE_PAGE, 0));
+/// Whether the kernel was advised to use huge pages at an address.
+fn is_advised(address: *mut u8) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut holds = false;
+    for line in maps.lines() {
+        if let Some((from, to)) = line.split_once(' ').and_then(|(range, _)| range.split_once('-')) {
+            let bounds = [from, to].map(|bound| usize::from_str_radix(bound, 16));
+            holds = matches!(bounds, [Ok(from), Ok(to)] if (from..to).contains(&address.addr()));
+        } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| holds) {
+            return flags.split_whitespace().any(|flag| flag == "hg");
+        }
+    }
+    panic!("{address:p} is not in the list of mappings");
+}
+
+fn huge_pages_are_not_asked_for_by_default() {
+    alone(&[], || touched(64 * HUGE_PAGE, |data| assert!(!is_advised(data))));
+}
+
+fn huge_pages_are_asked_for_on_a_setting() {
+    if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        skip("the kernel has no transparent huge pages");
+    }
+    alone(&[("SYNCEDMEM_HUGE_PAGES", "advise")], || {
+        touched(3 * HUGE_PAGE + 4097, |data| {
+            assert!(is_advised(data));
+            assert_eq!(data.addr() % HUGE_PAGE, 0);
+            assert!(all_zero(data, 3 * HUGE_PAGE + 4097));
+        });
+    });
 }
 
 fn untouched_pages_of_a_large_block_are_not_paid_for() {
@@ -46,20 +75,6 @@ fn untouched_pages_of_a_large_block_are_not_paid_for() {
             unsafe { data.write(1) };
             let paid = resident() - before;
             assert!(paid <= HUGE_PAGE + (1 << 20), "{paid} bytes for one byte touched");
-        });
-    });
-}
-
-fn huge_pages_can_be_turned_off() {
-    alone(&[("SYNCEDMEM_HUGE_PAGES", "never")], || {
-        touched(64 * HUGE_PAGE, |data| {
-            let before = resident();
-            unsafe { data.add(32 * HUGE_PAGE).write(1) };
-            let always = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
-            if !always.is_ok_and(|setting| setting.contains("[always]")) {
-                assert!(resident() - before < HUGE_PAGE / 2);
-            }
-            assert!(all_zero(data, HUGE_PAGE));
         });
     });
 }
@@ -210,7 +225,10 @@ fn a_limit_that_is_no_number_is_reported_and_does_not_hold() {
 fn an_unknown_choice_is_reported_with_the_known_ones() {
     let errors = alone(&[("SYNCEDMEM_HUGE_PAGES", "sometimes")], || touched(HUGE_PAGE, |_| ()));
     if !inside() {
-        assert!(errors.contains("SYNCEDMEM_HUGE_PAGES=sometimes is not one of auto never; using auto"), "{errors}");
+        assert!(
+            errors.contains("SYNCEDMEM_HUGE_PAGES=sometimes is not one of system advise; using system"),
+            "{errors}"
+        );
     }
 }
 
@@ -277,9 +295,9 @@ fn caffe_malloc_host_writes_nothing_when_it_fails() {
 
 crate::support::harness::tests![
     blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before,
-    large_blocks_start_on_a_huge_page,
+    huge_pages_are_not_asked_for_by_default,
+    huge_pages_are_asked_for_on_a_setting,
     untouched_pages_of_a_large_block_are_not_paid_for,
-    huge_pages_can_be_turned_off,
     size_zero_gives_an_address_and_nothing_to_free,
     sizes_that_cannot_exist_are_an_error_not_an_overflow,
     the_error_of_a_size_that_the_system_refuses_says_what_is_known,

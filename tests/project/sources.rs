@@ -8,37 +8,54 @@ pub struct Header {
     pub name: &'static str,
     /// The module whose `//!` lines are the text at the header's top; of syncedmem.h, cbindgen.toml has it.
     pub top: Option<&'static str>,
+    /// The header that it includes.
+    pub includes: Option<&'static str>,
     /// The files that declare what it has, in its order.
     files: &'static [&'static str],
 }
 
-/// All of them; each but the first includes the first.
-pub const HEADERS: [Header; 1] = [Header {
-    name: "syncedmem.h",
-    top: None,
-    files: &[
-        "abi/status.rs",
-        "abi/c/errors.rs",
-        "abi/c/cuda.rs",
-        "abi/c/object.rs",
-        "abi/c/access.rs",
-        "abi/c/transfer.rs",
-        "abi/c/eviction.rs",
-        "abi/c/dlpack.rs",
-        "abi/c/capsule.rs",
-        "abi/c/query.rs",
-        "abi/c/pinning.rs",
-        "abi/c/pools.rs",
-        "abi/caffe/callback.rs",
-        "caffe/callback.rs",
-        "abi/c/policy.rs",
-        "abi/c/account.rs",
-        "abi/c/stats.rs",
-        "abi/c/trace.rs",
-        "abi/c/caffe_host.rs",
-        "abi/element.rs",
-    ],
-}];
+/// All of them.
+pub const HEADERS: [Header; 3] = [
+    Header {
+        name: "syncedmem.h",
+        top: None,
+        includes: None,
+        files: &[
+            "abi/status.rs",
+            "abi/c/errors.rs",
+            "abi/c/cuda.rs",
+            "abi/c/object.rs",
+            "abi/c/access.rs",
+            "abi/c/transfer.rs",
+            "abi/c/eviction.rs",
+            "abi/c/dlpack.rs",
+            "abi/c/capsule.rs",
+            "abi/c/query.rs",
+            "abi/c/pinning.rs",
+            "abi/c/pools.rs",
+            "abi/caffe/callback.rs",
+            "caffe/callback.rs",
+            "abi/c/policy.rs",
+            "abi/c/account.rs",
+            "abi/c/stats.rs",
+            "abi/c/trace.rs",
+            "abi/c/caffe_host.rs",
+            "abi/element.rs",
+        ],
+    },
+    Header {
+        name: "syncedmem_blob.h",
+        top: Some("abi/blob/mod.rs"),
+        includes: Some("syncedmem.h"),
+        files: &["abi/blob/handle.rs", "abi/blob/shape.rs", "abi/blob/arrays.rs", "abi/blob/math.rs"],
+    },
+    Header {
+        name: "syncedmem_model.h",
+        top: Some("abi/model/mod.rs"),
+        includes: Some("syncedmem_blob.h"),
+        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs", "abi/model/blob_file.rs"],
+    },
+];
 
 impl Header {
     /// The paths of its sources.

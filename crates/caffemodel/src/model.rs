@@ -161,11 +161,23 @@ impl Model {
         }
     }
 
-    pub(crate) fn blob(&self, at: At) -> Result<&Blob, Error> {
-        let Some(layer) = self.layers.get(at.layer) else {
-            let what = format!("has no layer {}: it has {}", at.layer, self.layers.len());
-            return Err(Error::new(ErrorKind::Argument, self.source.name(), what, "layers are numbered from 0"));
-        };
+    /// A layer.
+    ///
+    /// # Errors
+    /// `Argument`: there is no such layer.
+    pub fn layer(&self, index: usize) -> Result<&Layer, Error> {
+        self.layers.get(index).ok_or_else(|| {
+            let what = format!("has no layer {index}: it has {}", self.layers.len());
+            Error::new(ErrorKind::Argument, self.source.name(), what, "layers are numbered from 0")
+        })
+    }
+
+    /// The blob of an array, with values that may not fit its shape.
+    ///
+    /// # Errors
+    /// `Argument`: there is no such layer or blob.
+    pub fn blob(&self, at: At) -> Result<&Blob, Error> {
+        let layer = self.layer(at.layer)?;
         layer.blobs().get(at.blob).ok_or_else(|| {
             let what = format!("has no blob {}: it has {}", at.blob, layer.blobs().len());
             let error = Error::new(ErrorKind::Argument, self.source.name(), what, "blobs are numbered from 0");
@@ -189,8 +201,8 @@ impl Model {
         Ok(text)
     }
 
-    /// An error of the caller's about an array.
-    pub(crate) fn refuse(&self, at: At, what: impl Into<String>, advice: &'static str) -> Error {
+    /// An error of kind `Argument` about an array: what is wrong with the caller's request, and what to do.
+    pub fn refuse(&self, at: At, what: impl Into<String>, advice: &'static str) -> Error {
         self.place(Error::new(ErrorKind::Argument, self.source.name(), what, advice), at)
     }
 

@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import syncedmem.SyncedmemLibrary;
@@ -50,19 +51,41 @@ final class Description {
         types.put("uint64_t *", LongByReference.class);
         types.put("const int64_t *", long[].class);
         types.put("double *", DoubleByReference.class);
-        types.put("syncedmem_t *", SyncedmemLibrary.Syncedmem.class);
-        types.put("const syncedmem_t *", SyncedmemLibrary.Syncedmem.class);
-        types.put("syncedmem_t **", PointerByReference.class);
-        types.put("CUstream_st *", SyncedmemLibrary.CUstream.class);
-        types.put("syncedmem_sum_t", SyncedmemLibrary.Sum.class);
-        types.put("syncedmem_memory_stats_t", SyncedmemLibrary.MemoryStats.class);
-        types.put("syncedmem_stats_t *", SyncedmemLibrary.Stats.class);
-        types.put("syncedmem_mode_callback_t", SyncedmemLibrary.ModeCallback.class);
-        types.put("syncedmem_error_callback_t", SyncedmemLibrary.ErrorCallback.class);
+        types.put("CUstream_st *", nested("CUstream"));
+        for (Map<String, Object> each : list("opaque")) {
+            types.putIfAbsent(name(each) + " *", nested(className(name(each))));
+            types.put("const " + name(each) + " *", nested(className(name(each))));
+            types.put(name(each) + " **", PointerByReference.class);
+        }
+        for (Map<String, Object> each : list("structs")) {
+            types.put(name(each), nested(className(name(each))));
+            types.put(name(each) + " *", nested(className(name(each))));
+        }
+        for (Map<String, Object> each : list("callbacks")) {
+            types.put(name(each), nested(className(name(each))));
+        }
         for (Map<String, Object> each : list("enums")) {
             types.put(name(each), type(each.get("type")));
             types.put(name(each) + " *", IntByReference.class);
         }
+    }
+
+    /** syncedmem_memory_stats_t is MemoryStats, and syncedmem_t Syncedmem. */
+    private static String className(String c) {
+        StringBuilder name = new StringBuilder();
+        for (String word : c.replaceFirst("_s?t$", "").replaceFirst("^syncedmem_", "").split("_")) {
+            name.append(word.substring(0, 1).toUpperCase(Locale.ROOT)).append(word.substring(1));
+        }
+        return name.toString();
+    }
+
+    private static Class<?> nested(String name) {
+        for (Class<?> nested : SyncedmemLibrary.class.getDeclaredClasses()) {
+            if (nested.getSimpleName().equals(name)) {
+                return nested;
+            }
+        }
+        throw new AssertionError("the interface has no " + name);
     }
 
     /** C's functions, as Java would have to declare them, and as it does. */
@@ -118,11 +141,13 @@ final class Description {
     void types() {
         int structures = 0;
         for (Map<String, Object> each : list("structs")) {
-            Class<?> type = types.getOrDefault(name(each), types.get(name(each) + " *"));
+            Class<?> type = type(name(each));
             List<String> wanted = new ArrayList<>();
             List<String> found = new ArrayList<>();
             for (Map<String, Object> field : listed(each.get("fields"))) {
-                wanted.add(type(field.get("type")).getSimpleName() + " " + name(field));
+                // An array of Java would be in the structure itself.
+                boolean isArray = field.get("type").equals("const int64_t *");
+                wanted.add((isArray ? Pointer.class : type(field.get("type"))).getSimpleName() + " " + name(field));
             }
             for (String field : type.getAnnotation(Structure.FieldOrder.class).value()) {
                 try {

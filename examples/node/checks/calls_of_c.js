@@ -2,6 +2,9 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const koffi = require('koffi');
 const { SyncedMemory, check: succeeds, constants, lib } = require('../syncedmem.js');
 const { check } = require('./checks.js');
@@ -23,6 +26,25 @@ module.exports = async function () {
     mem.call((handle) => lib.syncedmem_get_name(handle, text, text.length, length));
     assert.equal(text.toString('utf8', 0, length[0]), 'größe ≤ 3');
     mem.close();
+  });
+  await check('a model file is opened and its values are read', () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'syncedmem-'));
+    const file = path.join(folder, 'two.caffemodel');
+    // A layer "größe" with a blob of the two floats 1.5 and -2.
+    fs.writeFileSync(file, Buffer.from('a2061a0a076772c3b6c39f653a0f2a080000c03f000000c03a030a0102', 'hex'));
+    const [model, name, type, blobs] = [[null], [null], [null], [0]];
+    succeeds(lib.syncedmem_model_open(file, model));
+    succeeds(lib.syncedmem_model_layer(model[0], 0, name, type, blobs));
+    assert.deepEqual([name[0], type[0], blobs[0]], ['größe', '', 1]);
+    const info = { size: koffi.sizeof('syncedmem_blob_info_t') };
+    succeeds(lib.syncedmem_model_blob_info(model[0], 0, 0, info));
+    assert.deepEqual([...koffi.decode(info.shape, 'int64_t', info.axes)], [2n]);
+    const mem = new SyncedMemory(8);
+    mem.call((handle) => lib.syncedmem_model_read_blob(model[0], 0, 0, 0, info.element_type, handle));
+    assert.deepEqual([...new Float32Array(mem.cpuData())], [1.5, -2]);
+    mem.close();
+    succeeds(lib.syncedmem_model_close(model[0]));
+    fs.rmSync(folder, { recursive: true });
   });
   await check('a callback of JavaScript is asked for the mode', () => {
     const asked = [];

@@ -22,9 +22,6 @@ const types = {
   'char *': 'uint8_t * Pointer Input',
   'const char *': 'char * String Input',
   'const int64_t *': 'int64_t * Pointer Input',
-  'syncedmem_t *': 'syncedmem_t * Pointer Input',
-  'const syncedmem_t *': 'syncedmem_t * Pointer Input',
-  'CUstream_st *': 'CUstream_st * Pointer Input',
   'bool *': 'bool * Pointer Output',
   'double *': 'double * Pointer Output',
   'int *': 'int * Pointer Output',
@@ -33,12 +30,15 @@ const types = {
   'void **': 'void ** Pointer Output',
   'const void **': 'void ** Pointer Output',
   'const char **': 'char ** Pointer Output',
-  'syncedmem_t **': 'syncedmem_t ** Pointer Output',
-  'syncedmem_stats_t *': 'syncedmem_stats_t * Pointer Input/Output',
   'syncedmem_error_callback_t': 'syncedmem_error_callback_t * Callback Input',
   'syncedmem_mode_callback_t': 'syncedmem_mode_callback_t * Callback Input',
 };
 for (const { name } of api.enums) types[`${name} *`] = 'int32_t * Pointer Output';
+for (const { name } of api.structs) types[`${name} *`] = `${name} * Pointer Input/Output`;
+for (const { name } of api.opaque) {
+  types[`${name} *`] = types[`const ${name} *`] = `${name} * Pointer Input`;
+  types[`${name} **`] = `${name} ** Pointer Output`;
+}
 const returned = {
   'int': 'int Int32',
   'void': 'void Void',
@@ -64,14 +64,18 @@ module.exports = async function () {
     assert.deepEqual(found, Object.fromEntries(api.functions.map((each) => [each.name, wanted(each)])));
   });
   await check('every structure has the layout that C gives it', () => {
-    const sizes = { 'size_t': 8, 'uint64_t': 8 };
+    const sizes = { 'bool': 1, 'int': 4, 'int32_t': 4, 'size_t': 8, 'uint64_t': 8, 'char *': 8, 'int64_t *': 8 };
     for (const { name, fields } of api.structs) {
       let offset = 0;
+      const aligned = (to) => Math.ceil(offset / to) * to;
       const members = {};
-      for (const { name: field, type } of fields) {
+      for (const { name: field, type: described } of fields) {
+        const type = described.replace('const ', '');
+        offset = aligned(Math.min(sizes[type], 8));
         members[field] = { offset, type };
         offset += sizes[type];
       }
+      offset = aligned(8);
       sizes[name] = offset;
       const type = koffi.type(name);
       const found = {};

@@ -56,7 +56,7 @@ impl From<syncedmem_trace::head::Head> for syncedmem_head_t {
 ///
 /// # Safety
 /// A handle that is neither NULL nor misaligned points to 32 readable and writable bytes.
-pub(super) unsafe fn object<'a>(handle: *const syncedmem_t) -> Result<&'a SyncedMemory, Error> {
+pub(in crate::abi) unsafe fn object<'a>(handle: *const syncedmem_t) -> Result<&'a SyncedMemory, Error> {
     let object = handle.cast::<SyncedMemory>();
     if object.is_null() {
         return Err(Error::InvalidArgument {

@@ -8,9 +8,9 @@ use syncedmem_trace::event::Path;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
+use crate::abi::arguments::SizedOut;
 use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
-use crate::error::Error;
 use crate::memory::host_usage;
 use crate::object::trim;
 use crate::observe::recorder;
@@ -128,23 +128,11 @@ pub struct syncedmem_stats_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_stats(stats: *mut syncedmem_stats_t) -> syncedmem_status_t {
     call("syncedmem_stats", || {
-        if stats.is_null() || !stats.is_aligned() {
-            return Err(Error::InvalidArgument {
-                what: "stats is NULL or misaligned; pass the address of a syncedmem_stats_t",
-            });
-        }
         const _: () = assert!(offset_of!(syncedmem_stats_t, size) == 0);
-        // SAFETY: not null, aligned, and so much of it readable, says the caller.
-        let size = unsafe { stats.cast::<usize>().read() };
-        if size < offset_of!(syncedmem_stats_t, pinned) {
-            return Err(Error::InvalidArgument {
-                what: "stats->size is too small; set it to sizeof(syncedmem_stats_t) before the call",
-            });
-        }
-        let size = size.min(size_of::<syncedmem_stats_t>());
-        let now = syncedmem_stats_t { size, ..now() };
-        // SAFETY: that many bytes are writable, says the caller; `now` has them.
-        unsafe { std::ptr::copy_nonoverlapping((&raw const now).cast::<u8>(), stats.cast::<u8>(), size) };
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { SizedOut::new(stats, offset_of!(syncedmem_stats_t, pinned)) }?;
+        let now = syncedmem_stats_t { size: out.size, ..now() };
+        out.set(&now);
         Ok(())
     })
 }

@@ -70,7 +70,7 @@ pub fn allocate_plain(driver: &Driver, side: Side, bytes: usize) -> Result<NonNu
 /// Registers a mapping of populated huge pages: the driver locks page by page, and has fewer to lock than if it allocated small
 /// ones itself. `None`: the driver shall allocate the block.
 fn register(driver: &Driver, device: c_int, bytes: usize) -> Option<Allocation> {
-    let mapping = Mapping::of(bytes)?;
+    let mapping = Mapping::on_huge_pages(bytes)?;
     if !mapping.populate() {
         mapping.unmap();
         return None;

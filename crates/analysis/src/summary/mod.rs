@@ -2,8 +2,10 @@
 //!
 //! [`Report`] formats it as text, for the process and for the command.
 
+mod role;
 mod text;
 
+pub use role::Role;
 pub use text::{About, Idle, Report};
 
 use super::account::Account;
@@ -73,6 +75,19 @@ impl Summary {
     /// Holders of a kind now, the largest first.
     pub fn now(&self, kind: Kind) -> Vec<&Entry> {
         self.sorted(move |share| share.live[kind as usize])
+    }
+
+    /// Bytes of a kind at its peak by role, in the order of [`Role::ALL`], and those of objects without one.
+    pub fn roles_at_peak(&self, kind: Kind) -> ([u64; Role::ALL.len()], u64) {
+        let (mut roles, mut others) = ([0; Role::ALL.len()], 0);
+        for Entry { label, share } in &self.holders {
+            let role = match label {
+                Label::Name(name) => Role::of_name(name),
+                Label::Site(_) => None,
+            };
+            *role.map_or(&mut others, |role| &mut roles[role as usize]) += share.at_peak[kind as usize];
+        }
+        (roles, others)
     }
 
     fn sorted(&self, bytes: impl Fn(&Share) -> u64) -> Vec<&Entry> {

@@ -79,6 +79,26 @@ fn the_text_has_the_account_s_figures_and_nothing_that_did_not_happen() {
 }
 
 #[test]
+fn where_layers_have_names_memory_is_summed_by_role_the_largest_first() {
+    let mut ledger = Ledger::new();
+    for (object, bytes, name) in
+        [(0x10, 3, "fc6 weights"), (0x20, 3, "fc7 weights"), (0x30, 1, "fc6 output"), (0x40, 1, "")]
+    {
+        for what in [made(bytes << 20), allocated(Kind::Pageable, bytes << 20)] {
+            ledger.take(&Event { start: 0, duration: 0, thread: 1, object, site: Site(1), what });
+        }
+        if !name.is_empty() {
+            ledger.name(object, name);
+        }
+    }
+    let text = text_of(&Summary::of(&ledger));
+    let roles = text.split("pageable memory at its peak of 8.0 MiB, by role\n").nth(1).unwrap_or_default();
+    let expected = "     6.0 MiB  75.0 %  weights\n     1.0 MiB  12.5 %  activations\n     1.0 MiB  12.5 %  without a layer's name\n\n";
+    assert!(roles.starts_with(expected), "{text}");
+    assert!(!text_of(&summary_of(&three_objects())).contains("by role"));
+}
+
+#[test]
 fn a_holder_of_less_than_at_the_peak_is_listed_too() {
     let mut events = three_objects();
     assert!(!text_of(&summary_of(&events)).contains("of it now"), "all of it was just told");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Entry, Label, Summary};
+use super::{Entry, Label, Role, Summary};
 use crate::account::Sum;
 use crate::advice::Advice;
 use crate::ledger::Share;
@@ -13,7 +13,7 @@ use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Size, Text};
 
 /// Limits of the lists: holders of each kind, and places of each piece of advice. The number of omitted entries is printed.
-const HOLDERS: usize = 8;
+const HOLDERS: usize = 10;
 const PLACES: usize = 5;
 
 /// Idle memory of one kind, and its budget.
@@ -116,6 +116,7 @@ impl<P: Fn(Site) -> Place> Report<'_, P> {
         let memory = self.summary.account.memory(kind);
         let place = kind as usize;
         if memory.peak > 0 {
+            self.roles(f, kind, memory.peak)?;
             writeln!(f, "\nwho held the {} memory at its peak of {}", kind.name(), size(memory.peak))?;
             let held = |share: &Share| (share.at_peak[place], share.blocks_at_peak[place]);
             self.list(f, &self.summary.at_peak(kind), held)?;
@@ -123,6 +124,23 @@ impl<P: Fn(Site) -> Place> Report<'_, P> {
         if memory.live > 0 && memory.live < memory.peak {
             writeln!(f, "\nwho holds {} of it now", size(memory.live))?;
             self.list(f, &self.summary.now(kind), |share| (share.live[place], share.blocks[place]))?;
+        }
+        Ok(())
+    }
+
+    /// Memory by role, if names of layers say roles.
+    fn roles(&self, f: &mut fmt::Formatter<'_>, kind: Kind, peak: u64) -> fmt::Result {
+        let (roles, others) = self.summary.roles_at_peak(kind);
+        if roles.iter().all(|&bytes| bytes == 0) {
+            return Ok(());
+        }
+        writeln!(f, "\n{} memory at its peak of {}, by role", kind.name(), size(peak))?;
+        let mut lines: [(u64, &str); Role::ALL.len()] = Role::ALL.map(|role| (roles[role as usize], role.name()));
+        lines.sort_by_key(|&(bytes, _)| std::cmp::Reverse(bytes));
+        for (bytes, name) in
+            lines.into_iter().chain([(others, "without a layer's name")]).filter(|&(bytes, _)| bytes > 0)
+        {
+            writeln!(f, "  {:>10} {:>5.1} %  {name}", size(bytes), bytes as f64 / peak as f64 * 100.0)?;
         }
         Ok(())
     }

@@ -79,14 +79,11 @@ fn limit(name: &str) -> Option<u64> {
 fn huge_pages() -> String {
     let path = "/sys/kernel/mm/transparent_hugepage/enabled";
     let Ok(said) = fs::read_to_string(path) else {
-        return "this kernel offers no transparent ones: large buffers are slower at their first touch".to_owned();
+        return "this kernel offers no transparent ones".to_owned();
     };
-    let chosen = said.split(['[', ']']).nth(1).unwrap_or("unknown");
-    match chosen {
-        "never" => format!("off, so large buffers are slower at their first touch; on with: echo madvise > {path}"),
-        "madvise" => "where asked for (madvise): the library asks from 2 MiB up".to_owned(),
-        "always" => "always".to_owned(),
-        other => other.to_owned(),
+    match said.split(['[', ']']).nth(1).unwrap_or("unknown") {
+        "madvise" => "where asked for (madvise): SYNCEDMEM_HUGE_PAGES=advise asks from 2 MiB up".to_owned(),
+        chosen => chosen.to_owned(),
     }
 }
 

@@ -5,8 +5,8 @@ mod outcome;
 mod settings;
 mod trace;
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
@@ -45,6 +45,9 @@ pub struct Options {
     /// The libsyncedmem.so to preload, or its folder [default: the one that belongs to this command].
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     library: Option<PathBuf>,
+    /// Do not name memory after the layers of Caffe's nets; reports then show the functions that hold it.
+    #[arg(long)]
+    no_names: bool,
     #[command(flatten)]
     settings: Settings,
     /// The program, and its arguments.
@@ -97,7 +100,8 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
         return Err(why);
     }
     let mut environment = options.settings.environment();
-    environment.push(("LD_PRELOAD", preload(&library)?));
+    let names = if options.no_names { None } else { library::names(&library) };
+    environment.push(("LD_PRELOAD", preload(names.iter().chain([&library]))?));
     let report = Report::begin(options.report.as_ref(), options.trace.is_some())?;
     environment.extend(report.environment());
     let trace = match options.trace.as_deref().map(Trace::take).transpose() {
@@ -112,18 +116,18 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     Ok(Prepared { library, environment, report })
 }
 
-/// The value of LD_PRELOAD: the library, then the previous value.
-fn preload(library: &Path) -> Result<OsString, String> {
-    let mut value = library.as_os_str().to_owned();
-    if value.to_string_lossy().contains([' ', ':']) {
-        return Err(format!(
-            "{} has a space or a colon in its path, which LD_PRELOAD does not allow; give a path without one: --library PATH",
-            library.display()
-        ));
+/// The value of LD_PRELOAD: the libraries, then the previous value.
+fn preload<'a>(libraries: impl Iterator<Item = &'a PathBuf>) -> Result<OsString, String> {
+    let mut files = Vec::new();
+    for library in libraries {
+        if library.to_string_lossy().contains([' ', ':']) {
+            return Err(format!(
+                "{} has a space or a colon in its path, which LD_PRELOAD does not allow; give a path without one: --library PATH",
+                library.display()
+            ));
+        }
+        files.push(library.as_os_str().to_owned());
     }
-    if let Some(before) = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {
-        value.push(":");
-        value.push(before);
-    }
-    Ok(value)
+    files.extend(std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()));
+    Ok(files.join(OsStr::new(":")))
 }

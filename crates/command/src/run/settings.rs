@@ -46,7 +46,7 @@ pub struct Settings {
     /// Source of host blocks: with malloc, free() takes each one, for mixed bindings.
     #[arg(long, value_name = "HOW")]
     host_blocks: Option<HostBlocks>,
-    /// Use of huge pages.
+    /// Huge pages for blocks from 2 MiB up: the system decides, or is advised to use them.
     #[arg(long, value_name = "WHEN")]
     huge_pages: Option<HugePages>,
     /// Source of page-locked blocks of 2 MiB and more: the driver, or huge pages that it registers.
@@ -94,8 +94,8 @@ enum HostBlocks {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum HugePages {
-    Auto,
-    Never,
+    System,
+    Advise,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,0 +1,87 @@
+//! The role of memory in a net, read from the names that libsyncedmem_names.so gives: `fc6 weights gradient`.
+
+use Role::*;
+
+/// The purpose of an object's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Data,
+    Activations,
+    ActivationGradients,
+    Weights,
+    WeightGradients,
+    SolverHistory,
+    /// A layer's own: neither its parameters nor its outputs.
+    Internal,
+}
+
+impl Role {
+    pub const ALL: [Role; 7] =
+        [Data, Activations, ActivationGradients, Weights, WeightGradients, SolverHistory, Internal];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Data => "data",
+            Activations => "activations",
+            ActivationGradients => "gradients of activations",
+            Weights => "weights",
+            WeightGradients => "gradients of weights",
+            SolverHistory => "solver history",
+            Internal => "inside layers",
+        }
+    }
+
+    /// The role of the memory of that name, if the name says one: a layer's name, a blank, and the words for the role.
+    pub fn of_name(name: &str) -> Option<Role> {
+        let (of, is_gradient) = name.strip_suffix(" gradient").map_or((name, false), |of| (of, true));
+        // Parameters from the third on, and outputs of a layer that has several, are numbered.
+        let of = of.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end();
+        let (_, word) = of.rsplit_once(' ')?;
+        Some(match (word, is_gradient) {
+            ("weights" | "bias" | "parameter", false) => Weights,
+            ("weights" | "bias" | "parameter", true) => WeightGradients,
+            ("output", false) => Activations,
+            // Caffe's data layers have a diff that nothing uses: it has memory only if a layer behind them fills it.
+            ("output" | "data", true) => ActivationGradients,
+            ("data", false) => Data,
+            ("history", false) => SolverHistory,
+            ("internal", false) => Internal,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_layers_say_their_roles() {
+        for (name, role) in [
+            ("fc6 weights", Weights),
+            ("fc6 bias", Weights),
+            ("bn1 parameter 2", Weights),
+            ("fc6 weights gradient", WeightGradients),
+            ("bn1 parameter 2 gradient", WeightGradients),
+            ("fc6 bias history", SolverHistory),
+            ("conv1 output", Activations),
+            ("slice1 output 3", Activations),
+            ("slice1 output 3 gradient", ActivationGradients),
+            ("mnist data 1", Data),
+            ("mnist data", Data),
+            ("norm1 internal", Internal),
+            ("a layer of three words output", Activations),
+        ] {
+            assert_eq!(Role::of_name(name), Some(role), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_names_say_none() {
+        for name in
+            ["", "data", "conv1", "weights", "my own buffer", "output 3", "history of fc6", "fc6 history gradient"]
+        {
+            assert_eq!(Role::of_name(name), None, "{name}");
+        }
+    }
+}

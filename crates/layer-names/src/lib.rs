@@ -1,0 +1,142 @@
+//! Names the memory of an unmodified Caffe after its layers: `fc6 weights`, `conv1 output gradient`, `norm1 internal`.
+//!
+//! `syncedmem run` preloads this library in front of libsyncedmem.so. It defines a few functions of Caffe that libcaffe
+//! calls through its PLT, so that those calls arrive here. Each calls the original and then names what it finds by
+//! `syncedmem_set_name`:
+//!
+//! - `Net::Init` makes the net: layers, parameters and outputs get names. A `SyncedMemory` that is constructed meanwhile
+//!   belongs to the newest layer.
+//! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory: new objects get the names of the old.
+//! - `SGDSolver::PreSolve` makes the history of the parameters of the net that `Solver::InitTrainNet` made.
+//!
+//! The net is read through Caffe's exported accessors alone (`layer_names()`, `top_vecs()`, …), so no member's place is
+//! assumed. The layouts of `std::vector`, `std::string` and `shared_ptr` are libstdc++'s and Boost's ([`layout`]). If an accessor is
+//! missing or what it returns is no such thing, nothing is named, and reports show call sites as without this library.
+//!
+//! The drop-in itself has none of this. A program that has Caffe linked in, or a build with `-Bsymbolic`, does not call these
+//! functions either.
+#![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
+
+mod layout;
+mod net;
+mod original;
+mod record;
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::panic::catch_unwind;
+
+use net::Net;
+use original::Original;
+
+thread_local! {
+    /// The net that this thread is inside the `Init` of.
+    static IN_INIT: Cell<Option<Net>> = const { Cell::new(None) };
+    /// The net that this thread initialised last.
+    static NEWEST: Cell<Option<Net>> = const { Cell::new(None) };
+    /// The training net that this thread initialised last.
+    static TRAINED: Cell<Option<Net>> = const { Cell::new(None) };
+}
+
+/// Sets [`IN_INIT`] while it lives; an exception of Caffe's drops it too.
+struct InInit(Option<Net>);
+
+impl InInit {
+    fn of(net: Net) -> InInit {
+        InInit(IN_INIT.replace(Some(net)))
+    }
+}
+
+impl Drop for InInit {
+    fn drop(&mut self) {
+        IN_INIT.set(self.0);
+    }
+}
+
+/// Runs `name`, which only reads Caffe's objects: a bug in it must not end the program.
+fn naming(name: impl FnOnce() -> Option<()> + std::panic::UnwindSafe) {
+    let _ = catch_unwind(name);
+}
+
+/// The functions of one of Caffe's two element types: the letter of its mangled name, and the type that `Forward` returns.
+macro_rules! in_front_of {
+    ($letter:literal, $real:ty) => {
+        const _: () = {
+            #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E4InitERKNS_12NetParameterE"))]
+            unsafe extern "C-unwind" fn init(this: *mut c_void, parameters: *const c_void) {
+                type Init = unsafe extern "C-unwind" fn(*mut c_void, *const c_void);
+                static INIT: Original<Init> =
+                    Original::new(concat!("_ZN5caffe3NetI", $letter, "E4InitERKNS_12NetParameterE"));
+                let net = Net::new(this, $letter);
+                {
+                    let _inside = InInit::of(net);
+                    // SAFETY: the caller called this function of Caffe with these arguments.
+                    unsafe { INIT.get()(this, parameters) };
+                }
+                NEWEST.set(Some(net));
+                naming(move || record::net(net, true));
+            }
+
+            #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"))]
+            unsafe extern "C-unwind" fn reshape(this: *mut c_void) {
+                static RESHAPE: Original<unsafe extern "C-unwind" fn(*mut c_void)> =
+                    Original::new(concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"));
+                // SAFETY: the caller called this function of Caffe with this argument.
+                unsafe { RESHAPE.get()(this) };
+                naming(move || record::net(Net::new(this, $letter), false));
+            }
+
+            #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"))]
+            unsafe extern "C-unwind" fn forward(this: *mut c_void, start: c_int, end: c_int) -> $real {
+                type Forward = unsafe extern "C-unwind" fn(*mut c_void, c_int, c_int) -> $real;
+                static FORWARD: Original<Forward> =
+                    Original::new(concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"));
+                // SAFETY: the caller called this function of Caffe with these arguments.
+                let loss = unsafe { FORWARD.get()(this, start, end) };
+                naming(move || record::net(Net::new(this, $letter), false));
+                loss
+            }
+
+            #[unsafe(export_name = concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"))]
+            unsafe extern "C-unwind" fn init_train_net(this: *mut c_void) {
+                static INIT: Original<unsafe extern "C-unwind" fn(*mut c_void)> =
+                    Original::new(concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"));
+                // SAFETY: the caller called this function of Caffe with this argument.
+                unsafe { INIT.get()(this) };
+                TRAINED.set(NEWEST.get());
+            }
+
+            #[unsafe(export_name = concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"))]
+            unsafe extern "C-unwind" fn pre_solve(this: *mut c_void) {
+                static PRE_SOLVE: Original<unsafe extern "C-unwind" fn(*mut c_void)> =
+                    Original::new(concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"));
+                // SAFETY: the caller called this function of Caffe with this argument.
+                unsafe { PRE_SOLVE.get()(this) };
+                if let Some(net) = TRAINED.get().filter(|net| net.letter() == $letter) {
+                    naming(move || record::history(net, this));
+                }
+            }
+        };
+    };
+}
+
+in_front_of!("f", f32);
+in_front_of!("d", f64);
+
+/// `SyncedMemory(size_t)`. The C++ ABI has it under two names, for complete objects and for base classes.
+macro_rules! constructor {
+    ($function:ident, $symbol:literal) => {
+        #[unsafe(export_name = $symbol)]
+        unsafe extern "C-unwind" fn $function(this: *mut c_void, bytes: usize) {
+            static CONSTRUCT: Original<unsafe extern "C-unwind" fn(*mut c_void, usize)> = Original::new($symbol);
+            // SAFETY: the caller called this constructor with these arguments.
+            unsafe { CONSTRUCT.get()(this, bytes) };
+            if let Some(net) = IN_INIT.get() {
+                naming(move || record::internal(net, this));
+            }
+        }
+    };
+}
+
+constructor!(construct_complete, "_ZN5caffe12SyncedMemoryC1Em");
+constructor!(construct_base, "_ZN5caffe12SyncedMemoryC2Em");

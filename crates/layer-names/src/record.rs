@@ -1,0 +1,80 @@
+//! Tells libsyncedmem the names.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::mem::transmute;
+use std::sync::{Mutex, OnceLock};
+
+use crate::net::{Named, Net};
+
+/// `SYNCEDMEM_NAME_BYTES` of syncedmem.h. A longer name is cut.
+const LONGEST: usize = 200;
+
+/// `syncedmem_set_name`
+type SetName = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
+
+/// By the address of a net: the objects that have got its names, in the order of the walk. Nets that ended leave their entry,
+/// until another begins at their address.
+static NAMED: Mutex<Option<HashMap<usize, Vec<usize>>>> = Mutex::new(None);
+
+fn set_name(object: *mut c_void, name: &str) -> Option<()> {
+    static SET_NAME: OnceLock<Option<SetName>> = OnceLock::new();
+    let set_name = (*SET_NAME.get_or_init(|| {
+        // SAFETY: the symbol is NUL-terminated.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"syncedmem_set_name".as_ptr()) };
+        // SAFETY: syncedmem.h gives this name this signature; no function is null.
+        (!found.is_null()).then(|| unsafe { transmute::<*mut c_void, SetName>(found) })
+    }))?;
+    let name = CString::new(beginning(name, LONGEST)).ok()?;
+    if !object.is_null() {
+        // SAFETY: the object is a SyncedMemory that a blob of Caffe's holds. A refusal leaves it without a name.
+        unsafe { set_name(object, name.as_ptr()) };
+    }
+    Some(())
+}
+
+/// Names the objects of a net that have no name yet; all of them if the net `is_new`.
+pub fn net(net: Net, is_new: bool) -> Option<()> {
+    // Not waited for: a child of fork may find it locked for ever.
+    let mut nets = NAMED.try_lock().ok()?;
+    let nets = nets.get_or_insert_default();
+    if is_new {
+        nets.remove(&net.address());
+    }
+    let before = nets.entry(net.address()).or_default();
+    let mut now = Vec::with_capacity(before.len());
+    let mut seen = HashSet::new();
+    for Named { blob, name } in net.parameters()?.into_iter().chain(net.outputs()?) {
+        let gradient = format!("{name} gradient");
+        for (object, name) in net.memory(blob)?.into_iter().zip([name, gradient]) {
+            // Layers share memory: the first one names it.
+            if seen.insert(object.addr()) {
+                if before.get(now.len()) != Some(&object.addr()) {
+                    set_name(object, &name)?;
+                }
+                now.push(object.addr());
+            }
+        }
+    }
+    *before = now;
+    Some(())
+}
+
+/// Names the history of a solver after the parameters of its net.
+pub fn history(net: Net, solver: *const c_void) -> Option<()> {
+    for Named { blob, name } in net.history(solver)? {
+        set_name(net.memory(blob)?[0], &name)?;
+    }
+    Some(())
+}
+
+/// Names an object after the newest layer of the net that is being made.
+pub fn internal(net: Net, object: *mut c_void) -> Option<()> {
+    set_name(object, &format!("{} internal", net.newest_layer()?))
+}
+
+/// The beginning of a name, of at most `most` bytes and whole letters.
+fn beginning(name: &str, most: usize) -> &str {
+    let end = (0..=most.min(name.len())).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
+    &name[..end]
+}

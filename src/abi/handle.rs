@@ -1,0 +1,105 @@
+//! Handles of what the library makes beside objects, such as open files: the address of a value in storage of its own.
+//!
+//! As with objects, a handle that was ended is detected until its bytes are reused; with the feature `checked` the storage is
+//! kept for ever.
+#![expect(unsafe_code, reason = "values in storage that C holds the address of")]
+
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use syncedmem_trace::head::Side;
+
+use crate::error::{Cause, Error};
+
+/// A value that C has a handle of.
+#[repr(C)]
+pub struct Handle<T> {
+    /// malloc keeps its own words here once the storage is free.
+    _unused: [usize; 3],
+    /// `T::LIVE` while the value lives.
+    mark: AtomicU64,
+    value: ManuallyDrop<T>,
+}
+
+/// The type of a value that C has handles of.
+pub trait Handled: Send + Sync + Sized {
+    /// The mark of its handles: a number that memory does not have by chance, another for each type.
+    const LIVE: u64;
+    /// The sentence about a handle that is NULL or misaligned.
+    const NULL: &'static str;
+    /// The sentence about a handle without a live value.
+    const ENDED: &'static str;
+}
+
+impl<T: Handled> Handle<T> {
+    /// Moves a value into storage of its own.
+    pub fn make(value: T) -> Result<NonNull<Self>, Error> {
+        const { assert!(align_of::<Self>() <= 16) };
+        let asked = size_of::<Self>();
+        // SAFETY: malloc has no preconditions; its memory is aligned to 16.
+        let storage = NonNull::new(unsafe { libc::malloc(asked) }.cast::<Self>()).ok_or(Error::OutOfMemory {
+            side: Side::Host,
+            asked,
+            cause: Cause::Bookkeeping,
+        })?;
+        let handle = Handle { _unused: [0; 3], mark: AtomicU64::new(T::LIVE), value: ManuallyDrop::new(value) };
+        // SAFETY: fresh storage, aligned and large enough.
+        unsafe { storage.write(handle) };
+        Ok(storage)
+    }
+
+    /// The value of a handle.
+    ///
+    /// # Safety
+    /// A handle that is neither NULL nor misaligned came from `make`, and its value is not ended while the result is used.
+    pub unsafe fn value<'a>(handle: *const Self) -> Result<&'a T, Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::live(handle) }.map(|handle| &*handle.value)
+    }
+
+    /// The value of a handle, to be changed.
+    ///
+    /// # Safety
+    /// As for `value`, and no other thread uses the handle meanwhile.
+    pub unsafe fn value_mut<'a>(handle: *mut Self) -> Result<&'a mut T, Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::live(handle) }?;
+        // SAFETY: as above; the reference of `live` has ended.
+        Ok(unsafe { &mut (*handle).value })
+    }
+
+    /// Ends a value. NULL does nothing.
+    ///
+    /// # Safety
+    /// As for `value`, and no other thread uses the handle.
+    pub unsafe fn end(handle: *mut Self) -> Result<(), Error> {
+        if handle.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::live(handle) }?.mark.store(0, Ordering::Relaxed);
+        // SAFETY: it was live until here, and no other thread uses it.
+        let value = unsafe { &mut (*handle).value };
+        // SAFETY: its mark says that it was not dropped before.
+        unsafe { ManuallyDrop::drop(value) };
+        if cfg!(not(feature = "checked")) {
+            // SAFETY: `make` took it from malloc.
+            unsafe { libc::free(handle.cast()) };
+        }
+        Ok(())
+    }
+
+    unsafe fn live<'a>(handle: *const Self) -> Result<&'a Self, Error> {
+        if handle.is_null() || !handle.is_aligned() {
+            return Err(Error::InvalidArgument { what: T::NULL });
+        }
+        // SAFETY: the caller guarantees it; of a handle that was ended only the mark is read.
+        let mark = unsafe { &(*handle).mark };
+        if mark.load(Ordering::Relaxed) != T::LIVE {
+            return Err(Error::EndedHandle { what: T::ENDED });
+        }
+        // SAFETY: live, as its mark says.
+        Ok(unsafe { &*handle })
+    }
+}

@@ -1,0 +1,196 @@
+//! What a model has: its kind, layers and blobs.
+#![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::{c_char, c_int};
+use std::mem::offset_of;
+
+use super::open::{model, syncedmem_model_t};
+use crate::abi::arguments::{Out, SizedOut};
+use crate::abi::call::{call, call_for};
+use crate::abi::status::syncedmem_status_t;
+use crate::models::{At, Failure, Kind, element_type};
+
+/// What a model file holds.
+#[expect(non_camel_case_types, reason = "the names of the C API")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum syncedmem_model_kind_t {
+    /// A net: `.caffemodel`.
+    SYNCEDMEM_MODEL_NET = 0,
+    /// One blob: `.binaryproto`, such as a mean image.
+    SYNCEDMEM_MODEL_BLOB = 1,
+    /// A list of blobs: `.binaryproto`.
+    SYNCEDMEM_MODEL_BLOBS = 2,
+    /// The state of a solver: `.solverstate`.
+    SYNCEDMEM_MODEL_SOLVER_STATE = 3,
+    /// Weights as Caffe2 saves them: `init_net.pb`. Each tensor is a layer, with its operator as its type.
+    SYNCEDMEM_MODEL_INIT_NET = 4,
+}
+
+/// What a model file says beside its layers.
+#[repr(C)]
+pub struct syncedmem_model_info_t {
+    /// `sizeof(syncedmem_model_info_t)`, set before the call; then the bytes that were written.
+    pub size: usize,
+    /// What it is: a `syncedmem_model_kind_t`.
+    pub kind: i32,
+    /// Of a solver's state, the iteration at which it was saved; else 0.
+    pub iter: i32,
+    /// Of a solver's state, the step of its learning rate; else 0.
+    pub current_step: i32,
+    /// The net's name; empty if it has none.
+    pub name: *const c_char,
+    /// Of a solver's state, the `.caffemodel` that was saved with it; else empty.
+    pub learned_net: *const c_char,
+}
+
+/// What a model file says about a blob.
+#[repr(C)]
+pub struct syncedmem_blob_info_t {
+    /// `sizeof(syncedmem_blob_info_t)`, set before the call; then the bytes that were written.
+    pub size: usize,
+    /// How its values are stored: a `syncedmem_type_t`.
+    pub element_type: i32,
+    /// Number of dimensions of `shape`; 0 for a single value.
+    pub axes: c_int,
+    /// The dimensions as they are stored.
+    pub shape: *const i64,
+    /// Number of dimensions of `net_shape`.
+    pub net_axes: c_int,
+    /// The dimensions that the net gives the blob: those stored without the leading ones of files from before 2015.
+    pub net_shape: *const i64,
+    /// Number of values. It fits the shape, or `syncedmem_model_read_blob` gives `FORMAT`.
+    pub count: u64,
+    /// Whether its gradients are stored too.
+    pub has_diff: bool,
+    /// How its gradients are stored: a `syncedmem_type_t`.
+    pub diff_element_type: i32,
+}
+
+const _: () = assert!(offset_of!(syncedmem_model_info_t, size) == 0 && offset_of!(syncedmem_blob_info_t, size) == 0);
+
+/// Writes to `*info` what the file says beside its layers.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; `info->size` is too small), `INVALID_HANDLE`.
+///
+/// # Safety
+/// `model` is NULL or a handle. `info` is NULL, or readable and writable for `info->size` bytes, at least those of `size`
+/// itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_model_info(
+    model: *const syncedmem_model_t,
+    info: *mut syncedmem_model_info_t,
+) -> syncedmem_status_t {
+    call("syncedmem_model_info", || {
+        // SAFETY: the caller guarantees it.
+        let model = unsafe { self::model(model) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { SizedOut::new(info, size_of::<syncedmem_model_info_t>()) }?;
+        let kind = match model.kind() {
+            Kind::Net => syncedmem_model_kind_t::SYNCEDMEM_MODEL_NET,
+            Kind::Blob => syncedmem_model_kind_t::SYNCEDMEM_MODEL_BLOB,
+            Kind::Blobs => syncedmem_model_kind_t::SYNCEDMEM_MODEL_BLOBS,
+            Kind::SolverState => syncedmem_model_kind_t::SYNCEDMEM_MODEL_SOLVER_STATE,
+            Kind::InitNet => syncedmem_model_kind_t::SYNCEDMEM_MODEL_INIT_NET,
+        };
+        let info = syncedmem_model_info_t {
+            size: out.size,
+            kind: kind as i32,
+            iter: model.state().map_or(0, |state| state.iter),
+            current_step: model.state().map_or(0, |state| state.current_step),
+            name: model.name().as_ptr(),
+            learned_net: model.learned_net().as_ptr(),
+        };
+        out.set(&info);
+        Ok(())
+    })
+}
+
+/// Writes the number of layers to `*count`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
+///
+/// # Safety
+/// `model` is NULL or a handle; `count` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_model_layer_count(
+    model: *const syncedmem_model_t,
+    count: *mut usize,
+) -> syncedmem_status_t {
+    call("syncedmem_model_layer_count", || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(count) }?;
+        // SAFETY: the caller guarantees it.
+        out.set(unsafe { self::model(model) }?.layer_count());
+        Ok(())
+    })
+}
+
+/// Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from 0, in
+/// the order of the file; two may have one name. A name with a NUL ends there, and bytes that are no UTF-8 are replaced.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; there is no such layer), `INVALID_HANDLE`.
+///
+/// # Safety
+/// `model` is NULL or a handle; `name`, `type_name` and `blobs` are NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_model_layer(
+    model: *const syncedmem_model_t,
+    layer: usize,
+    name: *mut *const c_char,
+    type_name: *mut *const c_char,
+    blobs: *mut usize,
+) -> syncedmem_status_t {
+    call_for("syncedmem_model_layer", || {
+        // SAFETY: the caller guarantees it.
+        let model = unsafe { self::model(model) }?;
+        // SAFETY: the caller guarantees it.
+        let (out_name, out_type) = (unsafe { Out::new(name) }?, unsafe { Out::new(type_name) }?);
+        // SAFETY: the caller guarantees it.
+        let out_blobs = unsafe { Out::new(blobs) }?;
+        let (layer, name, of) = model.layer(layer)?;
+        out_name.set(name.as_ptr());
+        out_type.set(of.as_ptr());
+        out_blobs.set(layer.blobs().len());
+        Ok::<_, Failure>(())
+    })
+}
+
+/// Writes to `*info` what the file says about a blob: its shape, its type and its number of values. Blobs are numbered from 0:
+/// weights before biases.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; there is no such layer or blob; `info->size` is too small),
+/// `INVALID_HANDLE`.
+///
+/// # Safety
+/// `model` is NULL or a handle. `info` is NULL, or readable and writable for `info->size` bytes, at least those of `size`
+/// itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_model_blob_info(
+    model: *const syncedmem_model_t,
+    layer: usize,
+    blob: usize,
+    info: *mut syncedmem_blob_info_t,
+) -> syncedmem_status_t {
+    call_for("syncedmem_model_blob_info", || {
+        // SAFETY: the caller guarantees it.
+        let model = unsafe { self::model(model) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { SizedOut::new(info, size_of::<syncedmem_blob_info_t>()) }?;
+        let (blob, net_shape) = model.blob(At::data(layer, blob))?;
+        let info = syncedmem_blob_info_t {
+            size: out.size,
+            element_type: element_type(blob.data().element()) as i32,
+            // At most 32.
+            axes: blob.shape().len() as c_int,
+            shape: blob.shape().as_ptr(),
+            net_axes: net_shape.len() as c_int,
+            net_shape: net_shape.as_ptr(),
+            count: blob.data().count(),
+            has_diff: blob.diff().is_some(),
+            diff_element_type: element_type(blob.diff().unwrap_or(blob.data()).element()) as i32,
+        };
+        out.set(&info);
+        Ok::<_, Failure>(())
+    })
+}

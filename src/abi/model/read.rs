@@ -1,0 +1,51 @@
+//! Values into objects.
+#![expect(unsafe_code, reason = "C functions")]
+
+use super::open::{model, syncedmem_model_t};
+use crate::abi::arguments::one_of;
+use crate::abi::c::object::{object, syncedmem_t};
+use crate::abi::call::call_for;
+use crate::abi::element::{element_type, syncedmem_array_t};
+use crate::abi::status::syncedmem_status_t;
+use crate::models::{At, Failure, Part};
+
+/// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) from the file into the host side of `mem`, which is then
+/// the newest, as `syncedmem_overwrite_cpu_data` does. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`,
+/// `SYNCEDMEM_FLOAT64`, or the type that they are stored in, for which nothing is converted or copied in between. `mem` may have more
+/// bytes than the values need: the rest stays as it is.
+///
+/// After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in, and the host
+/// side alone held the newest data, part of that is overwritten.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; an unknown number; there is no such layer, blob or diff; the values are not
+/// read as `element_type`; `mem` is too small), `INVALID_HANDLE`, `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED`
+/// (values of a type that is not read), `FILE` (reading failed, or the file was cut since it was opened), `OUT_OF_MEMORY`,
+/// `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
+///
+/// # Safety
+/// `model` is NULL or a handle. `mem` is NULL or a handle, and no other thread uses its host side during the call.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_model_read_blob(
+    model: *const syncedmem_model_t,
+    layer: usize,
+    blob: usize,
+    array: i32,
+    element_type: i32,
+    mem: *mut syncedmem_t,
+) -> syncedmem_status_t {
+    call_for("syncedmem_model_read_blob", || {
+        const PARTS: [Part; 2] = [Part::Data, Part::Diff];
+        const _: () = assert!(syncedmem_array_t::SYNCEDMEM_DIFF as usize == 1);
+        // SAFETY: the caller guarantees it.
+        let model = unsafe { self::model(model) }?;
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { object(mem) }?;
+        let part =
+            one_of(array, PARTS, "array is no syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)")?;
+        let element = self::element_type(element_type)?;
+        // SAFETY: the caller guarantees that no other thread uses the host side.
+        unsafe { model.read(At { layer, blob, part }, element, object) }?;
+        Ok::<_, Failure>(())
+    })
+}

@@ -1,0 +1,86 @@
+//! Model files: a `.caffemodel`, `.binaryproto` or `.solverstate` that is open, and its values as contents of objects.
+//!
+//! The crate `caffemodel` knows the format. This room adds the names as C's strings, reads into objects, and keeps the two kinds
+//! of error apart. Values go from the file to the host side by `pread`, without a copy in between where the types agree.
+//!
+//! A model does not change once it is open, so threads share it without a lock.
+
+pub mod blob_file;
+mod failure;
+mod read;
+
+use std::ffi::{CStr, CString};
+use std::path::Path;
+
+pub use caffemodel::{At, Kind, Part};
+use caffemodel::{Blob, Layer, State};
+
+pub use failure::Failure;
+pub use read::element_type;
+
+use crate::platform::cancel_guard::CancelGuard;
+
+/// A model file that is open. Its values are read when they are asked for.
+pub struct Model {
+    file: caffemodel::Model,
+    name: CString,
+    learned_net: CString,
+    /// Name and type of each layer.
+    layers: Vec<(CString, CString)>,
+}
+
+impl Model {
+    /// Opens a file and reads its structure: no values.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        // Reading is a cancellation point.
+        let _guard = CancelGuard::begin();
+        let file = caffemodel::Model::open(path).map_err(Failure::at_open)?;
+        let layers = file.layers().iter().map(|layer| (text(layer.name()), text(layer.type_name()))).collect();
+        let learned_net = text(file.state().map_or("", |state| &state.learned_net));
+        Ok(Self { name: text(file.name()), learned_net, layers, file })
+    }
+
+    /// What the file is.
+    pub fn kind(&self) -> Kind {
+        self.file.kind()
+    }
+
+    /// The net's name; empty if it has none.
+    pub fn name(&self) -> &CStr {
+        &self.name
+    }
+
+    /// What a solver's state says beside its history.
+    pub fn state(&self) -> Option<&State> {
+        self.file.state()
+    }
+
+    /// The `.caffemodel` that a solver saved with its state; empty in other files.
+    pub fn learned_net(&self) -> &CStr {
+        &self.learned_net
+    }
+
+    /// Number of layers.
+    pub fn layer_count(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// A layer, with its name and type.
+    pub fn layer(&self, index: usize) -> Result<(&Layer, &CStr, &CStr), Failure> {
+        let layer = self.file.layer(index)?;
+        let (name, of) = self.layers.get(index).map_or((c"", c""), |(name, of)| (name, of));
+        Ok((layer, name, of))
+    }
+
+    /// A blob, with values that may not fit its shape, and the shape that the net gives it.
+    pub fn blob(&self, at: At) -> Result<(&Blob, &[i64]), Failure> {
+        let blob = self.file.blob(at)?;
+        let in_net = self.file.layer(at.layer)?.shape_in_net(at.blob);
+        Ok((blob, in_net.unwrap_or(blob.shape())))
+    }
+}
+
+/// A name as C has it: one with a NUL in it ends there.
+fn text(name: &str) -> CString {
+    CString::new(name.split('\0').next().unwrap_or_default()).unwrap_or_default()
+}

@@ -1,0 +1,82 @@
+//! Filling the host side from elsewhere, such as a file, without a copy in between.
+#![expect(unsafe_code, reason = "a host block is lent as a slice")]
+
+use syncedmem_trace::event::What;
+use syncedmem_trace::head::{Access, Contents, Side};
+
+use super::eviction::policy::Use;
+use super::{SyncedMemory, refused, start, watch_forks};
+use crate::error::Error;
+use crate::memory::host;
+use crate::observe::{checksums, recorder};
+
+impl SyncedMemory {
+    /// Lets `fill` write the first `bytes` bytes of the host side, which is then the newest. Of a larger object the rest stays
+    /// as it is.
+    ///
+    /// If `fill` fails, the newest data is lost only where the host alone had it: a new block is freed again, and of an object
+    /// whose device side is current the head says so. `bytes` beyond the object's size are an error.
+    ///
+    /// # Safety
+    /// No other thread uses the host side meanwhile, as with a writing access.
+    pub unsafe fn fill<E: From<Error>>(
+        &self,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let size = self.size()?;
+        if bytes > size {
+            return Err(Error::InvalidArgument {
+                what: "the object is smaller than its new contents; pass a larger one",
+            }
+            .into());
+        }
+        if bytes == size {
+            return self.filled(Access::Overwrite, bytes, fill);
+        }
+        // The rest must be there. The open access keeps it there.
+        self.data(Access::Read, Side::Host)?;
+        let result = self.filled(Access::Write, bytes, fill);
+        self.end_access()?;
+        result
+    }
+
+    fn filled<E: From<Error>>(
+        &self,
+        access: Access,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        watch_forks().map_err(refused)?;
+        start();
+        // Before the claim: it may call Caffe's code.
+        let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
+        let mut claim = self.claim_always()?;
+        self.finish(&mut claim)?;
+        let now = self.now()?;
+        recorder::record(self.subject(), || What::Accessed { side: Side::Host, access, ready: false });
+        let next = now.with_head(now.head().on(access, Side::Host).head);
+        let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
+        checksums::forget(self.address());
+        let filled = match next.host {
+            // SAFETY: the block has the object's size and came from the C library, the system or the caller, for whom any bytes
+            // are values. It is either new, so that only this thread knows it, or `fill`'s caller guarantees that no other uses it.
+            Some(host) => fill(unsafe { std::slice::from_raw_parts_mut(host.as_ptr().cast(), bytes) }),
+            None => Ok(()),
+        };
+        match filled {
+            Ok(()) => {
+                self.publish(claim, next, Use::None);
+                Ok(())
+            }
+            Err(error) => {
+                // The host's bytes are not those of the device any more.
+                let without_host = now.head().on_release(Side::Host).filter(|_| new.host.is_none());
+                self.publish(claim, now.with_head(without_host.unwrap_or(now.head())), Use::None);
+                // SAFETY: the object does not refer to the new block.
+                unsafe { new.free() };
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Reading into objects of every state: the host is the newest side then, and a read that fails loses nothing that another
+//! side has.
+
+use crate::opened::*;
+use crate::reading_faults::{self, Fault};
+use crate::support::folder::Folder;
+use crate::support::gpu::{gpu, simulated_gpu};
+use crate::support::states::*;
+use crate::support::*;
+use crate::wire::{self, f32_bytes, layer};
+
+const VALUES: usize = 40_000;
+
+fn numbers() -> Vec<f32> {
+    (0..VALUES).map(|number| number as f32).collect()
+}
+
+fn model(folder: &Folder) -> Opened {
+    opened(folder, "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[VALUES as i64], &numbers())]))
+}
+
+fn the_host_is_the_newest_side_after_a_read_in_every_state() {
+    let gpu = gpu();
+    let folder = Folder::new();
+    let model = model(&folder);
+    let stream = gpu.stream();
+    for state in STATES {
+        let mut object = state.object(&gpu, &stream, VALUES * 4);
+        let address = object.host_address();
+        assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_SUCCESS, "{state}: {}", last_error());
+        assert_eq!(object.head(), 1, "{state}");
+        assert_eq!(values::<f32>(&mut object), numbers(), "{state}");
+        if address != 0 {
+            assert_eq!(object.host_address(), address, "{state}: the address stays valid");
+        }
+        let device = object.gpu_data().unwrap();
+        assert_eq!(gpu.read(device.addr(), VALUES * 4), f32_bytes(&numbers()), "{state}");
+    }
+}
+
+fn nothing_is_copied_from_the_device_to_be_overwritten() {
+    let gpu = simulated_gpu();
+    let folder = Folder::new();
+    let model = model(&folder);
+    let stream = gpu.stream();
+    let mut object = State::AtGpu.object(&gpu, &stream, VALUES * 4);
+    let (status, calls) = gpu.watch(|| model.read(0, SYNCEDMEM_FLOAT32, &mut object));
+    assert_eq!(status, SYNCEDMEM_SUCCESS);
+    assert!(calls.iter().all(|call| !call.function.starts_with("cuMemcpy")), "{calls:?}");
+}
+
+fn the_rest_of_a_larger_object_comes_from_the_device() {
+    let gpu = gpu();
+    let folder = Folder::new();
+    let model = model(&folder);
+    let stream = gpu.stream();
+    for state in STATES {
+        let mut object = state.object(&gpu, &stream, VALUES * 4 + 6);
+        assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_SUCCESS, "{state}: {}", last_error());
+        let expected = [f32_bytes(&numbers()), state.contents(VALUES * 4 + 6)[VALUES * 4..].to_vec()].concat();
+        assert_eq!(values::<u8>(&mut object), expected, "{state}");
+    }
+}
+
+fn a_read_that_breaks_off_loses_only_what_the_host_alone_had() {
+    let gpu = gpu();
+    let folder = Folder::new();
+    let model = model(&folder);
+    let stream = gpu.stream();
+    for state in STATES {
+        let mut object = state.object(&gpu, &stream, VALUES * 4);
+        let had_host = object.host_address() != 0;
+        let status =
+            reading_faults::with(Fault::Breaks { after: 100_000 }, || model.read(0, SYNCEDMEM_FLOAT32, &mut object));
+        assert_eq!(status, SYNCEDMEM_ERROR_FILE, "{state}");
+        assert!(last_error().contains("160000 bytes could not be read (Input/output error"), "{}", last_error());
+        match state {
+            State::AtCpu | State::AtCpuOverDevice => assert_eq!(object.head(), 1),
+            State::Untouched => assert_eq!((object.head(), had_host, object.host_address()), (0, false, 0)),
+            _ => {
+                assert_eq!((object.head(), object.host_address() != 0), (2, had_host), "{state}");
+                assert_eq!(values::<u8>(&mut object), state.contents(VALUES * 4), "{state}");
+            }
+        }
+        assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_SUCCESS, "{state}: {}", last_error());
+        assert_eq!(values::<f32>(&mut object), numbers(), "{state}");
+    }
+}
+
+fn an_evictable_object_has_no_open_access_after_a_read() {
+    let gpu = gpu();
+    let folder = Folder::new();
+    let model = model(&folder);
+    let stream = gpu.stream();
+    for (state, more) in [(State::Untouched, 0), (State::Synced, 0), (State::AtGpu, 6)] {
+        let mut object = state.object(&gpu, &stream, VALUES * 4 + more);
+        assert_eq!(
+            object.set_evictable(syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS),
+            SYNCEDMEM_SUCCESS
+        );
+        assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.end_access(), SYNCEDMEM_ERROR_INVALID_STATE, "{state}");
+    }
+}
+
+crate::support::harness::tests![
+    the_host_is_the_newest_side_after_a_read_in_every_state,
+    nothing_is_copied_from_the_device_to_be_overwritten,
+    the_rest_of_a_larger_object_comes_from_the_device,
+    a_read_that_breaks_off_loses_only_what_the_host_alone_had,
+    an_evictable_object_has_no_open_access_after_a_read,
+];

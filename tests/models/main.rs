@@ -1,0 +1,21 @@
+//! Model files: opened, read into objects, and what happens where that fails.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod blob_files;
+mod device_reading;
+mod model_handles;
+mod opened;
+mod reading;
+mod reading_faults;
+mod refused_files;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../../crates/caffemodel/tests/support/mod.rs"]
+mod wire;
+
+support::harness::suites![blob_files, device_reading, model_handles, reading, reading_faults, refused_files];

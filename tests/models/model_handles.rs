@@ -1,0 +1,124 @@
+//! Handles: NULL and closed ones, threads that share one, and a fork.
+
+use std::ptr::{null, null_mut};
+
+use syncedmem::abi::model::info::*;
+use syncedmem::abi::model::open::*;
+use syncedmem::abi::model::read::*;
+
+use crate::opened::*;
+use crate::support::folder::Folder;
+use crate::support::object::Object;
+use crate::support::*;
+use crate::wire::{self, layer};
+
+fn null_is_refused_everywhere_and_may_be_closed() {
+    let folder = Folder::new();
+    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[1], &[1.0])]));
+    let mut object = Object::new(4);
+    let (mut count, mut text) = (7, null());
+    let refused = |status| {
+        assert_eq!(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+        assert!(last_error().contains("NULL"), "{}", last_error());
+    };
+    unsafe {
+        let mut handle = null_mut();
+        refused(syncedmem_model_open(null(), &mut handle));
+        refused(syncedmem_model_open(c"a".as_ptr(), null_mut()));
+        refused(syncedmem_model_layer_count(null(), &mut count));
+        refused(syncedmem_model_layer_count(model.0, null_mut()));
+        refused(syncedmem_model_layer(model.0, 0, null_mut(), &mut text, &mut count));
+        refused(syncedmem_model_layer(model.0, 0, &mut text, null_mut(), &mut count));
+        refused(syncedmem_model_layer(model.0, 0, &mut text, &mut text, null_mut()));
+        refused(syncedmem_model_info(model.0, null_mut()));
+        refused(syncedmem_model_blob_info(model.0, 0, 0, null_mut()));
+        refused(syncedmem_model_read_blob(null(), 0, 0, 0, 0, object.mem()));
+        refused(syncedmem_model_read_blob(model.0, 0, 0, 0, 0, null_mut()));
+        refused(syncedmem_model_layer_count(model.0.wrapping_byte_add(4), &mut count));
+        assert_eq!(syncedmem_model_close(null_mut()), SYNCEDMEM_SUCCESS);
+    }
+    assert_eq!((count, text), (7, null()));
+}
+
+fn a_structure_that_is_too_small_is_refused() {
+    let folder = Folder::new();
+    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[1], &[1.0])]));
+    let (mut info, mut blob) = (model.info(), model.blob(0, 0));
+    info.size -= 1;
+    blob.size -= 1;
+    assert_eq!(unsafe { syncedmem_model_info(model.0, &mut info) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!(unsafe { syncedmem_model_blob_info(model.0, 0, 0, &mut blob) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert!(last_error().contains("set it to the structure's sizeof before the call"), "{}", last_error());
+    // A later version's is larger.
+    info.size += 100;
+    assert_eq!(unsafe { syncedmem_model_info(model.0, &mut info) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(info.size, size_of_val(&info));
+}
+
+fn a_model_that_was_closed_is_detected() {
+    let folder = Folder::new();
+    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[]));
+    let handle = model.0;
+    drop(model);
+    let mut count = 7;
+    assert_eq!(unsafe { syncedmem_model_layer_count(handle, &mut count) }, SYNCEDMEM_ERROR_INVALID_HANDLE);
+    assert!(last_error().contains("it was closed"), "{}", last_error());
+    assert_eq!(unsafe { syncedmem_model_close(handle) }, SYNCEDMEM_ERROR_INVALID_HANDLE);
+    assert_eq!(count, 7);
+    let mut object = Object::new(4);
+    assert_eq!(unsafe { syncedmem_model_close(object.mem().cast()) }, SYNCEDMEM_ERROR_INVALID_HANDLE);
+}
+
+fn closing_closes_the_file() {
+    let open_files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let folder = Folder::new();
+    let before = open_files();
+    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[]));
+    assert_eq!(open_files(), before + 1);
+    drop(model);
+    assert_eq!(open_files(), before);
+}
+
+fn threads_share_a_model() {
+    let folder = Folder::new();
+    let blobs: Vec<_> = (0..8).map(|blob| wire::blob(&[20_000], &[blob as f32; 20_000])).collect();
+    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &blobs));
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let model = &model;
+            scope.spawn(move || {
+                for turn in 0..20 {
+                    let blob = (thread + turn) % 8;
+                    assert_eq!(model.floats(blob, 20_000), [blob as f32; 20_000]);
+                    assert_eq!(model.blob(0, blob).count, 20_000);
+                }
+            });
+        }
+    });
+}
+
+fn a_forked_child_reads_from_its_parents_model() {
+    let folder = Folder::new();
+    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[3], &[1.0, 2.0, 3.0])]));
+    match unsafe { libc::fork() } {
+        0 => {
+            let is_read = model.floats(0, 3) == [1.0, 2.0, 3.0];
+            unsafe { libc::_exit(if is_read { 0 } else { 1 }) }
+        }
+        child => {
+            let mut status = 0;
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0);
+        }
+    }
+    assert_eq!(model.floats(0, 3), [1.0, 2.0, 3.0]);
+}
+
+crate::support::harness::tests![
+    null_is_refused_everywhere_and_may_be_closed,
+    a_structure_that_is_too_small_is_refused,
+    a_model_that_was_closed_is_detected,
+    closing_closes_the_file,
+    threads_share_a_model,
+    a_forked_child_reads_from_its_parents_model,
+];

@@ -1,0 +1,149 @@
+//! What goes wrong while values are read: the system reads less, is interrupted or fails; the file is cut; memory runs out.
+//!
+//! `pread64` of this program takes the place of the C library's, because Rust's `read_at` calls it by that name.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+
+use crate::opened::*;
+use crate::support::folder::Folder;
+use crate::support::object::Object;
+use crate::support::*;
+use crate::wire::{self, layer};
+
+/// What happens to this thread's reads.
+#[derive(Clone, Copy)]
+pub enum Fault {
+    /// Each gives one byte less than a page, and every other one is interrupted.
+    Trickles,
+    /// After so many bytes the disk fails.
+    Breaks { after: usize },
+    /// After so many bytes the file ends.
+    Ends { after: usize },
+}
+
+thread_local! {
+    static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+    static READ: Cell<usize> = const { Cell::new(0) };
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Runs `work` with a fault.
+pub fn with<R>(fault: Fault, work: impl FnOnce() -> R) -> R {
+    READ.set(0);
+    CALLS.set(0);
+    FAULT.set(Some(fault));
+    let result = work();
+    FAULT.set(None);
+    assert!(CALLS.get() > 0, "reads are made by pread64");
+    result
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread64(file: c_int, into: *mut c_void, count: usize, offset: i64) -> isize {
+    let fail = |error| {
+        unsafe { *libc::__errno_location() = error };
+        -1
+    };
+    CALLS.set(CALLS.get() + 1);
+    let left = |after: usize| after.saturating_sub(READ.get());
+    let count = match FAULT.get() {
+        None => count,
+        Some(Fault::Trickles) if CALLS.get() % 2 == 0 => return fail(libc::EINTR),
+        Some(Fault::Trickles) => count.min(4095),
+        Some(Fault::Breaks { after }) if left(after) == 0 => return fail(libc::EIO),
+        Some(Fault::Ends { after }) if left(after) == 0 => return 0,
+        Some(Fault::Breaks { after } | Fault::Ends { after }) => count.min(left(after)),
+    };
+    let read = unsafe { libc::syscall(libc::SYS_pread64, file, into, count, offset) } as isize;
+    READ.set(READ.get() + usize::try_from(read).unwrap_or(0));
+    read
+}
+
+const VALUES: usize = 50_000;
+
+fn numbers() -> Vec<f32> {
+    (0..VALUES).map(|number| number as f32).collect()
+}
+
+fn contents() -> Vec<u8> {
+    layer("ip", "InnerProduct", &[wire::blob(&[VALUES as i64], &numbers()), wire::blob(&[1], &[5.0])])
+}
+
+fn reads_that_give_little_or_are_interrupted_go_on() {
+    let folder = Folder::new();
+    let model = with(Fault::Trickles, || opened(&folder, "a.caffemodel", &contents()));
+    assert_eq!(with(Fault::Trickles, || model.floats(0, VALUES)), numbers());
+}
+
+fn a_disk_that_fails_is_named_at_every_place_and_an_untouched_object_stays_so() {
+    let folder = Folder::new();
+    let model = opened(&folder, "a.caffemodel", &contents());
+    for after in [0, 1, 4, 5, 4096, VALUES * 4 + 3] {
+        for fault in [Fault::Breaks { after }, Fault::Ends { after }] {
+            let mut object = Object::new(VALUES * 4);
+            let status = with(fault, || model.read(0, SYNCEDMEM_FLOAT32, &mut object));
+            assert_eq!(status, SYNCEDMEM_ERROR_FILE, "{after}");
+            assert!(last_error().contains("a.caffemodel: layer 0 \"ip\", blob 0: "), "{}", last_error());
+            assert_eq!((object.head(), object.host_address()), (0, 0), "{after}");
+        }
+    }
+    for after in [0, 1, 30] {
+        let status = with(Fault::Breaks { after }, || open(&folder.path("a.caffemodel")).err());
+        assert_eq!(status, Some(SYNCEDMEM_ERROR_FILE), "{after}");
+    }
+}
+
+fn a_file_that_is_cut_while_it_is_open_leaves_every_object_as_it_was() {
+    let folder = Folder::new();
+    let model = opened(&folder, "a.caffemodel", &contents());
+    let mut full = Object::new(VALUES * 4);
+    full.fill_host(&vec![7; VALUES * 4]);
+    let mut untouched = Object::new(VALUES * 4);
+    let file = std::fs::File::options().write(true).open(folder.path("a.caffemodel")).unwrap();
+    for length in [VALUES as u64 * 4, 1000, 0] {
+        file.set_len(length).unwrap();
+        for object in [&mut full, &mut untouched] {
+            assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, object), SYNCEDMEM_ERROR_FILE);
+            assert!(last_error().contains("another program has cut the file since it was opened"), "{}", last_error());
+        }
+        assert_eq!(values::<u8>(&mut full), vec![7; VALUES * 4]);
+        assert_eq!((untouched.head(), untouched.host_address()), (0, 0));
+    }
+}
+
+fn a_read_beyond_the_host_limit_leaves_the_object_untouched() {
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "100K")], || {
+        let folder = Folder::new();
+        let model = opened(&folder, "a.caffemodel", &contents());
+        let mut object = Object::new(VALUES * 4);
+        assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+        assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT is 102400 bytes"), "{}", last_error());
+        assert_eq!((object.head(), object.host_address()), (0, 0));
+        assert_eq!(model.floats(1, 1), [5.0]);
+    });
+}
+
+fn a_thread_with_the_documented_stack_opens_and_reads() {
+    // Twice as much without optimisation, as syncedmem.h says.
+    let bytes = if cfg!(debug_assertions) { 128 << 10 } else { 64 << 10 };
+    let work = || {
+        let folder = Folder::new();
+        let halves = [wire::shape(&[2]), wire::number(10, 2), wire::bytes(12, [0x00, 0x3e, 0x00, 0xc0])].concat();
+        let one_by_one: Vec<u8> = (0..300).flat_map(|number| wire::fixed64(8, f64::from(number))).collect();
+        let apart = [wire::shape(&[300]), one_by_one].concat();
+        let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[halves, apart]));
+        assert_eq!(model.floats(0, 2), [1.5, -2.0]);
+        assert_eq!(model.floats(1, 300)[299], 299.0);
+        assert_eq!(open(&folder.path("none")).err(), Some(SYNCEDMEM_ERROR_FILE));
+    };
+    std::thread::Builder::new().stack_size(bytes).spawn(work).unwrap().join().unwrap();
+}
+
+crate::support::harness::tests![
+    reads_that_give_little_or_are_interrupted_go_on,
+    a_disk_that_fails_is_named_at_every_place_and_an_untouched_object_stays_so,
+    a_file_that_is_cut_while_it_is_open_leaves_every_object_as_it_was,
+    a_read_beyond_the_host_limit_leaves_the_object_untouched,
+    a_thread_with_the_documented_stack_opens_and_reads,
+];
