@@ -1,5 +1,4 @@
 //! Damaged files with random changes: each change is in the new file, all else is as it was, or nothing is written.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
 
