@@ -1684,4 +1684,10 @@ public interface SyncedmemLibrary extends Library {
      * block is freed, with the bytes of all memory in the library's account, which is switched on too.
      */
     int syncedmem_tensor_report_allocations(boolean on);
+
+    /**
+     * Reads an {@code init_net.pb} into tensors of the host: each becomes the value of the blob of its name, which is
+     * created where the workspace has none.
+     */
+    int syncedmem_workspace_load_init_net(Workspace workspace, String path);
 }

@@ -276,6 +276,7 @@ const _: unsafe extern "C" fn(*const syncedmem_workspace_t, bool, syncedmem_blob
 const _: unsafe extern "C" fn(usize, *mut *mut c_void) -> syncedmem_status_t = syncedmem_cpu_new;
 const _: unsafe extern "C" fn(*mut c_void) = syncedmem_cpu_delete;
 const _: unsafe extern "C" fn(bool) -> syncedmem_status_t = syncedmem_tensor_report_allocations;
+const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char) -> syncedmem_status_t = syncedmem_workspace_load_init_net;
 
 #[test]
 fn bindgen_says_what_the_description_says() {}
