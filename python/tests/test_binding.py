@@ -96,6 +96,7 @@ PYTHONS = {
     "syncedmem_error_policy_t": "ErrorPolicy",
     "syncedmem_accounting_t": "Accounting",
     "syncedmem_memory_t": "Memory",
+    "syncedmem_model_kind_t": "ModelKind",
 }
 # Arguments that have other forms in Python: methods of their own for the sides and accesses of syncedmem_to_dlpack, `data` and `diff` for the
 # arrays of a blob, NumPy's dtypes for types.
@@ -114,7 +115,6 @@ def test_pythons_enumerations_have_all_values_of_cs() -> None:
 
 
 def test_every_structure_has_its_members_where_c_has_them() -> None:
-    sizes = {"uint64_t": 8, "size_t": 8}
     for struct in API["structs"]:
         kind = ffi.typeof(struct["name"])
         assert [(name, field.type) for name, field in kind.fields] == [
@@ -122,10 +122,10 @@ def test_every_structure_has_its_members_where_c_has_them() -> None:
         ], struct["name"]
         offset = 0
         for _, field in kind.fields:
-            assert field.offset == offset
-            offset += ffi.sizeof(field.type)
-        sizes[struct["name"]] = offset
-        assert ffi.sizeof(kind) == offset
+            alignment = ffi.alignof(field.type)
+            assert field.offset == -(-offset // alignment) * alignment
+            offset = field.offset + ffi.sizeof(field.type)
+        assert ffi.sizeof(kind) == -(-offset // 8) * 8
 
 
 def test_every_function_is_used_by_the_package_or_listed_with_the_reason() -> None:
