@@ -115,6 +115,9 @@ def test_pythons_enumerations_have_all_values_of_cs() -> None:
 
 
 def test_every_structure_has_its_members_where_c_has_them() -> None:
+    def aligned(offset: int, kind: Any) -> int:
+        return -(-offset // ffi.alignof(kind)) * ffi.alignof(kind)
+
     for struct in API["structs"]:
         kind = ffi.typeof(struct["name"])
         assert [(name, field.type) for name, field in kind.fields] == [
@@ -122,10 +125,9 @@ def test_every_structure_has_its_members_where_c_has_them() -> None:
         ], struct["name"]
         offset = 0
         for _, field in kind.fields:
-            alignment = ffi.alignof(field.type)
-            assert field.offset == -(-offset // alignment) * alignment
+            assert field.offset == aligned(offset, field.type)
             offset = field.offset + ffi.sizeof(field.type)
-        assert ffi.sizeof(kind) == -(-offset // 8) * 8
+        assert ffi.sizeof(kind) == aligned(offset, kind)
 
 
 def test_every_function_is_used_by_the_package_or_listed_with_the_reason() -> None:

@@ -62,6 +62,7 @@ final class Description {
         for (Map<String, Object> each : list("structs")) {
             types.put(name(each), nested(className(name(each))));
             types.put(name(each) + " *", nested(className(name(each))));
+            types.put("const " + name(each) + " *", nested(className(name(each))));
         }
         for (Map<String, Object> each : list("callbacks")) {
             types.put(name(each), nested(className(name(each))));
