@@ -13,7 +13,6 @@ from typing import Callable, Iterator, Optional
 import pytest
 
 import cuda
-import models
 import syncedmem
 
 DRIVER = cuda.find()
@@ -117,19 +116,6 @@ def ended_well(done: "subprocess.CompletedProcess[str]", said: str = "") -> None
     assert (done.returncode, done.stdout, done.stderr) == (0, said, ""), (
         f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     )
-
-
-@pytest.fixture(autouse=True)
-def _files_of_documents(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files that docs/models.md reads."""
-    if request.node.name == "models.md":
-        history = b"".join(models.field(3, models.blob([1], [number])) for number in range(3))
-        solver = models.number(1, 5000) + models.field(2, "lenet.caffemodel") + history
-        monkeypatch.chdir(tmp_path)
-        Path("lenet.caffemodel").write_bytes(models.LENET)
-        Path("cut.caffemodel").write_bytes(models.LENET[:-3])
-        Path("mean.binaryproto").write_bytes(models.blob([1, 3, 1, 1], [104, 117, 123]))
-        Path("lenet.solverstate").write_bytes(solver)
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,11 @@
-"""Model files, spelt out in protobuf's wire format."""
+"""Model files, spelt out in protobuf's wire format. As a program it writes those that docs/models.md reads to a folder."""
 
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Union
 
 
@@ -57,3 +59,16 @@ LENET = (
     + layer("ip/1", "InnerProduct", [blob([1, 3], [1, 2, 3], diff=[4, 5, 6])])
 )
 """A net of three layers."""
+
+
+def write(folder: Path) -> None:
+    """Writes the files of docs/models.md."""
+    history = b"".join(field(3, blob([1], [each])) for each in range(3))
+    (folder / "lenet.caffemodel").write_bytes(LENET)
+    (folder / "cut.caffemodel").write_bytes(LENET[:-3])
+    (folder / "mean.binaryproto").write_bytes(blob([1, 3, 1, 1], [104, 117, 123]))
+    (folder / "lenet.solverstate").write_bytes(number(1, 5000) + field(2, "lenet.caffemodel") + history)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
