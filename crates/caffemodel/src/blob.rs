@@ -159,6 +159,8 @@ pub struct Blob {
     diff: Option<Array>,
     span: Range<u64>,
     problem: Option<Problem>,
+    /// Whether the data and the diff are bytes of NVIDIA's Caffe that cannot be read.
+    unread: [bool; 2],
 }
 
 impl Blob {
@@ -201,6 +203,11 @@ impl Blob {
         problem: Option<Problem>,
     ) -> Self {
         Self { span, ..fitted(shape, axes, false, Dialect::Caffe2, data, None, problem) }
+    }
+
+    /// Whether the data or the diff are bytes that cannot be read.
+    pub(crate) fn has_unread(&self, part: &str) -> bool {
+        self.unread[usize::from(part == "diff")]
     }
 
     pub(crate) fn problem(&self) -> Option<&Problem> {
@@ -272,11 +279,12 @@ impl Parts {
         }
         let Self { shape, axes, five, six, double_data, double_diff, raw_types, raw, .. } = self;
         let dialect = if raw.iter().any(Option::is_some) { Dialect::Nvidia } else { Dialect::Bvlc };
-        let mut problem = None;
+        let (mut problem, mut unread) = (None, [false; 2]);
         let [raw_data, raw_diff] = raw;
         let mut array = |part, doubles, floats, raw: Option<Range<u64>>, raw_type| {
             stored(doubles, floats).unwrap_or_else(|| match raw {
                 Some(range) => raw_array(part, range, raw_type).unwrap_or_else(|found| {
+                    unread[usize::from(part == "diff")] = true;
                     problem.get_or_insert(found);
                     Array::none()
                 }),
@@ -285,7 +293,7 @@ impl Parts {
         };
         let data = array("data", double_data, five, raw_data, raw_types[0]);
         let diff = Some(array("diff", double_diff, six, raw_diff, raw_types[1])).filter(|diff| diff.count() > 0);
-        Ok(fitted(shape, axes, is_legacy, dialect, data, diff, problem))
+        Ok(Blob { unread, ..fitted(shape, axes, is_legacy, dialect, data, diff, problem) })
     }
 
     fn c3d(self, scanner: &mut Scanner) -> Result<Blob, Error> {
@@ -414,7 +422,7 @@ fn fitted(
             (found != needed).then(|| Problem::Count { part, found, shape: shape.clone(), needed })
         })
     });
-    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem }
+    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem, unread: [false; 2] }
 }
 
 /// Number of values that a shape has room for.

@@ -230,7 +230,7 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
         Ok(Contents::Array(array)) => (array, None),
         Ok(Contents::Texts(texts)) => match blob::count(&shape, axes) {
             Ok(needed) if needed == texts.len() as u64 => {
-                layer.texts = Some(Texts { shape, ranges: texts });
+                layer.texts = Some(Box::new(Texts { shape, ranges: texts }));
                 return Ok(layer);
             }
             Ok(needed) => {

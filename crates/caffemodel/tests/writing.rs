@@ -216,10 +216,7 @@ fn counts_that_do_not_fit_the_shape_are_refused_with_both_numbers() {
     // Bytes of an unknown type are not left beside new values.
     let raw = |kind| [number(11, kind), bytes(13, [0; 4]), blob(&[1], &[1.0])].concat();
     let said = refusal(changed(&raw(3), |edit| edit.replace(AT, Values::f32(&[2.0]))));
-    assert!(
-        said.contains("its diff is stored as bytes of type 3 (INT), which is not read; replace them too"),
-        "{said}"
-    );
+    assert!(said.contains("its diff is stored as bytes that are not read; replace them too"), "{said}");
     let mended = changed(&raw(3), |edit| edit.replace(AT, Values::f32(&[2.0])).remove_diff(1, 0));
     assert_eq!(mended.unwrap(), around(&blob(&[1], &[2.0])));
     // A blob whose count did not fit its shape can be given both.

@@ -124,9 +124,8 @@ impl<'v> Target<'v> {
         for (part, new, stored) in parts {
             let (found, advice) = match (new, stored) {
                 // The blob would not be one that can be read.
-                (NewArray::Kept, _) if self.blob.problem().is_some_and(|problem| problem.is_of_bytes(part)) => {
-                    let problem = self.blob.problem().map(Problem::to_string).unwrap_or_default();
-                    return self.refuse(problem, OTHER_PART);
+                (NewArray::Kept, _) if self.blob.has_unread(part) => {
+                    return self.refuse(format!("its {part} is stored as bytes that are not read"), OTHER_PART);
                 }
                 (NewArray::Replaced(values), _) => (values.count, "give as many values as the shape has"),
                 (NewArray::Kept, Some(stored)) => (stored.count(), OTHER_PART),
