@@ -148,5 +148,6 @@ fn writing_takes_the_same_memory_for_files_of_any_size() {
         held
     };
     let (small, large) = (held_for(1_000), held_for(4_000_000));
-    assert!(small.abs_diff(large) < 1 << 10 && large < 512 << 10, "{small} and {large} bytes");
+    // The window of the scan grows to 64 KiB.
+    assert!(large < small + (64 << 10) && large < 512 << 10, "{small} and {large} bytes");
 }
