@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::blob::{self, Array, Blob, Element, Stored};
+use crate::blob::{self, Array, Blob, Stored};
 use crate::chunks::{Chunks, Run};
+use crate::element::Element;
 use crate::error::Error;
 use crate::net::{Layer, Texts};
 use crate::problem::{MOST_AXES, Problem};

@@ -163,6 +163,8 @@ fn values_become_wider_where_they_are_stored_so_and_are_never_rounded() {
         said.contains("layer 1 \"conv1\", blob 0: float64 values are to be stored as float32, which is not exact"),
         "{said}"
     );
+    let whole = to(&blob(&[1], &[0.0]), Values::new(Element::I32, 1, &[1, 0, 0, 0][..]));
+    assert!(refusal(whole).contains("int32 values are to be stored as float32, which is not exact"));
     let asked = to(&blob(&[3], &[0.0; 3]), Values::f64(&fine).stored_as(Element::F64));
     assert_eq!(asked.unwrap(), around(&[bytes(8, f64_bytes(&fine)), shape(&[3])].concat()));
     let raw = [number(10, 2), bytes(12, [0; 6]), shape(&[3])].concat();

@@ -3,7 +3,8 @@
 use super::encode;
 use super::plan::{Part as Piece, Parts};
 use super::values::Values;
-use crate::blob::{Array, Blob, Dialect, Element, count, is_list};
+use crate::blob::{Array, Blob, Dialect, count, is_list};
+use crate::element::Element;
 use crate::error::Error;
 use crate::model::{At, Model, Part};
 use crate::problem::Problem;
