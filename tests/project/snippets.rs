@@ -75,5 +75,8 @@ fn a_block_is_replaced_by_the_parts_that_are_shown_and_nothing_else_is() {
         "x\n  // snippet:begin\n  one\n\n    two\n  // snippet:end\ny\n/* snippet:begin */\nthree\n/* snippet:end */\n";
     let wanted = "text\n<!-- from a.c -->\n```c\none\n\n  two\n\nthree\n```\nmore\n```c\nkept\n```\n";
     assert_eq!(filled(page, |_| file.to_string()), wanted);
-    assert_eq!(filled("<!-- from a.txt -->\n```\n```\n", |_| "all\n".to_string()), "<!-- from a.txt -->\n```\nall\n```\n");
+    assert_eq!(
+        filled("<!-- from a.txt -->\n```\n```\n", |_| "all\n".to_string()),
+        "<!-- from a.txt -->\n```\nall\n```\n"
+    );
 }
