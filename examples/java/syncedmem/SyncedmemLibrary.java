@@ -1253,4 +1253,10 @@ public interface SyncedmemLibrary extends Library {
      * array is.
      */
     int syncedmem_blob_scale(Blob blob, int array, double factor);
+
+    /**
+     * Writes to {@code *count} how many calls computed on the host, because there was no cuBLAS that starts, though
+     * the array was at the device.
+     */
+    int syncedmem_blob_computed_on_host(LongByReference count);
 }

@@ -203,6 +203,7 @@ const _: unsafe extern "C" fn(*mut syncedmem_blob_t) -> syncedmem_status_t = syn
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_asum;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_sumsq;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, f64) -> syncedmem_status_t = syncedmem_blob_scale;
+const _: unsafe extern "C" fn(*mut u64) -> syncedmem_status_t = syncedmem_blob_computed_on_host;
 
 #[test]
 fn bindgen_says_what_the_description_says() {}
