@@ -14,7 +14,7 @@ mod array;
 mod device;
 pub mod error;
 mod math;
-mod open;
+pub mod open;
 pub mod shape;
 
 use std::ffi::c_void;
@@ -86,8 +86,19 @@ impl Blob {
     /// without contents.
     // Mend 3: what can fail comes before the first change.
     pub fn reshape(&mut self, dims: &[i64]) -> Result<(), Error> {
+        self.reshape_with(dims, |_| Ok(()))
+    }
+
+    /// `reshape`, unless `fill` fails, which gets the memories of data and diff first: those of the blob where they are large enough.
+    pub fn reshape_with<E: From<Error>>(
+        &mut self,
+        dims: &[i64],
+        fill: impl FnOnce(&[Shared; 2]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let shape = Shape::new(dims)?;
-        self.take(shape, self.memories_for(&shape)?);
+        let memories = self.memories_for(&shape)?;
+        fill(&memories)?;
+        self.take(shape, memories);
         Ok(())
     }
 

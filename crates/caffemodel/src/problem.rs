@@ -31,20 +31,28 @@ pub(crate) enum Problem {
         bytes: u64,
         size: u64,
     },
+    /// An operator of Caffe2 whose tensor is not read: what it has or does.
+    Fill(&'static str),
 }
 
 impl Problem {
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::RawType { number: Some(_), .. } | Self::Axes(_) => ErrorKind::Unsupported,
+            Self::RawType { number: Some(_), .. } | Self::Axes(_) | Self::Fill(_) => ErrorKind::Unsupported,
             _ => ErrorKind::Format,
         }
+    }
+
+    /// Whether the part's bytes, as NVIDIA's Caffe stores them, are what cannot be read.
+    pub fn is_of_bytes(&self, of: &str) -> bool {
+        matches!(self, Self::RawType { part, .. } | Self::RawCut { part, .. } if *part == of)
     }
 
     pub fn advice(&self) -> &'static str {
         match self {
             Self::RawType { number: Some(_), .. } => "save it as float with the Caffe that wrote it",
             Self::Axes(_) => "Caffe cannot read it either: save it with fewer axes",
+            Self::Fill(_) => "run the net with Caffe2, and save the tensor's values",
             _ => "the file is damaged or was written by a faulty program: fetch it again, or save it anew",
         }
     }
@@ -53,6 +61,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
+            Self::Fill(what) => write!(formatter, "the operator {what}"),
             Self::Axes(axes) => write!(formatter, "its shape has {axes} axes, and at most {MOST_AXES} are allowed"),
             Self::Negative { axis, dim } => write!(formatter, "dimension {axis} of its shape is {dim}"),
             Self::TooLarge => write!(formatter, "its shape has more values than 64 bits can count"),

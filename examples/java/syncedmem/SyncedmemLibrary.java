@@ -511,7 +511,9 @@ public interface SyncedmemLibrary extends Library {
         /** A list of blobs: {@code .binaryproto}. */
         MODEL_BLOBS(2),
         /** The state of a solver: {@code .solverstate}. */
-        MODEL_SOLVER_STATE(3);
+        MODEL_SOLVER_STATE(3),
+        /** Weights as Caffe2 saves them: {@code init_net.pb}. */
+        MODEL_INIT_NET(4);
 
         /** C's number for it. */
         public final int value;
@@ -553,17 +555,6 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A model file that is open. */
-    final class Model extends PointerType {
-        /** NULL. */
-        public Model() {}
-
-        /** The one at this address. */
-        public Model(Pointer address) {
-            super(address);
-        }
-    }
-
     /** A blob. */
     final class Blob extends PointerType {
         /** NULL. */
@@ -571,6 +562,17 @@ public interface SyncedmemLibrary extends Library {
 
         /** The one at this address. */
         public Blob(Pointer address) {
+            super(address);
+        }
+    }
+
+    /** A model file that is open. */
+    final class Model extends PointerType {
+        /** NULL. */
+        public Model() {}
+
+        /** The one at this address. */
+        public Model(Pointer address) {
             super(address);
         }
     }
@@ -721,6 +723,27 @@ public interface SyncedmemLibrary extends Library {
         public long dropped;
     }
 
+    /** An allocator of the program's own: see {@code syncedmem_set_host_allocator}. */
+    @Structure.FieldOrder({
+        "size",
+        "allocate",
+        "release",
+        "context",
+        "zeroed",
+    })
+    final class HostAllocator extends Structure {
+        /** Set by the caller to {@code sizeof(syncedmem_host_allocator_t)}. */
+        public long size;
+        /** Makes a block. */
+        public Allocate allocate;
+        /** Takes a block back. */
+        public Release release;
+        /** Given to both; may be NULL. */
+        public Pointer context;
+        /** Whether new blocks hold zeros: the library then does not fill them. */
+        public boolean zeroed;
+    }
+
     /** What a model file says beside its layers. */
     @Structure.FieldOrder({
         "size",
@@ -794,6 +817,21 @@ public interface SyncedmemLibrary extends Library {
     interface ModeCallback extends Callback {
         /** What C calls. */
         int invoke(Pointer user);
+    }
+
+    /**
+     * Returns a block of {@code bytes} (not 0) that begins on a multiple of {@code alignment} (a power of two), or
+     * NULL.
+     */
+    interface Allocate extends Callback {
+        /** What C calls. */
+        Pointer invoke(long bytes, long alignment, Pointer context);
+    }
+
+    /** Takes back a block of the same table's {@code allocate}, with the {@code bytes} that were asked for. */
+    interface Release extends Callback {
+        /** What C calls. */
+        void invoke(Pointer block, long bytes, Pointer context);
     }
 
     /**
@@ -1092,6 +1130,12 @@ public interface SyncedmemLibrary extends Library {
     /** Ends the trace, if there is one. */
     int syncedmem_trace_stop();
 
+    /**
+     * Makes later host blocks of all objects come from the program's functions, small ones too; NULL: from the
+     * library again.
+     */
+    int syncedmem_set_host_allocator(HostAllocator allocator);
+
     /** Allocates {@code size} bytes of host memory, aligned to 64, with undefined contents. */
     int CaffeMallocHost(PointerByReference ptr, long size, ByteByReference use_cuda);
 
@@ -1102,50 +1146,9 @@ public interface SyncedmemLibrary extends Library {
     int CaffeFreeHost(Pointer ptr, boolean use_cuda);
 
     /**
-     * Opens a {@code .caffemodel}, {@code .binaryproto} or {@code .solverstate}, reads its structure, and writes the
-     * model's handle to {@code *model}.
-     */
-    int syncedmem_model_open(String path, PointerByReference model);
-
-    /** Closes a model and its file. */
-    int syncedmem_model_close(Model model);
-
-    /** Writes to {@code *info} what the file says beside its layers. */
-    int syncedmem_model_info(Model model, ModelInfo info);
-
-    /** Writes the number of layers to {@code *count}. */
-    int syncedmem_model_layer_count(Model model, LongByReference count);
-
-    /** Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. */
-    int syncedmem_model_layer(
-            Model model,
-            long layer,
-            PointerByReference name,
-            PointerByReference type_name,
-            LongByReference blobs);
-
-    /** Writes to {@code *info} what the file says about a blob: its shape, its type and its number of values. */
-    int syncedmem_model_blob_info(Model model, long layer, long blob, BlobInfo info);
-
-    /**
-     * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) from the file into the
-     * host side of {@code mem}, which is then the newest, as {@code syncedmem_overwrite_cpu_data} does. {@code
-     * element_type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type
-     * that they are stored in, for which nothing is converted or copied in between. {@code mem} may have more bytes
-     * than the values need: the rest stays as it is.
-     */
-    int syncedmem_model_read_blob(
-            Model model,
-            long layer,
-            long blob,
-            int array,
-            int element_type,
-            Syncedmem mem);
-
-    /**
      * Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to {@code *blob}.
      */
-    int syncedmem_blob_create(int r#type, PointerByReference blob);
+    int syncedmem_blob_create(int type, PointerByReference blob);
 
     /** Destroys a blob. */
     int syncedmem_blob_destroy(Blob blob);
@@ -1154,7 +1157,7 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_reshape(Blob blob, long axes, long[] shape);
 
     /** Writes the type of the blob's elements to {@code *type}. */
-    int syncedmem_blob_type(Blob blob, IntByReference r#type);
+    int syncedmem_blob_type(Blob blob, IntByReference type);
 
     /** Writes the number of axes to {@code *axes}. */
     int syncedmem_blob_axes(Blob blob, LongByReference axes);
@@ -1259,4 +1262,56 @@ public interface SyncedmemLibrary extends Library {
      * the array was at the device.
      */
     int syncedmem_blob_computed_on_host(LongByReference count);
+
+    /**
+     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its
+     * structure, and writes the model's handle to {@code *model}.
+     */
+    int syncedmem_model_open(String path, PointerByReference model);
+
+    /** Closes a model and its file. */
+    int syncedmem_model_close(Model model);
+
+    /** Writes to {@code *info} what the file says beside its layers. */
+    int syncedmem_model_info(Model model, ModelInfo info);
+
+    /** Writes the number of layers to {@code *count}. */
+    int syncedmem_model_layer_count(Model model, LongByReference count);
+
+    /** Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. */
+    int syncedmem_model_layer(
+            Model model,
+            long layer,
+            PointerByReference name,
+            PointerByReference type_name,
+            LongByReference blobs);
+
+    /** Writes to {@code *info} what the file says about a blob: its shape, its type and its number of values. */
+    int syncedmem_model_blob_info(Model model, long layer, long blob, BlobInfo info);
+
+    /**
+     * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) from the file into the
+     * host side of {@code mem}, which is then the newest, as {@code syncedmem_overwrite_cpu_data} does. {@code
+     * element_type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type
+     * that they are stored in, for which nothing is converted or copied in between. {@code mem} may have more bytes
+     * than the values need: the rest stays as it is.
+     */
+    int syncedmem_model_read_blob(
+            Model model,
+            long layer,
+            long blob,
+            int array,
+            int element_type,
+            Syncedmem mem);
+
+    /**
+     * Gives {@code blob} the shape, the data and, where the file has it, the diff of a {@code .binaryproto} of one
+     * blob, such as a mean image.
+     */
+    int syncedmem_blob_read(Blob blob, String path);
+
+    /**
+     * Writes the shape and the data of {@code blob}, and with {@code diff} its diff, to a {@code .binaryproto}.
+     */
+    int syncedmem_blob_write(Blob blob, boolean diff, String path);
 }

@@ -76,6 +76,7 @@ const _: () = assert!(SYNCEDMEM_MODEL_NET as i64 == 0);
 const _: () = assert!(SYNCEDMEM_MODEL_BLOB as i64 == 1);
 const _: () = assert!(SYNCEDMEM_MODEL_BLOBS as i64 == 2);
 const _: () = assert!(SYNCEDMEM_MODEL_SOLVER_STATE as i64 == 3);
+const _: () = assert!(SYNCEDMEM_MODEL_INIT_NET as i64 == 4);
 const _: i32 = 0 as syncedmem_status_t;
 const _: i32 = 0 as syncedmem_head_t;
 const _: i32 = 0 as syncedmem_eviction_t;
@@ -93,10 +94,13 @@ const _: i32 = 0 as syncedmem_model_kind_t;
 const _: fn(syncedmem_sum_t) -> (u64, u64, u64, ) = |syncedmem_sum_t { count, bytes, nanoseconds,  }| (count, bytes, nanoseconds, );
 const _: fn(syncedmem_memory_stats_t) -> (u64, u64, u64, u64, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, ) = |syncedmem_memory_stats_t { live, peak, idle, budget, allocations, pool_hits, frees, turned_away,  }| (live, peak, idle, budget, allocations, pool_hits, frees, turned_away, );
 const _: fn(syncedmem_stats_t) -> (usize, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, ) = |syncedmem_stats_t { size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped,  }| (size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped, );
+const _: fn(syncedmem_host_allocator_t) -> (usize, syncedmem_allocate_t, syncedmem_release_t, *mut c_void, bool, ) = |syncedmem_host_allocator_t { size, allocate, release, context, zeroed,  }| (size, allocate, release, context, zeroed, );
 const _: fn(syncedmem_model_info_t) -> (usize, i32, i32, i32, *const c_char, *const c_char, ) = |syncedmem_model_info_t { size, kind, iter, current_step, name, learned_net,  }| (size, kind, iter, current_step, name, learned_net, );
 const _: fn(syncedmem_blob_info_t) -> (usize, i32, c_int, *const i64, c_int, *const i64, u64, bool, i32, ) = |syncedmem_blob_info_t { size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type,  }| (size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type, );
 const _: fn(syncedmem_error_callback_t) -> Option<unsafe extern "C" fn(syncedmem_status_t, *const c_char, *mut c_void)> = |callback| callback;
 const _: fn(syncedmem_mode_callback_t) -> Option<unsafe extern "C" fn(*mut c_void) -> c_int> = |callback| callback;
+const _: fn(syncedmem_allocate_t) -> Option<unsafe extern "C" fn(usize, usize, *mut c_void) -> *mut c_void> = |callback| callback;
+const _: fn(syncedmem_release_t) -> Option<unsafe extern "C" fn(*mut c_void, usize, *mut c_void)> = |callback| callback;
 const _: unsafe extern "C" fn(i32) -> *const c_char = syncedmem_status_name;
 const _: unsafe extern "C" fn() -> *const c_char = syncedmem_last_error;
 const _: unsafe extern "C" fn() -> *const c_char = syncedmem_version;
@@ -170,15 +174,9 @@ const _: unsafe extern "C" fn(*const syncedmem_t, *mut c_char, usize, *mut usize
 const _: unsafe extern "C" fn(*mut syncedmem_stats_t) -> syncedmem_status_t = syncedmem_stats;
 const _: unsafe extern "C" fn(*const c_char) -> syncedmem_status_t = syncedmem_trace_start;
 const _: unsafe extern "C" fn() -> syncedmem_status_t = syncedmem_trace_stop;
+const _: unsafe extern "C" fn(*const syncedmem_host_allocator_t) -> syncedmem_status_t = syncedmem_set_host_allocator;
 const _: unsafe extern "C" fn(*mut *mut c_void, usize, *mut bool) -> syncedmem_status_t = CaffeMallocHost;
 const _: unsafe extern "C" fn(*mut c_void, bool) -> syncedmem_status_t = CaffeFreeHost;
-const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
-const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem_status_t = syncedmem_model_layer_count;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
 const _: unsafe extern "C" fn(i32, *mut *mut syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_create;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_destroy;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, usize, *const i64) -> syncedmem_status_t = syncedmem_blob_reshape;
@@ -204,6 +202,15 @@ const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedm
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_sumsq;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, f64) -> syncedmem_status_t = syncedmem_blob_scale;
 const _: unsafe extern "C" fn(*mut u64) -> syncedmem_status_t = syncedmem_blob_computed_on_host;
+const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
+const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem_status_t = syncedmem_model_layer_count;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, *const c_char) -> syncedmem_status_t = syncedmem_blob_read;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, bool, *const c_char) -> syncedmem_status_t = syncedmem_blob_write;
 
 #[test]
 fn bindgen_says_what_the_description_says() {}

@@ -31,7 +31,7 @@ pub(super) fn which(number: i32) -> Result<Which, Error> {
 ///
 /// # Safety
 /// As for [`Handle::value`], and no thread changes the blob meanwhile.
-pub(super) unsafe fn blob<'a>(handle: *const syncedmem_blob_t) -> Result<&'a Blob, Error> {
+pub(in crate::abi) unsafe fn blob<'a>(handle: *const syncedmem_blob_t) -> Result<&'a Blob, Error> {
     // SAFETY: the caller guarantees it.
     Ok(unsafe { Handle::value(handle.cast()) }?)
 }
