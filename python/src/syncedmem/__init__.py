@@ -16,6 +16,7 @@ from ._library import ffi, include_dir, lib, library_path, version
 from ._memory import SyncedMemory, from_dlpack
 from ._observe import (
     CudaStatus,
+    blobs_computed_on_host,
     cuda_status,
     device_mismatches,
     idle_bytes,
@@ -96,6 +97,7 @@ __all__ = [
     "SyncedArray",
     "SyncedMemory",
     "__version__",
+    "blobs_computed_on_host",
     "cuda_status",
     "device_mismatches",
     "ffi",
