@@ -381,6 +381,17 @@ syncedmem_status_t syncedmem_blob_scale(struct syncedmem_blob_t *blob,
                                         int32_t array,
                                         double factor);
 
+/**
+ * Writes to `*count` how many calls computed on the host, because there was no cuBLAS that starts, though the array was at the
+ * device. The first of them is reported on standard error.
+ *
+ * Errors: `INVALID_ARGUMENT`.
+ *
+ * # Safety
+ * `count` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_blob_computed_on_host(uint64_t *count);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -356,7 +356,10 @@ def test_reading_on_the_host_leaves_the_device_current(simulated: cuda.Driver) -
 def test_math_takes_what_is_on_the_device(simulated: cuda.Driver) -> None:
     blob = counted((4,))
     blob.data.mutable_gpu_data()
+    before = syncedmem.blobs_computed_on_host()
     assert blob.asum_data() == 6
+    # No machine of the tests has a cuBLAS for the simulated driver.
+    assert syncedmem.blobs_computed_on_host() == before + 1
     blob.scale_data(2)
     assert blob.data[3] == 6
 

@@ -60,6 +60,13 @@ fn the_page_on_other_languages_shows_what_the_examples_say() {
 }
 
 #[test]
+fn the_page_on_memory_shows_the_allocator_of_the_example() {
+    let page = read("docs/memory.md");
+    assert!(page.contains("<!-- from examples/allocators/mimalloc.c -->"));
+    checked_in::is_same("docs/memory.md", &filled(&page, read));
+}
+
+#[test]
 fn the_page_on_blobs_shows_what_the_example_says_and_prints() {
     let page = read("docs/blob.md");
     for file in ["c/blob.c", "blob.txt"] {

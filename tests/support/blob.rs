@@ -181,3 +181,32 @@ impl Drop for Blob {
         assert_eq!(unsafe { syncedmem_blob_destroy(self.0) }, SYNCEDMEM_SUCCESS);
     }
 }
+
+impl Blob {
+    /// The elements in device memory, to read, where they are then too.
+    pub fn read_device(&self, gpu: &super::gpu::Gpu, array: i32) -> Vec<f32> {
+        let data = self.sync(array).unwrap();
+        let bytes = gpu.read(data.addr(), 4 * self.count() as usize);
+        bytes.chunks_exact(4).map(|four| f32::from_ne_bytes(four.try_into().unwrap())).collect()
+    }
+
+    /// Writes the elements in device memory, which is then the newest side.
+    pub fn write_device(&self, gpu: &super::gpu::Gpu, array: i32, values: &[f32]) {
+        assert_eq!(values.len() as i64, self.count());
+        let mem = self.memory(array).unwrap();
+        let data = answer(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_gpu_data(mem, data) }).unwrap();
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        gpu.write(data.addr(), &bytes);
+    }
+
+    /// Brings the elements to the device, to read.
+    pub fn sync(&self, array: i32) -> Answer<*const c_void> {
+        let mem = self.memory(array)?;
+        answer(std::ptr::null(), |data| unsafe { syncedmem_gpu_data(mem, data) })
+    }
+}
+
+/// The calls that the host computed for want of cuBLAS.
+pub fn computed_on_host() -> u64 {
+    answer(u64::MAX, |count| unsafe { syncedmem_blob_computed_on_host(count) }).unwrap()
+}

@@ -7,6 +7,7 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+pub mod allocators;
 pub mod as_shipped;
 #[cfg(feature = "blob")]
 pub mod blob;
@@ -14,6 +15,8 @@ pub mod bookkeeper;
 pub mod captures;
 pub mod command_file;
 pub mod crossing;
+#[cfg(feature = "blob")]
+pub mod cublas;
 pub mod driver;
 pub mod figures;
 pub mod folder;

@@ -16,6 +16,7 @@ from ._library import ffi, include_dir, lib, library_path, version
 from ._memory import SyncedMemory, from_dlpack
 from ._observe import (
     CudaStatus,
+    blobs_computed_on_host,
     cuda_status,
     device_mismatches,
     idle_bytes,
@@ -43,6 +44,7 @@ from ._policies import (
     set_compare,
     set_device_check,
     set_error_policy,
+    set_host_allocator,
     set_mode,
     set_pinned_limit,
     set_pinning,
@@ -95,6 +97,7 @@ __all__ = [
     "SyncedArray",
     "SyncedMemory",
     "__version__",
+    "blobs_computed_on_host",
     "cuda_status",
     "device_mismatches",
     "ffi",
@@ -120,6 +123,7 @@ __all__ = [
     "set_compare",
     "set_device_check",
     "set_error_policy",
+    "set_host_allocator",
     "set_mode",
     "set_pinned_limit",
     "set_pinning",

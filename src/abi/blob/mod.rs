@@ -32,6 +32,8 @@ impl Failure for Error {
             Error::Memory(error) => error.into(),
             Error::NoType(_) | Error::NoMath(_) => SYNCEDMEM_ERROR_UNSUPPORTED,
             Error::NoShape | Error::Untouched => SYNCEDMEM_ERROR_INVALID_STATE,
+            Error::Blas(_) => SYNCEDMEM_ERROR_DRIVER,
+            Error::TwoDevices { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,
             Error::TooManyAxes { .. }
             | Error::NoDim { .. }
             | Error::TooLarge { .. }
