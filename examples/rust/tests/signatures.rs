@@ -200,6 +200,8 @@ const _: unsafe extern "C" fn(*const syncedmem_blob_t, *mut c_char, usize) -> sy
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, usize, *const i64, bool, *mut bool) -> syncedmem_status_t = syncedmem_blob_shape_equals;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut usize) -> syncedmem_status_t = syncedmem_blob_capacity;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut *mut syncedmem_t) -> syncedmem_status_t = syncedmem_blob_memory;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut *mut syncedmem_t) -> syncedmem_status_t = syncedmem_blob_hold_memory;
+const _: unsafe extern "C" fn(*mut syncedmem_t) -> syncedmem_status_t = syncedmem_blob_release_memory;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *mut c_void) -> syncedmem_status_t = syncedmem_blob_set_cpu_data;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *mut c_void) -> syncedmem_status_t = syncedmem_blob_set_gpu_data;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *const syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_share;
@@ -209,6 +211,7 @@ const _: unsafe extern "C" fn(*mut syncedmem_blob_t) -> syncedmem_status_t = syn
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_asum;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_sumsq;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, f64) -> syncedmem_status_t = syncedmem_blob_scale;
+const _: unsafe extern "C" fn(*mut u64) -> syncedmem_status_t = syncedmem_blob_computed_on_host;
 const _: unsafe extern "C" fn(i32, *mut syncedmem_typemeta_t) -> syncedmem_status_t = syncedmem_typemeta;
 const _: unsafe extern "C" fn(*const syncedmem_typemeta_t, *mut i32) -> syncedmem_status_t = syncedmem_typemeta_element;
 const _: unsafe extern "C" fn(i32, *mut syncedmem_typemeta_t) -> syncedmem_status_t = syncedmem_tensor_typemeta;
