@@ -179,7 +179,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
         let meta = unsafe { optional(meta) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(value) }?;
-        out.set(blob.get(meta.as_ref())?);
+        out.set(blob.get(meta)?);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
