@@ -2,8 +2,12 @@
 //! result. Only the form of a failure is decided here.
 
 mod arguments;
+#[cfg(feature = "blob")]
+pub mod blob;
 pub mod c;
 pub mod caffe;
+#[cfg(feature = "caffe2")]
+pub mod caffe2;
 mod call;
 pub mod element;
 mod guard;

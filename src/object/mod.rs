@@ -3,12 +3,14 @@
 //! Only this room decides to allocate, fill or copy. An access to current data is one load and one compare; any other
 //! operation first claims the object in [`claims`].
 //!
-//! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `access` makes data
-//! ready, `set_data` exchanges blocks, `transfer` copies in the background, `query` answers questions, `eviction` frees
-//! sides when memory runs out, `fill` reads files into the host side, `object_state` has the state that an operation prepares, and `dlpack` exports and imports
-//! tensors.
+//! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `aligned` makes those whose
+//! host side is aligned, `access` makes data ready, `set_data` exchanges blocks, `transfer` copies in the background, `query`
+//! answers questions, `eviction` frees sides when memory runs out, `fill` reads files into the host side, `object_state` has
+//! the state that an operation prepares, `dlpack` exports and imports tensors, and `shared` counts the owners of an object
+//! that several have.
 
 mod access;
+pub(crate) mod aligned;
 pub mod claims;
 pub(crate) mod dlpack;
 pub mod element;
@@ -21,6 +23,7 @@ mod pin_in_place;
 mod query;
 pub(crate) mod report;
 pub(crate) mod set_data;
+pub mod shared;
 mod transfer;
 pub(crate) mod trim;
 
@@ -231,7 +234,8 @@ fn start() {
 fn read_settings() {
     settings::read_host_settings();
     control::read_settings();
-    flags::raise_if(settings::host_limit().is_some() || settings::checks_device(), CHECKED);
+    let is_checked = settings::host_limit().is_some() || settings::checks_device() || settings::fills_with_junk();
+    flags::raise_if(is_checked, CHECKED);
     flags::raise_if(host::may_pin(), MAY_PIN);
     // Before the library is initialised its fork handlers are not registered.
     if fork::is_watched() {

@@ -2,8 +2,8 @@
 //! without a further check.
 //!
 //! The low byte is what is observed; `observe::control` reads the settings and sets it. Each place that records an event
-//! costs one branch while it is 0. The flags above it are only ever set, but for [`UNSETTLED`]. The upper half counts what is
-//! kept beside objects: once that has ended, small objects are as fast as before.
+//! costs one branch while it is 0. The flags above it are only ever set, but for [`UNSETTLED`] and [`ALLOCATOR`]. The upper half
+//! counts what is kept beside objects: once that has ended, small objects are as fast as before.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -31,10 +31,12 @@ const OBSERVED: Flags = Flags(255);
 
 /// The settings were not read, or the fork handlers are not registered.
 pub const UNSETTLED: Flags = Flags(256);
-/// There is a limit on host memory, or a check of the current device.
+/// There is a limit on host memory, a check of the current device, or junk in new blocks.
 pub const CHECKED: Flags = Flags(512);
 /// A host block may have to be page-locked: a setting, a callback or a GPU build of Caffe decides.
 pub const MAY_PIN: Flags = Flags(1024);
+/// The program has set an allocator of its own, or a block of one lives.
+pub const ALLOCATOR: Flags = Flags(2048);
 /// Something is kept beside an object: an eviction policy, a tensor, a registration, a copy in flight.
 pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;

@@ -7,11 +7,16 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+pub mod allocators;
 pub mod as_shipped;
+#[cfg(feature = "blob")]
+pub mod blob;
 pub mod bookkeeper;
 pub mod captures;
 pub mod command_file;
 pub mod crossing;
+#[cfg(feature = "blob")]
+pub mod cublas;
 pub mod driver;
 pub mod figures;
 pub mod folder;
@@ -23,6 +28,7 @@ pub mod own;
 pub mod plain;
 pub mod pools;
 pub mod random;
+pub mod sequences;
 pub mod sides;
 pub mod staging;
 pub mod states;

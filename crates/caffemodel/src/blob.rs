@@ -1,45 +1,13 @@
 //! A blob: its shape, and where its values lie.
 
-use std::fmt;
 use std::ops::Range;
 
 use crate::chunks::{Chunks, Run};
+use crate::element::Element;
 use crate::error::Error;
 use crate::problem::{MOST_AXES, Problem};
+use crate::varints::Varints;
 use crate::wire::{Field, Scanner, Wire};
-
-/// How a value is stored, in little-endian bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// IEEE 754 of 64 bits.
-    F64,
-    /// IEEE 754 of 32 bits.
-    F32,
-    /// IEEE 754 of 16 bits: of NVIDIA's Caffe alone.
-    F16,
-}
-
-impl Element {
-    /// Bytes of one value.
-    pub fn size(self) -> usize {
-        match self {
-            Self::F64 => 8,
-            Self::F32 => 4,
-            Self::F16 => 2,
-        }
-    }
-}
-
-impl fmt::Display for Element {
-    /// NumPy's name of the type.
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.pad(match self {
-            Self::F64 => "float64",
-            Self::F32 => "float32",
-            Self::F16 => "float16",
-        })
-    }
-}
 
 /// Which Caffe's message a blob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,20 +18,39 @@ pub enum Dialect {
     Nvidia,
     /// C3D 1.0: five legacy dimensions.
     C3d,
+    /// None: the blob is a tensor of Caffe2.
+    Caffe2,
 }
 
 /// The data or the diff of a blob.
 #[derive(Clone, Debug)]
 pub struct Array {
     pub(crate) element: Element,
-    pub(crate) chunks: Chunks,
+    pub(crate) stored: Stored,
     /// NVIDIA's bytes, not a list of values.
     pub(crate) is_raw: bool,
 }
 
+/// How the values are written in the file.
+#[derive(Clone, Debug)]
+pub(crate) enum Stored {
+    /// As they are.
+    Runs(Chunks),
+    /// Doubles as floats.
+    Floats(Chunks),
+    /// Whole numbers, in as many bytes as each needs.
+    Varints(Box<Varints>),
+    /// One for all.
+    Constant { value: [u8; 8], count: u64 },
+}
+
 impl Array {
-    fn of(element: Element, chunks: Chunks) -> Self {
-        Self { element, chunks, is_raw: false }
+    pub(crate) fn of(element: Element, stored: Stored) -> Self {
+        Self { element, stored, is_raw: false }
+    }
+
+    pub(crate) fn none() -> Self {
+        Self::of(Element::F32, Stored::Runs(Chunks::default()))
     }
 
     /// How its values are stored.
@@ -73,10 +60,14 @@ impl Array {
 
     /// Number of values.
     pub fn count(&self) -> u64 {
-        self.chunks.count()
+        match &self.stored {
+            Stored::Runs(chunks) | Stored::Floats(chunks) => chunks.count(),
+            Stored::Varints(varints) => varints.count(),
+            Stored::Constant { count, .. } => *count,
+        }
     }
 
-    /// Bytes of its values. They lie in the file, so this cannot overflow.
+    /// Bytes of its values. They lie in the file, or repeat one value for at most 2 GiB, so this cannot overflow.
     pub fn bytes(&self) -> u64 {
         self.count() * self.element.size() as u64
     }
@@ -92,6 +83,8 @@ pub struct Blob {
     diff: Option<Array>,
     span: Range<u64>,
     problem: Option<Problem>,
+    /// Whether the data and the diff are bytes of NVIDIA's Caffe that cannot be read.
+    unread: [bool; 2],
 }
 
 impl Blob {
@@ -123,6 +116,22 @@ impl Blob {
     /// The bytes of its message in the file, without the tag and the length before it.
     pub fn span(&self) -> Range<u64> {
         self.span.clone()
+    }
+
+    /// A tensor of Caffe2.
+    pub(crate) fn of_tensor(
+        shape: Vec<i64>,
+        axes: u64,
+        data: Array,
+        span: Range<u64>,
+        problem: Option<Problem>,
+    ) -> Self {
+        Self { span, ..fitted(shape, axes, false, Dialect::Caffe2, data, None, problem) }
+    }
+
+    /// Whether the data or the diff are bytes that cannot be read.
+    pub(crate) fn has_unread(&self, part: &str) -> bool {
+        self.unread[usize::from(part == "diff")]
     }
 
     pub(crate) fn problem(&self) -> Option<&Problem> {
@@ -194,20 +203,21 @@ impl Parts {
         }
         let Self { shape, axes, five, six, double_data, double_diff, raw_types, raw, .. } = self;
         let dialect = if raw.iter().any(Option::is_some) { Dialect::Nvidia } else { Dialect::Bvlc };
-        let mut problem = None;
+        let (mut problem, mut unread) = (None, [false; 2]);
         let [raw_data, raw_diff] = raw;
         let mut array = |part, doubles, floats, raw: Option<Range<u64>>, raw_type| {
             stored(doubles, floats).unwrap_or_else(|| match raw {
                 Some(range) => raw_array(part, range, raw_type).unwrap_or_else(|found| {
+                    unread[usize::from(part == "diff")] = true;
                     problem.get_or_insert(found);
-                    Array::of(Element::F32, Chunks::default())
+                    Array::none()
                 }),
-                None => Array::of(Element::F32, Chunks::default()),
+                None => Array::none(),
             })
         };
         let data = array("data", double_data, five, raw_data, raw_types[0]);
         let diff = Some(array("diff", double_diff, six, raw_diff, raw_types[1])).filter(|diff| diff.count() > 0);
-        Ok(fitted(shape, axes, is_legacy, dialect, data, diff, problem))
+        Ok(Blob { unread, ..fitted(shape, axes, is_legacy, dialect, data, diff, problem) })
     }
 
     fn c3d(self, scanner: &mut Scanner) -> Result<Blob, Error> {
@@ -216,7 +226,7 @@ impl Parts {
             packed(scanner, range, Element::F32, &mut diff)?;
         }
         let shape: Vec<i64> = self.dims.iter().map(|dim| dim.unwrap_or(0)).collect();
-        let floats = |chunks| Array::of(Element::F32, chunks);
+        let floats = |chunks| Array::of(Element::F32, Stored::Runs(chunks));
         let diff = Some(floats(diff)).filter(|diff| diff.count() > 0);
         Ok(fitted(shape, 5, true, Dialect::C3d, floats(self.six), diff, None))
     }
@@ -256,14 +266,22 @@ pub(crate) fn is_list(wire: Wire, element: Element) -> bool {
 }
 
 /// Adds the values of a repeated field, packed or with a tag before each.
-fn list(scanner: &mut Scanner, field: Field, end: u64, element: Element, into: &mut Chunks) -> Result<(), Error> {
+pub(crate) fn list(
+    scanner: &mut Scanner,
+    field: Field,
+    end: u64,
+    element: Element,
+    into: &mut Chunks,
+) -> Result<(), Error> {
     if field.wire == Wire::Bytes {
         let range = scanner.bytes(end)?;
         return packed(scanner, range, element, into);
     }
     let at = scanner.position;
     scanner.skip(field, end)?;
-    push(scanner, Run { at, count: 1, step: scanner.position - field.at }, into)
+    let step = scanner.position - field.at;
+    let count = 1 + scanner.skip_alike(field, element.size() as u64, end)?;
+    push(scanner, Run { at, count, step }, into)
 }
 
 fn packed(scanner: &mut Scanner, range: Range<u64>, element: Element, into: &mut Chunks) -> Result<(), Error> {
@@ -287,7 +305,7 @@ fn stored(doubles: Chunks, floats: Chunks) -> Option<Array> {
     [(Element::F64, doubles), (Element::F32, floats)]
         .into_iter()
         .find(|(_, chunks)| chunks.count() > 0)
-        .map(|(element, chunks)| Array::of(element, chunks))
+        .map(|(element, chunks)| Array::of(element, Stored::Runs(chunks)))
 }
 
 /// NVIDIA's bytes as an array.
@@ -304,7 +322,7 @@ fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Resu
     }
     let mut chunks = Chunks::default();
     chunks.push(Run { at: range.start, count: bytes / size, step: size });
-    Ok(Array { is_raw: true, ..Array::of(element, chunks) })
+    Ok(Array { is_raw: true, ..Array::of(element, Stored::Runs(chunks)) })
 }
 
 /// The blob, with what keeps its values from fitting its shape.
@@ -328,7 +346,7 @@ fn fitted(
             (found != needed).then(|| Problem::Count { part, found, shape: shape.clone(), needed })
         })
     });
-    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem }
+    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem, unread: [false; 2] }
 }
 
 /// Number of values that a shape has room for.

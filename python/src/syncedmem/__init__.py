@@ -1,20 +1,24 @@
 """Caffe's SyncedMemory: one buffer with a host side and a GPU side, each copied only when the other is newer.
 
-`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it. NumPy, PyTorch, CuPy and other libraries with
-DLPack share its memory without copies. The CUDA driver is loaded when it is first needed, not by the import;
-`cuda_status()` says whether there is one.
+`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; `Blob` is Caffe's shape with two arrays. NumPy,
+PyTorch, CuPy and other libraries with DLPack share its memory without copies. The CUDA driver is loaded when it is first
+needed, not by the import; `cuda_status()` says whether there is one.
 
 Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` give access to the whole C API.
 """
 
 from ._access import Access, DeviceAccess, HostAccess
 from ._array import SyncedArray
+from ._blob import Blob, BlobArray
 from ._device import DeviceArray
 from ._errors import Error, ExportedError, OutOfMemoryError
 from ._library import ffi, include_dir, lib, library_path, version
 from ._memory import SyncedMemory, from_dlpack
+from ._model import CaffeModel, ModelBlob, ModelLayer, open_caffemodel
+from ._model_load import SolverState, load_binaryproto, load_caffemodel, load_solverstate, save_binaryproto
 from ._observe import (
     CudaStatus,
+    blobs_computed_on_host,
     cuda_status,
     device_mismatches,
     idle_bytes,
@@ -42,6 +46,7 @@ from ._policies import (
     set_compare,
     set_device_check,
     set_error_policy,
+    set_host_allocator,
     set_mode,
     set_pinned_limit,
     set_pinning,
@@ -58,6 +63,7 @@ from ._types import (
     Memory,
     MemoryStats,
     Mode,
+    ModelKind,
     Pinning,
     Reuse,
     Stats,
@@ -71,6 +77,9 @@ __version__ = f"{lib.SYNCEDMEM_VERSION_MAJOR}.{lib.SYNCEDMEM_VERSION_MINOR}.{lib
 __all__ = [
     "Access",
     "Accounting",
+    "Blob",
+    "BlobArray",
+    "CaffeModel",
     "CudaStatus",
     "DeviceAccess",
     "DeviceArray",
@@ -83,15 +92,20 @@ __all__ = [
     "Memory",
     "MemoryStats",
     "Mode",
+    "ModelBlob",
+    "ModelKind",
+    "ModelLayer",
     "OutOfMemoryError",
     "Pinning",
     "Reuse",
+    "SolverState",
     "Stats",
     "Status",
     "Sum",
     "SyncedArray",
     "SyncedMemory",
     "__version__",
+    "blobs_computed_on_host",
     "cuda_status",
     "device_mismatches",
     "ffi",
@@ -111,12 +125,18 @@ __all__ = [
     "include_dir",
     "lib",
     "library_path",
+    "load_binaryproto",
+    "load_caffemodel",
+    "load_solverstate",
+    "open_caffemodel",
     "report",
     "reset_peaks",
+    "save_binaryproto",
     "set_accounting",
     "set_compare",
     "set_device_check",
     "set_error_policy",
+    "set_host_allocator",
     "set_mode",
     "set_pinned_limit",
     "set_pinning",

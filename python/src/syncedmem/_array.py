@@ -121,7 +121,7 @@ class SyncedArray(Accessors):
             if item == 0 or nbytes % item != 0:
                 raise ValueError(f"{nbytes} bytes are no whole number of elements of {item} bytes; say the shape")
             return (nbytes // item, *inner)
-        lengths = (*_lengths(shape), *inner)
+        lengths = (*lengths_of(shape), *inner)
         if any(length < 0 for length in lengths):
             raise ValueError(f"a length of the shape {lengths} is negative")
         if bytes_of(dtype, lengths) > nbytes:
@@ -229,7 +229,7 @@ class SyncedArray(Accessors):
         return f"<SyncedArray {self.dtype} {self.shape} of {self._memory!r}>"
 
 
-def _lengths(shape: Any) -> Shape:
+def lengths_of(shape: Any) -> Shape:
     try:
         return (operator.index(shape),)
     except TypeError:

@@ -39,7 +39,10 @@ class Handle:
     def __init__(self, nbytes: int) -> None:
         made = ffi.new("syncedmem_t **")
         check(lib.syncedmem_create(nbytes, made))
-        self._pointer: Any = ffi.gc(made[0], lib.syncedmem_destroy)
+        self._own(ffi.gc(made[0], lib.syncedmem_destroy))
+
+    def _own(self, pointer: Any) -> None:
+        self._pointer: Any = pointer
         # Re-entrant: a finaliser may run inside a call and use the same object.
         self._lock = threading.RLock()
         self._forks = _forks

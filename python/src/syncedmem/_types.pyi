@@ -34,9 +34,13 @@ class Status(enum.IntEnum):
     WRONG_DEVICE = 10
     """The device check is on, and the current device is not the one that holds the data."""
     FILE = 11
-    """A file cannot be written."""
+    """A file cannot be opened, read or written."""
     EXPORTED = 12
     """The call would take away memory that tensors use."""
+    FORMAT = 13
+    """A file's contents are not those of its format: it is damaged, cut off, or another file."""
+    UNSUPPORTED = 14
+    """The request is understood and this library does not do it; the message says what does."""
 
 class Head(enum.IntEnum):
     """Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`."""
@@ -130,6 +134,19 @@ class Kind(enum.IntEnum):
     """Reads and writes it: as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`."""
     OVERWRITE = 2
     """Writes all of it and reads nothing: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`."""
+
+class ModelKind(enum.IntEnum):
+    """What a model file holds."""
+    NET = 0
+    """A net: `.caffemodel`."""
+    BLOB = 1
+    """One blob: `.binaryproto`, such as a mean image."""
+    BLOBS = 2
+    """A list of blobs: `.binaryproto`."""
+    SOLVER_STATE = 3
+    """The state of a solver: `.solverstate`."""
+    INIT_NET = 4
+    """Weights as Caffe2 saves them: `init_net.pb`. Each tensor is a layer, with its operator as its type."""
 
 @dataclasses.dataclass(frozen=True)
 class Sum:

@@ -3,7 +3,8 @@
 use super::encode;
 use super::plan::{Part as Piece, Parts};
 use super::values::Values;
-use crate::blob::{Array, Blob, Dialect, Element, count, is_list};
+use crate::blob::{Array, Blob, Dialect, count, is_list};
+use crate::element::Element;
 use crate::error::Error;
 use crate::model::{At, Model, Part};
 use crate::problem::Problem;
@@ -45,7 +46,7 @@ fn role(dialect: Dialect, field: Field) -> Role {
         (Dialect::C3d, 1..=5, Wire::Varint) => Role::Shape,
         (Dialect::C3d, 6, _) if is_list(Element::F32) => Role::Data,
         (Dialect::C3d, 7, Wire::Bytes) => Role::Diff,
-        (Dialect::C3d, ..) => Role::Other,
+        (Dialect::C3d | Dialect::Caffe2, ..) => Role::Other,
         (_, 1..=4, Wire::Varint) | (_, 7, Wire::Bytes) => Role::Shape,
         (_, 5, _) if is_list(Element::F32) => Role::Data,
         (_, 6, _) if is_list(Element::F32) => Role::Diff,
@@ -100,6 +101,8 @@ pub(crate) fn changed<'v>(
     Ok(parts)
 }
 
+const OTHER_PART: &str = "replace them too; a diff can also be removed";
+
 struct Target<'v> {
     model: &'v Model,
     blob: &'v Blob,
@@ -121,8 +124,12 @@ impl<'v> Target<'v> {
         let parts = [("data", &change.data, Some(self.blob.data())), ("diff", &change.diff, self.blob.diff())];
         for (part, new, stored) in parts {
             let (found, advice) = match (new, stored) {
+                // The blob would not be one that can be read.
+                (NewArray::Kept, _) if self.blob.has_unread(part) => {
+                    return self.refuse(format!("its {part} is stored as bytes that are not read"), OTHER_PART);
+                }
                 (NewArray::Replaced(values), _) => (values.count, "give as many values as the shape has"),
-                (NewArray::Kept, Some(stored)) => (stored.count(), "replace them too; a diff can also be removed"),
+                (NewArray::Kept, Some(stored)) => (stored.count(), OTHER_PART),
                 _ => continue,
             };
             if found != needed {
@@ -164,9 +171,10 @@ impl<'v> Target<'v> {
         let stored = stored.filter(|array| array.count() > 0);
         let usual = || if values.element == Element::F64 { Element::F64 } else { Element::F32 };
         let element = values.wanted.or(stored.map(Array::element)).unwrap_or_else(usual);
-        if values.element.size() > element.size() {
-            let what = format!("{} values are to be stored as {element}, which would round them", values.element);
-            return self.refuse(what, "round them before, or ask for their own type (stored_as)");
+        let is_exact = values.element.is_float() && element.is_float() && values.element.size() <= element.size();
+        if values.element != element && !is_exact {
+            let what = format!("{} values are to be stored as {element}, which is not exact", values.element);
+            return self.refuse(what, "convert them before, or ask for their own type (stored_as)");
         }
         let stays_raw = stored.is_some_and(|array| array.is_raw && array.element() == element);
         let number = match (self.blob.dialect(), element, part) {
