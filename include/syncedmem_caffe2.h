@@ -789,21 +789,18 @@ syncedmem_status_t syncedmem_workspace_rename_blob(struct syncedmem_workspace_t 
                                                    struct syncedmem_typed_blob_t **blob);
 
 /**
- * Makes `count` blobs of another workspace visible in this one, which holds the other: that of `names[i]` there under
- * `new_names[i]` here. Names are looked up at each use. A name that is visible here already is an error, or with `skip_defined` is
- * left as it is.
+ * Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one, and the name is
+ * looked up there at each use. If a blob is visible as `new_name` already, that is an error, or with `skip_defined` nothing is done.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, a name that is visible already), `OUT_OF_MEMORY`. Nothing is
- * mapped then.
+ * Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
  *
  * # Safety
- * `workspace` and `other` are NULL or handles; `names` and `new_names` are readable for `count` strings.
+ * `workspace` and `other` are NULL or handles; `new_name` and `name` are NULL or strings.
  */
 syncedmem_status_t syncedmem_workspace_add_blob_mapping(struct syncedmem_workspace_t *workspace,
+                                                        const char *new_name,
                                                         struct syncedmem_workspace_t *other,
-                                                        size_t count,
-                                                        const char *const *new_names,
-                                                        const char *const *names,
+                                                        const char *name,
                                                         bool skip_defined);
 
 /**
@@ -846,6 +843,19 @@ void syncedmem_cpu_delete(void *data);
  * the bytes of all memory in the library's account, which is switched on too. Off at first.
  */
 syncedmem_status_t syncedmem_tensor_report_allocations(bool on);
+
+/**
+ * Reads an `init_net.pb` into tensors of the host: each becomes the value of the blob of its name, which is created where the workspace
+ * has none. The values that such blobs had end. Values are read into the tensors' memory without a copy in between.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL; another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one whose values are
+ * not in the file), `OUT_OF_MEMORY`. Then no blob has another value, and new ones are empty.
+ *
+ * # Safety
+ * `workspace` is NULL or a handle; `path` is NULL or a string. The addresses of old values are not used any more.
+ */
+syncedmem_status_t syncedmem_workspace_load_init_net(struct syncedmem_workspace_t *workspace,
+                                                     const char *path);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -11,10 +11,13 @@ pub mod cpu;
 pub mod error;
 pub mod external;
 pub mod handle;
+#[cfg(feature = "blob")]
+pub mod init_net;
 pub mod lock;
 pub mod report;
 pub mod shape;
 pub mod storage;
 pub mod tensor;
+pub mod type_name;
 pub mod typemeta;
 pub mod workspace;

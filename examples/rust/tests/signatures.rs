@@ -265,11 +265,12 @@ const _: unsafe extern "C" fn(*const syncedmem_workspace_t, *const c_char, *mut 
 const _: unsafe extern "C" fn(*const syncedmem_workspace_t, *const c_char, *mut bool) -> syncedmem_status_t = syncedmem_workspace_has_blob;
 const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char, *mut bool) -> syncedmem_status_t = syncedmem_workspace_remove_blob;
 const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char, *const c_char, *mut *mut syncedmem_typed_blob_t) -> syncedmem_status_t = syncedmem_workspace_rename_blob;
-const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *mut syncedmem_workspace_t, usize, *const *const c_char, *const *const c_char, bool) -> syncedmem_status_t = syncedmem_workspace_add_blob_mapping;
+const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char, *mut syncedmem_workspace_t, *const c_char, bool) -> syncedmem_status_t = syncedmem_workspace_add_blob_mapping;
 const _: unsafe extern "C" fn(*const syncedmem_workspace_t, bool, syncedmem_blob_visitor_t, *mut c_void) -> syncedmem_status_t = syncedmem_workspace_blobs;
 const _: unsafe extern "C" fn(usize, *mut *mut c_void) -> syncedmem_status_t = syncedmem_cpu_new;
 const _: unsafe extern "C" fn(*mut c_void) = syncedmem_cpu_delete;
 const _: unsafe extern "C" fn(bool) -> syncedmem_status_t = syncedmem_tensor_report_allocations;
+const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char) -> syncedmem_status_t = syncedmem_workspace_load_init_net;
 const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
 const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
 const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;

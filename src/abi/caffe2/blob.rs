@@ -211,7 +211,9 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
         let new = unsafe { optional_out(is_new) }?;
         let (pointer, made) = blob.get_mutable(meta)?;
         out.set(pointer);
-        new.map(|new| new.set(made));
+        if let Some(new) = new {
+            new.set(made);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -341,7 +343,9 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
         let new = unsafe { optional_out(is_new) }?;
         let (holder, made) = blob.mutable_tensor(side_of(side)?)?;
         out.set(handle_of(holder));
-        new.map(|new| new.set(made));
+        if let Some(new) = new {
+            new.set(made);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.
