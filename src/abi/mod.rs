@@ -4,6 +4,8 @@
 mod arguments;
 pub mod c;
 pub mod caffe;
+#[cfg(feature = "caffe2")]
+pub mod caffe2;
 mod call;
 pub mod element;
 mod guard;

@@ -4,11 +4,12 @@
 //! operation first claims the object in [`claims`].
 //!
 //! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `access` makes data
-//! ready, `set_data` exchanges blocks, `transfer` copies in the background, `query` answers questions, `eviction` frees
-//! sides when memory runs out, `fill` reads files into the host side, `object_state` has the state that an operation prepares, and `dlpack` exports and imports
-//! tensors.
+//! ready, `aligned` makes objects whose host side is aligned, `set_data` exchanges blocks, `transfer` copies in the
+//! background, `query` answers questions, `eviction` frees sides when memory runs out, `fill` reads files into the host side,
+//! `object_state` has the state that an operation prepares, and `dlpack` exports and imports tensors.
 
 mod access;
+pub(crate) mod aligned;
 pub mod claims;
 pub(crate) mod dlpack;
 pub mod element;

@@ -13,7 +13,7 @@ pub struct Header {
 }
 
 /// All of them; each but the first includes the first.
-pub const HEADERS: [Header; 2] = [
+pub const HEADERS: [Header; 3] = [
     Header {
         name: "syncedmem.h",
         top: None,
@@ -44,6 +44,20 @@ pub const HEADERS: [Header; 2] = [
         name: "syncedmem_model.h",
         top: Some("abi/model/mod.rs"),
         files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs"],
+    },
+    Header {
+        name: "syncedmem_caffe2.h",
+        top: Some("abi/caffe2/mod.rs"),
+        files: &[
+            "caffe2/typemeta.rs",
+            "abi/caffe2/typemeta.rs",
+            "abi/caffe2/tensor.rs",
+            "abi/caffe2/data.rs",
+            "abi/caffe2/info.rs",
+            "abi/caffe2/blob.rs",
+            "abi/caffe2/workspace.rs",
+            "abi/caffe2/cpu.rs",
+        ],
     },
 ];
 
