@@ -1,4 +1,5 @@
-# The syncedmem command, with what it writes of itself: manual pages and completions. Both are made by running it, so
+# The syncedmem command, the library that it preloads beside the main one (libsyncedmem_names.so), and what the command
+# writes of itself: manual pages and completions. Both are made by running it, so
 # for another machine they are left out: `syncedmem man` and `syncedmem completions` print them there.
 
 set(command_dir "${SYNCEDMEM_CARGO_DIR}/command")
@@ -22,20 +23,23 @@ endif()
 # an installed command finds its library from where it lies, and names no folder of this machine. Without optimisation at
 # link time, which takes minutes and serves the library alone.
 file(MAKE_DIRECTORY "${share_dir}")
+set(command_cargo "${CMAKE_COMMAND}" -E env SYNCEDMEM_RELOCATABLE=1 CARGO_PROFILE_RELEASE_LTO=off
+  CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 "${SYNCEDMEM_CARGO}" rustc --locked --profile "${SYNCEDMEM_PROFILE}"
+  --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --target-dir "${command_dir}" ${command_target})
 add_custom_target(syncedmem_command ALL
-  COMMAND "${CMAKE_COMMAND}" -E env SYNCEDMEM_RELOCATABLE=1 CARGO_PROFILE_RELEASE_LTO=off
-    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 "${SYNCEDMEM_CARGO}" rustc --locked --package syncedmem-command --bin syncedmem
-    --profile "${SYNCEDMEM_PROFILE}" --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml"
-    --target-dir "${command_dir}" ${command_target}
+  COMMAND ${command_cargo} --package syncedmem-command --bin syncedmem
+  COMMAND ${command_cargo} --package syncedmem-layer-names --lib
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_CURRENT_BINARY_DIR}/bin"
   COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${command_built}/syncedmem" "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem"
+  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${command_built}/libsyncedmem_names.so" "${library_dir}/libsyncedmem_names.so"
   ${share_commands}
-  BYPRODUCTS "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem"
+  BYPRODUCTS "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem" "${library_dir}/libsyncedmem_names.so"
   COMMENT "Building the syncedmem command with cargo"
   USES_TERMINAL VERBATIM)
 add_dependencies(syncedmem_command syncedmem_build)
 
 install(PROGRAMS "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem" DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(FILES "${library_dir}/libsyncedmem_names.so" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY "${share_dir}/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}" OPTIONAL)
 foreach(shell IN ITEMS bash-completion zsh fish)
   install(DIRECTORY "${share_dir}/${shell}" DESTINATION "${CMAKE_INSTALL_DATADIR}" OPTIONAL)

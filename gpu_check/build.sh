@@ -2,7 +2,7 @@
 # Builds the programs of gpu_check/run into a folder: as quickly as possible for this machine, or for any machine.
 
 # Targets of cpp_tests.
-cpp_suites=(device.bvlc_master.O2.shared device.nvidia_0_15.O2.shared device_use.O2.shared abis.O2.shared)
+cpp_suites=(device.bvlc_master.O2.shared device.nvidia_0_15.O2.shared device_use.O2.shared blob.O2.shared abis.O2.shared)
 
 # start_folder DIR: makes the folder, with the files that need no building. Replaces only a folder of an earlier run.
 start_folder() {
@@ -72,7 +72,7 @@ cmake_suites() {
   local folder=$1 build=$2 suite
   shift 2
   cmake -S "$root/cpp_tests" -B "$build" -DSYNCEDMEM_TESTS_VALGRIND=OFF -DSYNCEDMEM_TESTS_ASAN=OFF \
-    -DSYNCEDMEM_TESTS_LIBCXX=OFF -DSYNCEDMEM_TESTS_CHECKED=OFF "$@" >&2
+    -DSYNCEDMEM_TESTS_LIBCXX=OFF -DSYNCEDMEM_TESTS_PROTOBUF=OFF -DSYNCEDMEM_TESTS_CHECKED=OFF "$@" >&2
   cmake --build "$build" --target "${cpp_suites[@]}" --parallel 2 >&2
   for suite in "${cpp_suites[@]}"; do install "$build/$suite" "$folder/cpp/$suite"; done
 }

@@ -82,9 +82,27 @@ inline const char* cuda_status() noexcept {
   return sentence;
 }
 
+/// The heads by Caffe's names. A template, because C++11 lets only templates define static members in a header.
+template <typename>
+struct CaffeHeads {
+  typedef syncedmem_head_t SyncedHead;
+  static const syncedmem_head_t UNINITIALIZED = SYNCEDMEM_UNINITIALIZED;
+  static const syncedmem_head_t HEAD_AT_CPU = SYNCEDMEM_HEAD_AT_CPU;
+  static const syncedmem_head_t HEAD_AT_GPU = SYNCEDMEM_HEAD_AT_GPU;
+  static const syncedmem_head_t SYNCED = SYNCEDMEM_SYNCED;
+};
+template <typename Unused>
+const syncedmem_head_t CaffeHeads<Unused>::UNINITIALIZED;
+template <typename Unused>
+const syncedmem_head_t CaffeHeads<Unused>::HEAD_AT_CPU;
+template <typename Unused>
+const syncedmem_head_t CaffeHeads<Unused>::HEAD_AT_GPU;
+template <typename Unused>
+const syncedmem_head_t CaffeHeads<Unused>::SYNCED;
+
 /// A buffer with a host side and a device side, each allocated at its first access and copied only when the other side
 /// is newer. Move-only; sizes are in bytes. Failures of the driver throw error, too.
-class SyncedMemory {
+class SyncedMemory : public CaffeHeads<void> {
  public:
   /// An object of `bytes` bytes on each side; neither is allocated yet. Throws out_of_memory.
   explicit SyncedMemory(std::size_t bytes) : handle_(nullptr) { check(syncedmem_create(bytes, &handle_)); }

@@ -2,7 +2,7 @@
  * Part of libsyncedmem. SPDX-License-Identifier: BSD-2-Clause
  * Generated from the Rust source by cbindgen. Do not edit.
  *
- * Model files: read Caffe's .caffemodel, .binaryproto and .solverstate without Caffe and without protobuf.
+ * Model files: read Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and without protobuf.
  *
  * syncedmem_model_open reads the structure of a file: layers, names, shapes, types. It reads no values, so that a file of any
  * size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob from the file straight into the
@@ -27,7 +27,7 @@
 #ifndef SYNCEDMEM_MODEL_H
 #define SYNCEDMEM_MODEL_H
 
-#include "syncedmem.h"
+#include "syncedmem_blob.h"
 
 /**
  * What a model file holds.
@@ -53,6 +53,10 @@ enum syncedmem_model_kind_t
    * The state of a solver: `.solverstate`.
    */
   SYNCEDMEM_MODEL_SOLVER_STATE = 3,
+  /**
+   * Weights as Caffe2 saves them: `init_net.pb`. Each tensor is a layer, with its operator as its type.
+   */
+  SYNCEDMEM_MODEL_INIT_NET = 4,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -144,7 +148,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Opens a `.caffemodel`, `.binaryproto` or `.solverstate`, reads its structure, and writes the model's handle to `*model`. The file's
+ * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's handle to `*model`. The file's
  * name decides what it is, or its contents where the name says nothing. Close it with `syncedmem_model_close`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is
@@ -243,6 +247,37 @@ syncedmem_status_t syncedmem_model_read_blob(const struct syncedmem_model_t *mod
                                              int32_t array,
                                              int32_t element_type,
                                              syncedmem_t *mem);
+
+/**
+ * Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a mean image. The blob
+ * is reshaped as by `syncedmem_blob_reshape`; its element type is that of the values, or they are read as it.
+ *
+ * After an error `blob` is as it was, with the one case of `syncedmem_model_read_blob`.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned; a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`,
+ * `UNSUPPORTED` (the file holds something else: `syncedmem_model_open` reads it), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`,
+ * `WRONG_DEVICE` (with the device check on), `REENTERED`.
+ *
+ * # Safety
+ * `blob` is NULL or a blob, whose memory no other thread uses. `path` is NULL or a string.
+ */
+syncedmem_status_t syncedmem_blob_read(syncedmem_blob_t *blob,
+                                       const char *path);
+
+/**
+ * Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. The file appears under its name
+ * once it is whole and on the disk; a file that had the name stays until then.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more
+ * than Caffe can read, 2 GiB), `FILE` (it cannot be written), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
+ * the device check on), `REENTERED`.
+ *
+ * # Safety
+ * `blob` is NULL or a blob, whose memory no other thread writes. `path` is NULL or a string.
+ */
+syncedmem_status_t syncedmem_blob_write(const syncedmem_blob_t *blob,
+                                        bool diff,
+                                        const char *path);
 
 #ifdef __cplusplus
 }  // extern "C"

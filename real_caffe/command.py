@@ -76,8 +76,37 @@ def a_training_under_run_is_the_same_and_is_accounted_for(checks: Checks) -> str
     assert made == ended == calls["construct"], f"made {made}, ended {ended}, and {calls['construct']} were constructed"
     assert re.search(r"^who held the pageable memory at its peak of [1-9]", text, re.M), text[:600]
     holders = re.findall(r"^ +[\d.]+ [KM]iB in +\d+ blocks? +(.*)$", text, re.M)
-    assert any("caffe::BatchNormLayer<float>::" in holder for holder in holders), f"the holders are {holders}"
+    assert any("norm1 internal" in holder for holder in holders), f"the holders are {holders}"
     return f"{made} objects, {len(holders)} holders"
+
+
+def the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles(checks: Checks) -> str:
+    """the report names the memory of a training after its layers, and sums by role what pycaffe counts"""
+    text = report(training(checks))
+    roles = re.findall(r"^ +([\d.]+) ([KM]?i?B) +([\d.]+) %  (.*)$", text, re.M)
+    percent = {role: float(part) for _, _, part, role in roles}
+    assert percent.get("without a layer's name", 0) <= 5, roles
+    bytes_of = {role: float(number) * {"B": 1, "KiB": 1024, "MiB": 1024**2}[unit] for number, unit, _, role in roles}
+    # Figures have one decimal, and a block may be an eighth greater than what it is for.
+    counted = bytes_of_parameters(checks)
+    for role in ("weights", "gradients of weights", "solver history"):
+        assert counted <= bytes_of[role] * 1.01 and bytes_of[role] <= counted * 1.13, f"{role}: {roles}, counted: {counted}"
+    holders = re.findall(r"^ +[\d.]+ [KM]iB in +\d+ blocks? +(.*)$", text, re.M)
+    assert "conv1 output" in holders and "norm1 internal" in holders, holders
+    plain = report(training(checks, "--no-names"))
+    assert "by role" not in plain and "conv1 output" not in plain, plain[:600]
+    return ", ".join(f"{role} {part} %" for role, part in percent.items())
+
+
+def bytes_of_parameters(checks: Checks) -> int:
+    """The bytes of the parameters of the net that is trained, as pycaffe counts them."""
+    program = (
+        "import caffe; net = caffe.Net('net.prototxt', caffe.TRAIN); "
+        "print(sum(blob.data.nbytes for blobs in net.params.values() for blob in blobs))"
+    )
+    counted = checks.caffe.run([checks.caffe.part("python"), "-c", program], checks.prepared)
+    assert counted.status == 0, counted.err[-400:]
+    return int(counted.out)
 
 
 def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
@@ -174,6 +203,7 @@ def pycaffe_is_accounted_for(checks: Checks) -> str:
 ALL = [
     the_doctor_knows_this_caffe,
     a_training_under_run_is_the_same_and_is_accounted_for,
+    the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles,
     what_is_told_of_a_training_is_what_is_counted,
     a_program_that_is_not_called_is_told_why,
     pycaffe_is_accounted_for,

@@ -89,10 +89,11 @@ build_library() {
   printf '%s\n' "$target/release/libsyncedmem.so"
 }
 
-# build_command: builds the syncedmem command as cargo test does, which is faster than for release; prints its path.
+# build_command: builds the syncedmem command, and the library that it preloads beside the main one, as cargo test does, which is
+# faster than for release; prints its path.
 build_command() {
   need_rust
   need gcc libc6-dev
-  (cd "$root" && cargo build --bin syncedmem >&2) || die "the command does not build"
+  (cd "$root" && cargo build --package syncedmem-layer-names --package syncedmem-command >&2) || die "the command does not build"
   printf '%s\n' "$target/debug/syncedmem"
 }

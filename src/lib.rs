@@ -11,6 +11,7 @@
 //! process    fork: the order of all locks
 //! models     model files: open, and their values as contents of objects
 //! caffe2     Caffe2's tensors, typed blobs and workspaces
+//! blob       Caffe's Blob: a shape, data and diff; its math on the host and on the device
 //! object     SyncedMemory: access, claims, set_data, transfers, eviction, DLPack, trim and report of the whole
 //! copy       one copy between the sides: direct, or staged by several threads through page-locked buffers
 //! memory     where a block comes from and goes: the C library, mappings, the driver; what is kept for reuse
@@ -28,6 +29,8 @@
 // The library is its exported symbols; the modules are public so that tests and the documentation reach them.
 
 pub mod abi;
+#[cfg(feature = "blob")]
+mod blob;
 mod caffe;
 #[cfg(feature = "caffe2")]
 pub mod caffe2;

@@ -122,6 +122,14 @@ def test_arrays_of_every_type_share_the_memory(dtype: Any) -> None:
     assert mem.cpu_data().any()
 
 
+@pytest.mark.parametrize("dtype", [np.dtype("l"), np.dtype("q"), np.dtype("f4", metadata={"unit": "m"})])
+def test_an_array_has_the_very_type_of_its_view(dtype: np.dtype[Any]) -> None:
+    # DLPack has one name for types that NumPy tells apart.
+    array = SyncedMemory(96).array(dtype).cpu_data()
+    assert (array.dtype.char, array.dtype.metadata) == (dtype.char, dtype.metadata)
+
+
+
 @pytest.mark.parametrize("dtype", EVERY_TYPE + HOST_ALONE)
 def test_what_reads_is_read_only_whatever_its_type(dtype: str) -> None:
     array = SyncedMemory(np.dtype(dtype).itemsize * 4).array(dtype).cpu_data()

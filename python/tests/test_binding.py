@@ -39,6 +39,13 @@ NO_PYTHON_FORM = {
     "syncedmem_status_name": "the names are those of the enumeration Status",
     "syncedmem_set_mode_callback": "a function that is called on foreign threads, for the rest of the process",
     "syncedmem_set_error_callback": "as syncedmem_set_mode_callback",
+    "syncedmem_blob_type": "known since the blob was made",
+    "syncedmem_blob_count_axes": "a product of a slice of the shape",
+    "syncedmem_blob_legacy_offset": "for addresses one past the end, which arrays do without",
+    "syncedmem_blob_shape_equals": "a comparison of shapes; messages of protobuf are for C++",
+    "syncedmem_blob_set_cpu_data": "an address without a lifetime: the memory of `data` borrows arrays and tensors",
+    "syncedmem_blob_set_gpu_data": "as syncedmem_blob_set_cpu_data",
+    "syncedmem_blob_gpu_shape": "an address for kernels in C++",
 }
 
 
@@ -90,8 +97,9 @@ PYTHONS = {
     "syncedmem_accounting_t": "Accounting",
     "syncedmem_memory_t": "Memory",
 }
-# Arguments of syncedmem_to_dlpack: in Python each is a method of its own.
-WITHOUT_A_FORM = {"syncedmem_side_t", "syncedmem_access_t"}
+# Arguments that have other forms in Python: methods of their own for the sides and accesses of syncedmem_to_dlpack, `data` and `diff` for the
+# arrays of a blob, NumPy's dtypes for types.
+WITHOUT_A_FORM = {"syncedmem_side_t", "syncedmem_access_t", "syncedmem_array_t", "syncedmem_type_t"}
 
 
 def test_pythons_enumerations_have_all_values_of_cs() -> None:

@@ -212,7 +212,8 @@ def test_everything_that_is_public_is_there_and_documented() -> None:
         thing = getattr(syncedmem, name)
         if callable(thing) and name not in ("ffi", "lib"):
             assert thing.__doc__, f"{name} says nothing of itself"
-    for kind in (SyncedMemory, syncedmem.SyncedArray, syncedmem.DeviceArray, syncedmem.Access):
+    kinds = (SyncedMemory, syncedmem.SyncedArray, syncedmem.DeviceArray, syncedmem.Access, syncedmem.Blob, syncedmem.BlobArray)
+    for kind in kinds:
         for name, member in vars(kind).items():
             if not name.startswith("_") and (callable(member) or isinstance(member, property)):
                 assert member.__doc__, f"{kind.__name__}.{name} says nothing of itself"

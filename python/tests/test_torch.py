@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import syncedmem
-from syncedmem import Head, SyncedMemory
+from syncedmem import Blob, Head, SyncedMemory
 
 torch: Any = pytest.importorskip("torch")
 
@@ -51,6 +51,19 @@ def test_what_is_for_reading_alone_is_refused_or_read(of: Callable[[Any], Any]) 
     else:
         with pytest.raises(BufferError, match="mutable_cpu"):
             torch.from_dlpack(of(view))
+
+
+def test_a_blob_becomes_a_tensor_on_its_memory(alive: Callable[[], int]) -> None:
+    blob = Blob((200, 300))
+    tensor = blob.to_torch()
+    tensor += 3
+    assert tuple(tensor.shape) == (200, 300) and blob.data[199, 299] == 3
+    blob.scale_data(2)
+    del blob
+    gc.collect()
+    assert float(tensor[0, 0]) == 6 and alive() == 240000
+    del tensor
+    assert alive() == 0
 
 
 def test_a_tensor_keeps_the_memory(alive: Callable[[], int]) -> None:

@@ -33,6 +33,24 @@ pub enum syncedmem_type_t {
     SYNCEDMEM_BOOL = 10,
 }
 
+impl From<ElementType> for syncedmem_type_t {
+    fn from(element: ElementType) -> Self {
+        match element {
+            ElementType::Float32 => Self::SYNCEDMEM_FLOAT32,
+            ElementType::Float64 => Self::SYNCEDMEM_FLOAT64,
+            ElementType::Float16 => Self::SYNCEDMEM_FLOAT16,
+            ElementType::Int8 => Self::SYNCEDMEM_INT8,
+            ElementType::UInt8 => Self::SYNCEDMEM_UINT8,
+            ElementType::Int16 => Self::SYNCEDMEM_INT16,
+            ElementType::UInt16 => Self::SYNCEDMEM_UINT16,
+            ElementType::Int32 => Self::SYNCEDMEM_INT32,
+            ElementType::UInt32 => Self::SYNCEDMEM_UINT32,
+            ElementType::Int64 => Self::SYNCEDMEM_INT64,
+            ElementType::Bool => Self::SYNCEDMEM_BOOL,
+        }
+    }
+}
+
 /// The type of that number.
 pub fn element_type(number: i32) -> Result<ElementType, Error> {
     one_of(number, ElementType::ALL, "the type is no number of syncedmem_type_t; pass SYNCEDMEM_FLOAT32 or another")

@@ -58,6 +58,17 @@ impl<T: Handled> Handle<T> {
         unsafe { Self::live(handle) }.map(|handle| &*handle.value)
     }
 
+    /// The value of a handle, to be changed.
+    ///
+    /// # Safety
+    /// As for `value`, and no other thread uses the handle meanwhile.
+    pub unsafe fn value_mut<'a>(handle: *mut Self) -> Result<&'a mut T, Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::live(handle) }?;
+        // SAFETY: as above; the reference of `live` has ended.
+        Ok(unsafe { &mut (*handle).value })
+    }
+
     /// Ends a value. NULL does nothing.
     ///
     /// # Safety

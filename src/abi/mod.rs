@@ -2,6 +2,8 @@
 //! result. Only the form of a failure is decided here.
 
 mod arguments;
+#[cfg(feature = "blob")]
+pub mod blob;
 pub mod c;
 pub mod caffe;
 #[cfg(feature = "caffe2")]

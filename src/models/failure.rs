@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::blob;
 use crate::error::Error;
 
 /// Why a file or an array could not be read or written. The object that it was for is as `SyncedMemory::fill` says.
@@ -9,6 +10,8 @@ use crate::error::Error;
 pub enum Failure {
     /// An error of the library, such as no memory.
     Own(Error),
+    /// An error of a blob, such as a shape that it cannot have.
+    Blob(blob::error::Error),
     /// The file cannot be opened, read or written.
     File(String),
     /// The file is damaged, cut off, or another file.
@@ -35,6 +38,12 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<blob::error::Error> for Failure {
+    fn from(error: blob::error::Error) -> Self {
+        Self::Blob(error)
+    }
+}
+
 impl From<caffemodel::Error> for Failure {
     fn from(error: caffemodel::Error) -> Self {
         let sentence = error.to_string();
@@ -51,6 +60,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Own(error) => error.fmt(f),
+            Self::Blob(error) => error.fmt(f),
             Self::File(sentence) | Self::Format(sentence) | Self::Unsupported(sentence) | Self::Argument(sentence) => {
                 f.write_str(sentence)
             }

@@ -5,6 +5,7 @@
 //!
 //! A model does not change once it is open, so threads share it without a lock.
 
+pub mod blob_file;
 mod failure;
 mod read;
 

@@ -17,6 +17,13 @@ pub fn element_type(element: Element) -> ElementType {
         Element::F64 => ElementType::Float64,
         Element::F32 => ElementType::Float32,
         Element::F16 => ElementType::Float16,
+        Element::I64 => ElementType::Int64,
+        Element::I32 => ElementType::Int32,
+        Element::I16 => ElementType::Int16,
+        Element::I8 => ElementType::Int8,
+        Element::U16 => ElementType::UInt16,
+        Element::U8 => ElementType::UInt8,
+        Element::Bool => ElementType::Bool,
     }
 }
 

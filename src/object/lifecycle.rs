@@ -207,11 +207,20 @@ impl SyncedMemory {
         }
     }
 
-    /// The slot for the next object in a list of objects to end: behind the object, in the same storage.
+    /// The slot for the next object in a list of objects to end.
     ///
     /// # Safety
     /// It is an object of `create`, which was destroyed, and of which no tensor is left.
     pub(super) unsafe fn next_to_end(object: NonNull<SyncedMemory>) -> NonNull<Option<NonNull<SyncedMemory>>> {
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::behind(object) }.cast()
+    }
+
+    /// The rest of the storage behind an object: room for a `usize`. While the object lives, [`super::shared`] uses it.
+    ///
+    /// # Safety
+    /// It is an object of `create`.
+    pub(super) unsafe fn behind(object: NonNull<SyncedMemory>) -> NonNull<usize> {
         const { assert!(size_of::<SyncedMemory>() + size_of::<usize>() <= OBJECT_BYTES) };
         // SAFETY: the storage of such an object has room for it.
         unsafe { object.add(1).cast() }

@@ -219,9 +219,16 @@ fn a_preload_that_was_there_stays_behind_ours() {
     let other = workshop.compile("other.so", &["-shared", "-fPIC", workshop.source("o.c", "int o;").to_str().unwrap()]);
     let mut command = run(&workshop, &[], &["sh", "-c", "echo $LD_PRELOAD"]);
     let told = said(command.env("LD_PRELOAD", &other));
-    let (ours, theirs) = told.output.trim().split_once(':').expect(&told.output);
-    assert!(ours.ends_with("libsyncedmem.so"), "{ours}");
+    let preloaded: Vec<_> = told.output.trim().split(':').collect();
+    let [names, ours, theirs] = preloaded[..] else { panic!("{preloaded:?}") };
+    assert!(names.ends_with("libsyncedmem_names.so") && ours.ends_with("libsyncedmem.so"), "{preloaded:?}");
     assert_eq!(theirs, other.to_str().unwrap());
+}
+
+#[test]
+fn without_names_the_library_alone_is_preloaded() {
+    let told = shell(&Workshop::new(), &["--no-names"], "echo $LD_PRELOAD");
+    assert!(told.output.ends_with("libsyncedmem.so\n") && !told.output.contains(':'), "{}", told.output);
 }
 
 #[test]
@@ -334,7 +341,7 @@ fn a_library_that_is_named_wrongly_is_an_error_and_another_one_is_used_where_it_
     let path = line.split_whitespace().nth(1).unwrap().trim_end_matches(',');
     std::fs::create_dir(workshop.path("copy")).unwrap();
     std::fs::copy(path, workshop.path("copy/libsyncedmem.so.0")).unwrap();
-    let told = shell(&workshop, &["--library", "copy"], "echo $LD_PRELOAD");
+    let told = shell(&workshop, &["--no-names", "--library", "copy"], "echo $LD_PRELOAD");
     assert!(told.output.ends_with("/copy/libsyncedmem.so.0\n"), "{}{}", told.output, told.error);
     std::fs::rename(workshop.path("copy"), workshop.path("a copy")).unwrap();
     let told = shell(&workshop, &["--library", "a copy"], "echo ran");

@@ -225,7 +225,10 @@ fn a_limit_that_is_no_number_is_reported_and_does_not_hold() {
 fn an_unknown_choice_is_reported_with_the_known_ones() {
     let errors = alone(&[("SYNCEDMEM_HUGE_PAGES", "sometimes")], || touched(HUGE_PAGE, |_| ()));
     if !inside() {
-        assert!(errors.contains("SYNCEDMEM_HUGE_PAGES=sometimes is not one of system advise; using system"), "{errors}");
+        assert!(
+            errors.contains("SYNCEDMEM_HUGE_PAGES=sometimes is not one of system advise; using system"),
+            "{errors}"
+        );
     }
 }
 

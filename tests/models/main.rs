@@ -6,6 +6,7 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+mod blob_files;
 mod device_reading;
 mod model_handles;
 mod opened;
@@ -17,4 +18,4 @@ mod support;
 #[path = "../../crates/caffemodel/tests/support/mod.rs"]
 mod wire;
 
-support::harness::suites![device_reading, model_handles, reading, reading_faults, refused_files];
+support::harness::suites![blob_files, device_reading, model_handles, reading, reading_faults, refused_files];

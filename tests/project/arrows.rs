@@ -24,6 +24,7 @@ const ROOMS: [&[&str]; 12] = [
 const CRATES: &[(&str, &[&str])] = &[
     ("crates/caffemodel", &[]),
     ("crates/driver-conformance", &[]),
+    ("crates/layer-names", &[]),
     ("crates/simulated-cuda", &[]),
     ("crates/trace", &[]),
     ("crates/analysis", &["syncedmem-trace"]),

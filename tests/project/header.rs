@@ -13,10 +13,10 @@ fn the_headers_are_those_that_the_source_gives() {
         let enums = Description::of_headers([header]).enums;
         config.export.include = enums.into_iter().map(|enumeration| enumeration.name).collect();
         config.include_guard = Some(header.guard());
+        config.includes.extend(header.includes.map(str::to_string));
         if let Some(top) = header.top() {
             config.header = Some(top);
             config.sys_includes.clear();
-            config.includes = vec![HEADERS[0].name.to_string()];
         }
         let builder = cbindgen::Builder::new().with_config(config);
         let builder = header.sources().fold(builder, |builder, file| builder.with_src(file));

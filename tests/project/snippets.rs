@@ -1,7 +1,7 @@
 //! Pages show the examples as the examples' files have them. `UPDATE=1 cargo test --test project` writes it.
 //!
-//! In a file the lines between one with `snippet:begin` and one with `snippet:end` are shown; in a page the block of code
-//! behind `<!-- from FILE -->` shows them.
+//! In a file the lines between one with `snippet:begin` and one with `snippet:end` are shown, or all where there is no such line; in a
+//! page the block of code behind `<!-- from FILE -->` shows them.
 
 use std::path::Path;
 
@@ -14,6 +14,9 @@ fn read(file: &str) -> String {
 
 /// What is shown of a text: its parts without their indentation, and an empty line between them.
 fn shown(text: &str) -> String {
+    if !text.contains("snippet:begin") {
+        return text.to_string();
+    }
     let parts = text.split_inclusive('\n').collect::<Vec<_>>();
     let mut parts = parts.split(|line| line.contains("snippet:begin")).skip(1).map(|lines| {
         let end = lines.iter().position(|line| line.contains("snippet:end")).unwrap_or_else(|| panic!("no end"));
@@ -57,10 +60,20 @@ fn the_page_on_other_languages_shows_what_the_examples_say() {
 }
 
 #[test]
+fn the_page_on_blobs_shows_what_the_example_says_and_prints() {
+    let page = read("docs/blob.md");
+    for file in ["c/blob.c", "blob.txt"] {
+        assert!(page.contains(&format!("<!-- from examples/{file} -->")), "it shows {file}");
+    }
+    checked_in::is_same("docs/blob.md", &filled(&page, read));
+}
+
+#[test]
 fn a_block_is_replaced_by_the_parts_that_are_shown_and_nothing_else_is() {
     let page = "text\n<!-- from a.c -->\n```c\nold\n```\nmore\n```c\nkept\n```\n";
     let file =
         "x\n  // snippet:begin\n  one\n\n    two\n  // snippet:end\ny\n/* snippet:begin */\nthree\n/* snippet:end */\n";
     let wanted = "text\n<!-- from a.c -->\n```c\none\n\n  two\n\nthree\n```\nmore\n```c\nkept\n```\n";
     assert_eq!(filled(page, |_| file.to_string()), wanted);
+    assert_eq!(filled("<!-- from a.txt -->\n```\n```\n", |_| "all\n".to_string()), "<!-- from a.txt -->\n```\nall\n```\n");
 }

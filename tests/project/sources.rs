@@ -8,15 +8,18 @@ pub struct Header {
     pub name: &'static str,
     /// The module whose `//!` lines are the text at the header's top; of syncedmem.h, cbindgen.toml has it.
     pub top: Option<&'static str>,
+    /// The header that it includes.
+    pub includes: Option<&'static str>,
     /// The files that declare what it has, in its order.
     files: &'static [&'static str],
 }
 
-/// All of them; each but the first includes the first.
-pub const HEADERS: [Header; 3] = [
+/// All of them.
+pub const HEADERS: [Header; 4] = [
     Header {
         name: "syncedmem.h",
         top: None,
+        includes: None,
         files: &[
             "abi/status.rs",
             "abi/c/errors.rs",
@@ -41,13 +44,21 @@ pub const HEADERS: [Header; 3] = [
         ],
     },
     Header {
+        name: "syncedmem_blob.h",
+        top: Some("abi/blob/mod.rs"),
+        includes: Some("syncedmem.h"),
+        files: &["abi/blob/handle.rs", "abi/blob/shape.rs", "abi/blob/arrays.rs", "abi/blob/math.rs"],
+    },
+    Header {
         name: "syncedmem_model.h",
         top: Some("abi/model/mod.rs"),
-        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs"],
+        includes: Some("syncedmem_blob.h"),
+        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs", "abi/model/blob_file.rs"],
     },
     Header {
         name: "syncedmem_caffe2.h",
         top: Some("abi/caffe2/mod.rs"),
+        includes: Some("syncedmem.h"),
         files: &[
             "caffe2/typemeta.rs",
             "abi/caffe2/typemeta.rs",

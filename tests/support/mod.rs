@@ -8,6 +8,8 @@
 )]
 
 pub mod as_shipped;
+#[cfg(feature = "blob")]
+pub mod blob;
 pub mod bookkeeper;
 pub mod captures;
 pub mod command_file;

@@ -6,9 +6,10 @@ use std::ops::Range;
 use crate::chunks::{Chunks, Run};
 use crate::error::Error;
 use crate::problem::{MOST_AXES, Problem};
+use crate::varints::Varints;
 use crate::wire::{Field, Scanner, Wire};
 
-/// How a value is stored, in little-endian bytes.
+/// The type of an array's values, which are lent in little-endian bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// IEEE 754 of 64 bits.
@@ -17,16 +18,52 @@ pub enum Element {
     F32,
     /// IEEE 754 of 16 bits: of NVIDIA's Caffe alone.
     F16,
+    /// A whole number of 64 bits: this and what follows are of Caffe2 alone.
+    I64,
+    /// A whole number of 32 bits.
+    I32,
+    /// A whole number of 16 bits.
+    I16,
+    /// A whole number of 8 bits.
+    I8,
+    /// A whole number of 16 bits, never negative.
+    U16,
+    /// A whole number of 8 bits, never negative.
+    U8,
+    /// One byte: 0 or 1.
+    Bool,
 }
 
 impl Element {
     /// Bytes of one value.
     pub fn size(self) -> usize {
         match self {
-            Self::F64 => 8,
-            Self::F32 => 4,
-            Self::F16 => 2,
+            Self::F64 | Self::I64 => 8,
+            Self::F32 | Self::I32 => 4,
+            Self::F16 | Self::I16 | Self::U16 => 2,
+            Self::I8 | Self::U8 | Self::Bool => 1,
         }
+    }
+
+    /// Whether its values have digits behind the point.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F64 | Self::F32 | Self::F16)
+    }
+
+    /// A whole number as this type, of which it takes the first bytes. `None`: it does not fit, or the type is one of floats.
+    pub(crate) fn of_int(self, value: i64) -> Option<[u8; 8]> {
+        let fits = match self {
+            Self::I64 => true,
+            Self::I32 => i32::try_from(value).is_ok(),
+            Self::I16 => i16::try_from(value).is_ok(),
+            Self::I8 => i8::try_from(value).is_ok(),
+            Self::U16 => u16::try_from(value).is_ok(),
+            Self::U8 => u8::try_from(value).is_ok(),
+            // Compat: Caffe2 takes any other number for true.
+            Self::Bool => return Some(i64::from(value != 0).to_le_bytes()),
+            Self::F64 | Self::F32 | Self::F16 => false,
+        };
+        fits.then(|| value.to_le_bytes())
     }
 }
 
@@ -37,6 +74,13 @@ impl fmt::Display for Element {
             Self::F64 => "float64",
             Self::F32 => "float32",
             Self::F16 => "float16",
+            Self::I64 => "int64",
+            Self::I32 => "int32",
+            Self::I16 => "int16",
+            Self::I8 => "int8",
+            Self::U16 => "uint16",
+            Self::U8 => "uint8",
+            Self::Bool => "bool",
         })
     }
 }
@@ -50,20 +94,39 @@ pub enum Dialect {
     Nvidia,
     /// C3D 1.0: five legacy dimensions.
     C3d,
+    /// None: the blob is a tensor of Caffe2.
+    Caffe2,
 }
 
 /// The data or the diff of a blob.
 #[derive(Clone, Debug)]
 pub struct Array {
     pub(crate) element: Element,
-    pub(crate) chunks: Chunks,
+    pub(crate) stored: Stored,
     /// NVIDIA's bytes, not a list of values.
     pub(crate) is_raw: bool,
 }
 
+/// How the values are written in the file.
+#[derive(Clone, Debug)]
+pub(crate) enum Stored {
+    /// As they are.
+    Runs(Chunks),
+    /// Doubles as floats.
+    Floats(Chunks),
+    /// Whole numbers, in as many bytes as each needs.
+    Varints(Box<Varints>),
+    /// One for all.
+    Constant { value: [u8; 8], count: u64 },
+}
+
 impl Array {
-    fn of(element: Element, chunks: Chunks) -> Self {
-        Self { element, chunks, is_raw: false }
+    pub(crate) fn of(element: Element, stored: Stored) -> Self {
+        Self { element, stored, is_raw: false }
+    }
+
+    pub(crate) fn none() -> Self {
+        Self::of(Element::F32, Stored::Runs(Chunks::default()))
     }
 
     /// How its values are stored.
@@ -73,10 +136,14 @@ impl Array {
 
     /// Number of values.
     pub fn count(&self) -> u64 {
-        self.chunks.count()
+        match &self.stored {
+            Stored::Runs(chunks) | Stored::Floats(chunks) => chunks.count(),
+            Stored::Varints(varints) => varints.count(),
+            Stored::Constant { count, .. } => *count,
+        }
     }
 
-    /// Bytes of its values. They lie in the file, so this cannot overflow.
+    /// Bytes of its values. They lie in the file, or repeat one value for at most 2 GiB, so this cannot overflow.
     pub fn bytes(&self) -> u64 {
         self.count() * self.element.size() as u64
     }
@@ -123,6 +190,17 @@ impl Blob {
     /// The bytes of its message in the file, without the tag and the length before it.
     pub fn span(&self) -> Range<u64> {
         self.span.clone()
+    }
+
+    /// A tensor of Caffe2.
+    pub(crate) fn of_tensor(
+        shape: Vec<i64>,
+        axes: u64,
+        data: Array,
+        span: Range<u64>,
+        problem: Option<Problem>,
+    ) -> Self {
+        Self { span, ..fitted(shape, axes, false, Dialect::Caffe2, data, None, problem) }
     }
 
     pub(crate) fn problem(&self) -> Option<&Problem> {
@@ -200,9 +278,9 @@ impl Parts {
             stored(doubles, floats).unwrap_or_else(|| match raw {
                 Some(range) => raw_array(part, range, raw_type).unwrap_or_else(|found| {
                     problem.get_or_insert(found);
-                    Array::of(Element::F32, Chunks::default())
+                    Array::none()
                 }),
-                None => Array::of(Element::F32, Chunks::default()),
+                None => Array::none(),
             })
         };
         let data = array("data", double_data, five, raw_data, raw_types[0]);
@@ -216,7 +294,7 @@ impl Parts {
             packed(scanner, range, Element::F32, &mut diff)?;
         }
         let shape: Vec<i64> = self.dims.iter().map(|dim| dim.unwrap_or(0)).collect();
-        let floats = |chunks| Array::of(Element::F32, chunks);
+        let floats = |chunks| Array::of(Element::F32, Stored::Runs(chunks));
         let diff = Some(floats(diff)).filter(|diff| diff.count() > 0);
         Ok(fitted(shape, 5, true, Dialect::C3d, floats(self.six), diff, None))
     }
@@ -256,7 +334,13 @@ pub(crate) fn is_list(wire: Wire, element: Element) -> bool {
 }
 
 /// Adds the values of a repeated field, packed or with a tag before each.
-fn list(scanner: &mut Scanner, field: Field, end: u64, element: Element, into: &mut Chunks) -> Result<(), Error> {
+pub(crate) fn list(
+    scanner: &mut Scanner,
+    field: Field,
+    end: u64,
+    element: Element,
+    into: &mut Chunks,
+) -> Result<(), Error> {
     if field.wire == Wire::Bytes {
         let range = scanner.bytes(end)?;
         return packed(scanner, range, element, into);
@@ -287,7 +371,7 @@ fn stored(doubles: Chunks, floats: Chunks) -> Option<Array> {
     [(Element::F64, doubles), (Element::F32, floats)]
         .into_iter()
         .find(|(_, chunks)| chunks.count() > 0)
-        .map(|(element, chunks)| Array::of(element, chunks))
+        .map(|(element, chunks)| Array::of(element, Stored::Runs(chunks)))
 }
 
 /// NVIDIA's bytes as an array.
@@ -304,7 +388,7 @@ fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Resu
     }
     let mut chunks = Chunks::default();
     chunks.push(Run { at: range.start, count: bytes / size, step: size });
-    Ok(Array { is_raw: true, ..Array::of(element, chunks) })
+    Ok(Array { is_raw: true, ..Array::of(element, Stored::Runs(chunks)) })
 }
 
 /// The blob, with what keeps its values from fitting its shape.

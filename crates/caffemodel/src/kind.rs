@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::blob;
 use crate::error::Error;
+use crate::init_net;
 use crate::source::Source;
 use crate::wire::{Scanner, Wire};
 
@@ -18,6 +19,8 @@ pub enum Kind {
     Blobs,
     /// The state of a solver: `.solverstate`.
     SolverState,
+    /// Weights as Caffe2 saves them: `init_net.pb`.
+    InitNet,
 }
 
 impl Kind {
@@ -35,10 +38,11 @@ impl Kind {
         let mut scanner = Scanner::new(source);
         let end = source.length();
         // Field 1: of a solver state or of a blob if it is a number; else the net's name or the first of several blobs.
-        let mut has_number = false;
+        let (mut has_number, mut is_net) = (false, false);
         let mut first = None;
         while let Some(field) = scanner.field(end)? {
             match (field.number, field.wire) {
+                (number, _) if is_net && number != 2 => {}
                 (1, Wire::Bytes) => {
                     let range = scanner.bytes(end)?;
                     if first.replace(range).is_some() {
@@ -47,6 +51,16 @@ impl Kind {
                     continue;
                 }
                 (1, Wire::Varint) => has_number = true,
+                (2, Wire::Bytes) if !has_number => {
+                    // Damage is reported by the scan of a net, with its layer.
+                    let Ok(range) = scanner.bytes(end) else { return Ok(Self::Net) };
+                    match init_net::is_operator(&mut scanner, &range).unwrap_or(Some(false)) {
+                        Some(true) => return Ok(Self::InitNet),
+                        Some(false) => return Ok(Self::Net),
+                        None => (scanner.position, is_net) = (range.end, true),
+                    }
+                    continue;
+                }
                 (2 | 3, Wire::Bytes) => return Ok(if has_number { Self::SolverState } else { Self::Net }),
                 (100, Wire::Bytes) => return Ok(Self::Net),
                 (2 | 3, Wire::Varint) | (5..=7, Wire::Bytes) | (5 | 6, Wire::Fixed32) => return Ok(Self::Blob),
@@ -54,6 +68,9 @@ impl Kind {
                 _ => {}
             }
             scanner.skip(field, end)?;
+        }
+        if is_net {
+            return Ok(Self::Net);
         }
         match first {
             // A name is not a message, or has no values.

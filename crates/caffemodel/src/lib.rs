@@ -1,4 +1,5 @@
-//! Reads and writes Caffe's model files without Caffe and without protobuf: `.caffemodel`, `.binaryproto` and `.solverstate`.
+//! Reads and writes Caffe's model files without Caffe and without protobuf: `.caffemodel`, `.binaryproto` and `.solverstate`; and reads
+//! Caffe2's `init_net.pb`.
 //!
 //! ```no_run
 //! use caffemodel::{At, Model};
@@ -38,10 +39,16 @@
 //! | blob, of C3D | num, channels, length, height, width 1–5, data 6, diff 7 |
 //! | blobs (`.binaryproto` of several) | blob 1 |
 //! | solver state | iter 1, learned_net 2, history 3, current_step 4 |
+//! | net of Caffe2 (`init_net.pb`) | name 1, op 2 |
+//! | operator | input 1, output 2, type 4, arg 5 |
+//! | argument | name 1, f 2, i 3, s 4, floats 5, ints 6, strings 7 |
 //!
 //! Double values win over floats, floats over NVIDIA's bytes, the legacy four dimensions over a shape. A varint in field 5 of a blob
 //! means C3D's message. Layers of V0 and V1 appear under the name and type that Caffe's `upgrade_net_proto_binary` gives them; their
 //! parameters are not looked at.
+//!
+//! An operator of Caffe2 is a layer under the name of its output. `GivenTensor…Fill` and `ConstantFill` have a blob, of the type and the
+//! shape that their arguments `dtype` and `shape` say; `GivenTensorStringFill` has [`Texts`]; others have neither.
 //!
 //! # Limits
 //! Lengths are 64 bits wide: protobuf's limit of 2 GiB does not hold here. What opening a file allocates is bounded by the file's
@@ -53,6 +60,7 @@ mod chunks;
 mod error;
 mod foreign;
 mod half;
+mod init_net;
 mod kind;
 mod model;
 mod net;
@@ -61,6 +69,7 @@ mod read;
 mod solver;
 mod source;
 mod upgrade;
+mod varints;
 mod wire;
 mod write;
 
@@ -68,6 +77,6 @@ pub use blob::{Array, Blob, Dialect, Element};
 pub use error::{Error, ErrorKind};
 pub use kind::Kind;
 pub use model::{At, Model, Part};
-pub use net::{Layer, Version};
+pub use net::{Layer, Texts, Version};
 pub use solver::State;
 pub use write::{Edit, NewFile, Values, write_blob};

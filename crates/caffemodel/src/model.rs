@@ -6,6 +6,7 @@ use crate::blob;
 use crate::blob::{Array, Blob};
 use crate::error::{Error, ErrorKind};
 use crate::foreign;
+use crate::init_net;
 use crate::kind::Kind;
 use crate::net::{self, Layer};
 use crate::solver::{self, State};
@@ -44,7 +45,7 @@ impl At {
     }
 }
 
-/// A `.caffemodel`, `.binaryproto` or `.solverstate`.
+/// A `.caffemodel`, `.binaryproto`, `.solverstate`, or Caffe2's `init_net.pb`.
 ///
 /// A file that is no net has one layer, of which all blobs are: `blobs`, or a solver's `history`.
 #[derive(Debug)]
@@ -92,6 +93,10 @@ impl Model {
                 Kind::Net => {
                     let (name, layers) = net::scan(&mut scanner, end)?;
                     (name, layers, None)
+                }
+                Kind::InitNet => {
+                    let (name, operators) = init_net::scan(&mut scanner, end)?;
+                    (name, operators, None)
                 }
                 Kind::Blob => {
                     listed("blobs", vec![blob::scan(&mut scanner, 0..end).map_err(|error| error.in_blob(0))?])
@@ -178,6 +183,22 @@ impl Model {
             let error = Error::new(ErrorKind::Argument, self.source.name(), what, "blobs are numbered from 0");
             error.in_layer(at.layer, layer.name())
         })
+    }
+
+    /// A text of a layer that has [`texts`](Layer::texts); any bytes.
+    ///
+    /// # Errors
+    /// `Argument`: there is no such layer or text. `Io`: reading failed.
+    pub fn text(&self, layer: usize, number: usize) -> Result<Vec<u8>, Error> {
+        let texts = self.layers.get(layer).and_then(Layer::texts);
+        let range = texts.and_then(|texts| texts.ranges.get(number)).ok_or_else(|| {
+            let what = format!("has no text {number}");
+            Error::new(ErrorKind::Argument, self.source.name(), what, "ask for one of a layer's texts")
+                .in_layer(layer, self.layers.get(layer).map_or("", Layer::name))
+        })?;
+        let mut text = vec![0; (range.end - range.start) as usize];
+        self.source.read(&mut text, range.start)?;
+        Ok(text)
     }
 
     /// An error of kind `Argument` about an array: what is wrong with the caller's request, and what to do.

@@ -19,7 +19,7 @@ pub enum Version {
     V2,
 }
 
-/// A layer of a net; or all blobs of a file that is no net.
+/// A layer of a net; an operator of a Caffe2 net, under the name of the tensor that it fills; or all blobs of a file that is no net.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(crate) name: String,
@@ -27,8 +27,33 @@ pub struct Layer {
     /// The type's number, of V1 alone.
     number: Option<i32>,
     version: Version,
-    blobs: Vec<Blob>,
+    pub(crate) blobs: Vec<Blob>,
+    pub(crate) texts: Option<Texts>,
     span: Range<u64>,
+}
+
+/// A tensor of texts, of Caffe2.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    pub(crate) shape: Vec<i64>,
+    pub(crate) ranges: Vec<Range<u64>>,
+}
+
+impl Texts {
+    /// Its dimensions.
+    pub fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    /// Number of texts, which is that of the shape.
+    pub fn count(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Bytes of all texts.
+    pub fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
 }
 
 impl Layer {
@@ -52,6 +77,11 @@ impl Layer {
         &self.blobs
     }
 
+    /// The texts of a Caffe2 tensor that has texts in place of numbers. [`Model::text`](crate::Model::text) reads them.
+    pub fn texts(&self) -> Option<&Texts> {
+        self.texts.as_ref()
+    }
+
     /// The bytes of its message in the file, without the tag and the length before it.
     pub fn span(&self) -> Range<u64> {
         self.span.clone()
@@ -73,7 +103,12 @@ impl Layer {
     }
 
     pub(crate) fn of_blobs(name: &'static str, blobs: Vec<Blob>, span: Range<u64>) -> Self {
-        Self { name: name.to_string(), type_name: Cow::Borrowed(""), number: None, version: Version::V2, blobs, span }
+        Self { blobs, ..Self::of_operator(name.to_string(), String::new(), span) }
+    }
+
+    pub(crate) fn of_operator(name: String, type_name: String, span: Range<u64>) -> Self {
+        let (type_name, version) = (Cow::Owned(type_name), Version::V2);
+        Self { name, type_name, number: None, version, blobs: Vec::new(), texts: None, span }
     }
 }
 
@@ -176,7 +211,7 @@ fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize
         return Ok(None);
     }
     let type_name = if version == Version::V0 { upgrade::from_v0(kind) } else { Cow::Owned(kind) };
-    Ok(Some(Layer { name, type_name, number, version, blobs, span }))
+    Ok(Some(Layer { name, type_name, number, version, blobs, texts: None, span }))
 }
 
 /// The name in a layer that is cut off, if it comes before the cut.

@@ -31,12 +31,14 @@ pub(crate) enum Problem {
         bytes: u64,
         size: u64,
     },
+    /// An operator of Caffe2 whose tensor is not read: what it has or does.
+    Fill(&'static str),
 }
 
 impl Problem {
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::RawType { number: Some(_), .. } | Self::Axes(_) => ErrorKind::Unsupported,
+            Self::RawType { number: Some(_), .. } | Self::Axes(_) | Self::Fill(_) => ErrorKind::Unsupported,
             _ => ErrorKind::Format,
         }
     }
@@ -45,6 +47,7 @@ impl Problem {
         match self {
             Self::RawType { number: Some(_), .. } => "save it as float with the Caffe that wrote it",
             Self::Axes(_) => "Caffe cannot read it either: save it with fewer axes",
+            Self::Fill(_) => "run the net with Caffe2, and save the tensor's values",
             _ => "the file is damaged or was written by a faulty program: fetch it again, or save it anew",
         }
     }
@@ -53,6 +56,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
+            Self::Fill(what) => write!(formatter, "the operator {what}"),
             Self::Axes(axes) => write!(formatter, "its shape has {axes} axes, and at most {MOST_AXES} are allowed"),
             Self::Negative { axis, dim } => write!(formatter, "dimension {axis} of its shape is {dim}"),
             Self::TooLarge => write!(formatter, "its shape has more values than 64 bits can count"),

@@ -1,10 +1,12 @@
 //! Values from the file into the caller's memory.
 
-use crate::blob::{Array, Element};
-use crate::chunks::Run;
+use crate::blob::{Array, Element, Stored};
+use crate::chunks::{Chunks, Run};
 use crate::error::Error;
 use crate::half;
 use crate::model::{At, Model};
+use crate::varints::Varints;
+use crate::wire::Scanner;
 
 /// Values that are converted or have tags between them pass through a buffer of this size.
 const BUFFER: usize = 16 << 10;
@@ -26,42 +28,56 @@ impl Model {
         self.stored(at, array, first, into)
     }
 
-    /// Fills `into` with values from number `first` on, as floats: doubles are rounded, halves are exact.
+    /// Fills `into` with values from number `first` on, as floats: doubles and large whole numbers are rounded, halves are exact.
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
     pub fn read_f32(&self, at: At, first: u64, into: &mut [f32]) -> Result<(), Error> {
         let array = self.array(at)?;
         self.check_range(at, array, first, into.len())?;
+        if let (Element::F32, Stored::Runs(_)) = (array.element, &array.stored) {
+            self.stored(at, array, first, bytemuck::cast_slice_mut(into))?;
+            // Nothing on a little-endian machine.
+            into.iter_mut().for_each(|value| *value = f32::from_bits(u32::from_le(value.to_bits())));
+            return Ok(());
+        }
         match array.element {
-            Element::F32 => {
-                self.stored(at, array, first, bytemuck::cast_slice_mut(into))?;
-                // Nothing on a little-endian machine.
-                into.iter_mut().for_each(|value| *value = f32::from_bits(u32::from_le(value.to_bits())));
-                Ok(())
-            }
             Element::F64 => self.converted(at, array, first, into, |bytes| f64::from_le_bytes(bytes) as f32),
+            Element::F32 => self.converted(at, array, first, into, f32::from_le_bytes),
             Element::F16 => self.converted(at, array, first, into, |bytes| half::to_f32(u16::from_le_bytes(bytes))),
+            Element::I64 => self.converted(at, array, first, into, |bytes| i64::from_le_bytes(bytes) as f32),
+            Element::I32 => self.converted(at, array, first, into, |bytes| i32::from_le_bytes(bytes) as f32),
+            Element::I16 => self.converted(at, array, first, into, |bytes| i16::from_le_bytes(bytes).into()),
+            Element::I8 => self.converted(at, array, first, into, |bytes| i8::from_le_bytes(bytes).into()),
+            Element::U16 => self.converted(at, array, first, into, |bytes| u16::from_le_bytes(bytes).into()),
+            Element::U8 | Element::Bool => self.converted(at, array, first, into, |[byte]| byte.into()),
         }
     }
 
-    /// Fills `into` with values from number `first` on, as doubles: exact for every type.
+    /// Fills `into` with values from number `first` on, as doubles: exact for every type but whole numbers beyond 2^53.
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
     pub fn read_f64(&self, at: At, first: u64, into: &mut [f64]) -> Result<(), Error> {
         let array = self.array(at)?;
         self.check_range(at, array, first, into.len())?;
+        if let (Element::F64, Stored::Runs(_)) = (array.element, &array.stored) {
+            self.stored(at, array, first, bytemuck::cast_slice_mut(into))?;
+            into.iter_mut().for_each(|value| *value = f64::from_bits(u64::from_le(value.to_bits())));
+            return Ok(());
+        }
         match array.element {
-            Element::F64 => {
-                self.stored(at, array, first, bytemuck::cast_slice_mut(into))?;
-                into.iter_mut().for_each(|value| *value = f64::from_bits(u64::from_le(value.to_bits())));
-                Ok(())
-            }
-            Element::F32 => self.converted(at, array, first, into, |bytes| f64::from(f32::from_le_bytes(bytes))),
+            Element::F64 => self.converted(at, array, first, into, f64::from_le_bytes),
+            Element::F32 => self.converted(at, array, first, into, |bytes| f32::from_le_bytes(bytes).into()),
             Element::F16 => {
-                self.converted(at, array, first, into, |bytes| f64::from(half::to_f32(u16::from_le_bytes(bytes))))
+                self.converted(at, array, first, into, |bytes| half::to_f32(u16::from_le_bytes(bytes)).into())
             }
+            Element::I64 => self.converted(at, array, first, into, |bytes| i64::from_le_bytes(bytes) as f64),
+            Element::I32 => self.converted(at, array, first, into, |bytes| i32::from_le_bytes(bytes).into()),
+            Element::I16 => self.converted(at, array, first, into, |bytes| i16::from_le_bytes(bytes).into()),
+            Element::I8 => self.converted(at, array, first, into, |bytes| i8::from_le_bytes(bytes).into()),
+            Element::U16 => self.converted(at, array, first, into, |bytes| u16::from_le_bytes(bytes).into()),
+            Element::U8 | Element::Bool => self.converted(at, array, first, into, |[byte]| byte.into()),
         }
     }
 
@@ -74,19 +90,67 @@ impl Model {
         Err(self.refuse(at, what, "ask for fewer"))
     }
 
-    /// Reads whole values as they are stored; the range was checked.
-    fn stored(&self, at: At, array: &Array, mut first: u64, mut into: &mut [u8]) -> Result<(), Error> {
+    /// Reads whole values as those of the array's type; the range was checked.
+    fn stored(&self, at: At, array: &Array, first: u64, into: &mut [u8]) -> Result<(), Error> {
         let size = array.element.size();
-        while let Some(run) = array.chunks.run(first, (into.len() / size) as u64).filter(|run| run.count > 0) {
+        let read = match &array.stored {
+            Stored::Runs(chunks) => self.runs(chunks, size, first, into),
+            Stored::Floats(chunks) => self.widened(chunks, first, into),
+            Stored::Varints(varints) => self.ints(varints, array.element, first, into),
+            Stored::Constant { value, .. } => {
+                into.chunks_exact_mut(size).for_each(|into| into.copy_from_slice(&value[..size]));
+                Ok(())
+            }
+        };
+        read.map_err(|error| self.place(error, at))
+    }
+
+    fn runs(&self, chunks: &Chunks, size: usize, mut first: u64, mut into: &mut [u8]) -> Result<(), Error> {
+        while let Some(run) = chunks.run(first, (into.len() / size) as u64).filter(|run| run.count > 0) {
             // It fits `into`, whose length is a usize.
             let (now, rest) = into.split_at_mut(run.count as usize * size);
-            let read =
-                if run.step == size as u64 { self.source.read(now, run.at) } else { self.gather(run, size, now) };
-            read.map_err(|error| self.place(error, at))?;
+            if run.step == size as u64 {
+                self.source.read(now, run.at)?;
+            } else {
+                self.gather(run, size, now)?;
+            }
             first += run.count;
             into = rest;
         }
         Ok(())
+    }
+
+    /// Reads floats as doubles.
+    fn widened(&self, chunks: &Chunks, mut first: u64, into: &mut [u8]) -> Result<(), Error> {
+        let mut buffer = [0; BUFFER];
+        for part in into.chunks_mut(2 * BUFFER) {
+            let floats = &mut buffer[..part.len() / 2];
+            self.runs(chunks, 4, first, floats)?;
+            for (into, float) in part.chunks_exact_mut(8).zip(floats.chunks_exact(4)) {
+                let float = f32::from_le_bytes([float[0], float[1], float[2], float[3]]);
+                into.copy_from_slice(&f64::from(float).to_le_bytes());
+            }
+            first += (part.len() / 8) as u64;
+        }
+        Ok(())
+    }
+
+    /// Decodes whole numbers.
+    fn ints(&self, varints: &Varints, element: Element, first: u64, into: &mut [u8]) -> Result<(), Error> {
+        let (mut number, size) = (first, element.size());
+        let mut rest = into.chunks_exact_mut(size);
+        let end = first + rest.len() as u64;
+        varints.read(&mut Scanner::new(&self.source), first..end, |value| {
+            let Some(bytes) = element.of_int(value as i64) else {
+                let what = format!("value {number} is {}, which is no {element}", value as i64);
+                return Err(Error::format(self.source.name(), what, "Caffe2 refuses it too: save the net anew"));
+            };
+            if let Some(into) = rest.next() {
+                into.copy_from_slice(&bytes[..size]);
+            }
+            number += 1;
+            Ok(())
+        })
     }
 
     /// Reads values that have tags between them.

@@ -189,6 +189,21 @@ impl<'s> Scanner<'s> {
         Error::format(self.source.name(), what, advice).at(at)
     }
 
+    /// The text in `range` if it fits `buffer`; else an empty one.
+    pub fn word<'b>(&self, range: Option<Range<u64>>, buffer: &'b mut [u8]) -> Result<&'b [u8], Error> {
+        let fits = |range: &Range<u64>| range.end - range.start <= buffer.len() as u64;
+        let range = range.filter(fits).unwrap_or(0..0);
+        let word = &mut buffer[..(range.end - range.start) as usize];
+        self.source.read(word, range.start)?;
+        Ok(word)
+    }
+
+    /// A value of four bytes.
+    pub fn fixed32(&mut self, end: u64) -> Result<u32, Error> {
+        let at = self.position;
+        (0..4).try_fold(0, |value, number| Ok(value | u32::from(self.byte(end, at)?) << (8 * number)))
+    }
+
     /// The text in `range`, in which bytes that are no UTF-8 are replaced.
     pub fn text(&mut self, range: &Range<u64>) -> Result<String, Error> {
         let length = range.end - range.start;

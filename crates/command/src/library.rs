@@ -68,10 +68,12 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     })
 }
 
-/// The library that names memory after layers, which lies beside the other; `None` if it was not installed.
+/// The library that names memory after layers, beside the other or, in a build folder, beside this command; `None` if it is in
+/// neither place.
 pub fn names(library: &Path) -> Option<PathBuf> {
-    let names = library.with_file_name("libsyncedmem_names.so");
-    names.is_file().then_some(names)
+    let command = std::env::current_exe().ok();
+    let beside = [Some(library), command.as_deref()].into_iter().flatten();
+    beside.map(|file| file.with_file_name("libsyncedmem_names.so")).find(|names| names.is_file())
 }
 
 /// The library that the dynamic linker would find.

@@ -1,75 +1,23 @@
 //! `syncedmem model`: what it shows of files that are written here, and what it makes of them.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+mod running;
 #[path = "../../caffemodel/tests/support/mod.rs"]
 mod support;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use running::{Running, said, small};
 use serde_json::{Value, json};
 use support::*;
-
-/// A folder of this test's own, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("model-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str, contents: &[u8]) -> String {
-        std::fs::write(self.0.join(name), contents).unwrap();
-        name.to_string()
-    }
-
-    /// Runs `syncedmem model` in the folder: status, output and error.
-    fn model(&self, arguments: &[&str]) -> (i32, String, String) {
-        said(Command::new(env!("CARGO_BIN_EXE_syncedmem")).arg("model").args(arguments).current_dir(&self.0))
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn said(command: &mut Command) -> (i32, String, String) {
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
-fn small() -> Vec<u8> {
-    let fc = [legacy(&[1, 1, 2, 2]), bytes(5, f32_bytes(&[1.0, -2.5, 0.25, 4.0]))].concat();
-    let half = [number(10, 2), bytes(12, [0, 0x3c, 0, 0xc0]), shape(&[2])].concat();
-    let double = [bytes(8, f64_bytes(&[1e-9])), shape(&[])].concat();
-    let conv = [blob(&[2, 1], &[0.5, 8.0]), half, double];
-    [
-        bytes(1, "small"),
-        layer("relu", "ReLU", &[]),
-        layer("conv1", "Convolution", &conv),
-        layer("fc", "InnerProduct", &[fc]),
-    ]
-    .concat()
-}
 
 #[test]
 fn inspect_lists_layers_types_shapes_bytes_and_ranges() {
     let folder = Folder::new("inspect");
-    let file = folder.file("small.caffemodel", &small());
+    let file = folder.named("small.caffemodel", &small());
     let expected = "small.caffemodel: net \"small\", 3 layers, 4 blobs, 9 values, 143 B\n\n\
         layer  type          blob  shape    values   bytes\n\
         relu   ReLU\n\
@@ -86,7 +34,7 @@ fn inspect_lists_layers_types_shapes_bytes_and_ranges() {
 #[test]
 fn inspect_as_json_has_all_of_it_for_programs() {
     let folder = Folder::new("json");
-    let file = folder.file("small.caffemodel", &small());
+    let file = folder.named("small.caffemodel", &small());
     let (status, text, _) = folder.model(&["inspect", &file, "--json", "--ranges"]);
     let all: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((status, &all["kind"], &all["layers"][1]["type"]), (0, &json!("net"), &json!("Convolution")));
@@ -96,7 +44,7 @@ fn inspect_as_json_has_all_of_it_for_programs() {
             "type": "float32", "count": 4, "bytes": 16, "min": -2.5, "max": 4.0, "nan": 0, "infinite": 0}})
     );
     let state = [number(1, 30), bytes(2, "a.caffemodel"), bytes(3, blob(&[1], &[1.0])), number(4, 2)].concat();
-    let file = folder.file("a.solverstate", &state);
+    let file = folder.named("a.solverstate", &state);
     let (_, text, _) = folder.model(&["inspect", &file, "--json"]);
     let all: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(all["state"], json!({"iter": 30, "learned_net": "a.caffemodel", "current_step": 2}));
@@ -105,26 +53,73 @@ fn inspect_as_json_has_all_of_it_for_programs() {
 #[test]
 fn inspect_shows_a_net_whose_blobs_cannot_be_read_and_refuses_what_is_no_model() {
     let folder = Folder::new("problems");
-    let file = folder.file("a.caffemodel", &layer("conv\u{1b}[2J", "Convolution", &[blob(&[3], &[1.0])]));
+    let file = folder.named("a.caffemodel", &layer("conv\u{1b}[2J", "Convolution", &[blob(&[3], &[1.0])]));
     let (status, text, _) = folder.model(&["inspect", &file, "--ranges"]);
     assert_eq!(status, 0);
     assert!(text.contains("its data has 1 values, and its shape 3 needs 3"), "{text}");
     assert!(!text.contains('\u{1b}'), "names cannot steer the terminal");
-    let file = folder.file("net.prototxt", b"name: \"net\"\nlayer { name: \"a\" }\n");
+    let file = folder.named("net.prototxt", b"name: \"net\"\nlayer { name: \"a\" }\n");
     let (status, text, error) = folder.model(&["inspect", &file]);
     assert_eq!((status, &*text), (1, ""));
     assert!(error.starts_with("syncedmem: net.prototxt: is text; name the .caffemodel"), "{error}");
 }
 
+fn init_net() -> Vec<u8> {
+    [
+        bytes(1, "init"),
+        operator("conv1_w", "GivenTensorFill", &[dims(&[2, 1]), float_values(&[0.5, 8.0])]),
+        operator("ids", "GivenTensorInt64Fill", &[dims(&[2]), int_values(&[-1, 300])]),
+        operator(
+            "labels",
+            "GivenTensorStringFill",
+            &[dims(&[2]), argument("values", &[bytes(7, "cat"), bytes(7, "dog")])],
+        ),
+        operator("data", "ConstantFill", &[dims(&[1])]),
+        operator("fresh", "XavierFill", &[dims(&[9])]),
+    ]
+    .concat()
+}
+
+#[test]
+fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
+    let folder = Folder::new("init");
+    let file = folder.named("init_net.pb", &init_net());
+    let expected = "init_net.pb: Caffe2 net \"init\", 5 operators, 3 blobs, 5 values, 260 B\n\n\
+        layer    type                   blob  shape  values   bytes\n\
+        conv1_w  GivenTensorFill        0     2x1    float32      8\n\
+        ids      GivenTensorInt64Fill   0     2      int64       16\n\
+        labels   GivenTensorStringFill  0     2      text         6\n\
+        data     ConstantFill           0     1      float32      4\n\
+        fresh    XavierFill\n";
+    assert_eq!(folder.model(&["inspect", &file]), (0, expected.into(), String::new()));
+    assert_eq!(folder.model(&["check", &file]), (0, "init_net.pb: ok, 3 blobs\n".into(), String::new()));
+    let (status, text, error) = folder.model(&["export", &file, "--to", "safetensors"]);
+    assert_eq!((status, &*text), (0, "init_net.safetensors\n"));
+    assert_eq!(error, "syncedmem: init_net.pb: labels holds texts, and is left out: arrays of numbers are exported\n");
+    let bytes = std::fs::read(folder.0.join("init_net.safetensors")).unwrap();
+    let values_at = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..values_at]).unwrap();
+    assert_eq!(
+        header,
+        json!({
+            "ids": {"dtype": "I64", "shape": [2], "data_offsets": [0, 16]},
+            "conv1_w": {"dtype": "F32", "shape": [2, 1], "data_offsets": [16, 24]},
+            "data": {"dtype": "F32", "shape": [1], "data_offsets": [24, 28]},
+        })
+    );
+    let ids = [(-1i64).to_le_bytes(), 300i64.to_le_bytes()].concat();
+    assert_eq!(bytes[values_at..], [ids, f32_bytes(&[0.5, 8.0, 0.0])].concat());
+}
+
 #[test]
 fn check_is_content_with_whole_files_and_says_what_is_wrong_with_others() {
     let folder = Folder::new("check");
-    let good = folder.file("good.caffemodel", &small());
+    let good = folder.named("good.caffemodel", &small());
     assert_eq!(folder.model(&["check", &good]), (0, "good.caffemodel: ok, 4 blobs\n".into(), String::new()));
     let values = [1.0, f32::NAN, f32::INFINITY, f32::NAN];
     let bad = [layer("a", "Scale", &[blob(&[4], &values), blob(&[2], &[1.0])]), layer_v1("b", 14, &[])].concat();
-    let bad = folder.file("bad.caffemodel", &bad);
-    let cut = folder.file("cut.caffemodel", &small()[..120]);
+    let bad = folder.named("bad.caffemodel", &bad);
+    let cut = folder.named("cut.caffemodel", &small()[..120]);
     let (status, text, _) = folder.model(&["check", &good, &bad, &cut, "missing"]);
     assert_eq!(status, 1);
     for expected in [
@@ -146,7 +141,7 @@ fn check_is_content_with_whole_files_and_says_what_is_wrong_with_others() {
 #[test]
 fn export_writes_safetensors_with_the_bytes_of_the_model() {
     let folder = Folder::new("safetensors");
-    let file = folder.file("small.caffemodel", &small());
+    let file = folder.named("small.caffemodel", &small());
     let (status, text, error) = folder.model(&["export", &file, "--to", "safetensors", "--net-shapes"]);
     assert_eq!((status, &*text, &*error), (0, "small.safetensors\n", ""));
     let bytes = std::fs::read(folder.0.join("small.safetensors")).unwrap();
@@ -169,7 +164,7 @@ fn export_writes_safetensors_with_the_bytes_of_the_model() {
 #[test]
 fn export_writes_an_npz_that_pythons_zipfile_finds_whole() {
     let folder = Folder::new("npz");
-    let file = folder.file("small.caffemodel", &small());
+    let file = folder.named("small.caffemodel", &small());
     assert_eq!(folder.model(&["export", &file, "--to", "npz", "-o", "out.npz"]).0, 0);
     let script = "import sys, zipfile\n\
         archive = zipfile.ZipFile('out.npz')\n\
@@ -189,7 +184,7 @@ fn export_writes_an_npz_that_pythons_zipfile_finds_whole() {
          conv1.2.npy <f8 () False 95d626e80b2e113e\n\
          fc.0.npy <f4 (1, 1, 2, 2) False 0000803f000020c00000803e00008040\n"
     );
-    let names = folder.file("out.caffemodel", &layer("../../out", "Scale", &[blob(&[1], &[1.0])]));
+    let names = folder.named("out.caffemodel", &layer("../../out", "Scale", &[blob(&[1], &[1.0])]));
     let (status, _, error) = folder.model(&["export", &names, "--to", "npz"]);
     assert_eq!(status, 1);
     assert!(error.contains("cannot be called ../../out.0; export to safetensors instead"), "{error}");
@@ -198,8 +193,8 @@ fn export_writes_an_npz_that_pythons_zipfile_finds_whole() {
 #[test]
 fn an_export_that_fails_leaves_what_was_there() {
     let folder = Folder::new("fails");
-    let file = folder.file("big.caffemodel", &layer("a", "Scale", &[blob(&[100_000], &vec![1.0; 100_000])]));
-    folder.file("big.npz", b"as before");
+    let file = folder.named("big.caffemodel", &layer("a", "Scale", &[blob(&[100_000], &vec![1.0; 100_000])]));
+    folder.named("big.npz", b"as before");
     // A disk that is full after 64 KiB.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" model export big.caffemodel --to npz";
     let (status, _, error) =
@@ -215,7 +210,7 @@ fn an_export_that_fails_leaves_what_was_there() {
         let (status, _, error) = folder.model(&[&["export", &file, "--to", "npz"], &arguments[..]].concat());
         assert!(status == 1 && error.contains(sentence), "{error}");
     }
-    let twice = folder.file("twice.caffemodel", &layer("a", "Scale", &[blob(&[1], &[1.0])]).repeat(2));
+    let twice = folder.named("twice.caffemodel", &layer("a", "Scale", &[blob(&[1], &[1.0])]).repeat(2));
     let (status, _, error) = folder.model(&["export", &twice, "--to", "safetensors"]);
     assert!(status == 1 && error.contains("two arrays would be called a.0"), "{error}");
     assert_eq!(folder.names(), ["big.caffemodel", "big.npz", "twice.caffemodel"]);
@@ -225,7 +220,7 @@ fn an_export_that_fails_leaves_what_was_there() {
 fn diff_says_which_layers_shapes_and_values_differ_and_how_far() {
     let folder = Folder::new("diff");
     let net = |layers: &[Vec<u8>]| layers.concat();
-    let a = folder.file(
+    let a = folder.named(
         "a.caffemodel",
         &net(&[
             layer("same", "Scale", &[blob(&[2], &[1.0, f32::NAN])]),
@@ -234,7 +229,7 @@ fn diff_says_which_layers_shapes_and_values_differ_and_how_far() {
             layer("old", "ReLU", &[]),
         ]),
     );
-    let b = folder.file(
+    let b = folder.named(
         "b.caffemodel",
         &net(&[
             layer("new", "ReLU", &[]),
@@ -261,11 +256,11 @@ fn diff_says_which_layers_shapes_and_values_differ_and_how_far() {
 fn diff_takes_legacy_dimensions_as_caffe_does_and_compares_solver_states() {
     let folder = Folder::new("legacy");
     let fc = [legacy(&[1, 1, 2, 1]), bytes(5, f32_bytes(&[1.0, 2.0]))].concat();
-    let old = folder.file("old.caffemodel", &layer_v1("fc", 14, &[fc]));
-    let new = folder.file("new.caffemodel", &layer("fc", "InnerProduct", &[blob(&[2, 1], &[1.0, 2.0])]));
+    let old = folder.named("old.caffemodel", &layer_v1("fc", 14, &[fc]));
+    let new = folder.named("new.caffemodel", &layer("fc", "InnerProduct", &[blob(&[2, 1], &[1.0, 2.0])]));
     assert_eq!(folder.model(&["diff", &old, &new]), (0, "the same: 1 blob, different: 0\n".into(), String::new()));
     let state = |iter| [number(1, iter), bytes(2, "net"), bytes(3, blob(&[1], &[1.0]))].concat();
-    let (one, two) = (folder.file("1.solverstate", &state(1)), folder.file("2.solverstate", &state(2)));
+    let (one, two) = (folder.named("1.solverstate", &state(1)), folder.named("2.solverstate", &state(2)));
     let (status, text, _) = folder.model(&["diff", &one, &two]);
     assert_eq!(status, 1);
     assert!(text.starts_with("solver: state iteration 1, step 0, net net -> iteration 2, step 0, net net\n"), "{text}");
@@ -303,13 +298,13 @@ fn help_manual_pages_and_completions_have_the_commands_on_models() {
     let folder = Folder::new("help");
     let run =
         |arguments: &[&str]| said(Command::new(env!("CARGO_BIN_EXE_syncedmem")).args(arguments).current_dir(&folder.0));
-    for name in ["inspect", "check", "export", "diff"] {
+    for name in ["inspect", "check", "export", "import", "diff"] {
         let (status, text, _) = run(&["help", "model", name]);
         assert_eq!(status, 0);
         assert!(text.contains(&format!("Usage: syncedmem model {name}")) && text.contains("Examples:"), "{text}");
     }
     assert_eq!(run(&["share", "share"]).0, 0);
-    for page in ["model", "model-inspect", "model-check", "model-export", "model-diff"] {
+    for page in ["model", "model-inspect", "model-check", "model-export", "model-import", "model-diff"] {
         let path = folder.0.join(format!("share/man/man1/syncedmem-{page}.1"));
         assert!(std::fs::read_to_string(&path).unwrap().contains(".SH SYNOPSIS"), "{}", path.display());
     }

@@ -97,6 +97,12 @@ public interface SyncedmemLibrary extends Library {
     /** Maximum length of an object's name, in bytes. */
     int SYNCEDMEM_NAME_BYTES = 200;
 
+    /** The most axes of a blob. */
+    int SYNCEDMEM_BLOB_MAX_AXES = 32;
+
+    /** Room for the text of any shape, in bytes. */
+    int SYNCEDMEM_BLOB_SHAPE_STRING_BYTES = 384;
+
     /** The outcome of a call. */
     enum Status {
         /** Done. */
@@ -505,7 +511,9 @@ public interface SyncedmemLibrary extends Library {
         /** A list of blobs: {@code .binaryproto}. */
         MODEL_BLOBS(2),
         /** The state of a solver: {@code .solverstate}. */
-        MODEL_SOLVER_STATE(3);
+        MODEL_SOLVER_STATE(3),
+        /** Weights as Caffe2 saves them: {@code init_net.pb}. */
+        MODEL_INIT_NET(4);
 
         /** C's number for it. */
         public final int value;
@@ -543,6 +551,17 @@ public interface SyncedmemLibrary extends Library {
 
         /** The one at this address. */
         public CUstream(Pointer address) {
+            super(address);
+        }
+    }
+
+    /** A blob. */
+    final class Blob extends PointerType {
+        /** NULL. */
+        public Blob() {}
+
+        /** The one at this address. */
+        public Blob(Pointer address) {
             super(address);
         }
     }
@@ -1085,8 +1104,120 @@ public interface SyncedmemLibrary extends Library {
     int CaffeFreeHost(Pointer ptr, boolean use_cuda);
 
     /**
-     * Opens a {@code .caffemodel}, {@code .binaryproto} or {@code .solverstate}, reads its structure, and writes the
-     * model's handle to {@code *model}.
+     * Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to {@code *blob}.
+     */
+    int syncedmem_blob_create(int r#type, PointerByReference blob);
+
+    /** Destroys a blob. */
+    int syncedmem_blob_destroy(Blob blob);
+
+    /** Gives the blob the {@code axes} dimensions at {@code shape}. */
+    int syncedmem_blob_reshape(Blob blob, long axes, long[] shape);
+
+    /** Writes the type of the blob's elements to {@code *type}. */
+    int syncedmem_blob_type(Blob blob, IntByReference r#type);
+
+    /** Writes the number of axes to {@code *axes}. */
+    int syncedmem_blob_axes(Blob blob, LongByReference axes);
+
+    /** Writes the dimension of an axis to {@code *dim}. */
+    int syncedmem_blob_shape(Blob blob, long axis, LongByReference dim);
+
+    /**
+     * Writes the dimension of a legacy axis to {@code *dim}: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1
+     * the same from the end.
+     */
+    int syncedmem_blob_legacy_shape(Blob blob, long axis, LongByReference dim);
+
+    /**
+     * Writes the number of elements of an array to {@code *count}: the product of all dimensions, and 0 without a
+     * shape.
+     */
+    int syncedmem_blob_count(Blob blob, LongByReference count);
+
+    /**
+     * Writes the product of the dimensions of the axes from {@code start} to {@code end}, without {@code end} itself,
+     * to {@code *count}; 1 if there are none.
+     */
+    int syncedmem_blob_count_axes(Blob blob, long start, long end, LongByReference count);
+
+    /**
+     * Writes to {@code *offset} the place of an element among the count: {@code indices} has one index for each axis,
+     * or fewer, and those left out are 0.
+     */
+    int syncedmem_blob_offset(Blob blob, long length, long[] indices, LongByReference offset);
+
+    /** Writes to {@code *offset} the place of an element of four legacy indices. */
+    int syncedmem_blob_legacy_offset(
+            Blob blob,
+            long num,
+            long channels,
+            long height,
+            long width,
+            LongByReference offset);
+
+    /** Writes the shape to {@code text} as Caffe does, such as {@code 2 3 (6)}, with NUL at its end. */
+    int syncedmem_blob_shape_string(Blob blob, byte[] text, long bytes);
+
+    /** Writes to {@code *equals} whether the blob has the {@code axes} dimensions at {@code shape}. */
+    int syncedmem_blob_shape_equals(Blob blob, long axes, long[] shape, boolean legacy, ByteByReference equals);
+
+    /**
+     * Writes the size of an array's memory to {@code *bytes}: an array keeps its memory in a reshape that needs no
+     * more. 0 without a shape. {@code array} is a {@code syncedmem_array_t}, here as below.
+     */
+    int syncedmem_blob_capacity(Blob blob, int array, LongByReference bytes);
+
+    /** Lends the memory of an array to the caller and writes it to {@code *mem}. */
+    int syncedmem_blob_memory(Blob blob, int array, PointerByReference mem);
+
+    /** Borrows the caller's memory as the host side of an array, which is then the newest. */
+    int syncedmem_blob_set_cpu_data(Blob blob, int array, Pointer data);
+
+    /** As {@code syncedmem_blob_set_cpu_data}, for device memory and the device side. */
+    int syncedmem_blob_set_gpu_data(Blob blob, int array, Pointer data);
+
+    /**
+     * Uses the memory of {@code other}'s array for the same array of {@code blob}, until one of the two gets other
+     * memory.
+     */
+    int syncedmem_blob_share(Blob blob, int array, Blob other);
+
+    /**
+     * Copies the elements of {@code source}'s array to the same array of {@code blob}, on the side where they are; if
+     * on both, on the device.
+     */
+    int syncedmem_blob_copy_from(Blob blob, int array, Blob source, boolean reshape);
+
+    /**
+     * Writes the address of the dimensions in device memory, one {@code int} for each axis, to {@code *shape}; NULL
+     * without axes.
+     */
+    int syncedmem_blob_gpu_shape(Blob blob, PointerByReference shape);
+
+    /**
+     * Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device.
+     */
+    int syncedmem_blob_update(Blob blob);
+
+    /**
+     * Writes the sum of the absolute values of an array to {@code *sum}, computed where the array is; 0 if it was
+     * never touched.
+     */
+    int syncedmem_blob_asum(Blob blob, int array, DoubleByReference sum);
+
+    /** Writes the sum of the squares of an array to {@code *sum}: see {@code syncedmem_blob_asum}. */
+    int syncedmem_blob_sumsq(Blob blob, int array, DoubleByReference sum);
+
+    /**
+     * Multiplies each element of an array by {@code factor}, which is rounded to the type of the elements, where the
+     * array is.
+     */
+    int syncedmem_blob_scale(Blob blob, int array, double factor);
+
+    /**
+     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its
+     * structure, and writes the model's handle to {@code *model}.
      */
     int syncedmem_model_open(String path, PointerByReference model);
 
@@ -1124,4 +1255,15 @@ public interface SyncedmemLibrary extends Library {
             int array,
             int element_type,
             Syncedmem mem);
+
+    /**
+     * Gives {@code blob} the shape, the data and, where the file has it, the diff of a {@code .binaryproto} of one
+     * blob, such as a mean image.
+     */
+    int syncedmem_blob_read(Blob blob, String path);
+
+    /**
+     * Writes the shape and the data of {@code blob}, and with {@code diff} its diff, to a {@code .binaryproto}.
+     */
+    int syncedmem_blob_write(Blob blob, boolean diff, String path);
 }

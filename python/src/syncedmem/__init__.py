@@ -1,14 +1,15 @@
 """Caffe's SyncedMemory: one buffer with a host side and a GPU side, each copied only when the other is newer.
 
-`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it. NumPy, PyTorch, CuPy and other libraries with
-DLPack share its memory without copies. The CUDA driver is loaded when it is first needed, not by the import;
-`cuda_status()` says whether there is one.
+`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; `Blob` is Caffe's shape with two arrays. NumPy,
+PyTorch, CuPy and other libraries with DLPack share its memory without copies. The CUDA driver is loaded when it is first
+needed, not by the import; `cuda_status()` says whether there is one.
 
 Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` give access to the whole C API.
 """
 
 from ._access import Access, DeviceAccess, HostAccess
 from ._array import SyncedArray
+from ._blob import Blob, BlobArray
 from ._device import DeviceArray
 from ._errors import Error, ExportedError, OutOfMemoryError
 from ._library import ffi, include_dir, lib, library_path, version
@@ -71,6 +72,8 @@ __version__ = f"{lib.SYNCEDMEM_VERSION_MAJOR}.{lib.SYNCEDMEM_VERSION_MINOR}.{lib
 __all__ = [
     "Access",
     "Accounting",
+    "Blob",
+    "BlobArray",
     "CudaStatus",
     "DeviceAccess",
     "DeviceArray",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy.typing as npt
 
 from ._device import DeviceArray, cuda_array_interface
-from ._exporting import DLDevice, Source, Version, export
-from ._tensors import CPU, CUDA, Hold, host_array, make_readonly
+from ._exporting import DLDevice, Version, export
+from ._tensors import CPU, CUDA, Hold, make_readonly
 from ._types import Kind, Side
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Access(Generic[T]):
     access ends when nothing refers to the array; until then its address stays valid.
     """
 
-    __slots__ = ("__weakref__", "_array", "_given", "_hold", "_kind")
+    __slots__ = ("__weakref__", "_array", "_given", "_held", "_kind")
     _side: Side
 
     def __init__(self, array: SyncedArray, kind: Kind) -> None:
@@ -34,7 +34,8 @@ class Access(Generic[T]):
         self._kind = kind
         # By thread: several threads may be in a `with` block of one access.
         self._given: dict[int, list[T]] = {}
-        self._hold: Hold | None = None
+        # What a consumer that keeps this object and not an array uses.
+        self._held: Any = None
 
     def _do(self) -> T:
         raise NotImplementedError
@@ -51,12 +52,6 @@ class Access(Generic[T]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._end(self._given.get(get_ident(), []).pop())
-
-    def _held(self) -> Hold:
-        """Performs the access again, for a consumer that takes an address and keeps this object."""
-        # The old hold ends after the new one begins, so that the address stays the same.
-        self._hold = Hold(self._array.memory._handle, self._side, self._kind, self._array.memory.nbytes)
-        return self._hold
 
     def __dlpack_device__(self) -> DLDevice:
         """DLPack's kind of device, kDLCPU (1) or kDLCUDA (2), and its ordinal."""
@@ -76,7 +71,7 @@ class Access(Generic[T]):
         1.0.
         """
         array = self._array
-        source = Source(array.memory._handle, self._side, self._kind, array.dtype, array.shape)
+        source = array.memory._handle, self._side, self._kind, array._layout
         return export(source, self.__dlpack_device__(), stream, max_version, dl_device, copy)
 
     def __repr__(self) -> str:
@@ -101,7 +96,8 @@ class HostAccess(Access["npt.NDArray[Any]"]):
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """NumPy's array interface, version 3. The access lasts as long as this object."""
-        array = host_array(self._held(), self._array.dtype, self._array.shape)
+        # The old one ends after the new one begins, so that the address stays the same.
+        array = self._held = self._do()
         return dict(array.__array_interface__)
 
 
@@ -127,4 +123,6 @@ class DeviceAccess(Access[DeviceArray]):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Numba's CUDA array interface, version 3. The access lasts as long as this object."""
-        return cuda_array_interface(self._held(), self._array.dtype, self._array.shape)
+        layout = self._array._layout
+        self._held = hold = Hold(self._array.memory._handle, self._kind, layout)
+        return cuda_array_interface(hold, layout)

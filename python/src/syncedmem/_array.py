@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ._access import DeviceAccess, HostAccess
 from ._device import DeviceArray
-from ._exporting import DLDevice, Source, Version, asked_device, export
-from ._tensors import CPU, CUDA, DType, Hold, Shape, bytes_of, host_array
+from ._exporting import DLDevice, Version, asked_device, export
+from ._tensors import CPU, CUDA, DType, Layout, Shape, bytes_of
 from ._types import Head, Kind, Side
 
 if TYPE_CHECKING:
@@ -33,23 +33,26 @@ class Accessors:
     def _as_array(self) -> SyncedArray:
         raise NotImplementedError
 
+    def _on_host(self, kind: Kind) -> npt.NDArray[Any]:
+        return self._as_array()._on_host(kind)
+
     def cpu_data(self) -> npt.NDArray[Any]:
         """The host data for reading, as a read-only NumPy array: zeros before the first write."""
-        return self._as_array()._on_host(Kind.READ)
+        return self._on_host(Kind.READ)
 
     def mutable_cpu_data(self) -> npt.NDArray[Any]:
         """The host data for reading and writing. The host is then the newest side.
 
         Write before the next access to the other side: the library does not see later writes.
         """
-        return self._as_array()._on_host(Kind.WRITE)
+        return self._on_host(Kind.WRITE)
 
     def overwrite_cpu_data(self) -> npt.NDArray[Any]:
         """The host data for writing: neither zeroed nor copied.
 
         Write all of the memory, including the bytes outside of a smaller view.
         """
-        return self._as_array()._on_host(Kind.OVERWRITE)
+        return self._on_host(Kind.OVERWRITE)
 
     def gpu_data(self) -> DeviceArray:
         """The device data for reading: zeros before the first write."""
@@ -97,7 +100,7 @@ class SyncedArray(Accessors):
     NumPy and DLPack consumers read its data on the side that is current.
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_memory", "_shape")
+    __slots__ = ("__weakref__", "_layout", "_memory")
 
     def __init__(self, memory: SyncedMemory, dtype: npt.DTypeLike, shape: ShapeLike | None) -> None:
         made = np.dtype(dtype)
@@ -109,22 +112,21 @@ class SyncedArray(Accessors):
         if made.itemsize == 0:
             raise ValueError(f"an element of {made} has no bytes; say its length")
         self._memory = memory
-        self._dtype: DType = made
-        self._shape = self._fitting(shape, inner)
+        self._layout = Layout(made, self._fitting(made, shape, inner))
 
-    def _fitting(self, shape: ShapeLike | None, inner: Shape) -> Shape:
+    def _fitting(self, dtype: DType, shape: ShapeLike | None, inner: Shape) -> Shape:
         nbytes = self._memory.nbytes
         if shape is None:
-            item = bytes_of(self._dtype, inner)
+            item = bytes_of(dtype, inner)
             if item == 0 or nbytes % item != 0:
                 raise ValueError(f"{nbytes} bytes are no whole number of elements of {item} bytes; say the shape")
             return (nbytes // item, *inner)
-        lengths = (*_lengths(shape), *inner)
+        lengths = (*lengths_of(shape), *inner)
         if any(length < 0 for length in lengths):
             raise ValueError(f"a length of the shape {lengths} is negative")
-        if bytes_of(self._dtype, lengths) > nbytes:
+        if bytes_of(dtype, lengths) > nbytes:
             raise ValueError(
-                f"{lengths} of {self._dtype} take {bytes_of(self._dtype, lengths)} bytes, and the memory has {nbytes}"
+                f"{lengths} of {dtype} take {bytes_of(dtype, lengths)} bytes, and the memory has {nbytes}"
             )
         if len(lengths) > 32 or any(length >= 1 << 63 for length in lengths):
             raise ValueError(f"no array has the shape {lengths}")
@@ -141,35 +143,33 @@ class SyncedArray(Accessors):
     @property
     def dtype(self) -> DType:
         """The type of an element."""
-        return self._dtype
+        return self._layout.dtype
 
     @property
     def shape(self) -> Shape:
         """The number of elements along each axis."""
-        return self._shape
+        return self._layout.shape
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self._shape)
+        return len(self._layout.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self.nbytes // self._dtype.itemsize
+        return self.nbytes // self._layout.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
         """Bytes of all elements, at most those of the memory."""
-        return bytes_of(self._dtype, self._shape)
+        return self._layout.nbytes
 
     def _on_host(self, kind: Kind) -> npt.NDArray[Any]:
-        memory = self._memory
-        return host_array(Hold(memory._handle, Side.HOST, kind, memory.nbytes), self._dtype, self._shape)
+        return self._layout.on_host(self._memory._handle, kind)
 
     def _on_device(self, kind: Kind) -> DeviceArray:
-        memory = self._memory
-        return DeviceArray(memory._handle, memory.nbytes, kind, self._dtype, self._shape)
+        return DeviceArray(self._memory._handle, kind, self._layout)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -182,10 +182,8 @@ class SyncedArray(Accessors):
 
     def __dlpack_device__(self) -> DLDevice:
         """DLPack's kind of device and ordinal, of the current side; of the host if both are current, or neither."""
-        device = self._memory.device
-        if device is not None and self._memory.head == Head.HEAD_AT_GPU:
-            return CUDA, device
-        return CPU, 0
+        device = self._memory.device if self._memory._handle.head() == Head.HEAD_AT_GPU else None
+        return (CPU, 0) if device is None else (CUDA, device)
 
     def __dlpack__(
         self,
@@ -206,7 +204,7 @@ class SyncedArray(Accessors):
             self._check_side(asked, copy)
             device = asked
         side = Side.DEVICE if device[0] == CUDA else Side.HOST
-        source = Source(self._memory._handle, side, Kind.READ, self._dtype, self._shape)
+        source = self._memory._handle, side, Kind.READ, self._layout
         return export(source, device, stream, max_version, dl_device, copy)
 
     def _check_side(self, asked: DLDevice, copy: bool | None) -> None:
@@ -228,10 +226,10 @@ class SyncedArray(Accessors):
             raise BufferError(f"no side is on device {asked}, but on {' and '.join(map(str, own))}")
 
     def __repr__(self) -> str:
-        return f"<SyncedArray {self._dtype} {self._shape} of {self._memory!r}>"
+        return f"<SyncedArray {self.dtype} {self.shape} of {self._memory!r}>"
 
 
-def _lengths(shape: Any) -> Shape:
+def lengths_of(shape: Any) -> Shape:
     try:
         return (operator.index(shape),)
     except TypeError:

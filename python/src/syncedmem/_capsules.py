@@ -13,8 +13,8 @@ from ._library import ffi, lib
 
 # Not ctypes.pythonapi: other packages may change the argument types of its functions.
 _api = ctypes.PyDLL(None)
-_new = _api.PyCapsule_New
-_new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+new = _api.PyCapsule_New
+new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _is_valid = _api.PyCapsule_IsValid
 _is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_void_p)
 _get_pointer = _api.PyCapsule_GetPointer
@@ -31,15 +31,10 @@ def _for_ever(name: bytes) -> int:
 
 
 # By whether the tensor has a version.
-_NAMES = {True: _for_ever(b"dltensor_versioned"), False: _for_ever(b"dltensor")}
+NAMES = {True: _for_ever(b"dltensor_versioned"), False: _for_ever(b"dltensor")}
 _USED = {True: _for_ever(b"used_dltensor_versioned"), False: _for_ever(b"used_dltensor")}
 _C_TYPES = {True: "DLManagedTensorVersioned *", False: "DLManagedTensor *"}
-_DESTRUCTOR = int(ffi.cast("uintptr_t", ffi.addressof(lib, "syncedmem_end_capsule")))
-
-
-def owner(tensor: Any, versioned: bool) -> tuple[Any, ...]:
-    """The call that makes a capsule, which owns the tensor until a consumer takes it: a function and its arguments."""
-    return _new, int(ffi.cast("uintptr_t", tensor)), _NAMES[versioned], _DESTRUCTOR
+DESTRUCTOR = int(ffi.cast("uintptr_t", ffi.addressof(lib, "syncedmem_end_capsule")))
 
 
 class Taken:
@@ -49,10 +44,10 @@ class Taken:
 
     def __init__(self, capsule: object) -> None:
         for versioned in (True, False):
-            if _is_valid(capsule, _NAMES[versioned]):
+            if _is_valid(capsule, NAMES[versioned]):
                 self._capsule = capsule
                 self.versioned = versioned
-                address = _get_pointer(capsule, _NAMES[versioned])
+                address = _get_pointer(capsule, NAMES[versioned])
                 self.tensor: Any = ffi.cast(_C_TYPES[versioned], address)
                 return
         what = type(capsule).__name__
@@ -64,4 +59,4 @@ class Taken:
 
     def give_back(self) -> None:
         """The capsule owns the tensor again."""
-        _set_name(self._capsule, _NAMES[self.versioned])
+        _set_name(self._capsule, NAMES[self.versioned])

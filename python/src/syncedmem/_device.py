@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._exporting import DLDevice, Source, Version, export
+from ._exporting import DLDevice, Version, export
 from ._handle import Handle
-from ._tensors import CUDA, DType, Hold, Shape, bytes_of
+from ._tensors import CUDA, DType, Hold, Layout, Shape
 from ._types import Kind, Side
 
 
-def cuda_array_interface(hold: Hold, dtype: DType, shape: Shape) -> dict[str, Any]:
+def cuda_array_interface(hold: Hold, layout: Layout) -> dict[str, Any]:
     """Numba's CUDA array interface, version 3."""
     interface: dict[str, Any] = {
-        "shape": shape,
-        "typestr": dtype.str,
+        "shape": layout.shape,
+        "typestr": layout.dtype.str,
         "data": (hold.address, hold.readonly),
         "version": 3,
         "strides": None,
         # The library's own work is ordered with the legacy default stream.
         "stream": 1,
     }
-    if dtype.names is not None:
-        interface["descr"] = dtype.descr
+    if layout.dtype.names is not None:
+        interface["descr"] = layout.dtype.descr
     return interface
 
 
@@ -33,16 +33,15 @@ class DeviceArray:
     `numba.cuda.as_cuda_array`), or its `ptr` to a kernel. While it lives, the device memory stays in place.
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_ended", "_handle", "_hold", "_kind", "_shape")
+    __slots__ = ("__weakref__", "_ended", "_handle", "_hold", "_kind", "_layout")
 
-    def __init__(self, handle: Handle, nbytes: int, kind: Kind, dtype: DType, shape: Shape) -> None:
+    def __init__(self, handle: Handle, kind: Kind, layout: Layout) -> None:
         self._handle = handle
         # An export of overwritten data must not discard it.
         self._kind = kind if kind == Kind.READ else Kind.WRITE
-        self._dtype = dtype
-        self._shape = shape
+        self._layout = layout
         self._ended = False
-        self._hold = Hold(handle, Side.DEVICE, kind, nbytes)
+        self._hold = Hold(handle, kind, layout)
 
     @property
     def ptr(self) -> int:
@@ -52,17 +51,17 @@ class DeviceArray:
     @property
     def shape(self) -> Shape:
         """The number of elements along each axis."""
-        return self._shape
+        return self._layout.shape
 
     @property
     def dtype(self) -> DType:
         """The type of an element."""
-        return self._dtype
+        return self._layout.dtype
 
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return bytes_of(self._dtype, self._shape)
+        return self._layout.nbytes
 
     @property
     def readonly(self) -> bool:
@@ -84,7 +83,7 @@ class DeviceArray:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         self._check()
-        return cuda_array_interface(self._hold, self._dtype, self._shape)
+        return cuda_array_interface(self._hold, self._layout)
 
     def __dlpack_device__(self) -> DLDevice:
         """DLPack's kind of device, kDLCUDA (2), and its ordinal."""
@@ -104,9 +103,9 @@ class DeviceArray:
         the device.
         """
         self._check()
-        source = Source(self._handle, Side.DEVICE, self._kind, self._dtype, self._shape)
+        source = self._handle, Side.DEVICE, self._kind, self._layout
         return export(source, self.__dlpack_device__(), stream, max_version, dl_device, copy)
 
     def __repr__(self) -> str:
         how = "read-only" if self.readonly else "writable"
-        return f"<DeviceArray {self._dtype} {self._shape}, device {self.device}, {how}>"
+        return f"<DeviceArray {self.dtype} {self.shape}, device {self.device}, {how}>"

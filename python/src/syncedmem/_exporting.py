@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import operator
-from typing import NamedTuple
-
+from ._capsules import Taken
 from ._handle import Handle
 from ._streams import consumer_stream, order
-from ._tensors import DType, Hold, Shape, bytes_of, capsule, host_array
+from ._tensors import IS_COPIED, Hold, Layout
 from ._types import Kind, Side
 
 DLDevice = tuple[int, int]
@@ -17,14 +16,8 @@ Version = tuple[int, int]
 """A version of DLPack, major and minor."""
 
 
-class Source(NamedTuple):
-    """Elements of one side, and the access that the consumer has to them."""
-
-    handle: Handle
-    side: Side
-    kind: Kind
-    dtype: DType
-    shape: Shape
+Source = tuple[Handle, Side, Kind, Layout]
+"""Elements of one side, and the access that the consumer has to them."""
 
 
 def asked_device(dl_device: DLDevice) -> DLDevice:
@@ -51,29 +44,30 @@ def export(
             f"this is device {device}, and {dl_device} was asked for: export the array of the SyncedMemory "
             "itself, which has both sides"
         )
+    handle, side, kind, layout = source
     waits = None
-    if source.side == Side.DEVICE:
+    if side is Side.DEVICE:
         waits = consumer_stream(stream)
     elif stream is not None:
         raise ValueError("memory of the CPU has no stream: stream must be None")
     if copy:
-        source = _copied(source, device)
-    made = capsule(*source, versioned=versioned, copied=bool(copy))
-    order(source.handle, waits)
+        handle, kind = _copied(source, device), Kind.WRITE
+    made = layout.capsule(handle, side, kind, versioned)
+    if copy and versioned:
+        Taken(made).tensor.flags |= IS_COPIED
+    if waits is not None:
+        order(handle, waits)
     return made
 
 
-def _copied(source: Source, device: DLDevice) -> Source:
-    """A writable copy in a memory of its own."""
-    nbytes = bytes_of(source.dtype, source.shape)
-    copy = Handle(nbytes)
+def _copied(source: Source, device: DLDevice) -> Handle:
+    """A copy in a memory of its own."""
+    handle, side, _, layout = source
+    copy = Handle(layout.nbytes)
     # Through the host: the library has no copy from device to device.
-    read = Hold(source.handle, Side.HOST, Kind.READ, nbytes)
-    host_array(Hold(copy, Side.HOST, Kind.OVERWRITE, nbytes), source.dtype, source.shape)[...] = host_array(
-        read, source.dtype, source.shape
-    )
-    if source.side == Side.DEVICE:
-        made = Hold(copy, Side.DEVICE, Kind.READ, nbytes).device
+    layout.on_host(copy, Kind.OVERWRITE)[...] = layout.on_host(handle, Kind.READ)
+    if side is Side.DEVICE:
+        made = Hold(copy, Kind.READ, layout).device
         if made != device[1]:
             raise BufferError(f"a copy is made on the device that is current, {made}, and {device} was asked for")
-    return source._replace(handle=copy, kind=Kind.WRITE)
+    return copy

@@ -23,6 +23,10 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
+_HEAD = ffi.typeof("syncedmem_head_t *")
+_head = lib.syncedmem_head
+
+
 class Handle:
     """One object of the library.
 
@@ -35,7 +39,10 @@ class Handle:
     def __init__(self, nbytes: int) -> None:
         made = ffi.new("syncedmem_t **")
         check(lib.syncedmem_create(nbytes, made))
-        self._pointer: Any = ffi.gc(made[0], lib.syncedmem_destroy)
+        self._own(ffi.gc(made[0], lib.syncedmem_destroy))
+
+    def _own(self, pointer: Any) -> None:
+        self._pointer: Any = pointer
         # Re-entrant: a finaliser may run inside a call and use the same object.
         self._lock = threading.RLock()
         self._forks = _forks
@@ -60,14 +67,23 @@ class Handle:
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls a function on the object, without the GIL."""
-        with self.alone:
-            check(function(self.pointer, *arguments))
+        # The properties only where they have work: their calls take longer than their work.
+        with self._lock if self._forks == _forks else self.alone:
+            status = function(self._pointer or self.pointer, *arguments)
+            if status != 0:
+                raise failure(status)
 
     def ask(self, function: Callable[..., int], c_type: str) -> Any:
         """Calls a function that writes one value, and returns it."""
         answer = ffi.new(c_type)
         self.call(function, answer)
         return answer[0]
+
+    def head(self) -> int:
+        """The side with the newest data, as a number of `Head`."""
+        answer = ffi.new(_HEAD)
+        self.call(_head, answer)
+        return int(answer[0])
 
     def exports(self) -> tuple[int, int]:
         """Number of arrays and tensors that live: of the host side, and of the device side."""

@@ -52,7 +52,15 @@ class Lent:
     @property
     def dtype(self) -> DType:
         """The type of an element; `BufferError` if NumPy has none. Borrowing the memory does not need it."""
-        return numpy_type(self.taken.tensor.dl_tensor.dtype) if self._whole is None else self._whole.dtype
+        if self._whole is not None:
+            return self._whole.dtype
+        given = self.taken.tensor.dl_tensor.dtype
+        made = numpy_type(given.code, given.bits) if given.lanes == 1 else None
+        if made is None:
+            raise BufferError(
+                f"NumPy has no type for DLPack's code {given.code} with {given.bits} bits and {given.lanes} lanes"
+            )
+        return made
 
     @property
     def address(self) -> int:

@@ -15,7 +15,7 @@ from ._handle import Handle
 from ._lending import Lent, as_array
 from ._library import ffi, lib
 from ._streams import Stream, stream_pointer
-from ._tensors import Hold, bytes_of, host_array, lend
+from ._tensors import Layout, bytes_of, lend
 from ._text import read_text
 from ._types import Eviction, Head, Kind, Side
 
@@ -65,7 +65,7 @@ class SyncedMemory(Accessors):
     @property
     def head(self) -> Head:
         """Which side has the newest data."""
-        return Head(self._handle.ask(lib.syncedmem_head, "syncedmem_head_t *"))
+        return Head(self._handle.head())
 
     @property
     def name(self) -> str | None:
@@ -267,7 +267,7 @@ def _copy_of(source: Any) -> SyncedArray:
     # The library reads it, and releases it before the tensor goes.
     between = Handle(lent.nbytes)
     between.call(lib.syncedmem_set_gpu_data, ffi.cast("void *", lent.address))
-    return _filled(host_array(Hold(between, Side.HOST, Kind.READ, lent.nbytes), lent.dtype, lent.shape))
+    return _filled(Layout(lent.dtype, lent.shape).on_host(between, Kind.READ))
 
 
 def _filled(array: npt.NDArray[Any]) -> SyncedArray:

@@ -63,5 +63,4 @@ def consumer_stream(stream: object) -> Any:
 
 def order(handle: Handle, stream: Any) -> None:
     """Makes later work of the stream wait for the library's work on the object's device side."""
-    if stream is not None:
-        handle.call(lib.syncedmem_stream_wait, stream)
+    handle.call(lib.syncedmem_stream_wait, stream)

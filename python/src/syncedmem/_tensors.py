@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _capsules
-from ._errors import check
+from ._errors import check, failure
 from ._handle import Handle
 from ._library import ffi, lib
 from ._types import Kind, Side
@@ -18,9 +17,14 @@ from ._types import Kind, Side
 # DLPack's numbers (dmlc.github.io/dlpack, "C API").
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 READ_ONLY, IS_COPIED = 1, 2
-_UNSIGNED, _BYTE_BITS = 1, 8
+_BYTE = (1, 8)  # code and bits
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_KINDS = {code: kind for kind, code in _CODES.items()}
 _LONGEST = {"f": 8, "c": 16}  # bytes; C's long double is not an IEEE format
+
+# NumPy 2.1 is the first that takes tensors with a version, but some later ones make all arrays of tensors read-only.
+_NUMPY_READS = tuple(int(number) for number in np.__version__.split(".")[:2]) >= (2, 1)
+_NUMPY_WRITES = _NUMPY_READS and np.from_dlpack(np.empty(1)).flags.writeable
 
 if TYPE_CHECKING:
     DType = np.dtype[Any]
@@ -29,98 +33,164 @@ else:
 Shape = tuple[int, ...]
 
 
-def dlpack_type(dtype: DType) -> tuple[int, int]:
-    """A dtype as DLPack's code and bits."""
+def _dlpack_type(dtype: DType) -> tuple[int, int] | None:
+    """A dtype as DLPack's code and bits, if DLPack has it."""
     # Other packages add types to a kind, such as floats of 8 bits: only built-in ones are known.
     known = dtype.kind in _CODES and dtype.isbuiltin == 1 and dtype.isnative
     if not known or dtype.itemsize > _LONGEST.get(dtype.kind, 8):
-        raise BufferError(
-            f"DLPack has no type for {dtype}: export other data, or the array's bytes, as mem.array(numpy.uint8)"
-        )
+        return None
     return _CODES[dtype.kind], 8 * dtype.itemsize
 
 
-def numpy_type(data_type: Any) -> DType:
-    """DLPack's code and bits as a dtype."""
-    kinds = {code: kind for kind, code in _CODES.items()}
-    if data_type.lanes == 1 and data_type.bits % 8 == 0 and data_type.code in kinds:
-        kind = kinds[data_type.code]
-        try:
-            return np.dtype("?" if kind == "b" else f"{kind}{data_type.bits // 8}")
-        except TypeError:
-            pass
-    raise BufferError(
-        f"NumPy has no type for DLPack's code {data_type.code} with {data_type.bits} bits and {data_type.lanes} lanes"
-    )
-
-
-def _made(
-    handle: Handle,
-    side: Side,
-    kind: Kind,
-    code: int,
-    bits: int,
-    shape: Shape,
-    versioned: bool,
-    owner: Callable[[Any], tuple[Any, ...]],
-) -> Any:
-    """Makes a tensor and its owner, by the call that `owner` returns: a function of C, and its arguments."""
-    made, nothing = ffi.new("void **"), ffi.NULL
-    c_type = "DLManagedTensorVersioned *" if versioned else "DLManagedTensor *"
+def numpy_type(code: int, bits: int) -> DType | None:
+    """DLPack's code and bits as a dtype, if NumPy has it."""
+    kind = _KINDS.get(code)
+    if kind is None or bits % 8 != 0:
+        return None
     try:
-        handle.call(lib.syncedmem_to_dlpack, side, kind, code, bits, len(shape), shape, versioned, made)
-        function, *arguments = owner(ffi.cast(c_type, made[0]))
-        # Ctrl-C raises an exception after a call, such as a long copy: here the tensor has one owner before and after.
-        made[0] = nothing
-        return function(*arguments)
-    except BaseException:
-        if made[0] != nothing:
-            tensor = ffi.cast(c_type, made[0])
-            tensor.deleter(tensor)
-        raise
+        return np.dtype("?" if kind == "b" else f"{kind}{bits // 8}")
+    except TypeError:
+        return None
+
+
+# `syncedmem_to_dlpack`, which writes the tensor's address as a number: nothing is left to convert.
+_exports = ffi.typeof(lib.syncedmem_to_dlpack)
+_to_dlpack = ffi.cast(
+    f"{_exports.result.cname}(*)({', '.join(one.cname for one in _exports.args[:-1])}, uintptr_t *)",
+    lib.syncedmem_to_dlpack,
+)
+_SLOT = ffi.typeof("uintptr_t *")
+_TENSOR = {True: ffi.typeof("DLManagedTensorVersioned *"), False: ffi.typeof("DLManagedTensor *")}
+# Place of the data's address in a tensor with a version, in words.
+_DATA = ffi.offsetof("DLManagedTensorVersioned", "dl_tensor") // ffi.sizeof("uintptr_t")
+
+
+class Layout:
+    """Elements of one type in C order, from the first byte of a memory on."""
+
+    __slots__ = ("_arguments", "_known", "_numpy_reads", "dtype", "shape")
+
+    def __init__(self, dtype: DType, shape: Shape) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        known = _dlpack_type(dtype)
+        self._known = known is not None
+        # Not if NumPy has two dtypes of this size, such as long and long long, or the dtype has metadata.
+        self._numpy_reads = _NUMPY_READS and known is not None and numpy_type(*known) is dtype
+        # Type, number of axes and lengths, as `syncedmem_to_dlpack` takes them: of the elements, or else of their bytes.
+        lengths = (self.nbytes,) if known is None else shape
+        self._arguments = *(known or _BYTE), len(lengths), ffi.new("int64_t[]", lengths)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return bytes_of(self.dtype, self.shape)
+
+    def tensor(self, handle: Handle, side: Side, kind: Kind, versioned: bool = True) -> tuple[object, int]:
+        """Performs an access and returns a capsule of a new tensor, and the tensor's address."""
+        made = ffi.new(_SLOT)
+        code, bits, ndim, lengths = self._arguments
+        new, name, destructor = _capsules.new, _capsules.NAMES[versioned], _capsules.DESTRUCTOR
+        try:
+            # As `handle.call`, without the cost of a call.
+            with handle.alone:
+                status = _to_dlpack(handle.pointer, side, kind, code, bits, ndim, lengths, versioned, made)
+            if status != 0:
+                raise failure(status)
+            # Ctrl-C raises an exception after a call, such as a long copy: here the tensor has one owner before and after.
+            tensor, made[0] = made[0], 0
+            return new(tensor, name, destructor), tensor
+        except BaseException:
+            if made[0] != 0:
+                tensor = ffi.cast(_TENSOR[versioned], made[0])
+                tensor.deleter(tensor)
+            raise
+
+    def capsule(self, handle: Handle, side: Side, kind: Kind, versioned: bool) -> object:
+        """Performs an access and returns a capsule of a new tensor."""
+        if kind is Kind.READ and not versioned:
+            raise BufferError(
+                "a tensor for reading cannot be handed to a consumer from before DLPack 1.0 (max_version is not given, or "
+                "below 1.0): it would not know that it must not write. Export mutable_cpu() or mutable_gpu(), or use a "
+                "consumer that knows DLPack 1.0."
+            )
+        if not self._known:
+            raise BufferError(
+                f"DLPack has no type for {self.dtype}: export other data, or the array's bytes, as "
+                "mem.array(numpy.uint8)"
+            )
+        return self.tensor(handle, side, kind, versioned)[0]
+
+    def on_host(self, handle: Handle, kind: Kind) -> npt.NDArray[Any]:
+        """Performs an access and returns a NumPy array of the host side, which keeps the access alive."""
+        capsule, tensor = self.tensor(handle, Side.HOST, kind)
+        if self._numpy_reads and (_NUMPY_WRITES or kind is Kind.READ):
+            # The quickest way.
+            return np.from_dlpack(_Exported(capsule))
+        address = ffi.cast(_SLOT, tensor)[_DATA]
+        whole: npt.NDArray[Any] = np.asarray(_HostBytes(capsule, address, kind is Kind.READ, self.nbytes))
+        array: npt.NDArray[Any] = whole.view(self.dtype).reshape(self.shape)
+        return array
 
 
 class Hold:
-    """A performed access to all bytes of a side: the address stays valid while this lives."""
+    """A performed access to the device: the address stays valid while this lives."""
 
-    __slots__ = ("_tensor", "address", "device", "nbytes", "readonly")
+    __slots__ = ("_tensor", "address", "readonly")
 
-    def __init__(self, handle: Handle, side: Side, kind: Kind, nbytes: int) -> None:
-        # The deleter is native: no Python code runs.
-        self._tensor = _made(
-            handle, side, kind, _UNSIGNED, _BYTE_BITS, (nbytes,), True, lambda tensor: (ffi.gc, tensor, tensor.deleter)
-        )
+    def __init__(self, handle: Handle, kind: Kind, layout: Layout) -> None:
+        taken = _capsules.Taken(layout.tensor(handle, Side.DEVICE, kind)[0])
+        deleter = taken.tensor.deleter
+        # The tensor's owner is not the capsule, which would free device memory with the GIL. If Python is interrupted in
+        # between, the tensor has one owner.
+        try:
+            taken.take()
+        except BaseException:
+            taken.give_back()
+            raise
+        self._tensor = ffi.gc(taken.tensor, deleter)
         described = self._tensor.dl_tensor
         self.address = int(ffi.cast("uintptr_t", described.data))
-        self.device = int(described.device.device_id)
-        self.nbytes = nbytes
-        self.readonly = kind == Kind.READ
+        self.readonly = kind is Kind.READ
+
+    @property
+    def device(self) -> int:
+        """The ordinal of the device."""
+        return int(self._tensor.dl_tensor.device.device_id)
 
 
 class _HostBytes:
     """The base of a NumPy array. It is not a buffer, so that an array made read-only stays read-only."""
 
-    __slots__ = ("__array_interface__", "_hold")
+    __slots__ = ("__array_interface__", "_capsule")
 
-    def __init__(self, hold: Hold) -> None:
-        self._hold = hold
+    def __init__(self, capsule: object, address: int, readonly: bool, nbytes: int) -> None:
+        self._capsule = capsule
         self.__array_interface__ = {
-            "shape": (hold.nbytes,),
+            "shape": (nbytes,),
             "typestr": "|u1",
-            "data": (hold.address, hold.readonly),
+            "data": (address, readonly),
             "version": 3,
         }
 
 
-def host_array(hold: Hold, dtype: DType, shape: Shape) -> npt.NDArray[Any]:
-    """A NumPy array of the first elements of a side, which keeps the access alive."""
-    whole: npt.NDArray[Any] = np.asarray(_HostBytes(hold))
-    array: npt.NDArray[Any] = whole[: bytes_of(dtype, shape)].view(dtype).reshape(shape)
-    return array
+class _Exported:
+    """A capsule, for `numpy.from_dlpack`."""
+
+    __slots__ = ("_capsule",)
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, *, dl_device: Any = None, copy: Any = None, max_version: Any = None, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU, 0
 
 
 def make_readonly(array: npt.NDArray[Any]) -> None:
-    """Makes a `host_array` permanently read-only."""
+    """Makes an array of `Layout.on_host` permanently read-only."""
     base: object = array
     while isinstance(base, np.ndarray):
         base.flags.writeable = False
@@ -130,27 +200,6 @@ def make_readonly(array: npt.NDArray[Any]) -> None:
 def bytes_of(dtype: DType, shape: Shape) -> int:
     """Bytes of all elements."""
     return dtype.itemsize * math.prod(shape)
-
-
-def capsule(
-    handle: Handle, side: Side, kind: Kind, dtype: DType, shape: Shape, versioned: bool, copied: bool = False
-) -> object:
-    """Performs an access and returns a capsule of a new tensor."""
-    if kind == Kind.READ and not versioned:
-        raise BufferError(
-            "a tensor for reading cannot be handed to a consumer from before DLPack 1.0 (max_version is not given, or "
-            "below 1.0): it would not know that it must not write. Export mutable_cpu() or mutable_gpu(), or use a "
-            "consumer that knows DLPack 1.0."
-        )
-    code, bits = dlpack_type(dtype)
-
-    def owner(tensor: Any) -> tuple[Any, ...]:
-        if copied and versioned:
-            tensor.flags |= IS_COPIED
-        return _capsules.owner(tensor, versioned)
-
-    made: object = _made(handle, side, kind, code, bits, shape, versioned, owner)
-    return made
 
 
 def lend(handle: Handle, taken: _capsules.Taken) -> None:

@@ -34,9 +34,13 @@ class Status(enum.IntEnum):
     WRONG_DEVICE = 10
     """The device check is on, and the current device is not the one that holds the data."""
     FILE = 11
-    """A file cannot be written."""
+    """A file cannot be opened, read or written."""
     EXPORTED = 12
     """The call would take away memory that tensors use."""
+    FORMAT = 13
+    """A file's contents are not those of its format: it is damaged, cut off, or another file."""
+    UNSUPPORTED = 14
+    """The request is understood and this library does not do it; the message says what does."""
 
 class Head(enum.IntEnum):
     """Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`."""

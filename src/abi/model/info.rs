@@ -23,6 +23,8 @@ pub enum syncedmem_model_kind_t {
     SYNCEDMEM_MODEL_BLOBS = 2,
     /// The state of a solver: `.solverstate`.
     SYNCEDMEM_MODEL_SOLVER_STATE = 3,
+    /// Weights as Caffe2 saves them: `init_net.pb`. Each tensor is a layer, with its operator as its type.
+    SYNCEDMEM_MODEL_INIT_NET = 4,
 }
 
 /// What a model file says beside its layers.
@@ -89,6 +91,7 @@ pub unsafe extern "C" fn syncedmem_model_info(
             Kind::Blob => syncedmem_model_kind_t::SYNCEDMEM_MODEL_BLOB,
             Kind::Blobs => syncedmem_model_kind_t::SYNCEDMEM_MODEL_BLOBS,
             Kind::SolverState => syncedmem_model_kind_t::SYNCEDMEM_MODEL_SOLVER_STATE,
+            Kind::InitNet => syncedmem_model_kind_t::SYNCEDMEM_MODEL_INIT_NET,
         };
         let info = syncedmem_model_info_t {
             size: out.size,

@@ -1,4 +1,4 @@
-//! Model files: read Caffe's .caffemodel, .binaryproto and .solverstate without Caffe and without protobuf.
+//! Model files: read Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and without protobuf.
 //!
 //! syncedmem_model_open reads the structure of a file: layers, names, shapes, types. It reads no values, so that a file of any
 //! size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob from the file straight into the
@@ -19,6 +19,7 @@
 //!
 //! Fork. The child may use a model as the parent does.
 
+pub mod blob_file;
 pub mod info;
 pub mod open;
 pub mod read;
@@ -32,6 +33,7 @@ impl Failure for models::Failure {
     fn status(&self) -> syncedmem_status_t {
         match self {
             Self::Own(error) => error.status(),
+            Self::Blob(error) => error.status(),
             Self::File(_) => syncedmem_status_t::SYNCEDMEM_ERROR_FILE,
             Self::Format(_) => syncedmem_status_t::SYNCEDMEM_ERROR_FORMAT,
             Self::Unsupported(_) => syncedmem_status_t::SYNCEDMEM_ERROR_UNSUPPORTED,
@@ -42,6 +44,7 @@ impl Failure for models::Failure {
     fn cause(&self) -> Option<Error> {
         match self {
             Self::Own(error) => Some(*error),
+            Self::Blob(error) => error.cause(),
             _ => None,
         }
     }

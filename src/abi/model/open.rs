@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crate::abi::arguments::Out;
 use crate::abi::call::{call, call_for};
@@ -31,7 +32,20 @@ pub(super) unsafe fn model<'a>(handle: *const syncedmem_model_t) -> Result<&'a M
     unsafe { Handle::value(handle.cast()) }
 }
 
-/// Opens a `.caffemodel`, `.binaryproto` or `.solverstate`, reads its structure, and writes the model's handle to `*model`. The file's
+/// The path that a string names.
+///
+/// # Safety
+/// `string` is NULL or a string, which stays while the result is used.
+pub(super) unsafe fn path<'a>(string: *const c_char) -> Result<&'a Path, Error> {
+    if string.is_null() {
+        return Err(Error::InvalidArgument { what: "path is NULL; pass the name of a file" });
+    }
+    // SAFETY: a string, says the caller.
+    let string = unsafe { CStr::from_ptr(string) };
+    Ok(Path::new(OsStr::from_bytes(string.to_bytes())))
+}
+
+/// Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's handle to `*model`. The file's
 /// name decides what it is, or its contents where the name says nothing. Close it with `syncedmem_model_close`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is
@@ -48,12 +62,8 @@ pub unsafe extern "C" fn syncedmem_model_open(
     call_for("syncedmem_model_open", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(model) }?;
-        if path.is_null() {
-            return Err(Error::InvalidArgument { what: "path is NULL; pass the name of a file" }.into());
-        }
-        // SAFETY: a string, says the caller.
-        let path = OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes());
-        let handle = Handle::make(Model::open(path.as_ref())?)?;
+        // SAFETY: the caller guarantees it.
+        let handle = Handle::make(Model::open(unsafe { self::path(path) }?)?)?;
         out.set(handle.as_ptr().cast());
         Ok::<_, Failure>(())
     })

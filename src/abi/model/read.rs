@@ -41,7 +41,8 @@ pub unsafe extern "C" fn syncedmem_model_read_blob(
         let model = unsafe { self::model(model) }?;
         // SAFETY: the caller guarantees it.
         let object = unsafe { object(mem) }?;
-        let part = one_of(array, PARTS, "array is no syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)")?;
+        let part =
+            one_of(array, PARTS, "array is no syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)")?;
         let element = self::element_type(element_type)?;
         // SAFETY: the caller guarantees that no other thread uses the host side.
         unsafe { model.read(At { layer, blob, part }, element, object) }?;

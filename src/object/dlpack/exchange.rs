@@ -36,7 +36,7 @@ impl SyncedMemory {
         // Asked before anything changes, for a block that exists: its device may be unknown. The library knows the
         // device of a new block.
         let before = self.device_of(side)?;
-        let blank = Blank::new()?;
+        let blank = Blank::new(layout)?;
         // The deleter finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
         let holding = EXPORTS.open(self.address(), side)?;
@@ -47,7 +47,7 @@ impl SyncedMemory {
         let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
         let device = self.device_of(side).ok().flatten().or(before).unwrap_or(nowhere);
         let flags = if access == Access::Read { dlpack::READ_ONLY } else { 0 };
-        Ok(blank.fill(versioned, layout, Memory { data, device, flags }, holding, delete))
+        Ok(blank.fill(versioned, Memory { data, device, flags }, holding, delete))
     }
 
     /// The device of `side`'s block in DLPack's terms; `None` if there is no block.

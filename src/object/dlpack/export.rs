@@ -2,7 +2,6 @@
 #![expect(unsafe_code, reason = "structures of a C ABI, in memory from malloc")]
 
 use std::ffi::c_void;
-use std::mem::offset_of;
 use std::ptr::NonNull;
 
 use syncedmem_trace::head::Side;
@@ -45,19 +44,6 @@ impl<'s> Layout<'s> {
         let elements = if self.shape.contains(&0) { 0 } else { widest };
         u64::try_from(elements).ok()?.checked_mul(u64::from(self.data_type.bits / 8))
     }
-
-    /// The shape, and the strides of C order.
-    fn dimensions(&self) -> Dimensions {
-        let mut dimensions = Dimensions { shape: [0; MOST_DIMENSIONS], strides: [0; MOST_DIMENSIONS] };
-        let mut stride = 1;
-        let places = dimensions.shape.iter_mut().zip(&mut dimensions.strides).take(self.shape.len());
-        for (place, &length) in places.rev().zip(self.shape.iter().rev()) {
-            (*place.0, *place.1) = (length, stride);
-            // `new` has checked that this does not overflow.
-            stride *= length.max(1);
-        }
-        dimensions
-    }
 }
 
 /// The object of a tensor, for the deleter.
@@ -71,12 +57,12 @@ pub struct Holding {
     pub side: Side,
 }
 
-/// A tensor with its data, in one block of malloc that the deleter frees.
+/// The head of a tensor's block of malloc, which the deleter frees. The shape and the strides follow, one number for each
+/// dimension: a small block comes from malloc's cache.
 #[repr(C)]
 struct Exported {
     managed: EitherManaged,
     holding: Holding,
-    dimensions: Dimensions,
 }
 
 /// A tensor with or without a version.
@@ -86,12 +72,6 @@ union EitherManaged {
     unversioned: Managed,
 }
 
-#[repr(C)]
-struct Dimensions {
-    shape: [i64; MOST_DIMENSIONS],
-    strides: [i64; MOST_DIMENSIONS],
-}
-
 #[derive(Clone, Copy)]
 pub struct Memory {
     pub data: *mut c_void,
@@ -99,16 +79,19 @@ pub struct Memory {
     pub flags: u64,
 }
 
-/// Memory for a tensor, without contents yet.
-pub struct Blank(NonNull<Exported>);
+/// Memory for a tensor of a layout, without contents yet.
+pub struct Blank<'s> {
+    room: NonNull<Exported>,
+    layout: Layout<'s>,
+}
 
-impl Blank {
+impl<'s> Blank<'s> {
     /// Allocates it.
-    pub fn new() -> Result<Blank, Error> {
-        let asked = size_of::<Exported>();
+    pub fn new(layout: Layout<'s>) -> Result<Self, Error> {
+        let asked = size_of::<Exported>() + 2 * size_of_val(layout.shape);
         // SAFETY: malloc has no preconditions. Its memory is aligned to 16 bytes.
         let room = NonNull::new(unsafe { libc::malloc(asked) });
-        room.map(|room| Blank(room.cast())).ok_or(Error::OutOfMemory {
+        room.map(|room| Blank { room: room.cast(), layout }).ok_or(Error::OutOfMemory {
             side: Side::Host,
             asked,
             cause: Cause::Bookkeeping,
@@ -116,25 +99,18 @@ impl Blank {
     }
 
     /// Writes the tensor, with or without a version. `deleter` gets the tensor, and [`free`]s it.
-    pub fn fill(
-        self,
-        versioned: bool,
-        layout: Layout<'_>,
-        memory: Memory,
-        holding: Holding,
-        deleter: Deleter,
-    ) -> NonNull<c_void> {
-        let exported = self.0;
+    pub fn fill(self, versioned: bool, memory: Memory, holding: Holding, deleter: Deleter) -> NonNull<c_void> {
+        let (shape, strides) = self.write_lengths();
+        let (exported, layout) = (self.room, self.layout);
         std::mem::forget(self);
-        let dimensions = exported.as_ptr().wrapping_byte_add(offset_of!(Exported, dimensions));
         let tensor = Tensor {
             data: memory.data,
             device: memory.device,
             // At most MOST_DIMENSIONS: fits.
             dimensions: layout.shape.len() as i32,
             data_type: layout.data_type,
-            shape: dimensions.wrapping_byte_add(offset_of!(Dimensions, shape)).cast(),
-            strides: dimensions.wrapping_byte_add(offset_of!(Dimensions, strides)).cast(),
+            shape,
+            strides,
             byte_offset: 0,
         };
         let (context, deleter, flags) = (mark(), Some(deleter), memory.flags);
@@ -145,15 +121,32 @@ impl Blank {
             EitherManaged { unversioned: Managed { tensor, context, deleter } }
         };
         // SAFETY: `new` allocated enough for it.
-        unsafe { exported.write(Exported { managed, holding, dimensions: layout.dimensions() }) };
+        unsafe { exported.write(Exported { managed, holding }) };
         exported.cast()
+    }
+
+    /// Writes the shape, and the strides of C order, behind the head of the block. Returns where they are.
+    fn write_lengths(&self) -> (*mut i64, *mut i64) {
+        const { assert!(size_of::<Exported>() % align_of::<i64>() == 0) };
+        let shape = self.room.as_ptr().wrapping_add(1).cast::<i64>();
+        let strides = shape.wrapping_add(self.layout.shape.len());
+        let mut stride = 1;
+        for (axis, &length) in self.layout.shape.iter().enumerate().rev() {
+            // SAFETY: `new` allocated two numbers for each axis.
+            unsafe { shape.add(axis).write(length) };
+            // SAFETY: as above.
+            unsafe { strides.add(axis).write(stride) };
+            // `Layout::new` has checked that this does not overflow.
+            stride *= length.max(1);
+        }
+        (shape, strides)
     }
 }
 
-impl Drop for Blank {
+impl Drop for Blank<'_> {
     fn drop(&mut self) {
         // SAFETY: `new` took it from malloc, and only this value refers to it.
-        unsafe { libc::free(self.0.as_ptr().cast()) };
+        unsafe { libc::free(self.room.as_ptr().cast()) };
     }
 }
 

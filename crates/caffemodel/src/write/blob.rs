@@ -45,7 +45,7 @@ fn role(dialect: Dialect, field: Field) -> Role {
         (Dialect::C3d, 1..=5, Wire::Varint) => Role::Shape,
         (Dialect::C3d, 6, _) if is_list(Element::F32) => Role::Data,
         (Dialect::C3d, 7, Wire::Bytes) => Role::Diff,
-        (Dialect::C3d, ..) => Role::Other,
+        (Dialect::C3d | Dialect::Caffe2, ..) => Role::Other,
         (_, 1..=4, Wire::Varint) | (_, 7, Wire::Bytes) => Role::Shape,
         (_, 5, _) if is_list(Element::F32) => Role::Data,
         (_, 6, _) if is_list(Element::F32) => Role::Diff,
@@ -164,9 +164,10 @@ impl<'v> Target<'v> {
         let stored = stored.filter(|array| array.count() > 0);
         let usual = || if values.element == Element::F64 { Element::F64 } else { Element::F32 };
         let element = values.wanted.or(stored.map(Array::element)).unwrap_or_else(usual);
-        if values.element.size() > element.size() {
-            let what = format!("{} values are to be stored as {element}, which would round them", values.element);
-            return self.refuse(what, "round them before, or ask for their own type (stored_as)");
+        let is_exact = values.element.is_float() && element.is_float() && values.element.size() <= element.size();
+        if values.element != element && !is_exact {
+            let what = format!("{} values are to be stored as {element}, which is not exact", values.element);
+            return self.refuse(what, "convert them before, or ask for their own type (stored_as)");
         }
         let stays_raw = stored.is_some_and(|array| array.is_raw && array.element() == element);
         let number = match (self.blob.dialect(), element, part) {

@@ -9,7 +9,7 @@ use super::blob::{Change, NewArray, changed};
 use super::encode;
 use super::plan::{Part as Piece, Parts};
 use super::values::Values;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;
 use crate::model::{At, Model, Part};
 use crate::wire::{Scanner, Wire};
@@ -89,6 +89,10 @@ impl<'e> Edit<'e> {
     pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         let changes = std::mem::take(&mut self.changes);
         let source = &self.model.source;
+        if self.model.kind() == Kind::InitNet && !changes.is_empty() {
+            let (what, advice) = ("is a net of Caffe2, whose values are not changed here", "change it with Caffe2");
+            return Err(Error::new(ErrorKind::Unsupported, source.name(), what, advice));
+        }
         let mut scanner = Scanner::new(source);
         let mut blobs = Vec::new();
         for ((layer, blob), change) in changes {

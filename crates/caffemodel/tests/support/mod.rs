@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "what a test cannot prepare, it cannot test")]
 
+pub mod mutation;
+
 use std::path::PathBuf;
 
 use caffemodel::{At, Element, Kind, Model};
@@ -81,6 +83,31 @@ pub fn layer_v1(name: &str, kind: i64, blobs: &[Vec<u8>]) -> Vec<u8> {
 pub fn layer_v0(name: &str, kind: &str, blobs: &[Vec<u8>]) -> Vec<u8> {
     let blobs = blobs.iter().flat_map(|blob| bytes(50, blob));
     bytes(2, bytes(1, [bytes(1, name), bytes(2, kind)].concat().into_iter().chain(blobs).collect::<Vec<_>>()))
+}
+
+/// The field of an operator in a net of Caffe2.
+pub fn operator(output: &str, kind: &str, arguments: &[Vec<u8>]) -> Vec<u8> {
+    bytes(2, [bytes(2, output), bytes(4, kind), arguments.concat()].concat())
+}
+
+/// The field of an operator's argument: its name, and other fields.
+pub fn argument(name: &str, fields: &[Vec<u8>]) -> Vec<u8> {
+    bytes(5, [bytes(1, name), fields.concat()].concat())
+}
+
+/// The argument of a tensor's dimensions, with a tag before each.
+pub fn dims(dims: &[i64]) -> Vec<u8> {
+    argument("shape", &[dims.iter().flat_map(|dim| number(6, *dim)).collect()])
+}
+
+/// The argument of floats, with a tag before each, as Caffe2 writes it.
+pub fn float_values(values: &[f32]) -> Vec<u8> {
+    argument("values", &[values.iter().flat_map(|value| fixed32(5, *value)).collect()])
+}
+
+/// The argument of whole numbers, with a tag before each, as Caffe2 writes it.
+pub fn int_values(values: &[i64]) -> Vec<u8> {
+    argument("values", &[values.iter().flat_map(|value| number(6, *value)).collect()])
 }
 
 pub fn net(file: Vec<u8>) -> Model {

@@ -20,7 +20,7 @@ Examples:
 
 Exit status: 0 if nothing is wrong, 1 if something is, 2 if the command line is wrong.")]
 pub struct Options {
-    /// .caffemodel, .binaryproto or .solverstate files.
+    /// .caffemodel, .binaryproto or .solverstate files, or Caffe2's init_net.pb.
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
     /// A JSON list on standard output, with an object for each file.

@@ -23,7 +23,7 @@ Examples:
   syncedmem model inspect lenet.caffemodel --ranges      reads every value
   syncedmem model inspect mean.binaryproto --json")]
 pub struct Options {
-    /// A .caffemodel, .binaryproto or .solverstate.
+    /// A .caffemodel, .binaryproto, .solverstate, or Caffe2's init_net.pb.
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Read all values, and show the least and the greatest of each blob.
@@ -59,6 +59,15 @@ struct ShownLayer<'m> {
     type_name: &'m str,
     version: &'static str,
     blobs: Vec<ShownBlob<'m>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    texts: Option<ShownTexts<'m>>,
+}
+
+#[derive(Serialize)]
+struct ShownTexts<'m> {
+    shape: &'m [i64],
+    count: usize,
+    bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -112,7 +121,9 @@ fn show<'m>(model: &'m Model, options: &Options, bar: &ProgressBar) -> Result<Sh
             Version::V2 => "V2",
         };
         let blobs = blobs.collect::<Result<_, _>>()?;
-        Ok(ShownLayer { name: layer.name(), type_name: layer.type_name(), version, blobs })
+        let texts =
+            layer.texts().map(|texts| ShownTexts { shape: texts.shape(), count: texts.count(), bytes: texts.bytes() });
+        Ok(ShownLayer { name: layer.name(), type_name: layer.type_name(), version, blobs, texts })
     });
     let state = |State { iter, learned_net, current_step }: &'m State| ShownState {
         iter: *iter,
@@ -148,6 +159,7 @@ fn show_blob<'m>(
         Dialect::Bvlc => "BVLC",
         Dialect::Nvidia => "NVIDIA",
         Dialect::C3d => "C3D",
+        Dialect::Caffe2 => "Caffe2",
     };
     Ok(ShownBlob { shape: blob.shape(), shape_in_net, written_by, data, diff, problem })
 }
@@ -160,7 +172,11 @@ fn print(shown: &Shown, options: &Options) {
     let blobs = || shown.layers.iter().flat_map(|layer| &layer.blobs);
     let values: u64 = blobs().map(|blob| blob.data.count).sum();
     let name = if shown.name.is_empty() { String::new() } else { format!(" \"{}\"", shown.name) };
-    let layers = if shown.kind == "net" { format!("{} layers, ", shown.layers.len()) } else { String::new() };
+    let layers = match shown.kind {
+        "net" => format!("{} layers, ", shown.layers.len()),
+        "Caffe2 net" => format!("{} operators, ", shown.layers.len()),
+        _ => String::new(),
+    };
     let bytes = HumanBytes(shown.bytes);
     let counted = arrays::counted(blobs().count());
     say::line(format_args!("{}: {}{name}, {layers}{counted}, {values} values, {bytes}", shown.file, shown.kind));
@@ -196,7 +212,11 @@ fn rows(shown: &Shown, ranges: bool) -> Vec<Vec<String>> {
             }
         }
         if rows.len() == before {
-            rows.push(vec![layer.name.to_string(), layer.type_name.to_string()]);
+            let mut row = vec![layer.name.to_string(), layer.type_name.to_string()];
+            if let Some(ShownTexts { shape, bytes, .. }) = &layer.texts {
+                row.extend(["0".into(), Shape(shape).to_string(), "text".into(), bytes.to_string()]);
+            }
+            rows.push(row);
         }
     }
     rows

@@ -1,9 +1,10 @@
-//! `syncedmem model`: shows, checks, compares and converts Caffe's model files, without Caffe.
+//! `syncedmem model`: shows, checks, compares, converts and changes Caffe's model files, without Caffe.
 
 mod arrays;
 mod check;
 mod diff;
 mod export;
+mod import;
 mod inspect;
 mod progress;
 mod values;
@@ -12,13 +13,14 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-/// Show, check, compare or convert a .caffemodel, .binaryproto or .solverstate, without Caffe.
+/// Show, check, compare, convert or change a .caffemodel, .binaryproto or .solverstate, without Caffe.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   syncedmem model inspect lenet.caffemodel
   syncedmem model check *.caffemodel
   syncedmem model export lenet.caffemodel --to safetensors -o lenet.safetensors
+  syncedmem model import lenet.safetensors --from safetensors --like lenet.caffemodel -o changed.caffemodel
   syncedmem model diff before.caffemodel after.caffemodel")]
 pub struct Options {
     #[command(subcommand)]
@@ -30,6 +32,7 @@ enum Command {
     Inspect(inspect::Options),
     Check(check::Options),
     Export(export::Options),
+    Import(import::Options),
     Diff(diff::Options),
 }
 
@@ -38,6 +41,7 @@ pub fn run(options: &Options) -> ExitCode {
         Command::Inspect(options) => inspect::run(options),
         Command::Check(options) => check::run(options),
         Command::Export(options) => export::run(options),
+        Command::Import(options) => import::run(options),
         Command::Diff(options) => diff::run(options),
     }
 }

@@ -5,7 +5,7 @@ mod outcome;
 mod settings;
 mod trace;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -118,7 +118,7 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
 
 /// The value of LD_PRELOAD: the libraries, then the previous value.
 fn preload<'a>(libraries: impl Iterator<Item = &'a PathBuf>) -> Result<OsString, String> {
-    let mut value = OsString::new();
+    let mut files = Vec::new();
     for library in libraries {
         if library.to_string_lossy().contains([' ', ':']) {
             return Err(format!(
@@ -126,9 +126,8 @@ fn preload<'a>(libraries: impl Iterator<Item = &'a PathBuf>) -> Result<OsString,
                 library.display()
             ));
         }
-        value.push(library);
-        value.push(":");
+        files.push(library.as_os_str().to_owned());
     }
-    value.push(std::env::var_os("LD_PRELOAD").unwrap_or_default());
-    Ok(value)
+    files.extend(std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()));
+    Ok(files.join(OsStr::new(":")))
 }

@@ -4,12 +4,11 @@ mod npz;
 mod safetensors;
 mod zip;
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use caffemodel::{At, Element, Error, Kind, Model, NewFile, Part};
+use caffemodel::{At, Element, Error, Model, NewFile, Part};
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::ProgressBar;
 
@@ -27,7 +26,7 @@ Examples:
   syncedmem model export lenet.caffemodel --to npz --net-shapes
   python3 -c 'import numpy; print(numpy.load(\"lenet.npz\")[\"conv1.0\"].shape)'")]
 pub struct Options {
-    /// A .caffemodel, .binaryproto or .solverstate.
+    /// A .caffemodel, .binaryproto, .solverstate, or Caffe2's init_net.pb.
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// The format of the new file.
@@ -45,7 +44,7 @@ pub struct Options {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+pub enum Format {
     Safetensors,
     Npz,
 }
@@ -104,6 +103,13 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
     if output.canonicalize().is_ok_and(|output| options.file.canonicalize().is_ok_and(|file| file == output)) {
         return Err(Failed::Name("is the model itself: name another file with --output".into()));
     }
+    for layer in model.layers().iter().filter(|layer| layer.texts().is_some()) {
+        say::error(format_args!(
+            "{}: {} holds texts, and is left out: arrays of numbers are exported",
+            options.file.display(),
+            layer.name()
+        ));
+    }
     let tensors = tensors(&model, options)?;
     let mut file = NewFile::new(output)?;
     let bar = progress::bar(tensors.iter().map(|tensor| tensor.bytes).sum(), "writing");
@@ -117,31 +123,17 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
 
 /// All arrays that are to be written, each of which can be read.
 fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
-    let mut names = HashSet::new();
     let wanted = arrays::places(model).into_iter().filter(|at| options.diffs || at.part == Part::Data);
-    wanted
-        .map(|at| {
+    let named = arrays::named(model, wanted).map_err(Failed::Name)?;
+    named
+        .into_iter()
+        .map(|(name, at)| {
             let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
-            let name = name(model, at, layer.name());
-            if !names.insert(name.clone()) {
-                let sentence = format!(
-                    "two arrays would be called {name}: its layers have one name; rename one of them in the net, and save the model anew"
-                );
-                return Err(Failed::Name(sentence));
-            }
             let stored = layer.blobs()[at.blob].shape();
             let shape = if options.net_shapes { layer.shape_in_net(at.blob).unwrap_or(stored) } else { stored };
             Ok(Tensor { name, at, element: array.element(), shape: shape.to_vec(), bytes: array.bytes() })
         })
         .collect()
-}
-
-fn name(model: &Model, at: At, layer: &str) -> String {
-    let of_blob = if model.kind() == Kind::Blob { layer.to_string() } else { format!("{layer}.{}", at.blob) };
-    match at.part {
-        Part::Data => of_blob,
-        Part::Diff => format!("{of_blob}.diff"),
-    }
 }
 
 /// Bytes that are read and written at once.

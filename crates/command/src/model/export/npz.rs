@@ -32,6 +32,13 @@ fn header(tensor: &Tensor) -> Vec<u8> {
         Element::F64 => "<f8",
         Element::F32 => "<f4",
         Element::F16 => "<f2",
+        Element::I64 => "<i8",
+        Element::I32 => "<i4",
+        Element::I16 => "<i2",
+        Element::I8 => "|i1",
+        Element::U16 => "<u2",
+        Element::U8 => "|u1",
+        Element::Bool => "|b1",
     };
     // A tuple of one value has a comma behind it, and so may others.
     let shape: String = tensor.shape.iter().map(|dim| format!("{dim},")).collect();

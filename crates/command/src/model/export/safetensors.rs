@@ -29,6 +29,13 @@ fn header(tensors: &[Tensor]) -> Vec<u8> {
             Element::F64 => "F64",
             Element::F32 => "F32",
             Element::F16 => "F16",
+            Element::I64 => "I64",
+            Element::I32 => "I32",
+            Element::I16 => "I16",
+            Element::I8 => "I8",
+            Element::U16 => "U16",
+            Element::U8 => "U8",
+            Element::Bool => "BOOL",
         };
         let about = json!({"dtype": dtype, "shape": tensor.shape, "data_offsets": [begin, end]});
         begin = end;

@@ -1,0 +1,307 @@
+//! Caffe2's saved weights: a net of operators, each of which fills a tensor with the values in its arguments.
+
+use std::ops::Range;
+
+use crate::blob::{self, Array, Blob, Element, Stored};
+use crate::chunks::{Chunks, Run};
+use crate::error::Error;
+use crate::net::{Layer, Texts};
+use crate::problem::{MOST_AXES, Problem};
+use crate::varints::Varints;
+use crate::wire::{Scanner, Wire};
+
+/// Operators whose values are in the file, and the type of their tensors.
+const GIVEN: [(&str, Filled); 8] = [
+    ("GivenTensorFill", Filled::Chosen),
+    ("GivenTensorDoubleFill", Filled::Values(Element::F64)),
+    ("GivenTensorBoolFill", Filled::Values(Element::Bool)),
+    ("GivenTensorInt16Fill", Filled::Values(Element::I16)),
+    ("GivenTensorIntFill", Filled::Values(Element::I32)),
+    ("GivenTensorInt64Fill", Filled::Values(Element::I64)),
+    ("GivenTensorStringFill", Filled::Texts),
+    ("GivenTensorByteStringToUInt8Fill", Filled::Bytes),
+];
+const CONSTANT: &str = "ConstantFill";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Filled {
+    /// Floats, or what the argument `dtype` says.
+    Chosen,
+    Values(Element),
+    Texts,
+    /// The bytes of one text.
+    Bytes,
+}
+
+/// Caffe2's numbers and names of types.
+const TYPES: [(i64, &[u8], Filled); 10] = [
+    (1, b"FLOAT", Filled::Values(Element::F32)),
+    (2, b"INT32", Filled::Values(Element::I32)),
+    (4, b"STRING", Filled::Texts),
+    (5, b"BOOL", Filled::Values(Element::Bool)),
+    (6, b"UINT8", Filled::Values(Element::U8)),
+    (7, b"INT8", Filled::Values(Element::I8)),
+    (8, b"UINT16", Filled::Values(Element::U16)),
+    (9, b"INT16", Filled::Values(Element::I16)),
+    (10, b"INT64", Filled::Values(Element::I64)),
+    (13, b"DOUBLE", Filled::Values(Element::F64)),
+];
+
+/// Whether a message in field 2 of a file is an operator of Caffe2 rather than a V1 layer of Caffe. `None`: it may be both.
+///
+/// Field 5 of an operator is an argument, that of a layer a number.
+pub(crate) fn is_operator(scanner: &mut Scanner, range: &Range<u64>) -> Result<Option<bool>, Error> {
+    scanner.position = range.start;
+    while let Some(field) = scanner.field(range.end)? {
+        match (field.number, field.wire) {
+            (5, Wire::Bytes) => return Ok(Some(true)),
+            (5, Wire::Varint) => return Ok(Some(false)),
+            _ => scanner.skip(field, range.end)?,
+        }
+    }
+    Ok(None)
+}
+
+/// Scans the whole file: its name, and an entry for each operator, with the tensor that it fills if the file has its values.
+pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer>), Error> {
+    let (mut name, mut layers) = (String::new(), Vec::new());
+    while let Some(field) = scanner.field(end)? {
+        match (field.number, field.wire) {
+            (1, Wire::Bytes) => {
+                let range = scanner.bytes(end)?;
+                name = scanner.text(&range)?;
+            }
+            (2, Wire::Bytes) => {
+                let index = layers.len();
+                scanner.charge::<Layer>(1)?;
+                let operator = scanner.bytes(end).and_then(|range| operator(scanner, range));
+                layers.push(operator.map_err(|error| error.in_layer(index, ""))?);
+            }
+            _ => scanner.skip(field, end)?,
+        }
+    }
+    Ok((name, layers))
+}
+
+/// An argument of an operator.
+#[derive(Default)]
+struct Argument {
+    float: Option<f32>,
+    int: Option<i64>,
+    text: Option<Range<u64>>,
+    floats: Chunks,
+    ints: Varints,
+    /// The first of `ints`: a shape has no more.
+    dims: Vec<i64>,
+    texts: Vec<Range<u64>>,
+}
+
+impl Argument {
+    /// Scans an argument; its name too, which may stand anywhere in it.
+    fn scan(scanner: &mut Scanner, range: Range<u64>) -> Result<(Option<Range<u64>>, Self), Error> {
+        let (mut name, mut argument) = (None, Self::default());
+        scanner.position = range.start;
+        while let Some(field) = scanner.field(range.end)? {
+            match (field.number, field.wire) {
+                (1, Wire::Bytes) => name = Some(scanner.bytes(range.end)?),
+                (2, Wire::Fixed32) => argument.float = Some(f32::from_bits(scanner.fixed32(range.end)?)),
+                (3, Wire::Varint) => argument.int = Some(scanner.varint(range.end)? as i64),
+                (4, Wire::Bytes) => argument.text = Some(scanner.bytes(range.end)?),
+                (5, wire) if blob::is_list(wire, Element::F32) => {
+                    blob::list(scanner, field, range.end, Element::F32, &mut argument.floats)?;
+                }
+                (6, Wire::Varint | Wire::Bytes) => {
+                    let dims = &mut argument.dims;
+                    argument.ints.take(scanner, field, range.end, |value| {
+                        if dims.len() < MOST_AXES {
+                            dims.push(value as i64);
+                        }
+                    })?;
+                }
+                (7, Wire::Bytes) => {
+                    scanner.charge::<Range<u64>>(1)?;
+                    argument.texts.push(scanner.bytes(range.end)?);
+                }
+                _ => scanner.skip(field, range.end)?,
+            }
+        }
+        Ok((name, argument))
+    }
+}
+
+/// The arguments that say what a tensor holds, each with its name.
+#[derive(Default)]
+struct Arguments {
+    shape: Option<Argument>,
+    values: Option<Argument>,
+    value: Option<Argument>,
+    dtype: Option<Argument>,
+    is_one_twice: bool,
+}
+
+impl Arguments {
+    fn take(&mut self, scanner: &mut Scanner, range: Range<u64>) -> Result<(), Error> {
+        let (name, argument) = Argument::scan(scanner, range)?;
+        let mut buffer = [0; LONGEST_WORD];
+        let slot = match scanner.word(name, &mut buffer)? {
+            b"shape" => &mut self.shape,
+            b"values" => &mut self.values,
+            b"value" => &mut self.value,
+            b"dtype" => &mut self.dtype,
+            _ => return Ok(()),
+        };
+        self.is_one_twice |= slot.replace(argument).is_some();
+        Ok(())
+    }
+
+    /// The dimensions that are kept, and how many there are.
+    fn shape(&mut self) -> (Vec<i64>, u64) {
+        let shape = self.shape.take().unwrap_or_default();
+        (shape.dims, shape.ints.count())
+    }
+
+    /// The type that the argument `dtype` names, if there is one.
+    fn dtype(&self, scanner: &Scanner) -> Result<Option<Result<Filled, Problem>>, Error> {
+        let Some(dtype) = &self.dtype else { return Ok(None) };
+        let mut buffer = [0; LONGEST_WORD];
+        let name = scanner.word(dtype.text.clone(), &mut buffer)?.to_ascii_uppercase();
+        let is_named = |(number, of, _): &&(i64, &[u8], Filled)| {
+            if name.is_empty() { dtype.int == Some(*number) } else { **of == *name }
+        };
+        let found = TYPES.iter().find(is_named).map(|(.., filled)| *filled);
+        Ok(Some(found.ok_or(Problem::Fill("has a dtype that is not read"))))
+    }
+}
+
+/// Longer than all names of arguments and types that are looked for.
+const LONGEST_WORD: usize = 16;
+
+/// A tensor's values, or its texts.
+enum Contents {
+    Array(Array),
+    Texts(Vec<Range<u64>>),
+}
+
+fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
+    let (mut name, mut type_name, mut has_input) = (None, String::new(), false);
+    let mut arguments = Arguments::default();
+    scanner.position = span.start;
+    while let Some(field) = scanner.field(span.end)? {
+        match (field.number, field.wire) {
+            (1, Wire::Bytes) => {
+                has_input = true;
+                scanner.skip(field, span.end)?;
+            }
+            (2, Wire::Bytes) if name.is_none() => {
+                let range = scanner.bytes(span.end)?;
+                name = Some(scanner.text(&range)?);
+            }
+            (4, Wire::Bytes) => {
+                let range = scanner.bytes(span.end)?;
+                type_name = scanner.text(&range)?;
+            }
+            (5, Wire::Bytes) => {
+                let range = scanner.bytes(span.end)?;
+                arguments.take(scanner, range)?;
+            }
+            _ => scanner.skip(field, span.end)?,
+        }
+    }
+    scanner.position = span.end;
+    let mut layer = Layer::of_operator(name.unwrap_or_default(), type_name, span.clone());
+    let is_constant = layer.type_name() == CONSTANT;
+    let given = GIVEN.iter().find(|(name, _)| *name == layer.type_name()).map(|(_, filled)| *filled);
+    // Of other operators, and of a constant as large as another tensor, the values are not in the file.
+    if given.is_none() && (!is_constant || has_input) {
+        return Ok(layer);
+    }
+    let is_scalar = arguments.shape.as_ref().is_some_and(|shape| shape.int.is_some() && shape.ints.count() == 0);
+    let dtype = arguments.dtype(scanner)?;
+    let (shape, axes) = arguments.shape();
+    let contents = match given {
+        _ if arguments.is_one_twice => Err(Problem::Fill("has an argument twice")),
+        _ if is_scalar => Err(Problem::Fill("has a number in place of a shape")),
+        _ if has_input => Err(Problem::Fill("takes its shape from another tensor")),
+        Some(filled) => arguments.given(filled, dtype),
+        None => arguments.constant(dtype, blob::count(&shape, axes)),
+    };
+    scanner.charge::<Blob>(1)?;
+    let (array, problem) = match contents {
+        Ok(Contents::Array(array)) => (array, None),
+        Ok(Contents::Texts(texts)) => match blob::count(&shape, axes) {
+            Ok(needed) if needed == texts.len() as u64 => {
+                layer.texts = Some(Texts { shape, ranges: texts });
+                return Ok(layer);
+            }
+            Ok(needed) => {
+                let found = texts.len() as u64;
+                (Array::none(), Some(Problem::Count { part: "data", found, shape: shape.clone(), needed }))
+            }
+            Err(problem) => (Array::none(), Some(problem)),
+        },
+        Err(problem) => (Array::none(), Some(problem)),
+    };
+    layer.blobs.push(Blob::of_tensor(shape, axes, array, span, problem));
+    Ok(layer)
+}
+
+impl Arguments {
+    /// Values that are in the file, each by itself.
+    fn given(self, filled: Filled, dtype: Option<Result<Filled, Problem>>) -> Result<Contents, Problem> {
+        let filled = match (filled, dtype) {
+            (Filled::Chosen, None) => Filled::Values(Element::F32),
+            (Filled::Chosen, Some(dtype)) => dtype?,
+            // Compat: Caffe2 takes no notice of it then.
+            (filled, _) => filled,
+        };
+        let Argument { floats, ints, texts, .. } = self.values.unwrap_or_default();
+        let array = match filled {
+            Filled::Values(Element::F32) => Array::of(Element::F32, Stored::Runs(floats)),
+            Filled::Values(Element::F64) => Array::of(Element::F64, Stored::Floats(floats)),
+            Filled::Values(element) => Array::of(element, Stored::Varints(Box::new(ints))),
+            Filled::Texts => return Ok(Contents::Texts(texts)),
+            _ => {
+                let [text] = &texts[..] else { return Err(Problem::Fill("has not one text of bytes")) };
+                let mut bytes = Chunks::default();
+                bytes.push(Run { at: text.start, count: text.end - text.start, step: 1 });
+                Array::of(Element::U8, Stored::Runs(bytes))
+            }
+        };
+        Ok(Contents::Array(array))
+    }
+
+    /// One value for the whole tensor.
+    fn constant(
+        self,
+        dtype: Option<Result<Filled, Problem>>,
+        count: Result<u64, Problem>,
+    ) -> Result<Contents, Problem> {
+        let is_given = self.value.is_some();
+        let Argument { float, int, .. } = self.value.unwrap_or_default();
+        let element = match dtype {
+            Some(Ok(Filled::Values(element))) => element,
+            Some(Ok(_)) => return Err(Problem::Fill("repeats one text")),
+            Some(Err(problem)) => return Err(problem),
+            None if int.is_some() && float.is_none() => Element::I64,
+            None => Element::F32,
+        };
+        let is_float = matches!(element, Element::F32 | Element::F64);
+        if is_given && if is_float { float.is_none() } else { int.is_none() } {
+            return Err(Problem::Fill("has a value of another type than its dtype"));
+        }
+        let count = count?;
+        let value = match element {
+            Element::F32 => Some(u64::from(float.unwrap_or(0.0).to_bits()).to_le_bytes()),
+            Element::F64 => Some(f64::from(float.unwrap_or(0.0)).to_le_bytes()),
+            element => element.of_int(int.unwrap_or(0)),
+        };
+        let value = value.ok_or(Problem::Fill("has a value that does not fit its dtype"))?;
+        // A file of a few bytes could ask for any amount.
+        if count > MOST_CONSTANT_BYTES / element.size() as u64 {
+            return Err(Problem::Fill("repeats one value for more than 2 GiB"));
+        }
+        Ok(Contents::Array(Array::of(element, Stored::Constant { value, count })))
+    }
+}
+
+const MOST_CONSTANT_BYTES: u64 = i32::MAX as u64;

@@ -1,0 +1,154 @@
+//! The arrays of a file that is imported, and how their values are read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use caffemodel::Element;
+use crc32fast::Hasher;
+use flate2::read::DeflateDecoder;
+
+/// The type of an array's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    Of(Element),
+    /// The upper half of a float.
+    Bfloat16,
+    /// One that a model cannot have, by its name.
+    Other(String),
+}
+
+impl Type {
+    /// What its values are read as.
+    pub fn element(&self) -> Option<Element> {
+        match self {
+            Self::Of(element) => Some(*element),
+            Self::Bfloat16 => Some(Element::F32),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// NumPy's name of it, or that of the file.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Of(element) => element.to_string(),
+            Self::Bfloat16 => "bfloat16".into(),
+            Self::Other(name) => name.clone(),
+        }
+    }
+
+    /// Bytes of one value in the file.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Of(element) => element.size() as u64,
+            Self::Bfloat16 => 2,
+            Self::Other(_) => 0,
+        }
+    }
+}
+
+/// An array of the file.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub name: String,
+    pub of: Type,
+    pub shape: Vec<u64>,
+    pub stored: Stored,
+}
+
+/// Where bytes lie in the file, and how.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub at: u64,
+    /// As they are in the file.
+    pub bytes: u64,
+    pub is_deflated: bool,
+    /// The checksum of all bytes once they are unpacked, and their number.
+    pub checksum: Option<(u32, u64)>,
+    /// Bytes before the first value, once they are unpacked.
+    pub header: u64,
+}
+
+impl Given {
+    /// Number of values, unless there are more than can be.
+    pub fn count(&self) -> Option<u64> {
+        self.shape.iter().try_fold(1u64, |count, dim| count.checked_mul(*dim))
+    }
+
+    /// Its values, little-endian.
+    pub fn read(&self, file: &Arc<File>) -> io::Result<Box<dyn Read>> {
+        let mut bytes = self.stored.read(file);
+        io::copy(&mut bytes.by_ref().take(self.stored.header), &mut io::sink())?;
+        Ok(if self.of == Type::Bfloat16 { Box::new(Widened(bytes)) } else { bytes })
+    }
+}
+
+impl Stored {
+    /// The bytes, unpacked.
+    pub fn read(&self, file: &Arc<File>) -> Box<dyn Read> {
+        let part = PartOfFile { file: Arc::clone(file), at: self.at, left: self.bytes };
+        let unpacked: Box<dyn Read> =
+            if self.is_deflated { Box::new(DeflateDecoder::new(part)) } else { Box::new(part) };
+        match self.checksum {
+            Some((expected, left)) => Box::new(Checked { from: unpacked, hasher: Hasher::new(), expected, left }),
+            None => unpacked,
+        }
+    }
+}
+
+/// A range of a file, read without moving the file's own position.
+pub struct PartOfFile {
+    pub file: Arc<File>,
+    pub at: u64,
+    pub left: u64,
+}
+
+impl Read for PartOfFile {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let read = self.file.read_at(&mut into[..most], self.at)?;
+        self.at += read as u64;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+/// Bytes whose checksum is compared when the last was read.
+struct Checked {
+    from: Box<dyn Read>,
+    hasher: Hasher,
+    expected: u32,
+    left: u64,
+}
+
+impl Read for Checked {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let read = self.from.read(&mut into[..most])?;
+        self.hasher.update(&into[..read]);
+        self.left -= read as u64;
+        if read > 0 && self.left == 0 && self.hasher.clone().finalize() != self.expected {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum is wrong: the file is damaged"));
+        }
+        Ok(read)
+    }
+}
+
+/// Values of bfloat16 as floats, which is exact.
+struct Widened(Box<dyn Read>);
+
+impl Read for Widened {
+    /// Fills whole floats: a caller asks for whole values.
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let length = into.len() / 4 * 4;
+        let (halves, _) = into.split_at_mut(length / 2);
+        self.0.read_exact(halves)?;
+        // From the last on: a float takes the place of halves that were widened before.
+        for number in (0..length / 4).rev() {
+            let (low, high) = (into[2 * number], into[2 * number + 1]);
+            into[4 * number..4 * number + 4].copy_from_slice(&[0, 0, low, high]);
+        }
+        Ok(length)
+    }
+}

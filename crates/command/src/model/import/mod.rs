@@ -1,0 +1,201 @@
+//! `syncedmem model import`: a model file with the values of a safetensors or npz file.
+
+mod given;
+mod npy;
+mod npz;
+mod safetensors;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use caffemodel::{At, Edit, Element, Model, Part, Values};
+use clap::{Args, ValueHint};
+use indicatif::ProgressBar;
+
+use super::arrays::{self, Shape};
+use super::export::Format;
+use super::progress;
+use crate::say;
+use given::Given;
+
+/// Write a model file with the values of a safetensors or npz file, such as one that `export` wrote and Python changed.
+///
+/// The new model is OLD with other values: all else in it is copied byte for byte. An array is found by the name that `export` gives it:
+/// conv1.0 are the weights of conv1, conv1.1 its biases. It has the shape and the type that OLD has for it; float16 and bfloat16 are also
+/// taken for float32, and all of them for float64, which is exact. Diffs that FILE does not have stay as they are in OLD.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem model import lenet.safetensors --from safetensors --like lenet.caffemodel -o changed.caffemodel
+  syncedmem model import some.npz --from npz --like lenet.caffemodel --partial -o changed.caffemodel")]
+pub struct Options {
+    /// A safetensors or npz file; an npz of numpy.savez_compressed too.
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// The format of FILE.
+    #[arg(long, value_enum)]
+    from: Format,
+    /// The model file whose layers, names and shapes the new one has.
+    #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
+    like: PathBuf,
+    /// The new model file; one that is there is replaced once the new one is whole.
+    #[arg(short, long, value_name = "NEW", value_hint = ValueHint::FilePath)]
+    output: PathBuf,
+    /// Keep the values of OLD for arrays that FILE does not have.
+    #[arg(long)]
+    partial: bool,
+    /// Write the file even if it has more than 2147483647 bytes, which Caffe cannot read.
+    #[arg(long)]
+    allow_large: bool,
+}
+
+pub fn run(options: &Options) -> ExitCode {
+    match import(options) {
+        Ok(sentence) => {
+            say::line(sentence);
+            ExitCode::SUCCESS
+        }
+        Err(problems) => {
+            problems.into_iter().for_each(say::error);
+            ExitCode::from(say::FAILED)
+        }
+    }
+}
+
+/// One sentence for each problem: of a file with many wrong arrays all are named.
+type Problems = Vec<String>;
+
+fn one(problem: impl ToString) -> Problems {
+    vec![problem.to_string()]
+}
+
+fn import(options: &Options) -> Result<String, Problems> {
+    let model = Model::open(&options.like).map_err(one)?;
+    let of_file = |what: String| one(format!("{}: {what}", options.file.display()));
+    let file = open(&options.file).map_err(of_file)?;
+    if options.output.canonicalize().is_ok_and(|output| options.file.canonicalize().is_ok_and(|file| file == output)) {
+        return Err(of_file("is the file with the values: name another one with --output".into()));
+    }
+    let given = match options.from {
+        Format::Safetensors => safetensors::list(&file),
+        Format::Npz => npz::list(&file),
+    };
+    let replaced = matched(&model, given.map_err(of_file)?, options)?;
+
+    let bytes: u64 = replaced.iter().filter_map(|(at, _)| model.array(*at).ok()).map(|array| array.bytes()).sum();
+    let bar = progress::bar(bytes + model.file_bytes(), "importing");
+    let mut edit = Edit::of(&model);
+    let mut changed = 0;
+    for (at, given) in &replaced {
+        // What is the same stays as it is written in the old file.
+        if is_same(&model, *at, given, &file, &bar).map_err(of_file)? {
+            continue;
+        }
+        let values = given.read(&file).map_err(|error| of_file(format!("{} cannot be read: {error}", given.name)))?;
+        let (element, count) = (given.of.element().unwrap_or(Element::F32), given.count().unwrap_or(0));
+        edit.replace(*at, Values::new(element, count, values));
+        changed += 1;
+    }
+    if options.allow_large {
+        edit.allow_large();
+    }
+    edit.on_progress(|bytes| bar.inc(bytes)).write_to(&options.output).map_err(one)?;
+    bar.finish_and_clear();
+    Ok(format!(
+        "{}: {changed} of {} arrays differ from {}",
+        options.output.display(),
+        replaced.len(),
+        options.like.display()
+    ))
+}
+
+fn open(path: &Path) -> Result<Arc<File>, String> {
+    let failed = |error| format!("cannot be opened: {error}; check the path and the file's permissions");
+    // Opening a pipe would wait for a writer.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err("is a folder, a pipe or a device; name a regular file".into());
+    }
+    File::open(path).map(Arc::new).map_err(failed)
+}
+
+/// The places of the model's arrays, each with the array that is given for it.
+fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Vec<(At, Given)>, Problems> {
+    let (file, like) = (options.file.display(), options.like.display());
+    let mut problems = Vec::new();
+    let mut by_name = HashMap::new();
+    for given in given {
+        if let Some(twice) = by_name.insert(given.name.clone(), given) {
+            problems.push(format!("{file}: has two arrays {}; save it again with one", twice.name));
+        }
+    }
+    let places = arrays::named(model, arrays::places(model)).map_err(|what| one(format!("{like}: {what}")))?;
+    let mut replaced = Vec::new();
+    for (name, at) in places {
+        match by_name.remove(&name) {
+            Some(given) => match unfit(model, at, &given).map_err(one)? {
+                None => replaced.push((at, given)),
+                Some(what) => problems.push(format!("{file}: {name} {what}")),
+            },
+            None if options.partial || at.part == Part::Diff => {}
+            None => problems.push(format!(
+                "{file}: has no array {name}, which {like} has; add it, or keep the old values with --partial"
+            )),
+        }
+    }
+    let mut extra: Vec<_> = by_name.into_keys().collect();
+    extra.sort();
+    let extra = extra.into_iter().map(|name| {
+        format!("{file}: has an array {name}, which {like} has not; take it out, or name it as `syncedmem model export` does")
+    });
+    problems.extend(extra);
+    if problems.is_empty() { Ok(replaced) } else { Err(problems) }
+}
+
+/// What keeps an array from taking the place of the model's.
+fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemodel::Error> {
+    let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
+    let shape = layer.blobs()[at.blob].shape();
+    let is_shape = |shape: &[i64]| given.shape.iter().copied().eq(shape.iter().map(|dim| dim.unsigned_abs()));
+    if !is_shape(shape) && !layer.shape_in_net(at.blob).is_some_and(is_shape) {
+        let dims: Vec<_> = given.shape.iter().map(|dim| i64::try_from(*dim).unwrap_or(i64::MAX)).collect();
+        let what = format!("has the shape {}, and the model's is {}; reshape it", Shape(&dims), Shape(shape));
+        return Ok(Some(what));
+    }
+    let stored = array.element();
+    let is_exact = |of: Element| of == stored || of.is_float() && stored.is_float() && of.size() < stored.size();
+    if given.of.element().is_some_and(is_exact) {
+        return Ok(None);
+    }
+    Ok(Some(format!("is {}, and the model's is {stored}; convert it to {stored}", given.of.name())))
+}
+
+/// Values that are compared at once.
+const BLOCK: usize = 1 << 16;
+
+/// Whether the array that is given has the type and the bytes of the model's.
+fn is_same(model: &Model, at: At, given: &Given, file: &Arc<File>, bar: &ProgressBar) -> Result<bool, String> {
+    let array = model.array(at).map_err(|error| error.to_string())?;
+    if given.of.element() != Some(array.element()) {
+        return Ok(false);
+    }
+    let failed = |error| format!("{} cannot be read: {error}; save it again", given.name);
+    let mut values = given.read(file).map_err(failed)?;
+    let (mut old, mut new) = (vec![0; BLOCK * 8], vec![0; BLOCK * 8]);
+    let mut first = 0;
+    while first < array.count() {
+        let count = (array.count() - first).min(BLOCK as u64);
+        let bytes = count as usize * array.element().size();
+        model.read_bytes(at, first, &mut old[..bytes]).map_err(|error| error.to_string())?;
+        values.read_exact(&mut new[..bytes]).map_err(failed)?;
+        bar.inc(bytes as u64);
+        if old[..bytes] != new[..bytes] {
+            return Ok(false);
+        }
+        first += count;
+    }
+    Ok(true)
+}

@@ -1,0 +1,346 @@
+"""Caffe's `Blob`: a shape, and two arrays of it, each in a `SyncedMemory`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from ._array import ShapeLike, SyncedArray, lengths_of
+from ._errors import failure
+from ._handle import Handle
+from ._library import ffi, lib
+from ._memory import SyncedMemory
+from ._tensors import DType, Shape
+from ._types import Head, Kind, Status
+
+_DATA, _DIFF = lib.SYNCEDMEM_DATA, lib.SYNCEDMEM_DIFF
+_TYPES = {
+    np.dtype(np.float32): lib.SYNCEDMEM_FLOAT32,
+    np.dtype(np.float64): lib.SYNCEDMEM_FLOAT64,
+    np.dtype(np.int32): lib.SYNCEDMEM_INT32,
+    np.dtype(np.uint32): lib.SYNCEDMEM_UINT32,
+}
+
+
+def _check(number: int) -> None:
+    """Raises `ValueError` for a refused argument, and the package's exceptions for other failures."""
+    if number == Status.INVALID_ARGUMENT:
+        raise ValueError(str(failure(number)))
+    if number != 0:
+        raise failure(number)
+
+
+def _check_range(numbers: Shape) -> None:
+    if any(not -(1 << 63) <= number < 1 << 63 for number in numbers):
+        raise ValueError(f"{numbers} are no numbers of a shape: a dimension is at most 2147483647")
+
+
+def _in_order(locks: Iterable[threading.RLock]) -> list[threading.RLock]:
+    """The locks, each once."""
+    return [lock for _, lock in sorted({id(lock): lock for lock in locks}.items())]
+
+
+class _BlobHandle(Handle):
+    """A blob of the library."""
+
+    __slots__ = ()
+
+    def __init__(self, element_type: int) -> None:
+        made = ffi.new("syncedmem_blob_t **")
+        _check(lib.syncedmem_blob_create(element_type, made))
+        self._own(ffi.gc(made[0], lib.syncedmem_blob_destroy))
+
+
+class _LentHandle(Handle):
+    """The memory of an array, which `owner` keeps."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, pointer: Any, owner: Any) -> None:
+        self._owner = owner
+        self._own(pointer)
+
+    def close(self) -> None:
+        raise BufferError("the memory is that of a Blob, which ends it: delete the Blob, or reshape it beyond its capacity")
+
+
+class _BlobMemory(SyncedMemory):
+    """The memory of an array, which lives as long as this."""
+
+    __slots__ = ()
+
+    def __init__(self, handle: Handle, nbytes: int) -> None:
+        self._handle = handle
+        self._nbytes = nbytes
+        self._name = None
+
+
+class BlobArray(SyncedArray):
+    """The data or the diff of a `Blob`, as a typed view of its memory.
+
+    `array[key]` reads and `array[key] = values` writes, on the host. The view refers to the memory that the blob had when
+    the view was made: ask for a new one after `reshape` and `share_data`.
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        """Elements for reading, as NumPy's indexing returns them: a read-only array, or a number."""
+        return self._on_host(Kind.READ)[key]
+
+    def __setitem__(self, key: Any, values: Any) -> None:
+        """Writes elements. The host is then the newest side."""
+        self._on_host(Kind.WRITE)[key] = values
+
+    def __len__(self) -> int:
+        """The length of the first axis."""
+        return len(self._on_host(Kind.READ))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Goes along the first axis, for reading."""
+        return iter(self._on_host(Kind.READ))
+
+
+class Blob:
+    """Caffe's `Blob`: a shape of at most 32 axes, and two arrays of it, `data` and `diff`.
+
+    Arrays are synchronized between host and device as a `SyncedMemory`, and blobs may share them. Sums, scaling and
+    `update` run on the side that is current. Threads may share a blob: a lock gives it to one call at a time, and calls
+    release the GIL.
+    """
+
+    __slots__ = ("__weakref__", "_dtype", "_handle", "_memories", "_shape")
+
+    def __init__(self, shape: ShapeLike | None = None, dtype: npt.DTypeLike = np.float32) -> None:
+        """Makes a blob of float32, float64, int32 or uint32, and allocates nothing. Without a shape it has no memory.
+
+        Raises `ValueError` for an impossible shape, `TypeError` for another dtype.
+        """
+        self._dtype: DType = np.dtype(dtype)
+        if self._dtype not in _TYPES:
+            raise TypeError(f"a Blob cannot have elements of {self._dtype}; they are float32, float64, int32 or uint32")
+        self._handle = _BlobHandle(_TYPES[self._dtype])
+        self._memories: dict[int, SyncedMemory] = {}
+        self._shape: Shape = ()
+        if shape is not None:
+            self._reshape(lengths_of(shape))
+
+    # --- its shape ------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> DType:
+        """The type of an element."""
+        return self._dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The number of elements along each axis."""
+        return self._shape
+
+    @property
+    def count(self) -> int:
+        """The number of elements of each array: 0 without a shape."""
+        return self._ask(lib.syncedmem_blob_count)
+
+    @property
+    def num(self) -> int:
+        """The first of at most four axes; 1 if the blob has none. `ValueError` with more axes, as of the next three."""
+        return self._ask(lib.syncedmem_blob_legacy_shape, 0)
+
+    @property
+    def channels(self) -> int:
+        """The second of at most four axes; 1 if the blob has fewer."""
+        return self._ask(lib.syncedmem_blob_legacy_shape, 1)
+
+    @property
+    def height(self) -> int:
+        """The third of at most four axes; 1 if the blob has fewer."""
+        return self._ask(lib.syncedmem_blob_legacy_shape, 2)
+
+    @property
+    def width(self) -> int:
+        """The last of at most four axes; 1 if the blob has fewer."""
+        return self._ask(lib.syncedmem_blob_legacy_shape, 3)
+
+    def shape_string(self) -> str:
+        """The shape and the count as Caffe's log has them, such as "2 3 4 5 (120)"."""
+        text = ffi.new("char[]", lib.SYNCEDMEM_BLOB_SHAPE_STRING_BYTES)
+        with self._alone():
+            _check(lib.syncedmem_blob_shape_string(self._handle.pointer, text, len(text)))
+        return str(ffi.string(text).decode())
+
+    def reshape(self, *shape: Any) -> None:
+        """Changes the shape: `reshape(2, 3)` or `reshape((2, 3))`.
+
+        An array whose memory is large enough keeps it, with its contents. Any other gets new memory of zeros. Raises
+        `ValueError` for an impossible shape, and changes nothing then.
+        """
+        only: Any = shape[0] if len(shape) == 1 else shape
+        self._reshape(lengths_of(only))
+
+    def reshape_like(self, other: Blob) -> None:
+        """Takes the shape of another blob."""
+        self._reshape(other.shape)
+
+    def offset(self, *indices: SupportsIndex) -> int:
+        """The place of an element in C order; indices left out are 0. Raises `ValueError` outside of an axis."""
+        numbers = lengths_of(indices)
+        _check_range(numbers)
+        return self._ask(lib.syncedmem_blob_offset, len(numbers), numbers)
+
+    def _reshape(self, lengths: Shape) -> None:
+        _check_range(lengths)
+        with self._alone():
+            _check(lib.syncedmem_blob_reshape(self._handle.pointer, len(lengths), lengths))
+            self._follow()
+
+    # --- its arrays -----------------------------------------------------------------------------
+
+    @property
+    def data(self) -> BlobArray:
+        """The values. `Error` without a shape, as of `diff`."""
+        return self._array(_DATA)
+
+    @property
+    def diff(self) -> BlobArray:
+        """Their gradients."""
+        return self._array(_DIFF)
+
+    def share_data(self, other: Blob) -> None:
+        """Uses the memory of another blob's data, which has the same count and dtype. `ValueError` if not."""
+        self._share(_DATA, other)
+
+    def share_diff(self, other: Blob) -> None:
+        """As `share_data`, of the diff."""
+        self._share(_DIFF, other)
+
+    def copy_from(self, source: Blob, diff: bool = False, reshape: bool = False) -> None:
+        """Copies the data, or the diff, on the side where the source is current.
+
+        With `reshape` the blob takes the shape of the source. Raises `ValueError` if the shapes differ without it.
+        """
+        with self._alone(source):
+            array = _DIFF if diff else _DATA
+            try:
+                _check(lib.syncedmem_blob_copy_from(self._handle.pointer, array, source._handle.pointer, reshape))
+            finally:
+                # The copy may have failed behind the reshape.
+                if reshape:
+                    self._follow()
+
+    def to_torch(self) -> Any:
+        """The data as a PyTorch tensor that shares the memory: on the device if that is newer, else on the CPU."""
+        torch: Any = importlib.import_module("torch")
+        data = self.data
+        return torch.from_dlpack(data.mutable_gpu() if data.memory.head == Head.HEAD_AT_GPU else data.mutable_cpu())
+
+    # --- mathematics ----------------------------------------------------------------------------
+
+    def update(self) -> None:
+        """Subtracts the diff from the data, where the data is. `Error` if the data was never touched."""
+        with self._alone():
+            _check(lib.syncedmem_blob_update(self._handle.pointer))
+
+    def asum_data(self) -> float:
+        """The sum of the absolute values of the data; 0 if it was never touched. `Error` for integers."""
+        return self._sum(lib.syncedmem_blob_asum, _DATA)
+
+    def asum_diff(self) -> float:
+        """As `asum_data`, of the diff."""
+        return self._sum(lib.syncedmem_blob_asum, _DIFF)
+
+    def sumsq_data(self) -> float:
+        """The sum of the squares of the data; 0 if it was never touched. `Error` for integers."""
+        return self._sum(lib.syncedmem_blob_sumsq, _DATA)
+
+    def sumsq_diff(self) -> float:
+        """As `sumsq_data`, of the diff."""
+        return self._sum(lib.syncedmem_blob_sumsq, _DIFF)
+
+    def scale_data(self, factor: float) -> None:
+        """Multiplies the data, unless it was never touched. `Error` for integers."""
+        self._scale(_DATA, factor)
+
+    def scale_diff(self, factor: float) -> None:
+        """As `scale_data`, of the diff."""
+        self._scale(_DIFF, factor)
+
+    # --- calls of the library -------------------------------------------------------------------
+
+    def _ask(self, function: Any, *arguments: Any) -> int:
+        answer = ffi.new("int64_t *")
+        with self._alone():
+            _check(function(self._handle.pointer, *arguments, answer))
+        return int(answer[0])
+
+    def _sum(self, function: Any, array: int) -> float:
+        total = ffi.new("double *")
+        with self._alone():
+            _check(function(self._handle.pointer, array, total))
+        return float(total[0])
+
+    def _scale(self, array: int, factor: float) -> None:
+        with self._alone():
+            _check(lib.syncedmem_blob_scale(self._handle.pointer, array, factor))
+
+    def _share(self, array: int, other: Blob) -> None:
+        with self._alone(other):
+            _check(lib.syncedmem_blob_share(self._handle.pointer, array, other._handle.pointer))
+            self._memories[array] = other._memories[array]
+
+    @contextlib.contextmanager
+    def _alone(self, *others: Blob) -> Iterator[None]:
+        """Takes the locks of the blobs, then those of their memories; of each kind in one order, against deadlocks."""
+        blobs = (self, *others)
+        with contextlib.ExitStack() as held:
+            for lock in _in_order(blob._handle.alone for blob in blobs):
+                held.enter_context(lock)
+            for lock in _in_order(memory._handle.alone for blob in blobs for memory in blob._memories.values()):
+                held.enter_context(lock)
+            yield
+
+    def _array(self, array: int) -> BlobArray:
+        with self._handle.alone:
+            if not self._memories:
+                # The library's sentence says what is wrong.
+                _check(lib.syncedmem_blob_memory(self._handle.pointer, array, ffi.new("syncedmem_t **")))
+            return BlobArray(self._memories[array], self._dtype, self._shape)
+
+    def _follow(self) -> None:
+        """Reads the shape, and finds the memories that the blob has now."""
+        blob = self._handle.pointer
+        size, length, memory = ffi.new("size_t *"), ffi.new("int64_t *"), ffi.new("syncedmem_t **")
+        _check(lib.syncedmem_blob_axes(blob, size))
+        lengths = []
+        for axis in range(size[0]):
+            _check(lib.syncedmem_blob_shape(blob, axis, length))
+            lengths.append(int(length[0]))
+        self._shape = tuple(lengths)
+        for array in (_DATA, _DIFF):
+            if lib.syncedmem_blob_memory(blob, array, memory) == Status.INVALID_STATE:
+                return  # no shape yet
+            known = self._memories.get(array)
+            if known is None or known.handle != memory[0]:
+                # A hidden blob shares the memory, and so keeps it for views of it.
+                keeper = _BlobHandle(_TYPES[self._dtype]).pointer
+                _check(lib.syncedmem_blob_reshape(keeper, len(lengths), lengths))
+                _check(lib.syncedmem_blob_share(keeper, array, blob))
+                _check(lib.syncedmem_blob_capacity(blob, array, size))
+                self._memories[array] = _BlobMemory(_LentHandle(memory[0], keeper), int(size[0]))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Blob cannot be copied or pickled; use copy_from, or copy an array of it")
+
+    def __repr__(self) -> str:
+        heads = ", ".join(
+            f"{name} {self._memories[array].head.name}"
+            for name, array in (("data", _DATA), ("diff", _DIFF))
+            if array in self._memories
+        )
+        return f"<Blob {self._dtype} {self.shape_string()}{', ' if heads else ''}{heads}>"

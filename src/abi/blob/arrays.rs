@@ -1,0 +1,154 @@
+//! The arrays of a blob: their memory.
+#![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::c_void;
+
+use syncedmem_trace::head::Side;
+
+use super::handle::{ask, blob, change, syncedmem_blob_t, which};
+use crate::abi::c::object::syncedmem_t;
+use crate::abi::status::syncedmem_status_t;
+use crate::blob::Blob;
+
+/// Writes the size of an array's memory to `*bytes`: an array keeps its memory in a reshape that needs no more. 0 without
+/// a shape. `array` is a `syncedmem_array_t`, here as below.
+///
+/// Errors: `INVALID_ARGUMENT` (also another array).
+///
+/// # Safety
+/// `blob` is NULL or a blob; `bytes` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_capacity(
+    blob: *const syncedmem_blob_t,
+    array: i32,
+    bytes: *mut usize,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_blob_capacity", blob, bytes, |blob| blob.capacity(which(array)?)) }
+}
+
+/// Lends the memory of an array to the caller and writes it to `*mem`. It may be larger than the array, whose elements come
+/// first. The blob keeps it: see "Ownership" above.
+///
+/// Errors: `INVALID_ARGUMENT` (also another array), `INVALID_STATE` (the blob has no shape).
+///
+/// # Safety
+/// `blob` is NULL or a blob; `mem` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_memory(
+    blob: *const syncedmem_blob_t,
+    array: i32,
+    mem: *mut *mut syncedmem_t,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_blob_memory", blob, mem, |blob| Ok(blob.memory(which(array)?)?.as_ptr().cast())) }
+}
+
+/// Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the count's
+/// is replaced first, and no longer shared. The other array is not touched.
+///
+/// Errors: `INVALID_ARGUMENT` (also NULL, or an address that is no multiple of the element's size), `INVALID_STATE` (the
+/// blob has no shape), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `EXPORTED` (tensors
+/// of memory that stays are in use), `REENTERED`.
+///
+/// # Safety
+/// `blob` is NULL or a blob; `data` is readable and writable for all elements while the blob refers to it. Pointers to the
+/// host side before it are not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_set_cpu_data(
+    blob: *mut syncedmem_blob_t,
+    array: i32,
+    data: *mut c_void,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees the memory.
+    let set = |blob: &mut Blob| unsafe { blob.set(which(array)?, Side::Host, data) };
+    // SAFETY: the caller guarantees the blob.
+    unsafe { change("syncedmem_blob_set_cpu_data", blob, set) }
+}
+
+/// As `syncedmem_blob_set_cpu_data`, for device memory and the device side.
+///
+/// Errors: as `syncedmem_blob_set_cpu_data`, and `NO_GPU`.
+///
+/// # Safety
+/// `blob` is NULL or a blob; `data` is device memory of all elements while the blob refers to it. Pointers to the device
+/// side before it are not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_set_gpu_data(
+    blob: *mut syncedmem_blob_t,
+    array: i32,
+    data: *mut c_void,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees the memory.
+    let set = |blob: &mut Blob| unsafe { blob.set(which(array)?, Side::Device, data) };
+    // SAFETY: the caller guarantees the blob.
+    unsafe { change("syncedmem_blob_set_gpu_data", blob, set) }
+}
+
+/// Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory. Both have the same
+/// count and type.
+///
+/// Errors: `INVALID_ARGUMENT` (also other counts or types), `INVALID_STATE` (`other` has no shape).
+///
+/// # Safety
+/// `blob` and `other` are NULL or blobs. Pointers to the memory before it are not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_share(
+    blob: *mut syncedmem_blob_t,
+    array: i32,
+    other: *const syncedmem_blob_t,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it. The reference to `other` ends before that to `blob` begins: they may be one.
+    let source = |array| unsafe { self::blob(other) }?.source(array);
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        change("syncedmem_blob_share", blob, |blob| {
+            let array = which(array)?;
+            blob.share(array, source(array)?)
+        })
+    }
+}
+
+/// Copies the elements of `source`'s array to the same array of `blob`, on the side where they are; if on both, on the
+/// device. An array that was never touched is copied as zeros. With `reshape` the blob takes the shape of `source`; without
+/// it both have the same.
+///
+/// Errors: `INVALID_ARGUMENT` (also other types; other shapes without `reshape`), `INVALID_STATE` (`source` has no shape),
+/// `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`. After `DRIVER`
+/// and `PENDING` the elements may be lost.
+///
+/// # Safety
+/// `blob` and `source` are NULL or blobs. No other thread uses the memory that is written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_copy_from(
+    blob: *mut syncedmem_blob_t,
+    array: i32,
+    source: *const syncedmem_blob_t,
+    reshape: bool,
+) -> syncedmem_status_t {
+    // SAFETY: as in `syncedmem_blob_share`.
+    let source = |array| unsafe { self::blob(source) }?.source(array);
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        change("syncedmem_blob_copy_from", blob, |blob| {
+            let array = which(array)?;
+            blob.copy_from(array, &source(array)?, reshape)
+        })
+    }
+}
+
+/// Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`; NULL without axes. It is valid
+/// until the shape changes.
+///
+/// Errors: `INVALID_ARGUMENT`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on).
+///
+/// # Safety
+/// `blob` is NULL or a blob; `shape` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_gpu_shape(
+    blob: *const syncedmem_blob_t,
+    shape: *mut *const c_void,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_blob_gpu_shape", blob, shape, Blob::gpu_shape) }
+}

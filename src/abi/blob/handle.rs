@@ -1,0 +1,118 @@
+//! Handles: construction and destruction, and the arguments of the other functions.
+#![expect(unsafe_code, reason = "C functions")]
+
+use crate::abi::arguments::{Out, one_of};
+use crate::abi::call::{call, call_for};
+use crate::abi::element::element_type;
+use crate::abi::handle::{Handle, Handled};
+use crate::abi::status::syncedmem_status_t;
+use crate::blob::error::Error;
+use crate::blob::{Blob, Which};
+use crate::error;
+
+/// A blob.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub struct syncedmem_blob_t(#[expect(dead_code, reason = "never looked at through this type")] Handle<Blob>);
+
+impl Handled for Blob {
+    const LIVE: u64 = 0x626c_6f62_73a1_4e07;
+    const NULL: &'static str = "the blob is NULL or misaligned; pass a handle from syncedmem_blob_create";
+    const ENDED: &'static str =
+        "the handle does not lead to a live blob: it was destroyed, or its memory was overwritten; create another";
+}
+
+/// The array of that number.
+pub(super) fn which(number: i32) -> Result<Which, Error> {
+    let what = "the array is no number of syncedmem_array_t; pass SYNCEDMEM_DATA or SYNCEDMEM_DIFF";
+    Ok(one_of(number, [Which::Data, Which::Diff], what)?)
+}
+
+/// The blob of a handle.
+///
+/// # Safety
+/// As for [`Handle::value`], and no thread changes the blob meanwhile.
+pub(in crate::abi) unsafe fn blob<'a>(handle: *const syncedmem_blob_t) -> Result<&'a Blob, Error> {
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { Handle::value(handle.cast()) }?)
+}
+
+/// Writes what `question` returns for the blob to `*out`, for the C function `name`.
+///
+/// # Safety
+/// As for [`blob`]; `out` is NULL or writable.
+pub(super) unsafe fn ask<T>(
+    name: &str,
+    handle: *const syncedmem_blob_t,
+    out: *mut T,
+    question: impl FnOnce(&Blob) -> Result<T, Error>,
+) -> syncedmem_status_t {
+    call_for(name, || {
+        // SAFETY: the caller guarantees it.
+        let blob = unsafe { blob(handle) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(out) }?;
+        out.set(question(blob)?);
+        Ok::<_, Error>(())
+    })
+}
+
+/// Runs `change` on the blob, for the C function `name`.
+///
+/// # Safety
+/// As for [`Handle::value_mut`].
+pub(super) unsafe fn change(
+    name: &str,
+    handle: *mut syncedmem_blob_t,
+    change: impl FnOnce(&mut Blob) -> Result<(), Error>,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    call_for(name, || change(unsafe { Handle::value_mut(handle.cast()) }?))
+}
+
+/// The `length` numbers at `first`, which may be NULL if there are none.
+///
+/// # Safety
+/// `first` is NULL, misaligned, or that of so many numbers.
+pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a [i64], Error> {
+    match length {
+        0 => Ok(&[]),
+        _ if first.is_null() || !first.is_aligned() => Err(error::Error::InvalidArgument {
+            what: "the numbers are NULL or misaligned; pass the address of as many int64_t as their count says",
+        }
+        .into()),
+        // SAFETY: the caller guarantees it.
+        _ => Ok(unsafe { std::slice::from_raw_parts(first, length) }),
+    }
+}
+
+/// Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to `*blob`. It has no memory
+/// until `syncedmem_blob_reshape`. `type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`,
+/// `SYNCEDMEM_INT32` or `SYNCEDMEM_UINT32`.
+///
+/// Errors: `INVALID_ARGUMENT` (`blob` is NULL, or `type` is no number of its enumeration), `UNSUPPORTED` (another type),
+/// `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `blob` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_create(r#type: i32, blob: *mut *mut syncedmem_blob_t) -> syncedmem_status_t {
+    call_for("syncedmem_blob_create", || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(blob) }?;
+        let blob = Blob::new(element_type(r#type)?)?;
+        out.set(Handle::make(blob)?.as_ptr().cast());
+        Ok::<_, Error>(())
+    })
+}
+
+/// Destroys a blob. NULL is allowed and does nothing. Memory that it shares stays with the other blobs.
+///
+/// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live blob: nothing is done).
+///
+/// # Safety
+/// `blob` is NULL or came from `syncedmem_blob_create`, and is not used any more, nor what it lent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_destroy(blob: *mut syncedmem_blob_t) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    call("syncedmem_blob_destroy", || unsafe { Handle::<Blob>::end(blob.cast()) })
+}

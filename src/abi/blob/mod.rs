@@ -1,0 +1,57 @@
+//! Blobs: Caffe's Blob over the SyncedMemory of syncedmem.h.
+//!
+//! A syncedmem_blob_t is a shape and two arrays of its elements, the data and the diff. Each array has a syncedmem_t, which
+//! syncedmem_blob_memory lends: every call of syncedmem.h works on it. The rules are those of Caffe's Blob, whose faults are
+//! mended where docs/blob.md says so.
+//!
+//! Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the blobs
+//! that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape beyond its
+//! capacity, syncedmem_blob_set_cpu_data, syncedmem_blob_set_gpu_data, syncedmem_blob_share), or that destroys its last blob.
+//! Tensors made of it keep its memory.
+//!
+//! Threads. Any number of threads may read one blob at once: every function whose blob is const. Each other call needs the blob
+//! alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on
+//! different threads. The memory's own rules are those of syncedmem.h.
+//!
+//! Errors, NULL, fork and exit are as in syncedmem.h. After an error the blob is as it was, but a side of its memory
+//! may have been brought up to date. The handle of a destroyed blob gives INVALID_HANDLE
+//! until its bytes are reused.
+
+pub mod arrays;
+pub mod handle;
+pub mod math;
+pub mod shape;
+
+use super::call::Failure;
+use super::status::syncedmem_status_t::{self, *};
+use crate::blob::error::Error;
+
+impl Failure for Error {
+    fn status(&self) -> syncedmem_status_t {
+        match *self {
+            Error::Memory(error) => error.into(),
+            Error::NoType(_) | Error::NoMath(_) => SYNCEDMEM_ERROR_UNSUPPORTED,
+            Error::NoShape | Error::Untouched => SYNCEDMEM_ERROR_INVALID_STATE,
+            Error::TooManyAxes { .. }
+            | Error::NoDim { .. }
+            | Error::TooLarge { .. }
+            | Error::TooLargeRange { .. }
+            | Error::NoAxis { .. }
+            | Error::NoRange { .. }
+            | Error::NotLegacy { .. }
+            | Error::TooManyIndices { .. }
+            | Error::NoIndex { .. }
+            | Error::CountsDiffer { .. }
+            | Error::ShapesDiffer
+            | Error::TypesDiffer { .. }
+            | Error::Misaligned { .. } => SYNCEDMEM_ERROR_INVALID_ARGUMENT,
+        }
+    }
+
+    fn cause(&self) -> Option<crate::error::Error> {
+        match *self {
+            Error::Memory(error) => Some(error),
+            _ => None,
+        }
+    }
+}

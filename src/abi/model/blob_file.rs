@@ -1,0 +1,60 @@
+//! One blob as a file.
+#![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::c_char;
+
+use super::open::path;
+use crate::abi::blob::handle::{blob, syncedmem_blob_t};
+use crate::abi::call::call_for;
+use crate::abi::handle::Handle;
+use crate::abi::status::syncedmem_status_t;
+use crate::models::{Failure, blob_file};
+
+/// Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a mean image. The blob
+/// is reshaped as by `syncedmem_blob_reshape`; its element type is that of the values, or they are read as it.
+///
+/// After an error `blob` is as it was, with the one case of `syncedmem_model_read_blob`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`,
+/// `UNSUPPORTED` (the file holds something else: `syncedmem_model_open` reads it), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`,
+/// `WRONG_DEVICE` (with the device check on), `REENTERED`.
+///
+/// # Safety
+/// `blob` is NULL or a blob, whose memory no other thread uses. `path` is NULL or a string.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: *const c_char) -> syncedmem_status_t {
+    call_for("syncedmem_blob_read", || {
+        // SAFETY: the caller guarantees it.
+        let blob = unsafe { Handle::value_mut(blob.cast()) }?;
+        // SAFETY: the caller guarantees it.
+        let path = unsafe { self::path(path) }?;
+        // SAFETY: the caller guarantees it.
+        unsafe { blob_file::read(blob, path) }
+    })
+}
+
+/// Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. The file appears under its name
+/// once it is whole and on the disk; a file that had the name stays until then.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more
+/// than Caffe can read, 2 GiB), `FILE` (it cannot be written), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
+/// the device check on), `REENTERED`.
+///
+/// # Safety
+/// `blob` is NULL or a blob, whose memory no other thread writes. `path` is NULL or a string.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_blob_write(
+    blob: *const syncedmem_blob_t,
+    diff: bool,
+    path: *const c_char,
+) -> syncedmem_status_t {
+    call_for("syncedmem_blob_write", || {
+        // SAFETY: the caller guarantees it.
+        let blob = unsafe { self::blob(blob) }?;
+        // SAFETY: the caller guarantees it.
+        blob_file::write(blob, diff, unsafe { self::path(path) }?)?;
+        Ok::<_, Failure>(())
+    })
+}

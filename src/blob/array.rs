@@ -1,0 +1,152 @@
+//! One array of a blob: copied and computed on the side that its head names.
+#![expect(unsafe_code, reason = "elements are read and written in memory of objects")]
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use syncedmem_trace::head::{Access, Head, Side};
+
+use super::device;
+use super::error::Error;
+use super::math;
+use super::math::portable::{Term, Values};
+use super::open::Open;
+use crate::cuda;
+use crate::object::element::ElementType;
+use crate::object::shared::Shared;
+
+/// The first `count` elements of a memory, which may have more.
+#[derive(Clone, Copy, Debug)]
+pub struct Array<'b> {
+    pub element: ElementType,
+    pub count: usize,
+    pub memory: &'b Shared,
+}
+
+/// The side to work on; `None` of memory that was never touched.
+///
+/// Compat: SYNCED means the device, where there is one.
+fn side(memory: &Shared) -> Result<Option<Side>, Error> {
+    Ok(match memory.head()? {
+        Head::Uninitialized => None,
+        Head::AtCpu => Some(Side::Host),
+        Head::AtGpu => Some(Side::Device),
+        Head::Synced if cuda::driver().is_ok() => Some(Side::Device),
+        Head::Synced => Some(Side::Host),
+    })
+}
+
+/// The side on which the library computes for such a memory.
+fn side_for_math(memory: &Shared) -> Result<Option<Side>, Error> {
+    Ok(side(memory)?.map(|_| Side::Host))
+}
+
+impl Array<'_> {
+    /// Copies the elements of `from`, as many as its own, on the side where they are.
+    // Mend 10: Caffe chooses the side by its mode, so that data may cross the bus.
+    pub fn copy_from(self, from: Array<'_>) -> Result<(), Error> {
+        if self.memory == from.memory {
+            return Ok(());
+        }
+        let Some(side) = side(from.memory)? else { return self.zero() };
+        let source = Open::new(from.memory, Access::Read, side)?;
+        let target = Open::new(self.memory, self.renewal()?, side)?;
+        match side {
+            // SAFETY: both have that many bytes, while they are open.
+            Side::Device => unsafe { device::copy(&target, &source, self.bytes()) },
+            Side::Host => {
+                let (target, source) = (target.address.cast::<u8>(), source.address.cast::<u8>());
+                // SAFETY: as above. It may be memory of a caller's that overlaps.
+                unsafe { target.copy_from(source, self.bytes()) };
+                Ok(())
+            }
+        }
+    }
+
+    /// Compat: an untouched source reads as zeros.
+    fn zero(self) -> Result<(), Error> {
+        if side(self.memory)?.is_none() {
+            return Ok(());
+        }
+        let target = Open::new(self.memory, self.renewal()?, Side::Host)?;
+        // SAFETY: the memory has that many bytes, while it is open.
+        unsafe { target.address.cast::<u8>().write_bytes(0, self.bytes()) };
+        Ok(())
+    }
+
+    /// Subtracts `diff`, where the own elements are.
+    pub fn subtract(self, diff: Array<'_>) -> Result<(), Error> {
+        let side = side_for_math(self.memory)?.ok_or(Error::Untouched)?;
+        let subtracted = Open::new(diff.memory, Access::Read, side)?;
+        let own = Open::new(self.memory, Access::Write, side)?;
+        math::subtract(self.values(&own)?, diff.values(&subtracted)?);
+        Ok(())
+    }
+
+    /// The sum of the absolute values.
+    pub fn asum(self) -> Result<f64, Error> {
+        let Some(side) = side_for_math(self.memory)? else { return Ok(0.0) };
+        let own = Open::new(self.memory, Access::Read, side)?;
+        Ok(math::sum(self.values(&own)?, Term::Abs))
+    }
+
+    /// The sum of the squares.
+    pub fn sumsq(self) -> Result<f64, Error> {
+        let Some(side) = side_for_math(self.memory)? else { return Ok(0.0) };
+        let own = Open::new(self.memory, Access::Read, side)?;
+        Ok(math::sum(self.values(&own)?, Term::Square))
+    }
+
+    /// Multiplies each element by `factor`.
+    pub fn scale(self, factor: f64) -> Result<(), Error> {
+        let Some(side) = side_for_math(self.memory)? else { return Ok(()) };
+        let own = Open::new(self.memory, Access::Write, side)?;
+        math::scale(self.values(&own)?, factor);
+        Ok(())
+    }
+
+    fn bytes(self) -> usize {
+        self.count * self.element.bytes()
+    }
+
+    /// The access that gives all elements new values: elements beyond the count keep theirs.
+    fn renewal(self) -> Result<Access, Error> {
+        Ok(if self.memory.size()? == self.bytes() { Access::Overwrite } else { Access::Write })
+    }
+
+    /// The elements on the host, where `open` is.
+    fn values<'a>(self, open: &'a Open<'_>) -> Result<Values<'a>, Error> {
+        let first = NonNull::new(open.address).filter(|_| self.count > 0);
+        if first.is_some_and(|first| first.addr().get() % self.element.bytes() != 0) {
+            return Err(Error::Misaligned { bytes: self.element.bytes() });
+        }
+        match self.element {
+            // SAFETY: the memory has that many elements of the type, aligned as just checked, while it is open.
+            ElementType::Float32 => Ok(Values::Float32(unsafe { cells(first, self.count) })),
+            // SAFETY: as above.
+            ElementType::Float64 => Ok(Values::Float64(unsafe { cells(first, self.count) })),
+            other => Err(Error::NoMath(other)),
+        }
+    }
+}
+
+/// Cells, because a caller may have lent the same memory twice.
+///
+/// # Safety
+/// `first` is that of `count` aligned values, which stay for `'a`.
+unsafe fn cells<'a, T>(first: Option<NonNull<c_void>>, count: usize) -> &'a [Cell<T>] {
+    match first {
+        // SAFETY: the caller guarantees it.
+        Some(first) => unsafe { std::slice::from_raw_parts(first.as_ptr().cast(), count) },
+        None => &[],
+    }
+}
+
+/// Writes `dims` to the host side of a memory of their size.
+pub fn fill(memory: &Shared, dims: &[i32]) -> Result<(), Error> {
+    let open = Open::new(memory, Access::Overwrite, Side::Host)?;
+    // SAFETY: the memory is of their size, while it is open.
+    unsafe { open.address.cast::<u8>().copy_from(dims.as_ptr().cast(), size_of_val(dims)) };
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! The math of the host: asum, sumsq, scale and subtract, over floats and doubles.
+//!
+//! Sums are taken in [`LANES`](portable::LANES) lanes of doubles: element `i` is added to lane `i` modulo their number, and the lanes
+//! are added pairwise. That order is the same whatever instructions the CPU has, and so is the result.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+pub mod portable;
+
+#[cfg(target_arch = "x86_64")]
+use avx2::Avx2;
+use portable::{Term, Values};
+
+/// The sum of the terms of all values.
+pub fn sum(values: Values<'_>, term: Term) -> f64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(cpu) = Avx2::detect() {
+        return cpu.sum(values, term);
+    }
+    match values {
+        Values::Float32(values) => portable::sum(values, term),
+        Values::Float64(values) => portable::sum(values, term),
+    }
+}
+
+/// Multiplies each value by `factor`.
+pub fn scale(values: Values<'_>, factor: f64) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(cpu) = Avx2::detect() {
+        return cpu.scale(values, factor);
+    }
+    portable::scale(values, factor);
+}
+
+/// Subtracts `from` from `values`, which are of one type, element by element.
+pub fn subtract(values: Values<'_>, from: Values<'_>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(cpu) = Avx2::detect() {
+        return cpu.subtract(values, from);
+    }
+    portable::subtract(values, from);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Accesses of the library itself to the memory of a blob.
+
+use std::ffi::c_void;
+
+use syncedmem_trace::head::{Access, Side};
+
+use super::error::Error;
+use crate::object::shared::Shared;
+
+/// An access to one side of a memory, which ends with its scope.
+pub struct Open<'b> {
+    pub memory: &'b Shared,
+    /// Null only on the device, of no bytes.
+    pub address: *mut c_void,
+}
+
+impl<'b> Open<'b> {
+    pub fn new(memory: &'b Shared, access: Access, side: Side) -> Result<Open<'b>, Error> {
+        Ok(Open { memory, address: memory.data(access, side)? })
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        // An error: the object became evictable meanwhile, and has no open access.
+        let _ = self.memory.end_access();
+    }
+}

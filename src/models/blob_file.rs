@@ -1,0 +1,62 @@
+//! One blob as a file: a `.binaryproto`, such as a mean image.
+#![expect(unsafe_code, reason = "host memory is filled, and written to files")]
+
+use std::path::Path;
+
+use caffemodel::{At, Element, Kind, Values, write_blob};
+use syncedmem_trace::head::{Access, Side};
+
+use super::{Failure, Model};
+use crate::blob::open::Open;
+use crate::blob::{Blob, Which, error};
+use crate::object::element::ElementType;
+use crate::platform::cancel_guard::CancelGuard;
+
+/// Gives a blob the shape, the data and, where the file has it, the diff of a file of one blob.
+///
+/// # Safety
+/// No other thread uses the blob's memory meanwhile.
+pub unsafe fn read(blob: &mut Blob, path: &Path) -> Result<(), Failure> {
+    let model = Model::open(path)?;
+    if model.kind() != Kind::Blob {
+        let sentence = format!("{}: is no file of one blob; open it with syncedmem_model_open", path.display());
+        return Err(Failure::Unsupported(sentence));
+    }
+    let element = blob.element();
+    let (stored, _) = model.blob(At::data(0, 0))?;
+    blob.reshape_with(stored.shape(), |[data, diff]| {
+        // SAFETY: the caller guarantees it.
+        unsafe { model.read(At::data(0, 0), element, data) }?;
+        match stored.diff() {
+            // SAFETY: the caller guarantees it.
+            Some(_) => unsafe { model.read(At::diff(0, 0), element, diff) },
+            None => Ok(()),
+        }
+    })
+}
+
+/// Writes a blob's shape and data, and its diff if `with_diff`, to a file, which appears under its name once it is whole.
+pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
+    let _guard = CancelGuard::begin();
+    let element = match blob.element() {
+        ElementType::Float32 => Element::F32,
+        ElementType::Float64 => Element::F64,
+        other => {
+            let sentence =
+                format!("files of one blob have no values of {}; write a blob of float32 or float64", other.name());
+            return Err(Failure::Unsupported(sentence));
+        }
+    };
+    let count = blob.shape().count();
+    let array = |which| Ok::<_, error::Error>(Open::new(blob.memory(which)?, Access::Read, Side::Host)?);
+    let values = |open: &Open<'_>| {
+        // SAFETY: the memory has as many elements, and no thread writes it, says the caller of a blob that is shared for reading.
+        let bytes = unsafe { std::slice::from_raw_parts(open.address.cast::<u8>(), count * blob.element().bytes()) };
+        Values::new(element, count as u64, bytes).stored_as(element)
+    };
+    let data = array(Which::Data)?;
+    let diff = with_diff.then(|| array(Which::Diff)).transpose()?;
+    let dims: Vec<i64> = blob.shape().dims().iter().map(|dim| i64::from(*dim)).collect();
+    write_blob(path, &dims, values(&data), diff.as_ref().map(values))?;
+    Ok(())
+}

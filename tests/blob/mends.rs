@@ -1,0 +1,122 @@
+//! The faults of Caffe's Blob that are mended, by their numbers in the source (`// Mend N:`). 7 and 8 are those of FromProto and
+//! ToProto, in the C++ header; here is what they need. 9 and 10 need a device: `device_mends`.
+
+use crate::support::blob::*;
+use crate::support::*;
+use syncedmem::abi::c::object::syncedmem_head_t::*;
+
+/// caffe#5439: share memory of a smaller capacity, then reshape up to the larger one of before.
+fn mend_1_after_a_share_the_capacity_is_that_of_the_shared_memory() {
+    let (mut own, other) = (Blob::new(&[100]), Blob::new(&[10]));
+    own.reshape(&[10]).unwrap();
+    own.share(DATA, &other).unwrap();
+    assert_eq!([own.capacity(DATA), own.capacity(DIFF)], [40, 400]);
+    let diff = own.memory(DIFF);
+    own.reshape(&[100]).unwrap();
+    assert_eq!(own.capacity(DATA), 400, "the memory holds what the shape says");
+    assert_eq!(own.memory(DIFF), diff, "the diff was large enough");
+}
+
+fn mend_1_after_a_set_the_capacity_is_that_of_the_borrowed_memory() {
+    let mut blob = Blob::new(&[100]);
+    blob.reshape(&[2]).unwrap();
+    let mut lent = [1f32, 2.0];
+    blob.set_cpu(DATA, lent.as_mut_ptr()).unwrap();
+    assert_eq!(blob.capacity(DATA), 8);
+    blob.reshape(&[100]).unwrap();
+    assert_eq!((blob.read::<f32>(DATA), lent), (vec![0.0; 100], [1.0, 2.0]));
+}
+
+fn mend_2_setting_the_data_keeps_the_diff() {
+    let mut blob = Blob::new(&[4]);
+    blob.write(DIFF, &[5f32, 6.0, 7.0, 8.0]);
+    blob.reshape(&[2]).unwrap();
+    let (mut lent, diff) = ([1f32, 2.0], blob.memory(DIFF));
+    blob.set_cpu(DATA, lent.as_mut_ptr()).unwrap();
+    assert_eq!((blob.read::<f32>(DATA), blob.read::<f32>(DIFF)), (vec![1.0, 2.0], vec![5.0, 6.0]));
+    assert_eq!(blob.memory(DIFF), diff);
+}
+
+fn mend_2_setting_the_data_of_a_blob_without_a_shape_is_refused() {
+    let mut blob = Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap();
+    assert_eq!(blob.set_cpu(DATA, [0f32].as_mut_ptr()), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+    assert!(last_error().contains("no shape"), "{}", last_error());
+}
+
+fn mend_3_a_reshape_that_fails_changes_nothing() {
+    let mut blob = Blob::new(&[2, 3]);
+    blob.write(DATA, &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let memories = [DATA, DIFF].map(|array| blob.memory(array));
+    for shape in [&[7, -1][..], &[9, 1 << 40], &[1 << 30, 1 << 30], &[1; 33]] {
+        assert_eq!(blob.reshape(shape), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+        assert_eq!((blob.shape(), blob.count()), (vec![2, 3], 6));
+        assert_eq!([DATA, DIFF].map(|array| blob.memory(array)), memories);
+    }
+    assert_eq!(blob.read::<f32>(DATA), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+}
+
+fn mend_4_a_dimension_beyond_an_int_is_refused() {
+    let mut blob = Blob::new(&[1]);
+    for dim in [1i64 << 32, (1 << 32) + 5, i64::MAX, i64::MIN, 1 << 31] {
+        assert_eq!(blob.reshape(&[dim]), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{dim}");
+        assert_eq!(blob.reshape(&[0, dim]), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{dim} behind a 0");
+    }
+}
+
+fn mend_5_a_count_of_axes_that_overflows_is_refused() {
+    let blob = Blob::new(&[0, 1 << 16, 1 << 16, 1 << 30, 1 << 30]);
+    assert_eq!((blob.count_axes(0, 5), blob.count_axes(1, 2)), (Ok(0), Ok(1 << 16)));
+    for end in [3, 4, 5] {
+        assert_eq!(blob.count_axes(1, end), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "1 to {end}");
+    }
+}
+
+fn mend_6_a_legacy_offset_refuses_negative_indices() {
+    let blob = Blob::new(&[2, 3, 4, 5]);
+    for place in 0..4 {
+        let mut indices = [0; 4];
+        indices[place] = -1;
+        assert_eq!(blob.legacy_offset(indices), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{indices:?}");
+        indices[place] = 7;
+        assert_eq!(blob.legacy_offset(indices), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{indices:?}");
+    }
+    let huge = Blob::new(&[0, i32::MAX.into(), i32::MAX.into(), i32::MAX.into()]);
+    let past = [0, i32::MAX.into(), i32::MAX.into(), i32::MAX.into()];
+    assert_eq!(huge.legacy_offset(past), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "it does not overflow either");
+}
+
+fn mend_6_an_offset_past_the_end_can_be_told_by_the_count() {
+    let blob = Blob::new(&[2, 3]);
+    assert_eq!(blob.legacy_offset([1, 3, 0, 0]), Ok(blob.count()));
+    assert_eq!(blob.offset(&[1, 3]), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+}
+
+/// FromProto writes through mutable_cpu_data, which Caffe refuses for a blob that never had elements.
+fn mend_7_a_blob_of_count_0_has_memory() {
+    let mut blob = Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap();
+    blob.reshape(&[0, 3]).unwrap();
+    blob.write::<f32>(DATA, &[]);
+    assert_eq!((blob.read::<f32>(DATA), blob.head(DATA)), (vec![], SYNCEDMEM_HEAD_AT_CPU));
+    assert_eq!((blob.asum(DATA), blob.update()), (Ok(0.0), Ok(())));
+}
+
+fn a_misaligned_address_is_refused() {
+    let (mut blob, mut lent) = (Blob::new(&[1]), [0u8; 16]);
+    assert_eq!(blob.set_cpu(DATA, lent.as_mut_ptr().wrapping_add(1)), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+    assert_eq!(blob.set_cpu(DATA, std::ptr::null_mut::<f32>()), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+    assert_eq!(blob.head(DATA), SYNCEDMEM_UNINITIALIZED);
+}
+
+crate::support::harness::tests![
+    mend_1_after_a_share_the_capacity_is_that_of_the_shared_memory,
+    mend_1_after_a_set_the_capacity_is_that_of_the_borrowed_memory,
+    mend_2_setting_the_data_keeps_the_diff,
+    mend_2_setting_the_data_of_a_blob_without_a_shape_is_refused,
+    mend_3_a_reshape_that_fails_changes_nothing,
+    mend_4_a_dimension_beyond_an_int_is_refused,
+    mend_5_a_count_of_axes_that_overflows_is_refused,
+    mend_6_a_legacy_offset_refuses_negative_indices,
+    mend_6_an_offset_past_the_end_can_be_told_by_the_count,
+    mend_7_a_blob_of_count_0_has_memory,
+    a_misaligned_address_is_refused,
+];

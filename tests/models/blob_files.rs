@@ -1,0 +1,133 @@
+//! Blobs as files of their own: `.binaryproto`.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use syncedmem::abi::c::object::syncedmem_head_t::*;
+use syncedmem::abi::model::blob_file::{syncedmem_blob_read, syncedmem_blob_write};
+use syncedmem::abi::status::syncedmem_status_t;
+
+use crate::reading_faults::{self, Fault};
+use crate::support::blob::*;
+use crate::support::folder::Folder;
+use crate::support::*;
+use crate::wire::{bytes, f32_bytes, layer, legacy, shape};
+
+fn string(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).unwrap()
+}
+
+fn read(blob: &Blob, path: &Path) -> syncedmem_status_t {
+    unsafe { syncedmem_blob_read(blob.0, string(path).as_ptr()) }
+}
+
+fn write(blob: &Blob, diff: bool, path: &Path) -> syncedmem_status_t {
+    unsafe { syncedmem_blob_write(blob.0, diff, string(path).as_ptr()) }
+}
+
+fn what_is_written_is_read_again() {
+    let folder = Folder::new();
+    for (element, name) in [(SYNCEDMEM_FLOAT32, "f32"), (SYNCEDMEM_FLOAT64, "f64")] {
+        for diff in [false, true] {
+            let mut blob = Blob::of(element, &[2, 1, 3]);
+            if element == SYNCEDMEM_FLOAT32 {
+                blob.write(DATA, &[1f32, -2.5, 3.0, 4.0, f32::INFINITY, 6.0]);
+                blob.write(DIFF, &[7f32; 6]);
+            } else {
+                blob.write(DATA, &[0.1f64, -2.5, 3.0, 4.0, f64::MAX, 6.0]);
+                blob.write(DIFF, &[7f64; 6]);
+            }
+            let path = folder.path(&format!("{name}.binaryproto"));
+            assert_eq!(write(&blob, diff, &path), SYNCEDMEM_SUCCESS, "{}", last_error());
+            let again = Blob::unshaped(element).unwrap();
+            assert_eq!(read(&again, &path), SYNCEDMEM_SUCCESS, "{}", last_error());
+            assert_eq!(again.shape(), [2, 1, 3]);
+            if element == SYNCEDMEM_FLOAT32 {
+                assert_eq!(again.read::<f32>(DATA), blob.read::<f32>(DATA));
+            } else {
+                assert_eq!(again.read::<f64>(DATA), blob.read::<f64>(DATA));
+            }
+            let head = if diff { SYNCEDMEM_HEAD_AT_CPU } else { SYNCEDMEM_UNINITIALIZED };
+            assert_eq!(again.head(DIFF), head);
+        }
+    }
+}
+
+fn the_file_is_the_one_that_caffes_message_gives() {
+    let folder = Folder::new();
+    let mut blob = Blob::new(&[2]);
+    blob.write(DATA, &[1f32, 2.0]);
+    assert_eq!(write(&blob, false, &folder.path("a")), SYNCEDMEM_SUCCESS);
+    let message = std::fs::read(folder.path("a")).unwrap();
+    let (data, dims) = (bytes(5, f32_bytes(&[1.0, 2.0])), shape(&[2]));
+    assert!(message == [data.clone(), dims.clone()].concat() || message == [dims, data].concat(), "{message:?}");
+}
+
+fn a_mean_image_is_read_into_memory_that_blobs_share() {
+    let folder = Folder::new();
+    let path = folder.source("mean.binaryproto", "");
+    std::fs::write(&path, [legacy(&[1, 3, 1, 2]), bytes(5, f32_bytes(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))].concat())
+        .unwrap();
+    let blob = Blob::new(&[8]);
+    let mut other = Blob::new(&[8]);
+    other.share(DATA, &blob).unwrap();
+    let memory = blob.memory(DATA).unwrap();
+    assert_eq!(read(&blob, &path), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!((blob.shape(), blob.memory(DATA).unwrap()), (vec![1, 3, 1, 2], memory));
+    assert_eq!(other.read::<f32>(DATA), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.0, 0.0]);
+}
+
+fn a_failure_leaves_shape_memory_and_contents() {
+    let folder = Folder::new();
+    let mut large = Blob::new(&[30_000]);
+    large.write(DATA, &[5f32; 30_000]);
+    let path = folder.path("large");
+    assert_eq!(write(&large, false, &path), SYNCEDMEM_SUCCESS);
+    std::fs::write(folder.path("net.caffemodel"), layer("a", "Scale", &[])).unwrap();
+    std::fs::write(folder.path("axes"), [bytes(5, []), shape(&[0; 33])].concat()).unwrap();
+    std::fs::write(folder.path("short"), [bytes(5, f32_bytes(&[1.0])), shape(&[2])].concat()).unwrap();
+    let mut blob = Blob::new(&[2]);
+    blob.write(DATA, &[1f32, 2.0]);
+    let memory = blob.memory(DATA).unwrap();
+    let same = |status, expected| {
+        assert_eq!(status, expected, "{}", last_error());
+        assert_eq!((blob.shape(), blob.memory(DATA).unwrap()), (vec![2], memory));
+        assert_eq!(blob.read::<f32>(DATA), [1.0, 2.0]);
+    };
+    same(read(&blob, &folder.path("none")), SYNCEDMEM_ERROR_FILE);
+    same(read(&blob, &folder.path("net.caffemodel")), SYNCEDMEM_ERROR_UNSUPPORTED);
+    same(read(&blob, &folder.path("axes")), SYNCEDMEM_ERROR_UNSUPPORTED);
+    same(read(&blob, &folder.path("short")), SYNCEDMEM_ERROR_FORMAT);
+    same(reading_faults::with(Fault::Breaks { after: 100_000 }, || read(&blob, &path)), SYNCEDMEM_ERROR_FILE);
+    let integers = Blob::of(SYNCEDMEM_INT32, &[2]);
+    assert_eq!(read(&integers, &path), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!(integers.shape(), [2]);
+    assert_eq!(read(&blob, &path), SYNCEDMEM_SUCCESS);
+    assert_eq!(blob.read::<f32>(DATA), [5.0; 30_000]);
+}
+
+fn what_cannot_be_written_is_refused_and_the_old_file_stays() {
+    let folder = Folder::new();
+    let path = folder.source("old", "old");
+    assert_eq!(write(&Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap(), false, &path), SYNCEDMEM_ERROR_INVALID_STATE);
+    assert_eq!(write(&Blob::of(SYNCEDMEM_INT32, &[1]), false, &path), SYNCEDMEM_ERROR_UNSUPPORTED);
+    assert_eq!(write(&Blob::new(&[1]), false, &folder.path("none/new")), SYNCEDMEM_ERROR_FILE);
+    assert_eq!(write(&Blob::new(&[1]), false, &folder), SYNCEDMEM_ERROR_FILE);
+    assert!(last_error().starts_with("syncedmem_blob_write: "), "{}", last_error());
+    assert_eq!(
+        unsafe { syncedmem_blob_write(std::ptr::null(), false, c"a".as_ptr()) },
+        SYNCEDMEM_ERROR_INVALID_ARGUMENT
+    );
+    assert_eq!(unsafe { syncedmem_blob_read(Blob::new(&[1]).0, std::ptr::null()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(folder.names(), ["old"]);
+}
+
+crate::support::harness::tests![
+    what_is_written_is_read_again,
+    the_file_is_the_one_that_caffes_message_gives,
+    a_mean_image_is_read_into_memory_that_blobs_share,
+    a_failure_leaves_shape_memory_and_contents,
+    what_cannot_be_written_is_refused_and_the_old_file_stays,
+];
