@@ -170,6 +170,7 @@ impl Tensor {
 
     fn set_outer(&mut self, outer: i64, count: i64) {
         self.dims.iter_mut().take(1).for_each(|first| *first = outer);
+        self.changes += 1;
         self.count = count;
     }
 
