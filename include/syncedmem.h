@@ -769,6 +769,44 @@ typedef struct syncedmem_stats_t {
   uint64_t dropped;
 } syncedmem_stats_t;
 
+/**
+ * Returns a block of `bytes` (not 0) that begins on a multiple of `alignment` (a power of two), or NULL. It gets the
+ * `context` of its table.
+ */
+typedef void *(*syncedmem_allocate_t)(size_t bytes, size_t alignment, void *context);
+
+/**
+ * Takes back a block of the same table's `allocate`, with the `bytes` that were asked for.
+ */
+typedef void (*syncedmem_release_t)(void *block, size_t bytes, void *context);
+
+/**
+ * An allocator of the program's own: see `syncedmem_set_host_allocator`. Later versions may add members at the end: `size`
+ * says which there are.
+ */
+typedef struct syncedmem_host_allocator_t {
+  /**
+   * Set by the caller to `sizeof(syncedmem_host_allocator_t)`.
+   */
+  size_t size;
+  /**
+   * Makes a block.
+   */
+  syncedmem_allocate_t allocate;
+  /**
+   * Takes a block back.
+   */
+  syncedmem_release_t release;
+  /**
+   * Given to both; may be NULL.
+   */
+  void *context;
+  /**
+   * Whether new blocks hold zeros: the library then does not fill them.
+   */
+  bool zeroed;
+} syncedmem_host_allocator_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1649,6 +1687,28 @@ syncedmem_status_t syncedmem_trace_start(const char *file);
  * Ends the trace, if there is one. The file is complete: the format allows that its closing bracket is missing.
  */
 syncedmem_status_t syncedmem_trace_stop(void);
+
+/**
+ * Makes later host blocks of all objects come from the program's functions, small ones too; NULL: from the library
+ * again. The table is copied. A block goes back to the `release` of the allocator that made it, whatever is set by then.
+ *
+ * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`), recorded and traced as others. They are not kept for reuse,
+ * and are pageable in GPU mode too, unless `allocate` returns page-locked memory; `syncedmem_pin` page-locks one of them.
+ * `allocate` is not called for size 0, nor for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns
+ * NULL, the access fails with `OUT_OF_MEMORY`, after the library has tried to make room. A block with too little alignment
+ * is given back, and the access fails with `OUT_OF_MEMORY`.
+ *
+ * The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child and
+ * while the process exits, in destructors. They may use other objects, but not the one that the block is for, and not those
+ * that another thread uses. They must not throw: an exception ends the process.
+ *
+ * Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc).
+ *
+ * # Safety
+ * `allocator` is NULL, or its first `size` bytes are readable. Functions and context stay usable for the rest of the
+ * process. A block stays valid, for reading and writing, until it is released.
+ */
+syncedmem_status_t syncedmem_set_host_allocator(const struct syncedmem_host_allocator_t *allocator);
 
 /**
  * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address to `*ptr`, and to

@@ -18,7 +18,7 @@ use crate::copy::{staging_buffers, workers};
 use crate::cuda::{self, events, streams};
 use crate::memory::cache::{self, decay};
 use crate::memory::driver::{blocks, deferred};
-use crate::memory::host::{records, registration};
+use crate::memory::host::{self, records, registration};
 use crate::object::{self, eviction::reclaim_summary};
 use crate::observe::{call_counts, call_site, checksums, control, recorder};
 use crate::platform::fork::{self, Handlers};
@@ -46,6 +46,7 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     object::exports_lock,
     reclaim_summary::fork_lock,
     registration::fork_lock,
+    host::allocator::fork_lock,
     records::fork_lock,
     cache::host::fork_lock,
     staging_buffers::fork_lock,

@@ -1,6 +1,8 @@
 // The rules of Caffe's Blob that are kept, in C++: shapes, counts, offsets, capacity, sharing, and what each failure throws.
 #include <climits>
+#include <memory>
 #include <stdexcept>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -68,7 +70,7 @@ TEST(BlobShapes, OfUpToFourAxesHaveLegacyNames) {
 }
 
 TEST(BlobShapes, HaveAtMost32AxesAndIntMaxElements) {
-  Blob<float> blob(std::vector<int>(32, 1));
+  Blob<float> blob(std::vector<int>(caffe::kMaxBlobAxes, 1));
   EXPECT_EQ(blob.num_axes(), 32);
   EXPECT_THROW(blob.Reshape(std::vector<int>(33, 1)), std::invalid_argument);
   EXPECT_THROW(blob.Reshape({INT_MAX, 2}), std::invalid_argument);
@@ -189,6 +191,38 @@ TEST(BlobSharing, OutlivesTheOtherBlob) {
     two.ShareData(one);
   }
   EXPECT_EQ(two.cpu_data()[0], 8);
+}
+
+TEST(BlobSharing, EndsOnDifferentThreads) {
+  for (int round = 0; round < 50; ++round) {
+    std::unique_ptr<Blob<float>> first(new Blob<float>({100}));
+    first->mutable_cpu_data()[99] = 6;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      auto* mine = new Blob<float>({100});
+      mine->ShareData(*first);
+      threads.emplace_back([mine] {
+        EXPECT_EQ(mine->data_at({99}), 6);
+        mine->Reshape({200});
+        delete mine;
+      });
+    }
+    first.reset();
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST(BlobMemory, IsReadByManyThreadsAtOnce) {
+  const Blob<double> blob({1000});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&blob] {
+      EXPECT_EQ(blob.data_at({999}) + blob.asum_diff(), 0);
+      EXPECT_EQ(blob.shape_string(), "1000 (1000)");
+      EXPECT_EQ(blob.data()->size(), 8000u);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(BlobCopies, NeedTheSameShapeOrLeaveToReshape) {

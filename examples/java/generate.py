@@ -157,6 +157,7 @@ class Writer:
         for struct in api["structs"]:
             self.values[struct["name"]] = java_name(struct["name"])
             self.pointers[struct["name"] + " *"] = java_name(struct["name"])
+            self.pointers["const " + struct["name"] + " *"] = java_name(struct["name"])
         for callback in api["callbacks"]:
             self.values[callback["name"]] = java_name(callback["name"])
 

@@ -24,14 +24,14 @@ function nameOf(enumeration, value) {
 
 for (const { name } of api.opaque) koffi.opaque(name);
 for (const { name, type } of api.enums) koffi.alias(name, type);
-const structs = new Set(api.structs.map(({ name }) => name));
-for (const { name, fields } of api.structs) {
-  koffi.struct(name, Object.fromEntries(fields.map((field) => [field.name, field.type])));
-}
 const callbacks = new Map();
 for (const { name, returns, parameters } of api.callbacks) {
   const types = parameters.map(({ type }) => type);
   callbacks.set(name, koffi.pointer(koffi.proto(name, returns, types)));
+}
+const structs = new Set(api.structs.map(({ name }) => name));
+for (const { name, fields } of api.structs) {
+  koffi.struct(name, Object.fromEntries(fields.map((field) => [field.name, callbacks.get(field.type) || field.type])));
 }
 
 /** A parameter as koffi wants it: what C writes through a pointer is an array of one, or the structure itself. */
@@ -40,7 +40,7 @@ function parameter(c) {
   // Text that C writes goes into a Buffer.
   if (c === 'char *') return koffi.pointer('uint8_t');
   const [, to, pointers] = /^(?:const )?(\w+) ?(\**)$/.exec(c);
-  if (pointers === '*' && structs.has(to)) return koffi.inout(koffi.type(c));
+  if (pointers === '*' && structs.has(to) && !c.startsWith('const ')) return koffi.inout(koffi.type(c));
   const opaque = to === 'void' || api.opaque.some(({ name }) => name === to);
   const written = pointers === '**' || (pointers === '*' && !opaque && !c.startsWith('const '));
   return written ? koffi.out(koffi.type(c)) : koffi.type(c);

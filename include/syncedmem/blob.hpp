@@ -10,6 +10,7 @@
  *
  * Code in namespace caffe needs, in place of caffe/blob.hpp:
  *
+ *     using syncedmem::kMaxBlobAxes;
  *     namespace caffe {
  *     using syncedmem::Blob;
  *     using syncedmem::SyncedMemory;
@@ -44,6 +45,9 @@
 #include "../syncedmem_blob.h"
 
 namespace syncedmem {
+
+/// The most axes of a blob.
+const int kMaxBlobAxes = SYNCEDMEM_BLOB_MAX_AXES;
 
 /// The number of an element type in the C API. Caffe has blobs of these four.
 template <typename Dtype>
@@ -88,7 +92,7 @@ class Blob {
 
   const std::vector<int>& shape() const { return shape_; }
   /// The length of an axis; -1 is the last one. Throws std::invalid_argument.
-  int shape(int index) const { return answer(syncedmem_blob_shape, index); }
+  int shape(int index) const { return is_axis(index) ? at(index) : answer(syncedmem_blob_shape, index); }
   int num_axes() const { return static_cast<int>(shape_.size()); }
   int count() const { return count_; }
   /// The product of the axes from `start_axis` to `end_axis`, without the last. Throws std::invalid_argument.
@@ -113,7 +117,9 @@ class Blob {
   int channels() const { return LegacyShape(1); }
   int height() const { return LegacyShape(2); }
   int width() const { return LegacyShape(3); }
-  int LegacyShape(int index) const { return answer(syncedmem_blob_legacy_shape, index); }
+  int LegacyShape(int index) const {
+    return is_axis(index) && num_axes() <= 4 ? at(index) : answer(syncedmem_blob_legacy_shape, index);
+  }
 
   // --- places and elements --------------------------------------------------------------------
 
@@ -281,6 +287,10 @@ class Blob {
   }
 
   [[noreturn]] static void refuse(const std::string& sentence) { throw std::invalid_argument(sentence); }
+
+  // The axes from 0 on, without a call. The C API has the rules for all others.
+  bool is_axis(int index) const { return 0 <= index && index < num_axes(); }
+  int at(int index) const { return shape_[static_cast<std::size_t>(index)]; }
 
   /// The number that a function of the C API writes.
   template <typename Function, typename... Arguments>

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any, Callable
 
@@ -136,6 +138,53 @@ def test_a_policy_that_cannot_be_is_an_error_and_changes_nothing(
         assert get() == before
     finally:
         put(before)
+
+
+ALLOCATOR = """
+#include <stdlib.h>
+#include "syncedmem.h"
+int live;
+static void *make(size_t bytes, size_t alignment, void *context) {
+  (void)context;
+  live++;
+  return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+static void give_back(void *block, size_t bytes, void *context) {
+  (void)bytes, (void)context;
+  live--;
+  free(block);
+}
+syncedmem_host_allocator_t allocator = {sizeof allocator, make, give_back, NULL, false};
+"""
+
+
+def test_memory_comes_from_an_allocator_of_c_functions(tmp_path: Path) -> None:
+    source, file = tmp_path / "allocator.c", tmp_path / "allocator.so"
+    source.write_text(ALLOCATOR)
+    include = f"-I{syncedmem.include_dir()}"
+    subprocess.run(["cc", "-shared", "-fPIC", include, "-o", str(file), str(source)], check=True)
+    library = ctypes.CDLL(str(file))
+    live = ctypes.c_int.in_dll(library, "live")
+    syncedmem.set_host_allocator(ctypes.addressof(ctypes.c_char.in_dll(library, "allocator")))
+    try:
+        mem = SyncedMemory(100)
+        mem.mutable_cpu_data()[:] = 7
+        assert live.value == 1
+    finally:
+        syncedmem.set_host_allocator(None)
+    other = SyncedMemory(100)
+    other.cpu_data()
+    assert live.value == 1
+    mem.close()
+    assert live.value == 0
+
+
+@pytest.mark.parametrize("table", [lambda *_: 0, object(), ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: 0), "text", 2.5])
+def test_an_allocator_of_python_is_refused_with_the_reason(table: Any) -> None:
+    with pytest.raises(TypeError, match="forked children, where Python cannot run; pass the address"):
+        syncedmem.set_host_allocator(table)
+    with pytest.raises(syncedmem.Error, match="misaligned"):
+        syncedmem.set_host_allocator(1)
 
 
 def test_a_budget_is_of_one_kind_of_memory() -> None:

@@ -72,6 +72,7 @@ impl From<Error> for syncedmem_status_t {
             | Error::NotAtCpu { .. }
             | Error::NothingToPull
             | Error::NothingToPin
+            | Error::BlocksAreMallocs
             | Error::PinnedInPart
             | Error::NoOpenAccess => SYNCEDMEM_ERROR_INVALID_STATE,
             Error::Driver(_) | Error::Captured(_) | Error::DeviceReset => SYNCEDMEM_ERROR_DRIVER,

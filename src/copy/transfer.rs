@@ -47,7 +47,7 @@ pub enum Started {
 /// Starts a copy of `bytes` (not 0) on `stream`.
 ///
 /// # Safety
-/// Both blocks have that many bytes until the copy is complete; `stream` is NULL or a stream.
+/// Both blocks have that many bytes until the copy is complete; `stream` is NULL or a stream, which is not captured.
 pub unsafe fn start(
     driver: &Driver,
     endpoints: Endpoints,
@@ -58,8 +58,6 @@ pub unsafe fn start(
     let block = driver::address(endpoints.device.as_ptr());
     let (otherwise, identity) = {
         let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
-        // SAFETY: the caller guarantees it.
-        unsafe { capture::refuse_captured_within(driver, &guard, stream) }?;
         if record.is_some_and(|record| record.pending_on_legacy) {
             // A caller's stream may not wait for the legacy one, on which the library's fills and copies are.
             synchronize::legacy_stream(driver)?;

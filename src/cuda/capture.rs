@@ -41,16 +41,16 @@ impl Drop for RelaxedCapture<'_> {
     }
 }
 
-/// Refuses a caller's stream that is captured, and the legacy stream beside a capture, before anything is done. Without a
-/// current context the driver need not answer: then [`refuse_captured_within`] finds out, once there is one.
+/// Refuses a caller's stream that is captured, and the legacy stream beside a capture, before anything is done. `false`: no context
+/// is current, so that the driver need not answer; [`refuse_captured_within`] finds out, once there is one.
 ///
 /// # Safety
 /// As for [`refuse_captured_within`].
-pub unsafe fn refuse_captured(driver: &Driver, stream: CUstream) -> Result<(), Error> {
+pub unsafe fn refuse_captured(driver: &Driver, stream: CUstream) -> Result<bool, Error> {
     match context::current(driver)? {
         // SAFETY: the caller guarantees it.
-        Some(_) => unsafe { refuse_captured_now(driver, stream) },
-        None => Ok(()),
+        Some(_) => unsafe { refuse_captured_now(driver, stream) }.map(|()| true),
+        None => Ok(false),
     }
 }
 

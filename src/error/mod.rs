@@ -79,6 +79,8 @@ pub enum Error {
     NoOpenAccess,
     /// An object without host memory cannot be page-locked.
     NothingToPin,
+    /// An allocator of the program's is to be set, and `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
+    BlocksAreMallocs,
     /// Another object has page-locked a shorter range from the same address.
     PinnedInPart,
     /// Tensors of the object's memory are in use, and the operation would take it away.
@@ -112,6 +114,10 @@ pub enum Cause {
     Limit(u64),
     /// `SYNCEDMEM_PINNED_LIMIT`, in bytes, would be exceeded.
     PinnedLimit(u64),
+    /// The program's allocator returned NULL.
+    Allocator,
+    /// The program's allocator returned a block of less alignment than it was asked for.
+    Misaligned,
     /// No memory for the library's own bookkeeping.
     Bookkeeping,
     /// The device has no memory left. Sizes in bytes; a total of 0: unknown.
@@ -188,6 +194,10 @@ impl fmt::Display for Error {
                 "the object has no host memory to page-lock; touch its host side first (syncedmem_cpu_data or \
                  syncedmem_overwrite_cpu_data), or lend it yours (syncedmem_set_cpu_data)",
             ),
+            Error::BlocksAreMallocs => f.write_str(
+                "SYNCEDMEM_HOST_BLOCKS is malloc, so that free() may free each host block, which it cannot with another \
+                 allocator; unset the variable, or replace malloc itself (LD_PRELOAD)",
+            ),
             Error::PinnedInPart => f.write_str(
                 "another object has a shorter part of this memory page-locked; unpin that one first, or pin the longer \
                  one before it",
@@ -216,6 +226,11 @@ impl fmt::Display for Cause {
                 f.write_str("no address space holds that; a negative number may have been taken for a size")
             }
             Cause::System => f.write_str("the system has no pageable memory left for it"),
+            Cause::Allocator => f.write_str("the allocator of syncedmem_set_host_allocator returned NULL"),
+            Cause::Misaligned => f.write_str(
+                "the allocator of syncedmem_set_host_allocator returned a block that is not aligned to 64, and has it back; \
+                 return blocks of the alignment that it is called with",
+            ),
             Cause::Limit(limit) => write!(f, "SYNCEDMEM_HOST_LIMIT is {}", Bytes(limit)),
             Cause::PinnedLimit(limit) => write!(f, "SYNCEDMEM_PINNED_LIMIT is {}", Bytes(limit)),
             Cause::Bookkeeping => f.write_str("there is no memory for the library's own bookkeeping"),

@@ -173,10 +173,15 @@ impl SyncedMemory {
         if step.contents == Contents::Copy {
             return self.copied_to_host(next, pinned, access);
         }
-        if step.contents == Contents::Current || (step.contents == Contents::Undefined && now.host.is_some()) {
+        if step.contents == Contents::Current {
             return Ok(next);
         }
-        self.with_host_block(next, step.contents, pinned).map(|(next, _)| next)
+        let (next, _) = self.with_host_block(next, step.contents, pinned)?;
+        if let (Contents::Undefined, Some(host), true) = (step.contents, next.host, settings::fills_with_junk()) {
+            // SAFETY: the host block is of the object's size, and the caller is about to write all of it.
+            unsafe { host::fill_with_junk(host, self.size.load(Ordering::Relaxed)) };
+        }
+        Ok(next)
     }
 
     #[cold]
@@ -292,22 +297,16 @@ impl SyncedMemory {
         let endpoints = self.endpoints(next, (device, host), to, self.hold_pinned(next, host));
         let mut span = recorder::begin(title, subject.bytes);
         // SAFETY: both blocks are of the object's size: allocated so, or `set_data`'s caller guaranteed it.
-        match unsafe { copy::copy(driver, endpoints, subject.bytes) } {
-            Ok(path) => {
-                span.stop();
-                if compares && to == Side::Host {
-                    // SAFETY: the host block is of the object's size.
-                    unsafe { checksums::after_copy_to_host(subject, host, &span) };
-                }
-                span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
-                Ok((next, new))
-            }
-            Err(error) => {
-                // SAFETY: only this function knows the block.
-                unsafe { new.free() };
-                Err(error)
-            }
+        let copied = unsafe { copy::copy(driver, endpoints, subject.bytes) };
+        // SAFETY: only this function knows the block.
+        let (path, new) = unsafe { new.kept_for(copied) }?;
+        span.stop();
+        if compares && to == Side::Host {
+            // SAFETY: the host block is of the object's size.
+            unsafe { checksums::after_copy_to_host(subject, host, &span) };
         }
+        span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
+        Ok((next, new))
     }
 
     #[inline]

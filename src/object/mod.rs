@@ -234,7 +234,8 @@ fn start() {
 fn read_settings() {
     settings::read_host_settings();
     control::read_settings();
-    flags::raise_if(settings::host_limit().is_some() || settings::checks_device(), CHECKED);
+    let is_checked = settings::host_limit().is_some() || settings::checks_device() || settings::fills_with_junk();
+    flags::raise_if(is_checked, CHECKED);
     flags::raise_if(host::may_pin(), MAY_PIN);
     // Before the library is initialised its fork handlers are not registered.
     if fork::is_watched() {

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::{Head, Side};
 
+use crate::error::Error;
 use crate::memory::{device, host};
 use crate::observe::recorder;
 use crate::state::flags;
@@ -89,6 +90,21 @@ impl Detached {
         if let Some((address, holder)) = self.device {
             // SAFETY: the caller guarantees it.
             unsafe { device::free(address, holder) };
+        }
+    }
+
+    /// The result of the copy that new blocks were made for, with the blocks; on an error they are given back.
+    ///
+    /// # Safety
+    /// If the copy failed, nothing refers to them.
+    pub unsafe fn kept_for<T>(self, copied: Result<T, Error>) -> Result<(T, Detached), Error> {
+        match copied {
+            Ok(result) => Ok((result, self)),
+            Err(error) => {
+                // SAFETY: the caller guarantees it.
+                unsafe { self.free() };
+                Err(error)
+            }
         }
     }
 

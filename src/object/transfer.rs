@@ -11,11 +11,12 @@ use super::eviction::policy::Use;
 use super::{Claim, Detached, ObjectState, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
+use crate::cuda::context::ContextGuard;
 use crate::cuda::driver::Driver;
-use crate::cuda::{capture, streams};
+use crate::cuda::{capture, context, streams};
 use crate::error::Error;
 use crate::memory::driver::blocks;
-use crate::memory::host;
+use crate::memory::{device, host};
 use crate::observe::checksums;
 use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
@@ -32,10 +33,14 @@ impl SyncedMemory {
         let driver = cuda::driver()?;
         let mut claim = self.claim_always()?;
         // SAFETY: the caller guarantees it.
-        unsafe { capture::refuse_captured(driver, stream.cast()) }?;
+        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
         self.finish(&mut claim)?;
         let now = self.now()?;
         let next = now.with_head(may_push(now.head())?);
+        if !is_known {
+            // SAFETY: the caller guarantees it.
+            unsafe { self.refuse_captured_in_context(driver, now, stream) }?;
+        }
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
         // SAFETY: the caller guarantees the stream.
         unsafe { self.start(driver, &mut claim, (next, new), Side::Device, stream) }?;
@@ -61,15 +66,42 @@ impl SyncedMemory {
             return Ok(());
         }
         // SAFETY: the caller guarantees it.
-        unsafe { capture::refuse_captured(driver, stream.cast()) }?;
+        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
         self.finish(&mut claim)?;
         let now = self.now()?;
+        if !is_known {
+            // SAFETY: the caller guarantees it.
+            unsafe { self.refuse_captured_in_context(driver, now, stream) }?;
+        }
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
         // SAFETY: the caller guarantees the stream.
         unsafe { self.start(driver, &mut claim, (next, new), Side::Host, stream) }?;
         let head = if claim.in_flight.is_some() { Head::AtGpu } else { Head::Synced };
         self.publish(claim, next.with_head(head), Use::None);
         Ok(())
+    }
+
+    /// Refuses a captured stream where no context is current: in that of the device block, or of a new one. Called before a
+    /// block is made: room for it may be made by a wait for a context, which invalidates captures.
+    ///
+    /// # Safety
+    /// `stream` is NULL or a stream.
+    unsafe fn refuse_captured_in_context(
+        &self,
+        driver: &Driver,
+        now: ObjectState,
+        stream: *mut c_void,
+    ) -> Result<(), Error> {
+        let refuse = |guard: &ContextGuard<'_>| {
+            // SAFETY: the caller guarantees it.
+            unsafe { capture::refuse_captured_within(driver, guard, stream.cast()) }
+        };
+        match now.device {
+            // Nothing is copied.
+            _ if self.size.load(Ordering::Relaxed) == 0 => Ok(()),
+            Some(device) => refuse(&device::enter(driver, device, None)?.0),
+            None => context::for_new_block(driver, refuse),
+        }
     }
 
     /// Starts the copy to the side `to` between the blocks of `next`, unless there are no bytes. On an error it frees `new`,
@@ -104,18 +136,15 @@ impl SyncedMemory {
         let (span, bytes) = (recorder::begin(title, subject.bytes), subject.bytes as u64);
         // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while the
         // claim, and then its parked entry, has it in flight. The caller guarantees the stream.
-        match unsafe { transfer::start(driver, endpoints, subject.bytes, stream) } {
-            Ok(Started::InFlight(copy)) => {
+        let started = unsafe { transfer::start(driver, endpoints, subject.bytes, stream) };
+        // SAFETY: only this function knows the block.
+        match unsafe { new.kept_for(started) }?.0 {
+            Started::InFlight(copy) => {
                 claim.in_flight = Some(copy);
                 span.end(subject, || What::Started { to, bytes, path: copy.path, copy: copy.number });
             }
-            Ok(Started::Done(path)) => {
+            Started::Done(path) => {
                 span.end(subject, || What::Copied { to, bytes, path, cause: Cause::Stream });
-            }
-            Err(error) => {
-                // SAFETY: only this function knows the block.
-                unsafe { new.free() };
-                return Err(error);
             }
         }
         Ok(())

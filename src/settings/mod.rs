@@ -25,7 +25,7 @@ fn read_all() {
     for amount in [&HOST_LIMIT, &PAGEABLE_POOL, &PINNED_POOL, &PINNED_LIMIT] {
         amount.get();
     }
-    for choice in [&MODE, &PIN, &HOST_BLOCKS, &HUGE_PAGES, &POOLS, &REUSE, &PINNED_BLOCKS] {
+    for choice in [&MODE, &PIN, &HOST_BLOCKS, &HUGE_PAGES, &POOLS, &REUSE, &PINNED_BLOCKS, &JUNK_FILL] {
         choice.get();
     }
     POOL_AGE.get();
@@ -63,6 +63,14 @@ pub fn malloc_only() -> bool {
 /// Whether huge pages are asked for.
 pub fn asks_for_huge_pages() -> bool {
     HUGE_PAGES.get() == 1
+}
+
+/// Whether host memory whose contents are undefined is filled with junk: off, on.
+pub static JUNK_FILL: Choice = Choice::new(c"SYNCEDMEM_JUNK_FILL", &["off", "on"]);
+
+/// Whether host memory whose contents are undefined is filled with junk.
+pub fn fills_with_junk() -> bool {
+    JUNK_FILL.get() == 1
 }
 
 /// Whether a failure in a C++ entry point throws.

@@ -2,7 +2,7 @@
 //! without a further check.
 //!
 //! The low byte is what is observed; `observe::control` reads the settings and sets it. Each place that records an event
-//! costs one branch while it is 0. The flags above it are only ever set, but for [`UNSETTLED`].
+//! costs one branch while it is 0. The flags above it are only ever set, but for [`UNSETTLED`] and [`ALLOCATOR`].
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,12 +30,14 @@ const OBSERVED: Flags = Flags(255);
 
 /// The settings were not read, or the fork handlers are not registered.
 pub const UNSETTLED: Flags = Flags(256);
-/// There is a limit on host memory, or a check of the current device.
+/// There is a limit on host memory, a check of the current device, or junk in new blocks.
 pub const CHECKED: Flags = Flags(512);
 /// A host block may have to be page-locked: a setting, a callback or a GPU build of Caffe decides.
 pub const MAY_PIN: Flags = Flags(1024);
 /// Something was kept beside an object: an eviction policy, a tensor, a registration, a copy in flight.
 pub const KEPT: Flags = Flags(2048);
+/// The program has set an allocator of its own, or a block of one lives.
+pub const ALLOCATOR: Flags = Flags(4096);
 /// The flags under which a small object that has no state of its own beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
 /// The flags that concern the making of an object, and the end of one that owns nothing.

@@ -6,6 +6,7 @@ use crate::support::gpu::*;
 use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
+use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::abi::c::transfer::*;
 use syncedmem::abi::status::syncedmem_status_t;
 
@@ -75,6 +76,43 @@ fn a_push_to_a_captured_stream_makes_no_device_block() {
         assert_eq!(gpu.within(0, || object.push(capture.stream)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
         assert_eq!((alive(gpu), object.device_address()), (before, 0));
         assert!(capture.end());
+    });
+}
+
+/// An object that may lose the side that the other one replaces.
+fn evictable(bytes: usize) -> Object {
+    let mut object = filled(bytes, 1);
+    object.gpu_data().unwrap();
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
+    object
+}
+
+/// On a thread without a current context: a wait for the context of what is evicted would invalidate the capture.
+fn is_refused_before_it_makes_room(gpu: &Gpu, evictable: &Object, call: impl FnOnce(Handle) -> syncedmem_status_t) {
+    assert!(gpu.current().is_null());
+    let before = (evictable.head(), evictable.host_address(), evictable.device_address());
+    let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
+    assert_eq!(call(capture.stream), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{}", last_error());
+    says_what_to_do();
+    assert_eq!((evictable.head(), evictable.host_address(), evictable.device_address()), before);
+    assert!(capture.end(), "the capture was invalidated");
+}
+
+fn a_push_to_a_captured_stream_evicts_nothing() {
+    alone_with_pools(&[], |gpu| {
+        let full = evictable(4 * MIB);
+        gpu.control().simcuda_set_memory(0, 6 * MIB);
+        let mut object = filled(4 * MIB, 2);
+        is_refused_before_it_makes_room(gpu, &full, |stream| object.push(stream));
+    });
+}
+
+fn a_pull_from_a_captured_stream_evicts_nothing() {
+    alone_with_pools(&[("SYNCEDMEM_HOST_LIMIT", "6M")], |gpu| {
+        let full = evictable(4 * MIB);
+        let mut object = Object::new(4 * MIB);
+        object.overwrite_gpu_data().unwrap();
+        is_refused_before_it_makes_room(gpu, &full, |stream| object.pull(stream));
     });
 }
 
@@ -154,6 +192,8 @@ fn copies_say_so(gpu: &Gpu) {
 crate::support::harness::tests![
     a_stream_that_is_captured_is_refused_and_nothing_is_changed,
     a_push_to_a_captured_stream_makes_no_device_block,
+    a_push_to_a_captured_stream_evicts_nothing,
+    a_pull_from_a_captured_stream_evicts_nothing,
     the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured,
     another_stream_may_not_wait_for_the_default_stream_of_a_capture,
     a_copy_of_a_thread_that_captures_says_so,

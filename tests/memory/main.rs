@@ -6,6 +6,7 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+mod device_allocator;
 mod device_full;
 mod device_out_of_memory;
 mod device_pinned;
@@ -15,6 +16,7 @@ mod device_pool_edges;
 mod device_pool_faults;
 mod device_pool_in_use;
 mod device_waits;
+mod host_allocator;
 mod host_memory;
 mod host_pool;
 mod host_pool_bounds;
@@ -27,6 +29,7 @@ mod other_mallocs;
 mod support;
 
 support::harness::suites![
+    device_allocator,
     device_full,
     device_out_of_memory,
     device_pinned,
@@ -36,6 +39,7 @@ support::harness::suites![
     device_pool_faults,
     device_pool_in_use,
     device_waits,
+    host_allocator,
     host_memory,
     host_pool,
     host_pool_bounds,

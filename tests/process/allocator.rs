@@ -1,4 +1,4 @@
-//! The allocator of this program: glibc's, which fails where a test says so, and counts the blocks of one size.
+//! The allocator of this program: glibc's, which fails where a test says so, and counts the blocks of a few sizes.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
@@ -15,6 +15,34 @@ pub static THREAD: AtomicIsize = AtomicIsize::new(0);
 /// Blocks of `WATCHED` bytes that were allocated. The size is that of no other block.
 pub static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 pub const WATCHED: usize = 154_321;
+/// Sizes of small blocks that are followed to their end; no other block has them. The first comes from `calloc`.
+pub const FOLLOWED: [usize; 2] = [2_321, 12_321];
+/// The addresses of those that live; 0: none.
+static LIVE: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
+/// How many of them were allocated.
+pub static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// How many they are.
+static LIVING: AtomicUsize = AtomicUsize::new(0);
+
+/// How many blocks of those sizes live.
+pub fn live() -> usize {
+    LIVING.load(Ordering::Relaxed)
+}
+
+fn follow(bytes: usize, block: *mut c_void) -> *mut c_void {
+    if FOLLOWED.contains(&bytes) && !block.is_null() {
+        MADE.fetch_add(1, Ordering::Relaxed);
+        LIVING.fetch_add(usize::from(exchange(0, block.addr())), Ordering::Relaxed);
+        // Long enough for every other thread to arrive.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    block
+}
+
+fn exchange(old: usize, new: usize) -> bool {
+    LIVE.iter().any(|live| live.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok())
+}
 
 fn fails_now() -> bool {
     if LEFT.load(Ordering::Relaxed) < 0 || THREAD.load(Ordering::Relaxed) != this_thread() {
@@ -37,6 +65,7 @@ unsafe extern "C" {
     fn __libc_calloc(count: usize, bytes: usize) -> *mut c_void;
     fn __libc_realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
     fn __libc_memalign(alignment: usize, bytes: usize) -> *mut c_void;
+    fn __libc_free(block: *mut c_void);
 }
 
 fn refuse() -> *mut c_void {
@@ -51,7 +80,7 @@ extern "C" fn malloc(bytes: usize) -> *mut c_void {
 
 #[unsafe(no_mangle)]
 extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
-    if fails_now() { refuse() } else { unsafe { __libc_calloc(count, bytes) } }
+    if fails_now() { refuse() } else { follow(bytes, unsafe { __libc_calloc(count, bytes) }) }
 }
 
 #[unsafe(no_mangle)]
@@ -66,12 +95,20 @@ extern "C" fn posix_memalign(block: *mut *mut c_void, alignment: usize, bytes: u
         // Long enough for every other thread to arrive.
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    let new = if fails_now() { refuse() } else { unsafe { __libc_memalign(alignment, bytes) } };
+    let new = if fails_now() { refuse() } else { follow(bytes, unsafe { __libc_memalign(alignment, bytes) }) };
     if new.is_null() {
         return libc::ENOMEM;
     }
     unsafe { block.write(new) };
     0
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn free(block: *mut c_void) {
+    if live() > 0 && !block.is_null() {
+        LIVING.fetch_sub(usize::from(exchange(block.addr(), 0)), Ordering::Relaxed);
+    }
+    unsafe { __libc_free(block) };
 }
 
 #[unsafe(no_mangle)]

@@ -1,12 +1,13 @@
 //! Every allocation of every operation fails in turn, alone and with all that follow: each time there is a status,
 //! the object is as it was, and the same call succeeds afterwards. Nothing aborts.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
 use crate::allocator::*;
 use crate::support::*;
 use syncedmem::abi::c::access::*;
+use syncedmem::abi::c::allocator::*;
 use syncedmem::abi::c::caffe_host::*;
 use syncedmem::abi::c::object::*;
 use syncedmem::abi::c::policy::*;
@@ -79,6 +80,11 @@ fn small(storage: &mut Storage) {
     assert_eq!(storage.construct(4000), SYNCEDMEM_SUCCESS);
 }
 
+/// Of a size whose blocks are kept for reuse, and whose first touch makes no claim.
+fn medium(storage: &mut Storage) {
+    assert_eq!(storage.construct(10_000), SYNCEDMEM_SUCCESS);
+}
+
 fn middling(storage: &mut Storage) {
     assert_eq!(storage.construct(100_000), SYNCEDMEM_SUCCESS);
 }
@@ -121,6 +127,37 @@ fn first_touch_of_a_small_object() {
     every_allocation(1, small, |storage| status(storage.cpu_data()));
     every_allocation(1, small, |storage| status(storage.mutable_cpu_data()));
     every_allocation(1, small, |storage| status(storage.overwrite_cpu_data()));
+}
+
+fn first_touch_of_a_medium_object() {
+    every_allocation(1, medium, |storage| status(storage.cpu_data()));
+    every_allocation(1, medium, |storage| status(storage.mutable_cpu_data()));
+    every_allocation(1, medium, |storage| status(storage.overwrite_cpu_data()));
+}
+
+fn first_touches_with_an_allocator_of_the_programs_own() {
+    unsafe extern "C-unwind" fn allocate(bytes: usize, alignment: usize, _: *mut c_void) -> *mut c_void {
+        let mut block = std::ptr::null_mut();
+        unsafe { libc::posix_memalign(&mut block, alignment, bytes) };
+        block
+    }
+    unsafe extern "C-unwind" fn release(block: *mut c_void, _: usize, _: *mut c_void) {
+        unsafe { libc::free(block) };
+    }
+    fn set() {
+        let size = size_of::<syncedmem_host_allocator_t>();
+        let (allocate, release, context) = (Some(allocate as _), Some(release as _), std::ptr::null_mut());
+        let table = syncedmem_host_allocator_t { size, allocate, release, context, zeroed: false };
+        assert_eq!(unsafe { syncedmem_set_host_allocator(&table) }, SYNCEDMEM_SUCCESS);
+    }
+    // The block, its record, and the claim.
+    for prepare in [small, medium, middling, large] {
+        fn touch(storage: &mut Storage) -> syncedmem_status_t {
+            set();
+            status(storage.mutable_cpu_data())
+        }
+        every_allocation(3, prepare, touch);
+    }
 }
 
 fn first_touch_of_a_middling_object() {
@@ -200,6 +237,8 @@ crate::support::harness::tests![
     create_and_destroy,
     construct,
     first_touch_of_a_small_object,
+    first_touch_of_a_medium_object,
+    first_touches_with_an_allocator_of_the_programs_own,
     first_touch_of_a_middling_object,
     first_touch_of_a_large_object,
     later_touches,

@@ -1,13 +1,16 @@
 //! Many readers of one object: one of them allocates and fills, all get the same address.
 
+use std::ffi::c_void;
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
 
-use crate::allocator::{ALLOCATED, WATCHED};
+use crate::allocator::{ALLOCATED, FOLLOWED, MADE, WATCHED, live};
+use crate::support::plain::Plain;
 use crate::support::*;
 use syncedmem::abi::c::access::syncedmem_cpu_data;
 use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
 use syncedmem::abi::c::pools::syncedmem_set_pools;
+use syncedmem::abi::caffe;
 
 const THREADS: usize = 8;
 
@@ -84,6 +87,50 @@ fn readers_of_one_object_get_the_same_zeros() {
     }
 }
 
+/// Touches one object on all threads at once; returns how many blocks were made for it.
+fn race(bytes: usize, touch: &(dyn Fn(&Plain) -> *const c_void + Sync)) -> usize {
+    let object = Plain::new(bytes);
+    let (before, start) = (MADE.load(Ordering::Relaxed), Barrier::new(THREADS));
+    let touch = || {
+        start.wait();
+        touch(&object).expose_provenance()
+    };
+    let addresses: Vec<usize> = std::thread::scope(|threads| {
+        let readers: Vec<_> = (0..THREADS).map(|_| threads.spawn(touch)).collect();
+        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+    });
+    assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:x?}");
+    assert_eq!(live(), 1, "{bytes}: the others are freed");
+    assert!(all_zero(std::ptr::with_exposed_provenance(addresses[0]), bytes));
+    drop(object);
+    assert_eq!(live(), 0, "{bytes}");
+    MADE.load(Ordering::Relaxed) - before
+}
+
+fn of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_freed() {
+    const ROUNDS: usize = 20;
+    let touches: [&(dyn Fn(&Plain) -> *const c_void + Sync); 3] = [
+        &|object| unsafe { caffe::cpu_data(object.this()) },
+        &|object| unsafe { caffe::mutable_cpu_data(object.this()) },
+        &|object| {
+            let mut data = std::ptr::null();
+            let mem = object.this().cast_mut().cast();
+            assert_eq!(unsafe { syncedmem_cpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
+            data
+        },
+    ];
+    alone(&[("SYNCEDMEM_POOLS", "off")], || {
+        // The settings are read, so that the short path is open.
+        Plain::new(8).cpu_data();
+        for bytes in FOLLOWED {
+            for touch in touches {
+                let made: usize = (0..ROUNDS).map(|_| race(bytes, touch)).sum();
+                assert!(made > ROUNDS, "{bytes}: no two threads came at once");
+            }
+        }
+    });
+}
+
 fn objects_of_their_own_do_not_disturb_each_other() {
     std::thread::scope(|threads| {
         for thread in 0..THREADS {
@@ -130,6 +177,7 @@ fn the_last_error_is_each_threads_own() {
 crate::support::harness::tests![
     exactly_one_of_many_readers_allocates_and_all_get_the_same_address,
     readers_of_one_object_get_the_same_zeros,
+    of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_freed,
     objects_of_their_own_do_not_disturb_each_other,
     the_last_error_is_each_threads_own,
 ];

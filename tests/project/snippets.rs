@@ -60,6 +60,13 @@ fn the_page_on_other_languages_shows_what_the_examples_say() {
 }
 
 #[test]
+fn the_page_on_memory_shows_the_allocator_of_the_example() {
+    let page = read("docs/memory.md");
+    assert!(page.contains("<!-- from examples/allocators/mimalloc.c -->"));
+    checked_in::is_same("docs/memory.md", &filled(&page, read));
+}
+
+#[test]
 fn the_page_on_blobs_shows_what_the_example_says_and_prints() {
     let page = read("docs/blob.md");
     for file in ["c/blob.c", "blob.txt"] {
@@ -75,5 +82,8 @@ fn a_block_is_replaced_by_the_parts_that_are_shown_and_nothing_else_is() {
         "x\n  // snippet:begin\n  one\n\n    two\n  // snippet:end\ny\n/* snippet:begin */\nthree\n/* snippet:end */\n";
     let wanted = "text\n<!-- from a.c -->\n```c\none\n\n  two\n\nthree\n```\nmore\n```c\nkept\n```\n";
     assert_eq!(filled(page, |_| file.to_string()), wanted);
-    assert_eq!(filled("<!-- from a.txt -->\n```\n```\n", |_| "all\n".to_string()), "<!-- from a.txt -->\n```\nall\n```\n");
+    assert_eq!(
+        filled("<!-- from a.txt -->\n```\n```\n", |_| "all\n".to_string()),
+        "<!-- from a.txt -->\n```\nall\n```\n"
+    );
 }

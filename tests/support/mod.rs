@@ -7,6 +7,7 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+pub mod allocators;
 pub mod as_shipped;
 #[cfg(feature = "blob")]
 pub mod blob;

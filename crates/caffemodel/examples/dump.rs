@@ -1,7 +1,8 @@
 //! Prints all that is read from model files, in lines for `oracle/checks.py`.
 //!
 //! `F path`, then `E sentence`, or: `K kind name`, `S iter step net` for a solver state, `L type name` for a layer, and for a blob
-//! `B shape`, then `D type values` and perhaps `G type values` (its diff), or `P sentence`. Names and values are in hexadecimal.
+//! `B shape`, then `D type values` and perhaps `G type values` (its diff), or `P sentence`; for each text of a tensor `T text`. Names,
+//! values and texts are in hexadecimal.
 
 use std::fmt::Write as _;
 
@@ -30,6 +31,9 @@ fn dump(path: &str) -> Result<(), Error> {
     }
     for (index, layer) in model.layers().iter().enumerate() {
         println!("L {} {}", hex(layer.type_name().as_bytes()), hex(layer.name().as_bytes()));
+        for text in 0..layer.texts().map_or(0, |texts| texts.count()) {
+            println!("T {}", hex(&model.text(index, text)?));
+        }
         for (number, blob) in layer.blobs().iter().enumerate() {
             println!("B {:?}", blob.shape());
             match values(&model, At::data(index, number)) {

@@ -20,7 +20,7 @@ import dumped  # noqa: E402
 import numpy  # noqa: E402
 from caffe.proto import caffe_pb2  # noqa: E402
 from google.protobuf.message import DecodeError  # noqa: E402
-from messages import C3D, NVIDIA  # noqa: E402
+from messages import C3D, CAFFE2, NVIDIA  # noqa: E402
 
 V0_TYPES = (
     "accuracy bnll concat conv data dropout euclidean_loss flatten hdf5_data hdf5_output im2col images infogain_loss "
@@ -273,6 +273,56 @@ def c3ds_message_is_as_protobuf_has_it(context: Context) -> str:
     return "4 blobs"
 
 
+GIVEN = {
+    "GivenTensorFill": "<f4",
+    "GivenTensorDoubleFill": "<f8",
+    "GivenTensorBoolFill": "?",
+    "GivenTensorInt16Fill": "<i2",
+    "GivenTensorIntFill": "<i4",
+    "GivenTensorInt64Fill": "<i8",
+}
+
+
+def caffe2s_tensors_are_as_protobuf_has_them(context: Context) -> str:
+    """Caffe2's init_net.pb: tensors of every type, with lists that are packed and that are not"""
+    count = 0
+    for way, net_type in CAFFE2.items():
+        chance = numpy.random.RandomState(5)
+        net, expected = net_type(name="init", external_output=["x"]), []
+        for kind, dtype in GIVEN.items():
+            for shape in ([], [7], [3, 0], [20, 30, 10]):
+                values = chance.randint(-30000, 30000, size=shape).astype(dtype)
+                fields = {"floats" if values.dtype.kind == "f" else "ints": values.ravel().tolist()}
+                operator = net.op.add(type=kind, output=[f"{kind}_{len(shape)}"])
+                if shape:
+                    operator.arg.add(name="shape", ints=shape)
+                operator.arg.add(name="values", **fields)
+                expected.append((operator.output[0], shape, values))
+        data = chance.bytes(12)
+        operator = net.op.add(type="GivenTensorByteStringToUInt8Fill", output=["bytes"])
+        operator.arg.add(name="shape", ints=[3, 4])
+        operator.arg.add(name="values", strings=[data])
+        expected.append(("bytes", [3, 4], numpy.frombuffer(data, "u1")))
+        operator = net.op.add(type="ConstantFill", output=["constant"])
+        operator.arg.add(name="shape", ints=[2, 2])
+        operator.arg.add(name="value", f=0.5)
+        expected.append(("constant", [2, 2], numpy.full(4, 0.5, "<f4")))
+        operator = net.op.add(type="GivenTensorStringFill", output=["texts"])
+        operator.arg.add(name="shape", ints=[2])
+        operator.arg.add(name="values", strings=[b"cat", b"\xff"])
+        ours = context.read("init_net.pb", net.SerializeToString())
+        assert ours.kind == "InitNet" and ours.name == b"init", f"{way}: {ours.kind} {ours.error}"
+        assert ours.layers.pop().texts == [b"cat", b"\xff"], way
+        for layer, (name, shape, values) in zip(ours.layers, expected):
+            assert (layer.name.decode(), layer.blobs[0].shape) == (name, shape), f"{way}: {layer.name}"
+            found = layer.blobs[0].data
+            assert found is not None and found.dtype == values.dtype, f"{way}: {name}: {layer.blobs[0].problem}"
+            assert found.tobytes() == values.tobytes(), f"{way}: {name}"
+        assert len(ours.layers) == len(expected), way
+        count += len(expected)
+    return f"{count} tensors"
+
+
 def mutants() -> list:
     """Damaged nets: some that protobuf still reads, some that it does not."""
     net = caffe_pb2.NetParameter(name="net")
@@ -346,6 +396,7 @@ CHECKS = (
     doubles_and_lists_that_are_not_packed_are_as_protobuf_has_them,
     nvidias_bytes_are_as_protobuf_has_them,
     c3ds_message_is_as_protobuf_has_it,
+    caffe2s_tensors_are_as_protobuf_has_them,
     what_protobuf_reads_is_read_the_same,
 )
 

@@ -7,7 +7,18 @@ from typing import Optional
 
 import numpy
 
-DTYPES = {"F64": numpy.dtype("<f8"), "F32": numpy.dtype("<f4"), "F16": numpy.dtype("<f2")}
+DTYPES = {
+    "F64": numpy.dtype("<f8"),
+    "F32": numpy.dtype("<f4"),
+    "F16": numpy.dtype("<f2"),
+    "I64": numpy.dtype("<i8"),
+    "I32": numpy.dtype("<i4"),
+    "I16": numpy.dtype("<i2"),
+    "I8": numpy.dtype("i1"),
+    "U16": numpy.dtype("<u2"),
+    "U8": numpy.dtype("u1"),
+    "Bool": numpy.dtype("?"),
+}
 
 
 @dataclass
@@ -27,6 +38,7 @@ class Layer:
     type: str
     name: bytes
     blobs: list[Blob] = field(default_factory=list)
+    texts: list[bytes] = field(default_factory=list)
 
 
 @dataclass
@@ -65,6 +77,8 @@ def _take(file: File, mark: str, rest: str) -> None:
     elif mark == "L":
         kind, name = rest.split(" ")
         file.layers.append(Layer(_bytes(kind).decode(), _bytes(name)))
+    elif mark == "T":
+        file.layers[-1].texts.append(_bytes(rest))
     elif mark == "B":
         file.layers[-1].blobs.append(Blob([int(dim) for dim in rest.strip("[]").split(", ") if dim]))
     else:

@@ -64,3 +64,25 @@ C3D = _family(
     ]
     + [("data", 6, FIELD.TYPE_FLOAT, True), ("diff", 7, FIELD.TYPE_FLOAT, True)],
 )
+
+
+def _caffe2(package, is_packed):
+    """The NetDef of Caffe2. Caffe2 itself writes lists of numbers without packing them."""
+    file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2")
+    text, number, data = FIELD.TYPE_STRING, FIELD.TYPE_INT64, FIELD.TYPE_BYTES
+    argument = [("name", 1, text, False), ("f", 2, FIELD.TYPE_FLOAT, False), ("i", 3, number, False), ("s", 4, data, False)]
+    lists = [("floats", 5, FIELD.TYPE_FLOAT, True), ("ints", 6, number, True), ("strings", 7, data, True)]
+    _message(file, "Argument", argument + lists)
+    for field in file.message_type[0].field:
+        if field.options.packed:
+            field.options.packed = is_packed
+    names = [("input", 1, text, True), ("output", 2, text, True), ("name", 3, text, False), ("type", 4, text, False)]
+    _message(file, "Operator", names + [("arg", 5, "Argument", True)])
+    outputs = [("external_input", 7, text, True), ("external_output", 8, text, True)]
+    _message(file, "Net", [("name", 1, text, False), ("op", 2, "Operator", True), ("type", 3, text, False)] + outputs)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.MessageFactory(pool).GetPrototype(pool.FindMessageTypeByName(f"{package}.Net"))
+
+
+CAFFE2 = {"as Caffe2 writes them": _caffe2("caffe2", False), "packed": _caffe2("caffe2_packed", True)}

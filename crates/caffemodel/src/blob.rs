@@ -347,7 +347,9 @@ pub(crate) fn list(
     }
     let at = scanner.position;
     scanner.skip(field, end)?;
-    push(scanner, Run { at, count: 1, step: scanner.position - field.at }, into)
+    let step = scanner.position - field.at;
+    let count = 1 + scanner.skip_alike(field, element.size() as u64, end)?;
+    push(scanner, Run { at, count, step }, into)
 }
 
 fn packed(scanner: &mut Scanner, range: Range<u64>, element: Element, into: &mut Chunks) -> Result<(), Error> {

@@ -143,6 +143,20 @@ impl<'s> Scanner<'s> {
         }
     }
 
+    /// Steps over the fields that follow `field` with the same tag of one byte and a value of `size` bytes; returns their number.
+    pub fn skip_alike(&mut self, field: Field, size: u64, end: u64) -> Result<u64, Error> {
+        let step = self.position - field.at;
+        if step != 1 + size {
+            return Ok(0);
+        }
+        let tag = (field.number << 3) as u8 | if size == 4 { 5 } else { 1 };
+        let first = self.position;
+        while end - self.position >= step && self.peek()? == tag {
+            self.position += step;
+        }
+        Ok((self.position - first) / step)
+    }
+
     fn skip_group(&mut self, first: Field, end: u64) -> Result<(), Error> {
         let mut open = [first.number; DEEPEST_GROUP];
         let mut depth = 1;
@@ -218,17 +232,23 @@ impl<'s> Scanner<'s> {
         if self.position >= end {
             return Err(self.cut(1, 0, end, at));
         }
-        if !(self.window_at..self.window_at + self.window.len() as u64).contains(&self.position) {
-            self.fill()?;
-        }
-        let byte = self.window[(self.position - self.window_at) as usize];
+        let byte = self.peek()?;
         self.position += 1;
         Ok(byte)
     }
 
+    /// The byte at the position, which lies in the file.
+    fn peek(&mut self) -> Result<u8, Error> {
+        if !(self.window_at..self.window_at + self.window.len() as u64).contains(&self.position) {
+            self.fill()?;
+        }
+        Ok(self.window[(self.position - self.window_at) as usize])
+    }
+
     /// Moves the window to the position, which lies in the file.
     fn fill(&mut self) -> Result<(), Error> {
-        let goes_on = self.position == self.window_at + self.window.len() as u64 && self.position > 0;
+        let behind = self.position.checked_sub(self.window_at + self.window.len() as u64);
+        let goes_on = self.position > 0 && behind.is_some_and(|bytes| bytes < WINDOW_AFTER_JUMP);
         let wanted = if goes_on { WINDOW } else { WINDOW_AFTER_JUMP };
         let length = wanted.min(self.source.length() - self.position);
         self.window_at = self.position;

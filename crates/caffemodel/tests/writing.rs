@@ -160,7 +160,7 @@ fn values_become_wider_where_they_are_stored_so_and_are_never_rounded() {
     let fine = [0.1, 0.2, 0.3];
     let said = refusal(to(&blob(&[3], &[0.0; 3]), Values::f64(&fine)));
     assert!(
-        said.contains("layer 1 \"conv1\", blob 0: float64 values are to be stored as float32, which would round"),
+        said.contains("layer 1 \"conv1\", blob 0: float64 values are to be stored as float32, which is not exact"),
         "{said}"
     );
     let asked = to(&blob(&[3], &[0.0; 3]), Values::f64(&fine).stored_as(Element::F64));
@@ -213,6 +213,15 @@ fn counts_that_do_not_fit_the_shape_are_refused_with_both_numbers() {
     assert!(refusal(changed(&both, |edit| edit.reshape(1, 0, &[-1]))).contains("dimension 0 of its shape is -1"));
     assert!(refusal(changed(&both, |edit| edit.reshape(1, 0, &[1; 33]))).contains("33 axes"));
     assert!(refusal(changed(&both, |edit| edit.reshape(7, 0, &[1]))).contains("has no layer 7: it has 3"));
+    // Bytes of an unknown type are not left beside new values.
+    let raw = |kind| [number(11, kind), bytes(13, [0; 4]), blob(&[1], &[1.0])].concat();
+    let said = refusal(changed(&raw(3), |edit| edit.replace(AT, Values::f32(&[2.0]))));
+    assert!(
+        said.contains("its diff is stored as bytes of type 3 (INT), which is not read; replace them too"),
+        "{said}"
+    );
+    let mended = changed(&raw(3), |edit| edit.replace(AT, Values::f32(&[2.0])).remove_diff(1, 0));
+    assert_eq!(mended.unwrap(), around(&blob(&[1], &[2.0])));
     // A blob whose count did not fit its shape can be given both.
     let broken = blob(&[5], &[1.0, 2.0]);
     let mended = changed(&broken, |edit| edit.reshape(1, 0, &[2])).unwrap();

@@ -36,6 +36,7 @@ final class Description {
         types.put("uint8_t", byte.class);
         types.put("int", int.class);
         types.put("int32_t", int.class);
+        types.put("int64_t", long.class);
         types.put("uint64_t", long.class);
         types.put("size_t", long.class);
         types.put("double", double.class);
@@ -48,6 +49,7 @@ final class Description {
         types.put("bool *", ByteByReference.class);
         types.put("int *", IntByReference.class);
         types.put("size_t *", LongByReference.class);
+        types.put("int64_t *", LongByReference.class);
         types.put("uint64_t *", LongByReference.class);
         types.put("const int64_t *", long[].class);
         types.put("double *", DoubleByReference.class);
@@ -60,6 +62,7 @@ final class Description {
         for (Map<String, Object> each : list("structs")) {
             types.put(name(each), nested(className(name(each))));
             types.put(name(each) + " *", nested(className(name(each))));
+            types.put("const " + name(each) + " *", nested(className(name(each))));
         }
         for (Map<String, Object> each : list("callbacks")) {
             types.put(name(each), nested(className(name(each))));

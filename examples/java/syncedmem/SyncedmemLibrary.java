@@ -723,6 +723,27 @@ public interface SyncedmemLibrary extends Library {
         public long dropped;
     }
 
+    /** An allocator of the program's own: see {@code syncedmem_set_host_allocator}. */
+    @Structure.FieldOrder({
+        "size",
+        "allocate",
+        "release",
+        "context",
+        "zeroed",
+    })
+    final class HostAllocator extends Structure {
+        /** Set by the caller to {@code sizeof(syncedmem_host_allocator_t)}. */
+        public long size;
+        /** Makes a block. */
+        public Allocate allocate;
+        /** Takes a block back. */
+        public Release release;
+        /** Given to both; may be NULL. */
+        public Pointer context;
+        /** Whether new blocks hold zeros: the library then does not fill them. */
+        public boolean zeroed;
+    }
+
     /** What a model file says beside its layers. */
     @Structure.FieldOrder({
         "size",
@@ -796,6 +817,21 @@ public interface SyncedmemLibrary extends Library {
     interface ModeCallback extends Callback {
         /** What C calls. */
         int invoke(Pointer user);
+    }
+
+    /**
+     * Returns a block of {@code bytes} (not 0) that begins on a multiple of {@code alignment} (a power of two), or
+     * NULL.
+     */
+    interface Allocate extends Callback {
+        /** What C calls. */
+        Pointer invoke(long bytes, long alignment, Pointer context);
+    }
+
+    /** Takes back a block of the same table's {@code allocate}, with the {@code bytes} that were asked for. */
+    interface Release extends Callback {
+        /** What C calls. */
+        void invoke(Pointer block, long bytes, Pointer context);
     }
 
     /**
@@ -1094,6 +1130,12 @@ public interface SyncedmemLibrary extends Library {
     /** Ends the trace, if there is one. */
     int syncedmem_trace_stop();
 
+    /**
+     * Makes later host blocks of all objects come from the program's functions, small ones too; NULL: from the
+     * library again.
+     */
+    int syncedmem_set_host_allocator(HostAllocator allocator);
+
     /** Allocates {@code size} bytes of host memory, aligned to 64, with undefined contents. */
     int CaffeMallocHost(PointerByReference ptr, long size, ByteByReference use_cuda);
 
@@ -1106,7 +1148,7 @@ public interface SyncedmemLibrary extends Library {
     /**
      * Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to {@code *blob}.
      */
-    int syncedmem_blob_create(int r#type, PointerByReference blob);
+    int syncedmem_blob_create(int type, PointerByReference blob);
 
     /** Destroys a blob. */
     int syncedmem_blob_destroy(Blob blob);
@@ -1115,7 +1157,7 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_reshape(Blob blob, long axes, long[] shape);
 
     /** Writes the type of the blob's elements to {@code *type}. */
-    int syncedmem_blob_type(Blob blob, IntByReference r#type);
+    int syncedmem_blob_type(Blob blob, IntByReference type);
 
     /** Writes the number of axes to {@code *axes}. */
     int syncedmem_blob_axes(Blob blob, LongByReference axes);

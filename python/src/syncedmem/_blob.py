@@ -171,7 +171,7 @@ class Blob:
     def shape_string(self) -> str:
         """The shape and the count as Caffe's log has them, such as "2 3 4 5 (120)"."""
         text = ffi.new("char[]", lib.SYNCEDMEM_BLOB_SHAPE_STRING_BYTES)
-        with self._alone():
+        with self._handle.alone:
             _check(lib.syncedmem_blob_shape_string(self._handle.pointer, text, len(text)))
         return str(ffi.string(text).decode())
 
@@ -275,7 +275,7 @@ class Blob:
 
     def _ask(self, function: Any, *arguments: Any) -> int:
         answer = ffi.new("int64_t *")
-        with self._alone():
+        with self._handle.alone:
             _check(function(self._handle.pointer, *arguments, answer))
         return int(answer[0])
 

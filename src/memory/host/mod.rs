@@ -2,15 +2,19 @@
 //!
 //! Blocks below 2 MiB come from malloc's family, so that `free()` takes them: programs have the inline original of
 //! `CaffeFreeHost` compiled in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB.
+//! While the program has set an allocator of its own, all come from that one, and none is kept.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
+pub(crate) mod allocator;
 mod copies;
+mod junk;
 mod pinned;
 pub(crate) mod records;
 pub mod registration;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
+use std::panic::catch_unwind;
 use std::ptr::NonNull;
 
 use syncedmem_trace::event::{Origin, What};
@@ -25,7 +29,9 @@ use crate::error::{Cause, Error};
 use crate::observe::checksums;
 use crate::observe::recorder::{self, Span, Subject};
 use crate::platform::limits;
+use crate::state::flags::{self, ALLOCATOR};
 use crate::{caffe, settings};
+pub use junk::fill_with_junk;
 
 /// To allocate and fill a block of up to this many bytes takes less time than to wait for another thread.
 pub const BRIEF: usize = 64 << 10;
@@ -86,20 +92,30 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
         return Ok(Block { address: NOTHING.address(), owned: false, pinned: false });
     }
     check_size(bytes, Side::Host)?;
-    let title = if request.pinned { c"allocate pinned" } else { c"allocate pageable" };
+    let own = allocator::current();
+    // The blocks of the program's allocator are what it makes them.
+    let pinned = request.pinned && own.is_none();
+    let title = if pinned { c"allocate pinned" } else { c"allocate pageable" };
     let span = recorder::begin(title, bytes);
     host_usage::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
-    if let (true, Some(limit)) = (request.pinned, settings::host_limit()) {
+    if let (true, Some(limit)) = (pinned, settings::host_limit()) {
         // An idle block may serve, so the new bytes are not counted twice.
         fit_under(limit.saturating_add(bytes as u64));
     }
-    if request.pinned {
+    if pinned {
         if let Some(found) = pinned::allocate(request) {
             // SAFETY: a new block of at least `bytes`, which only this function knows.
             return Ok(unsafe { ready(found, request, true, span) });
         }
     }
-    match pageable(bytes, zeroed, aligned) {
+    let found = match own {
+        None => pageable(bytes, zeroed, aligned),
+        Some(functions) => {
+            make_room(bytes);
+            allocator::allocate(functions, bytes)
+        }
+    };
+    match found {
         Ok(found) => {
             host_usage::added(found.address, bytes);
             // SAFETY: as above.
@@ -168,15 +184,21 @@ pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if bytes <= SMALL { small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
+/// Catches panics: the path of small objects lies outside of the entry points' guard. This and [`free_pageable`] are all on it that
+/// has code that panics.
 #[inline(never)]
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    let address = large(bytes, zeroed).ok()?.address;
-    if zeroed {
-        // SAFETY: a new block of `bytes`, known to this thread alone.
-        unsafe { fill(address, bytes) };
-    }
-    host_usage::added(address, bytes);
-    Some(address)
+    // After a panic the caller uses `allocate`, under the guard.
+    let block = catch_unwind(|| {
+        let address = large(bytes, zeroed).ok()?.address;
+        if zeroed {
+            // SAFETY: a new block of `bytes`, known to this thread alone.
+            unsafe { fill(address, bytes) };
+        }
+        host_usage::added(address, bytes);
+        Some(address)
+    });
+    block.ok().flatten()
 }
 
 /// A block of 1 to [`SMALL`] bytes, aligned as malloc's are.
@@ -229,6 +251,10 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
         return;
     }
     let block = Owned { address, bytes, pinned, holder };
+    // SAFETY: the caller guarantees it.
+    if flags::has(ALLOCATOR) && unsafe { allocator::free(block) } {
+        return;
+    }
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
         // Its registration keeps it, as an idle block.
         host_usage::removed(address, bytes);
@@ -257,15 +283,18 @@ pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
     }
 }
 
-/// Frees a pageable block that is not registered and that no other copy of the library mapped.
+/// Frees a pageable block that is not registered and that no other copy of the library mapped. Catches panics, as [`medium`].
 ///
 /// # Safety
 /// As for [`free`].
 #[inline(never)]
 pub unsafe fn free_pageable(address: NonNull<c_void>, bytes: usize) {
-    host_usage::removed(address, bytes);
-    // SAFETY: the caller guarantees it.
-    unsafe { keep_or_free(address, bytes) };
+    // After a panic the block is lost.
+    let _ = catch_unwind(|| {
+        host_usage::removed(address, bytes);
+        // SAFETY: the caller guarantees it.
+        unsafe { keep_or_free(address, bytes) };
+    });
 }
 
 /// Frees a block that lay idle while it was registered, and is not registered any more.
@@ -273,6 +302,10 @@ pub unsafe fn free_pageable(address: NonNull<c_void>, bytes: usize) {
 /// # Safety
 /// As for [`free`].
 unsafe fn free_idle(block: Owned) {
+    // SAFETY: the caller guarantees it.
+    if flags::has(ALLOCATOR) && unsafe { allocator::release(block.address) } {
+        return;
+    }
     if block.bytes < MAPPED_FROM || !copies::free(block) {
         // SAFETY: the caller guarantees it.
         unsafe { keep_or_free(block.address, block.bytes) };

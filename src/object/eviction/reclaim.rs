@@ -67,8 +67,8 @@ impl Want {
                 (total == 0 || asked as u64 <= total).then_some(want)
             }
             Cause::Limit(limit) => (asked as u64 <= limit).then_some(want),
-            Cause::System => Some(Want { kinds: &[Kind::Pageable, Kind::Pinned], ..want }),
-            Cause::Absurd | Cause::Bookkeeping | Cause::PinnedLimit(_) => None,
+            Cause::System | Cause::Allocator => Some(Want { kinds: &[Kind::Pageable, Kind::Pinned], ..want }),
+            Cause::Absurd | Cause::Misaligned | Cause::Bookkeeping | Cause::PinnedLimit(_) => None,
         }
     }
 

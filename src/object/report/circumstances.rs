@@ -19,7 +19,7 @@ pub struct Circumstances(pub Error);
 impl fmt::Display for Circumstances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Error::OutOfMemory { cause: Cause::Absurd, .. } => Ok(()),
+            Error::OutOfMemory { cause: Cause::Absurd | Cause::Misaligned, .. } => Ok(()),
             Error::OutOfMemory { side: Side::Device, .. } => {
                 on_device(f)?;
                 self.room_made(f, Side::Device)?;

@@ -1,5 +1,6 @@
 //! How C spells a type that Rust names, and the other way round.
 
+use syn::ext::IdentExt;
 use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Signature, Type, TypeBareFn};
 
 use super::description::Parameter;
@@ -71,7 +72,7 @@ pub fn of_parameters(signature: &Signature) -> Vec<Parameter> {
     let parameters = signature.inputs.iter().map(|input| {
         let FnArg::Typed(input) = input else { panic!("a C function has no self") };
         let Pat::Ident(name) = &*input.pat else { panic!("a C function's parameters have names") };
-        Parameter { name: name.ident.to_string(), of: of_type(&input.ty) }
+        Parameter { name: name.ident.unraw().to_string(), of: of_type(&input.ty) }
     });
     parameters.collect()
 }

@@ -3,11 +3,12 @@
 use super::{c, described};
 
 /// The functions that the class does without, each with the reason.
-const NOT_WRAPPED: [(&str, &str); 7] = [
+const NOT_WRAPPED: [(&str, &str); 8] = [
     ("syncedmem_construct", "the class is its handle: who has storage for an object has no use for it"),
     ("syncedmem_destruct", "as syncedmem_construct"),
     ("syncedmem_set_mode_callback", "a C function with a pointer of the caller's: there is nothing to add"),
     ("syncedmem_set_error_callback", "as syncedmem_set_mode_callback"),
+    ("syncedmem_set_host_allocator", "as syncedmem_set_mode_callback"),
     ("syncedmem_end_capsule", "CPython calls it"),
     ("CaffeMallocHost", "for those who call it in Caffe"),
     ("CaffeFreeHost", "as CaffeMallocHost"),

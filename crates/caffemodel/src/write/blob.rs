@@ -100,6 +100,8 @@ pub(crate) fn changed<'v>(
     Ok(parts)
 }
 
+const OTHER_PART: &str = "replace them too; a diff can also be removed";
+
 struct Target<'v> {
     model: &'v Model,
     blob: &'v Blob,
@@ -121,8 +123,13 @@ impl<'v> Target<'v> {
         let parts = [("data", &change.data, Some(self.blob.data())), ("diff", &change.diff, self.blob.diff())];
         for (part, new, stored) in parts {
             let (found, advice) = match (new, stored) {
+                // The blob would not be one that can be read.
+                (NewArray::Kept, _) if self.blob.problem().is_some_and(|problem| problem.is_of_bytes(part)) => {
+                    let problem = self.blob.problem().map(Problem::to_string).unwrap_or_default();
+                    return self.refuse(problem, OTHER_PART);
+                }
                 (NewArray::Replaced(values), _) => (values.count, "give as many values as the shape has"),
-                (NewArray::Kept, Some(stored)) => (stored.count(), "replace them too; a diff can also be removed"),
+                (NewArray::Kept, Some(stored)) => (stored.count(), OTHER_PART),
                 _ => continue,
             };
             if found != needed {

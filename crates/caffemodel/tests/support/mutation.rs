@@ -100,7 +100,7 @@ pub fn damaged(random: &mut Random, blobs: &[Vec<u8>]) -> (Option<Kind>, Vec<u8>
 }
 
 /// Changes a few places of a file.
-fn mutate(random: &mut Random, file: &mut Vec<u8>, other: &[u8]) {
+pub fn mutate(random: &mut Random, file: &mut Vec<u8>, other: &[u8]) {
     for _ in 0..=random.below(3) {
         let at = random.below(file.len());
         match random.below(9) {

@@ -3,7 +3,7 @@
 use strsim::levenshtein;
 
 /// Every variable that the library or this command reads.
-pub const KNOWN: [&str; 23] = [
+pub const KNOWN: [&str; 24] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CALLS",
     "SYNCEDMEM_CHECK_DEVICE",
@@ -12,6 +12,7 @@ pub const KNOWN: [&str; 23] = [
     "SYNCEDMEM_HOST_BLOCKS",
     "SYNCEDMEM_HOST_LIMIT",
     "SYNCEDMEM_HUGE_PAGES",
+    "SYNCEDMEM_JUNK_FILL",
     "SYNCEDMEM_LIBRARY",
     "SYNCEDMEM_MODE",
     "SYNCEDMEM_NVTX",

@@ -13,6 +13,9 @@ pub struct Settings {
     /// Compare contents, to find copies and fills that changed nothing. Costs time.
     #[arg(long)]
     compare: bool,
+    /// Fill host memory whose contents are undefined with 0x7fedbeef, NaN as a float.
+    #[arg(long)]
+    junk_fill: bool,
     /// On a failure: end the process as Caffe does, or throw a C++ exception (MemoryError in Python).
     #[arg(long, value_name = "HOW")]
     on_error: Option<OnError>,
@@ -116,6 +119,7 @@ impl Settings {
         let given = [
             ("SYNCEDMEM_ACCOUNT", self.accesses.then(|| "accesses".to_owned())),
             ("SYNCEDMEM_COMPARE", self.compare.then(|| "on".to_owned())),
+            ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".to_owned())),
             ("SYNCEDMEM_ON_ERROR", word(self.on_error)),
             ("SYNCEDMEM_PIN", word(self.pin)),
             ("SYNCEDMEM_MODE", word(self.mode)),

@@ -130,11 +130,15 @@ impl Table {
     }
 
     /// Sets the first idle block behind `last` that is `wanted` to `Busy`, and returns it.
-    fn take_left(&mut self, last: usize, wanted: impl Fn(&Registration) -> bool) -> Option<(Registration, Entry)> {
+    fn take_left(
+        &mut self,
+        last: usize,
+        wanted: impl Fn(usize, &Registration) -> bool,
+    ) -> Option<(Registration, Entry)> {
         let idle = self.entries.iter_mut().filter_map(|(&key, entry)| match entry.stage {
             // With `pins`, another object still borrows it.
             Stage::Registered(registration) if key > last && entry.left.is_some() && entry.pins == 0 => {
-                wanted(&registration).then_some((key, registration, entry))
+                wanted(key, &registration).then_some((key, registration, entry))
             }
             _ => None,
         });
@@ -193,7 +197,7 @@ pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> 
 
 /// Ends the registration of every idle block and frees it; returns how many bytes.
 pub fn give_back_all() -> u64 {
-    give_back_those(|_| true)
+    give_back_those(|_, _| true)
 }
 
 /// As [`give_back_all`], for blocks registered on the thread's current device.
@@ -202,7 +206,12 @@ pub fn give_back_near() -> u64 {
         return 0;
     }
     let here = driver_in_use().and_then(|driver| context::current_device(driver).ok());
-    give_back_those(|registration| Some(registration.device()) == here)
+    give_back_those(|_, registration| Some(registration.device()) == here)
+}
+
+/// As [`give_back_all`], for the block at `address` alone.
+pub fn give_back(address: NonNull<c_void>) {
+    give_back_those(|at, _| at == key(address));
 }
 
 /// Frees all idle blocks if they exceed the budget of page-locked memory.
@@ -224,7 +233,7 @@ fn is_beyond_budget() -> bool {
     is_used() && idle() > budget.saturating_sub(cache::device::idle(Kind::Pinned))
 }
 
-fn give_back_those(wanted: impl Fn(&Registration) -> bool) -> u64 {
+fn give_back_those(wanted: impl Fn(usize, &Registration) -> bool) -> u64 {
     let Some(driver) = driver_in_use().filter(|_| is_used()) else { return 0 };
     let (mut bytes, mut last) = (0, 0);
     // In the order of their addresses, so that each is tried once.

@@ -1,0 +1,1 @@
+#include "caffe/blob.hpp"

@@ -1,0 +1,95 @@
+//! An allocator of the program's own for host blocks.
+#![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::c_void;
+
+use crate::abi::call::call;
+use crate::abi::status::syncedmem_status_t;
+use crate::error::Error;
+use crate::memory::host::allocator::{self, Functions};
+
+/// Returns a block of `bytes` (not 0) that begins on a multiple of `alignment` (a power of two), or NULL. It gets the
+/// `context` of its table.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_allocate_t =
+    Option<unsafe extern "C-unwind" fn(bytes: usize, alignment: usize, context: *mut c_void) -> *mut c_void>;
+
+/// Takes back a block of the same table's `allocate`, with the `bytes` that were asked for.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_release_t =
+    Option<unsafe extern "C-unwind" fn(block: *mut c_void, bytes: usize, context: *mut c_void)>;
+
+/// An allocator of the program's own: see `syncedmem_set_host_allocator`. Later versions may add members at the end: `size`
+/// says which there are.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct syncedmem_host_allocator_t {
+    /// Set by the caller to `sizeof(syncedmem_host_allocator_t)`.
+    pub size: usize,
+    /// Makes a block.
+    pub allocate: syncedmem_allocate_t,
+    /// Takes a block back.
+    pub release: syncedmem_release_t,
+    /// Given to both; may be NULL.
+    pub context: *mut c_void,
+    /// Whether new blocks hold zeros: the library then does not fill them.
+    pub zeroed: bool,
+}
+
+/// Makes later host blocks of all objects come from the program's functions, small ones too; NULL: from the library
+/// again. The table is copied. A block goes back to the `release` of the allocator that made it, whatever is set by then.
+///
+/// The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`), recorded and traced as others. They are not kept for reuse,
+/// and are pageable in GPU mode too, unless `allocate` returns page-locked memory; `syncedmem_pin` page-locks one of them.
+/// `allocate` is not called for size 0, nor for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns
+/// NULL, the access fails with `OUT_OF_MEMORY`, after the library has tried to make room. A block with too little alignment
+/// is given back, and the access fails with `OUT_OF_MEMORY`.
+///
+/// The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child and
+/// while the process exits, in destructors. They may use other objects, but not the one that the block is for, and not those
+/// that another thread uses. They must not throw: an exception ends the process.
+///
+/// Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc).
+///
+/// # Safety
+/// `allocator` is NULL, or its first `size` bytes are readable. Functions and context stay usable for the rest of the
+/// process. A block stays valid, for reading and writing, until it is released.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_set_host_allocator(
+    allocator: *const syncedmem_host_allocator_t,
+) -> syncedmem_status_t {
+    call("syncedmem_set_host_allocator", || {
+        let functions = match allocator.is_null() {
+            true => None,
+            // SAFETY: the caller guarantees it.
+            false => Some(unsafe { read(allocator) }?),
+        };
+        // SAFETY: the caller guarantees it.
+        unsafe { allocator::set(functions) }
+    })
+}
+
+/// # Safety
+/// As for `syncedmem_set_host_allocator`, and `table` is not NULL.
+unsafe fn read(table: *const syncedmem_host_allocator_t) -> Result<Functions, Error> {
+    let refused = |what| Err(Error::InvalidArgument { what });
+    if !table.is_aligned() {
+        return refused("allocator is misaligned; pass the address of a syncedmem_host_allocator_t");
+    }
+    const { assert!(std::mem::offset_of!(syncedmem_host_allocator_t, size) == 0) };
+    // SAFETY: the caller guarantees it, of whatever size the table is.
+    let size = unsafe { table.cast::<usize>().read() };
+    // A table of another version may have members that this library does not know.
+    if size != size_of::<syncedmem_host_allocator_t>() {
+        return refused(
+            "allocator->size is not that of this version's syncedmem_host_allocator_t; set it to \
+             sizeof(syncedmem_host_allocator_t), and compile with the header of this library",
+        );
+    }
+    // SAFETY: the table has that size.
+    let table = unsafe { table.read() };
+    let (Some(allocate), Some(release)) = (table.allocate, table.release) else {
+        return refused("allocator->allocate or allocator->release is NULL; pass both functions");
+    };
+    Ok(Functions { allocate, release, context: table.context, zeroed: table.zeroed })
+}

@@ -1,0 +1,157 @@
+//! Host blocks of an allocator of the program's own, instead of malloc's, mappings and the driver's page-locked ones.
+//!
+//! Each block has a record with the functions that made it, so a change of the allocator affects later blocks only. The flag
+//! [`ALLOCATOR`] is set while an allocator is set or a block of one lives: it closes the path of small objects, whose blocks have no
+//! records. The functions are called without a lock, because they may use the library.
+#![expect(unsafe_code, reason = "functions of the program's are called")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use syncedmem_trace::address_hash::{AddressMap, address_map};
+use syncedmem_trace::event::Origin;
+
+use super::{Found, Owned, registration};
+use crate::error::{Cause, Error};
+use crate::memory::host_usage;
+use crate::memory::malloc::ALIGNMENT;
+use crate::platform::cancel_guard::CancelGuard;
+use crate::platform::sync::{Lock, locked_static};
+use crate::settings;
+use crate::state::flags::{self, ALLOCATOR};
+
+/// The program's functions: see `syncedmem_host_allocator_t`.
+#[derive(Clone, Copy, Debug)]
+pub struct Functions {
+    pub allocate: unsafe extern "C-unwind" fn(usize, usize, *mut c_void) -> *mut c_void,
+    pub release: unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_void),
+    pub context: *mut c_void,
+    /// Whether `allocate` returns zeros.
+    pub zeroed: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Record {
+    bytes: usize,
+    functions: Functions,
+}
+
+struct Table {
+    current: Option<Functions>,
+    /// By the block's address.
+    records: AddressMap<Record>,
+}
+
+// SAFETY: the caller of `set` guarantees that the functions take their context on any thread.
+unsafe impl Send for Table {}
+
+locked_static! { static TABLE: Lock<Table> = Lock::new(Table { current: None, records: address_map() }); }
+
+impl Table {
+    /// Sets the flag under the lock: a thread that frees a block reads it behind the `keep` of that block.
+    fn update_flag(&self) {
+        let is_used = self.current.is_some() || !self.records.is_empty();
+        if is_used != flags::has(ALLOCATOR) {
+            flags::set(ALLOCATOR, is_used);
+        }
+    }
+}
+
+/// Sets the allocator of later blocks; `None`: the library's own.
+///
+/// # Safety
+/// The functions and their context can be used on any thread for the rest of the process, and `allocate` returns NULL or a block of
+/// the size that it is asked for, which stays until `release`.
+pub unsafe fn set(functions: Option<Functions>) -> Result<(), Error> {
+    if functions.is_some() && settings::malloc_only() {
+        return Err(Error::BlocksAreMallocs);
+    }
+    TABLE.with(|table| {
+        table.current = functions;
+        table.update_flag();
+    });
+    Ok(())
+}
+
+/// The allocator that the program has set.
+#[inline]
+pub fn current() -> Option<Functions> {
+    if flags::has(ALLOCATOR) { TABLE.with(|table| table.current) } else { None }
+}
+
+/// A block of the program's allocator. The caller holds no lock.
+#[cold]
+pub fn allocate(functions: Functions, bytes: usize) -> Result<Found, Cause> {
+    let record = Record { bytes, functions };
+    let block = {
+        let _cancel_guard = CancelGuard::begin();
+        // SAFETY: the caller of `set` guarantees it.
+        unsafe { (functions.allocate)(bytes, ALIGNMENT, functions.context) }
+    };
+    let address = NonNull::new(block).ok_or(Cause::Allocator)?;
+    let kept = match address.addr().get() % ALIGNMENT {
+        0 => keep(address, record).ok_or(Cause::Bookkeeping),
+        _ => Err(Cause::Misaligned),
+    };
+    if kept.is_err() {
+        // SAFETY: `allocate` has just made it, and no object refers to it.
+        unsafe { record.release(address) };
+    }
+    kept.map(|()| Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: functions.zeroed })
+}
+
+fn keep(address: NonNull<c_void>, record: Record) -> Option<()> {
+    TABLE.with(|table| {
+        table.records.try_reserve(1).ok()?;
+        table.records.insert(address.addr().get(), record);
+        // Another thread may have removed the allocator since `current`.
+        table.update_flag();
+        Some(())
+    })
+}
+
+/// Frees a block of an allocator of the program's; `false` if it is none.
+///
+/// # Safety
+/// As for `free` of this room.
+#[cold]
+pub unsafe fn free(block: Owned) -> bool {
+    let Owned { address, bytes, holder, .. } = block;
+    if !TABLE.with(|table| table.records.contains_key(&address.addr().get())) {
+        return false;
+    }
+    host_usage::removed(address, bytes);
+    if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
+        // `syncedmem_pin` has page-locked it. It goes back now, unless the driver or another object needs it a while.
+        registration::give_back(address);
+        return true;
+    }
+    // SAFETY: the caller guarantees it.
+    unsafe { release(address) }
+}
+
+/// Gives a block back to the allocator that made it; `false` if none of the program's did.
+///
+/// # Safety
+/// As for `free`.
+pub unsafe fn release(address: NonNull<c_void>) -> bool {
+    let record = TABLE.with(|table| {
+        let record = table.records.remove(&address.addr().get());
+        table.update_flag();
+        record
+    });
+    let Some(record) = record else { return false };
+    // SAFETY: the record is of this block, and the caller guarantees the rest.
+    unsafe { record.release(address) };
+    true
+}
+
+impl Record {
+    /// # Safety
+    /// The block is of this record, and is not used any more.
+    unsafe fn release(self, address: NonNull<c_void>) {
+        let _cancel_guard = CancelGuard::begin();
+        // SAFETY: the caller of `set` guarantees it.
+        unsafe { (self.functions.release)(address.as_ptr(), self.bytes, self.functions.context) };
+    }
+}
