@@ -60,6 +60,10 @@ impl Value {
 
     /// A new value, as its type makes it.
     pub fn made(meta: TypeMeta) -> Result<Value, Error> {
+        // As the type's own function, but with the error.
+        if let Some(side) = handle::side_of(&meta) {
+            return Value::tensor(Handle::new(side)?);
+        }
         let mut value = Value::room(meta)?;
         if let Some(pointer) = NonNull::new(value.pointer) {
             // SAFETY: the memory is new, of an item's size, aligned to 64 bytes and filled with zeros.
@@ -98,7 +102,7 @@ impl Value {
 
     /// The tensor that it is.
     fn as_tensor(&self) -> Option<NonNull<Handle>> {
-        let is_tensor = !self.pointer.is_null() && handle::is_tensor(&self.meta);
+        let is_tensor = !self.pointer.is_null() && handle::side_of(&self.meta).is_some();
         // SAFETY: a value of that type is a handle.
         is_tensor.then(|| unsafe { self.pointer.cast::<NonNull<Handle>>().read() })
     }

@@ -92,9 +92,9 @@ pub fn meta(side: Side) -> TypeMeta {
     }
 }
 
-/// Whether it is the type of a tensor of either side.
-pub fn is_tensor(meta: &TypeMeta) -> bool {
-    *meta == self::meta(Side::Host) || *meta == self::meta(Side::Device)
+/// The side of the tensors of a type, if it is one of tensors.
+pub fn side_of(meta: &TypeMeta) -> Option<Side> {
+    [Side::Host, Side::Device].into_iter().find(|&side| *meta == self::meta(side))
 }
 
 unsafe extern "C-unwind" fn construct_on_host(items: *mut c_void, count: usize) -> bool {

@@ -92,9 +92,9 @@ impl TypeMeta {
         self.construct.is_none() && self.destruct.is_none() && self.copy.is_none()
     }
 
-    /// Whether memory of items of this type may serve as items of the other.
+    /// Whether memory of items of this type may serve as items of the other. Nothing serves no type.
     pub fn serves(&self, other: &TypeMeta) -> bool {
-        self == other || (self.is_plain() && other.is_plain())
+        !other.is_none() && (self == other || (self.is_plain() && other.is_plain()))
     }
 
     /// The name, cut where it is very long.

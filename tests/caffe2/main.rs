@@ -7,9 +7,15 @@
 )]
 
 mod handles;
+mod mended;
+mod model;
+mod objects;
+mod sequences;
 #[path = "../support/mod.rs"]
 mod support;
+mod tensor_rules;
 mod upstream_blob;
 mod upstream_tensor;
+mod workspace_rules;
 
-support::harness::suites![upstream_blob, upstream_tensor];
+support::harness::suites![mended, sequences, tensor_rules, upstream_blob, upstream_tensor, workspace_rules];
