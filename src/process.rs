@@ -15,6 +15,8 @@
 #[cfg(feature = "caffe2")]
 use crate::caffe2;
 use crate::copy::{staging_buffers, workers};
+#[cfg(feature = "blob")]
+use crate::cuda::cublas;
 use crate::cuda::{self, events, streams};
 use crate::memory::cache::{self, decay};
 use crate::memory::driver::{blocks, deferred};
@@ -55,6 +57,8 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     cache::device::idle::fork_lock,
     deferred::fork_lock,
     events::fork_lock,
+    #[cfg(feature = "blob")]
+    cublas::fork_lock,
     checksums::fork_lock,
     recorder::fork_lock,
     call_site::fork_lock,

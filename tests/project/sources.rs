@@ -51,12 +51,6 @@ pub const HEADERS: [Header; 4] = [
         files: &["abi/blob/handle.rs", "abi/blob/shape.rs", "abi/blob/arrays.rs", "abi/blob/math.rs"],
     },
     Header {
-        name: "syncedmem_model.h",
-        top: Some("abi/model/mod.rs"),
-        includes: Some("syncedmem_blob.h"),
-        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs", "abi/model/blob_file.rs"],
-    },
-    Header {
         name: "syncedmem_caffe2.h",
         top: Some("abi/caffe2/mod.rs"),
         includes: Some("syncedmem.h"),
@@ -71,6 +65,12 @@ pub const HEADERS: [Header; 4] = [
             "abi/caffe2/attach.rs",
             "abi/caffe2/cpu.rs",
         ],
+    },
+    Header {
+        name: "syncedmem_model.h",
+        top: Some("abi/model/mod.rs"),
+        includes: Some("syncedmem_blob.h"),
+        files: &["abi/model/open.rs", "abi/model/info.rs", "abi/model/read.rs", "abi/model/blob_file.rs"],
     },
 ];
 

@@ -15,6 +15,8 @@ pub mod bookkeeper;
 pub mod captures;
 pub mod command_file;
 pub mod crossing;
+#[cfg(feature = "blob")]
+pub mod cublas;
 pub mod driver;
 pub mod figures;
 pub mod folder;

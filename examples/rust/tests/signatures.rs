@@ -96,10 +96,10 @@ const _: fn(syncedmem_sum_t) -> (u64, u64, u64, ) = |syncedmem_sum_t { count, by
 const _: fn(syncedmem_memory_stats_t) -> (u64, u64, u64, u64, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, ) = |syncedmem_memory_stats_t { live, peak, idle, budget, allocations, pool_hits, frees, turned_away,  }| (live, peak, idle, budget, allocations, pool_hits, frees, turned_away, );
 const _: fn(syncedmem_stats_t) -> (usize, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, ) = |syncedmem_stats_t { size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped,  }| (size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped, );
 const _: fn(syncedmem_host_allocator_t) -> (usize, syncedmem_allocate_t, syncedmem_release_t, *mut c_void, bool, ) = |syncedmem_host_allocator_t { size, allocate, release, context, zeroed,  }| (size, allocate, release, context, zeroed, );
-const _: fn(syncedmem_model_info_t) -> (usize, i32, i32, i32, *const c_char, *const c_char, ) = |syncedmem_model_info_t { size, kind, iter, current_step, name, learned_net,  }| (size, kind, iter, current_step, name, learned_net, );
-const _: fn(syncedmem_blob_info_t) -> (usize, i32, c_int, *const i64, c_int, *const i64, u64, bool, i32, ) = |syncedmem_blob_info_t { size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type,  }| (size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type, );
 const _: fn(syncedmem_typemeta_t) -> (*const c_void, *const c_char, usize, syncedmem_construct_t, syncedmem_destruct_t, syncedmem_copy_t, ) = |syncedmem_typemeta_t { id, name, itemsize, construct, destruct, copy,  }| (id, name, itemsize, construct, destruct, copy, );
 const _: fn(syncedmem_tensor_info_t) -> (syncedmem_typemeta_t, *const i64, u64, i64, usize, usize, i32, i32, bool, ) = |syncedmem_tensor_info_t { meta, dims, changes, size, nbytes, capacity_nbytes, ndim, side, shares_data,  }| (meta, dims, changes, size, nbytes, capacity_nbytes, ndim, side, shares_data, );
+const _: fn(syncedmem_model_info_t) -> (usize, i32, i32, i32, *const c_char, *const c_char, ) = |syncedmem_model_info_t { size, kind, iter, current_step, name, learned_net,  }| (size, kind, iter, current_step, name, learned_net, );
+const _: fn(syncedmem_blob_info_t) -> (usize, i32, c_int, *const i64, c_int, *const i64, u64, bool, i32, ) = |syncedmem_blob_info_t { size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type,  }| (size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type, );
 const _: fn(syncedmem_error_callback_t) -> Option<unsafe extern "C" fn(syncedmem_status_t, *const c_char, *mut c_void)> = |callback| callback;
 const _: fn(syncedmem_mode_callback_t) -> Option<unsafe extern "C" fn(*mut c_void) -> c_int> = |callback| callback;
 const _: fn(syncedmem_allocate_t) -> Option<unsafe extern "C" fn(usize, usize, *mut c_void) -> *mut c_void> = |callback| callback;
@@ -200,6 +200,8 @@ const _: unsafe extern "C" fn(*const syncedmem_blob_t, *mut c_char, usize) -> sy
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, usize, *const i64, bool, *mut bool) -> syncedmem_status_t = syncedmem_blob_shape_equals;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut usize) -> syncedmem_status_t = syncedmem_blob_capacity;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut *mut syncedmem_t) -> syncedmem_status_t = syncedmem_blob_memory;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut *mut syncedmem_t) -> syncedmem_status_t = syncedmem_blob_hold_memory;
+const _: unsafe extern "C" fn(*mut syncedmem_t) -> syncedmem_status_t = syncedmem_blob_release_memory;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *mut c_void) -> syncedmem_status_t = syncedmem_blob_set_cpu_data;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *mut c_void) -> syncedmem_status_t = syncedmem_blob_set_gpu_data;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, *const syncedmem_blob_t) -> syncedmem_status_t = syncedmem_blob_share;
@@ -209,15 +211,7 @@ const _: unsafe extern "C" fn(*mut syncedmem_blob_t) -> syncedmem_status_t = syn
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_asum;
 const _: unsafe extern "C" fn(*const syncedmem_blob_t, i32, *mut f64) -> syncedmem_status_t = syncedmem_blob_sumsq;
 const _: unsafe extern "C" fn(*mut syncedmem_blob_t, i32, f64) -> syncedmem_status_t = syncedmem_blob_scale;
-const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
-const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem_status_t = syncedmem_model_layer_count;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
-const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
-const _: unsafe extern "C" fn(*mut syncedmem_blob_t, *const c_char) -> syncedmem_status_t = syncedmem_blob_read;
-const _: unsafe extern "C" fn(*const syncedmem_blob_t, bool, *const c_char) -> syncedmem_status_t = syncedmem_blob_write;
+const _: unsafe extern "C" fn(*mut u64) -> syncedmem_status_t = syncedmem_blob_computed_on_host;
 const _: unsafe extern "C" fn(i32, *mut syncedmem_typemeta_t) -> syncedmem_status_t = syncedmem_typemeta;
 const _: unsafe extern "C" fn(*const syncedmem_typemeta_t, *mut i32) -> syncedmem_status_t = syncedmem_typemeta_element;
 const _: unsafe extern "C" fn(i32, *mut syncedmem_typemeta_t) -> syncedmem_status_t = syncedmem_tensor_typemeta;
@@ -279,6 +273,15 @@ const _: unsafe extern "C" fn(*const syncedmem_typed_blob_t, *mut c_void, synced
 const _: unsafe extern "C" fn(usize, *mut *mut c_void) -> syncedmem_status_t = syncedmem_cpu_new;
 const _: unsafe extern "C" fn(*mut c_void) = syncedmem_cpu_delete;
 const _: unsafe extern "C" fn(bool) -> syncedmem_status_t = syncedmem_tensor_report_allocations;
+const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
+const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut usize) -> syncedmem_status_t = syncedmem_model_layer_count;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, *mut *const c_char, *mut *const c_char, *mut usize) -> syncedmem_status_t = syncedmem_model_layer;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, *mut syncedmem_blob_info_t) -> syncedmem_status_t = syncedmem_model_blob_info;
+const _: unsafe extern "C" fn(*const syncedmem_model_t, usize, usize, i32, i32, *mut syncedmem_t) -> syncedmem_status_t = syncedmem_model_read_blob;
+const _: unsafe extern "C" fn(*mut syncedmem_blob_t, *const c_char) -> syncedmem_status_t = syncedmem_blob_read;
+const _: unsafe extern "C" fn(*const syncedmem_blob_t, bool, *const c_char) -> syncedmem_status_t = syncedmem_blob_write;
 
 #[test]
 fn bindgen_says_what_the_description_says() {}
