@@ -813,21 +813,18 @@ syncedmem_status_t syncedmem_workspace_rename_blob(struct syncedmem_workspace_t 
                                                    struct syncedmem_typed_blob_t **blob);
 
 /**
- * Makes `count` blobs of another workspace visible in this one, which holds the other: that of `names[i]` there under
- * `new_names[i]` here. Names are looked up at each use. A name that is visible here already is an error, or with `skip_defined` is
- * left as it is.
+ * Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one, and the name is
+ * looked up there at each use. If a blob is visible as `new_name` already, that is an error, or with `skip_defined` nothing is done.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, a name that is visible already), `OUT_OF_MEMORY`. Nothing is
- * mapped then.
+ * Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
  *
  * # Safety
- * `workspace` and `other` are NULL or handles; `names` and `new_names` are readable for `count` strings.
+ * `workspace` and `other` are NULL or handles; `new_name` and `name` are NULL or strings.
  */
 syncedmem_status_t syncedmem_workspace_add_blob_mapping(struct syncedmem_workspace_t *workspace,
+                                                        const char *new_name,
                                                         struct syncedmem_workspace_t *other,
-                                                        size_t count,
-                                                        const char *const *new_names,
-                                                        const char *const *names,
+                                                        const char *name,
                                                         bool skip_defined);
 
 /**

@@ -106,6 +106,7 @@ SCALARS = {
     "double": "double",
     "const char *": "String",
     "void *": "Pointer",
+    "const void *": "Pointer",
 }
 POINTERS = {
     "bool *": "ByteByReference",

@@ -266,7 +266,7 @@ const _: unsafe extern "C" fn(*const syncedmem_workspace_t, *const c_char, *mut 
 const _: unsafe extern "C" fn(*const syncedmem_workspace_t, *const c_char, *mut bool) -> syncedmem_status_t = syncedmem_workspace_has_blob;
 const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char, *mut bool) -> syncedmem_status_t = syncedmem_workspace_remove_blob;
 const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char, *const c_char, *mut *mut syncedmem_typed_blob_t) -> syncedmem_status_t = syncedmem_workspace_rename_blob;
-const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *mut syncedmem_workspace_t, usize, *const *const c_char, *const *const c_char, bool) -> syncedmem_status_t = syncedmem_workspace_add_blob_mapping;
+const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char, *mut syncedmem_workspace_t, *const c_char, bool) -> syncedmem_status_t = syncedmem_workspace_add_blob_mapping;
 const _: unsafe extern "C" fn(*const syncedmem_workspace_t, bool, syncedmem_blob_visitor_t, *mut c_void) -> syncedmem_status_t = syncedmem_workspace_blobs;
 const _: unsafe extern "C" fn(*const syncedmem_tensor_t, *mut c_void, syncedmem_deleter_t, *mut c_void, *mut *mut c_void) -> syncedmem_status_t = syncedmem_tensor_attach;
 const _: unsafe extern "C" fn(*const syncedmem_typed_blob_t, *mut c_void, syncedmem_deleter_t, *mut c_void, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_attach;

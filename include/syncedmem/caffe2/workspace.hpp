@@ -89,13 +89,10 @@ class Workspace {
   void AddBlobMapping(const Workspace* parent, const std::unordered_map<std::string, std::string>& forwarded_blobs,
                       bool skip_defined_blobs = false) {
     if (parent == nullptr) detail::refuse("a mapping of blobs of no workspace; pass the one that has them");
-    std::vector<const char*> names, theirs;
-    for (const auto& forwarded : forwarded_blobs) {
-      names.push_back(forwarded.first.c_str());
-      theirs.push_back(forwarded.second.c_str());
+    for (const auto& each : forwarded_blobs) {
+      detail::check(syncedmem_workspace_add_blob_mapping(handle_, each.first.c_str(), parent->c(), each.second.c_str(),
+                                                         skip_defined_blobs));
     }
-    detail::check(syncedmem_workspace_add_blob_mapping(handle_, parent->c(), names.size(), names.data(), theirs.data(),
-                                                       skip_defined_blobs));
   }
 
   /// Names, sorted: those of this workspace, or all that are visible here, each once.
