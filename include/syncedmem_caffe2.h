@@ -901,6 +901,19 @@ void syncedmem_cpu_delete(void *data);
  */
 syncedmem_status_t syncedmem_tensor_report_allocations(bool on);
 
+/**
+ * Reads an `init_net.pb` into tensors of the host: each becomes the value of the blob of its name, which is created where the workspace
+ * has none. The values that such blobs had end. Values are read into the tensors' memory without a copy in between.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL; another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one whose values are
+ * not in the file), `OUT_OF_MEMORY`. Then no blob has another value, and new ones are empty.
+ *
+ * # Safety
+ * `workspace` is NULL or a handle; `path` is NULL or a string. The addresses of old values are not used any more.
+ */
+syncedmem_status_t syncedmem_workspace_load_init_net(struct syncedmem_workspace_t *workspace,
+                                                     const char *path);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

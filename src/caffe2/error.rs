@@ -6,10 +6,12 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::text::Text;
 
 use crate::error::Cause;
+#[cfg(feature = "blob")]
+use crate::models::Failure;
 
 /// The reason why an operation failed. Tensors, blobs and workspaces are unchanged, apart from the contents of the target of a
 /// copy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum Error {
     /// An error of an object or of the host's memory.
     Own(crate::error::Error),
@@ -30,6 +32,12 @@ pub enum Error {
     Refused(&'static str, TypeName),
     /// Items have constructors and no function that copies them.
     NotCopied(TypeName),
+    /// A file of weights cannot be opened or read.
+    #[cfg(feature = "blob")]
+    File(Failure),
+    /// A file of weights has a tensor whose values it does not have, or which have no type here: its name and its operator.
+    #[cfg(feature = "blob")]
+    NotFilled(TypeName, TypeName),
 }
 
 impl Error {
@@ -42,6 +50,13 @@ impl Error {
 impl From<crate::error::Error> for Error {
     fn from(error: crate::error::Error) -> Self {
         Error::Own(error)
+    }
+}
+
+#[cfg(feature = "blob")]
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Error::File(failure)
     }
 }
 
@@ -59,6 +74,14 @@ impl fmt::Display for Error {
             Error::Refused(function, name) => {
                 write!(f, "the function {function} of {name} returned false; it has the reason")
             }
+            #[cfg(feature = "blob")]
+            Error::File(failure) => failure.fmt(f),
+            #[cfg(feature = "blob")]
+            Error::NotFilled(name, operator) => write!(
+                f,
+                "the tensor {name} is filled by {operator}, whose values are not in the file or are texts; run the net in Caffe2 \
+                 and save its weights as numbers"
+            ),
             Error::NotCopied(name) => {
                 write!(
                     f,
@@ -69,7 +92,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The name of a type, for sentences.
+/// A name, for sentences.
 #[derive(Clone, Copy)]
 pub struct TypeName(pub Text<128>);
 

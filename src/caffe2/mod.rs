@@ -12,6 +12,8 @@ pub mod cpu;
 pub mod error;
 pub mod external;
 pub mod handle;
+#[cfg(feature = "blob")]
+pub mod init_net;
 pub mod lock;
 pub mod report;
 pub mod shape;

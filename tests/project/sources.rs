@@ -64,6 +64,7 @@ pub const HEADERS: [Header; 4] = [
             "abi/caffe2/workspace.rs",
             "abi/caffe2/attach.rs",
             "abi/caffe2/cpu.rs",
+            "abi/caffe2/init_net.rs",
         ],
     },
     Header {

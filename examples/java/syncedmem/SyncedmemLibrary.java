@@ -569,17 +569,6 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A model file that is open. */
-    final class Model extends PointerType {
-        /** NULL. */
-        public Model() {}
-
-        /** The one at this address. */
-        public Model(Pointer address) {
-            super(address);
-        }
-    }
-
     /** A tensor: dimensions, a type, and memory on one side. */
     final class Tensor extends PointerType {
         /** NULL. */
@@ -609,6 +598,17 @@ public interface SyncedmemLibrary extends Library {
 
         /** The one at this address. */
         public Workspace(Pointer address) {
+            super(address);
+        }
+    }
+
+    /** A model file that is open. */
+    final class Model extends PointerType {
+        /** NULL. */
+        public Model() {}
+
+        /** The one at this address. */
+        public Model(Pointer address) {
             super(address);
         }
     }
@@ -780,6 +780,60 @@ public interface SyncedmemLibrary extends Library {
         public boolean zeroed;
     }
 
+    /** The type of items in a tensor, or of the value in a blob. */
+    @Structure.FieldOrder({
+        "id",
+        "name",
+        "itemsize",
+        "construct",
+        "destruct",
+        "copy",
+    })
+    final class Typemeta extends Structure {
+        /** The same for the same type, and for no other: such as the address of a static of the type's own. */
+        public Pointer id;
+        /** UTF-8, and valid as long as anything is of the type. */
+        public String name;
+        /** Bytes of one item. */
+        public long itemsize;
+        /** NULL: new items are bytes of zero. */
+        public Construct construct;
+        /** NULL: items need no end. */
+        public Destruct destruct;
+        /** NULL: items are copied as bytes, or cannot be copied if one of the other two functions is there. */
+        public Copy copy;
+    }
+
+    /** What a tensor is. */
+    @Structure.FieldOrder({
+        "meta",
+        "dims",
+        "size",
+        "nbytes",
+        "capacity_nbytes",
+        "ndim",
+        "side",
+        "shares_data",
+    })
+    final class TensorInfo extends Structure {
+        /** The type; its {@code id} is NULL before the first mutable data. */
+        public Typemeta meta;
+        /** The dimensions, until they change. */
+        public Pointer dims;
+        /** The number of items; -1 without a shape. */
+        public long size;
+        /** The bytes of the items. */
+        public long nbytes;
+        /** The bytes of the memory. */
+        public long capacity_nbytes;
+        /** The number of dimensions. */
+        public int ndim;
+        /** The side of the memory: a {@code syncedmem_side_t}. */
+        public int side;
+        /** Whether the present memory came from another tensor or from the caller. */
+        public boolean shares_data;
+    }
+
     /** What a model file says beside its layers. */
     @Structure.FieldOrder({
         "size",
@@ -838,60 +892,6 @@ public interface SyncedmemLibrary extends Library {
         public boolean has_diff;
         /** How its gradients are stored: a {@code syncedmem_type_t}. */
         public int diff_element_type;
-    }
-
-    /** The type of items in a tensor, or of the value in a blob. */
-    @Structure.FieldOrder({
-        "id",
-        "name",
-        "itemsize",
-        "construct",
-        "destruct",
-        "copy",
-    })
-    final class Typemeta extends Structure {
-        /** The same for the same type, and for no other: such as the address of a static of the type's own. */
-        public Pointer id;
-        /** UTF-8, and valid as long as anything is of the type. */
-        public String name;
-        /** Bytes of one item. */
-        public long itemsize;
-        /** NULL: new items are bytes of zero. */
-        public Construct construct;
-        /** NULL: items need no end. */
-        public Destruct destruct;
-        /** NULL: items are copied as bytes, or cannot be copied if one of the other two functions is there. */
-        public Copy copy;
-    }
-
-    /** What a tensor is. */
-    @Structure.FieldOrder({
-        "meta",
-        "dims",
-        "size",
-        "nbytes",
-        "capacity_nbytes",
-        "ndim",
-        "side",
-        "shares_data",
-    })
-    final class TensorInfo extends Structure {
-        /** The type; its {@code id} is NULL before the first mutable data. */
-        public Typemeta meta;
-        /** The dimensions, until they change. */
-        public Pointer dims;
-        /** The number of items; -1 without a shape. */
-        public long size;
-        /** The bytes of the items. */
-        public long nbytes;
-        /** The bytes of the memory. */
-        public long capacity_nbytes;
-        /** The number of dimensions. */
-        public int ndim;
-        /** The side of the memory: a {@code syncedmem_side_t}. */
-        public int side;
-        /** Whether the present memory came from another tensor or from the caller. */
-        public boolean shares_data;
     }
 
     /** Called when a C++ entry point fails: see {@code syncedmem_set_error_callback}. */
@@ -1395,58 +1395,6 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_blob_computed_on_host(LongByReference count);
 
-    /**
-     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its
-     * structure, and writes the model's handle to {@code *model}.
-     */
-    int syncedmem_model_open(String path, PointerByReference model);
-
-    /** Closes a model and its file. */
-    int syncedmem_model_close(Model model);
-
-    /** Writes to {@code *info} what the file says beside its layers. */
-    int syncedmem_model_info(Model model, ModelInfo info);
-
-    /** Writes the number of layers to {@code *count}. */
-    int syncedmem_model_layer_count(Model model, LongByReference count);
-
-    /** Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. */
-    int syncedmem_model_layer(
-            Model model,
-            long layer,
-            PointerByReference name,
-            PointerByReference type_name,
-            LongByReference blobs);
-
-    /** Writes to {@code *info} what the file says about a blob: its shape, its type and its number of values. */
-    int syncedmem_model_blob_info(Model model, long layer, long blob, BlobInfo info);
-
-    /**
-     * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) from the file into the
-     * host side of {@code mem}, which is then the newest, as {@code syncedmem_overwrite_cpu_data} does. {@code
-     * element_type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type
-     * that they are stored in, for which nothing is converted or copied in between. {@code mem} may have more bytes
-     * than the values need: the rest stays as it is.
-     */
-    int syncedmem_model_read_blob(
-            Model model,
-            long layer,
-            long blob,
-            int array,
-            int element_type,
-            Syncedmem mem);
-
-    /**
-     * Gives {@code blob} the shape, the data and, where the file has it, the diff of a {@code .binaryproto} of one
-     * blob, such as a mean image.
-     */
-    int syncedmem_blob_read(Blob blob, String path);
-
-    /**
-     * Writes the shape and the data of {@code blob}, and with {@code diff} its diff, to a {@code .binaryproto}.
-     */
-    int syncedmem_blob_write(Blob blob, boolean diff, String path);
-
     /** Writes the type of a {@code syncedmem_type_t} to {@code *meta}. */
     int syncedmem_typemeta(int element, Typemeta meta);
 
@@ -1699,4 +1647,62 @@ public interface SyncedmemLibrary extends Library {
      * block is freed, with the bytes of all memory in the library's account, which is switched on too.
      */
     int syncedmem_tensor_report_allocations(boolean on);
+
+    /**
+     * Reads an {@code init_net.pb} into tensors of the host: each becomes the value of the blob of its name, which is
+     * created where the workspace has none.
+     */
+    int syncedmem_workspace_load_init_net(Workspace workspace, String path);
+
+    /**
+     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its
+     * structure, and writes the model's handle to {@code *model}.
+     */
+    int syncedmem_model_open(String path, PointerByReference model);
+
+    /** Closes a model and its file. */
+    int syncedmem_model_close(Model model);
+
+    /** Writes to {@code *info} what the file says beside its layers. */
+    int syncedmem_model_info(Model model, ModelInfo info);
+
+    /** Writes the number of layers to {@code *count}. */
+    int syncedmem_model_layer_count(Model model, LongByReference count);
+
+    /** Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. */
+    int syncedmem_model_layer(
+            Model model,
+            long layer,
+            PointerByReference name,
+            PointerByReference type_name,
+            LongByReference blobs);
+
+    /** Writes to {@code *info} what the file says about a blob: its shape, its type and its number of values. */
+    int syncedmem_model_blob_info(Model model, long layer, long blob, BlobInfo info);
+
+    /**
+     * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) from the file into the
+     * host side of {@code mem}, which is then the newest, as {@code syncedmem_overwrite_cpu_data} does. {@code
+     * element_type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type
+     * that they are stored in, for which nothing is converted or copied in between. {@code mem} may have more bytes
+     * than the values need: the rest stays as it is.
+     */
+    int syncedmem_model_read_blob(
+            Model model,
+            long layer,
+            long blob,
+            int array,
+            int element_type,
+            Syncedmem mem);
+
+    /**
+     * Gives {@code blob} the shape, the data and, where the file has it, the diff of a {@code .binaryproto} of one
+     * blob, such as a mean image.
+     */
+    int syncedmem_blob_read(Blob blob, String path);
+
+    /**
+     * Writes the shape and the data of {@code blob}, and with {@code diff} its diff, to a {@code .binaryproto}.
+     */
+    int syncedmem_blob_write(Blob blob, boolean diff, String path);
 }

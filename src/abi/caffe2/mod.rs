@@ -24,6 +24,8 @@ pub mod blob;
 pub mod cpu;
 pub mod data;
 pub mod info;
+#[cfg(feature = "blob")]
+pub mod init_net;
 pub mod tensor;
 pub mod typemeta;
 pub mod workspace;
@@ -34,8 +36,12 @@ use crate::caffe2::error::Error;
 
 impl Failure for Error {
     fn status(&self) -> syncedmem_status_t {
-        match *self {
-            Error::Own(error) => error.into(),
+        match self {
+            Error::Own(error) => (*error).into(),
+            #[cfg(feature = "blob")]
+            Error::File(failure) => failure.status(),
+            #[cfg(feature = "blob")]
+            Error::NotFilled(..) => SYNCEDMEM_ERROR_UNSUPPORTED,
             Error::Argument(_) | Error::OtherType { .. } => SYNCEDMEM_ERROR_INVALID_ARGUMENT,
             Error::State(_) | Error::Refused(..) => SYNCEDMEM_ERROR_INVALID_STATE,
             Error::Unsupported(_) | Error::NotCopied(_) => SYNCEDMEM_ERROR_UNSUPPORTED,
@@ -43,8 +49,10 @@ impl Failure for Error {
     }
 
     fn cause(&self) -> Option<crate::error::Error> {
-        match *self {
-            Error::Own(error) => Some(error),
+        match self {
+            Error::Own(error) => Some(*error),
+            #[cfg(feature = "blob")]
+            Error::File(failure) => failure.cause(),
             _ => None,
         }
     }

@@ -33,7 +33,7 @@ pub type syncedmem_blob_visitor_t = Option<
 ///
 /// # Safety
 /// A handle that is neither NULL nor misaligned is held.
-unsafe fn workspace<'a>(workspace: *const syncedmem_workspace_t) -> Result<&'a Workspace, Error> {
+pub(super) unsafe fn workspace<'a>(workspace: *const syncedmem_workspace_t) -> Result<&'a Workspace, Error> {
     let workspace = workspace.cast::<Workspace>();
     if workspace.is_null() || !workspace.is_aligned() {
         return Err(Error::Argument(
