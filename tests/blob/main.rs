@@ -7,9 +7,10 @@
 
 mod device_math;
 mod device_mends;
+mod device_sequences;
 mod keeps;
 mod mends;
 #[path = "../support/mod.rs"]
 mod support;
 
-support::harness::suites![device_math, device_mends, keeps, mends];
+support::harness::suites![device_math, device_mends, device_sequences, keeps, mends];
