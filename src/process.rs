@@ -12,6 +12,8 @@
 //! handlers take must not be held in calls of this library by other threads.
 #![expect(unsafe_code, reason = "a function that runs at load")]
 
+#[cfg(feature = "caffe2")]
+use crate::caffe2;
 use crate::copy::{staging_buffers, workers};
 #[cfg(feature = "blob")]
 use crate::cuda::cublas;
@@ -39,6 +41,8 @@ extern "C" fn at_load() {
 /// Every lock of the library, from the highest room to the lowest. A thread that holds one takes only locks that come later
 /// here. Walks of loaded objects come last: a walk takes no lock.
 const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
+    #[cfg(feature = "caffe2")]
+    caffe2::lock::fork_lock,
     object::claims_lock,
     object::policies_lock,
     object::exports_lock,

@@ -96,6 +96,7 @@ PYTHONS = {
     "syncedmem_error_policy_t": "ErrorPolicy",
     "syncedmem_accounting_t": "Accounting",
     "syncedmem_memory_t": "Memory",
+    "syncedmem_model_kind_t": "ModelKind",
 }
 # Arguments that have other forms in Python: methods of their own for the sides and accesses of syncedmem_to_dlpack, `data` and `diff` for the
 # arrays of a blob, NumPy's dtypes for types.

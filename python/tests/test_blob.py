@@ -216,6 +216,13 @@ def test_another_count_or_dtype_is_not_shared() -> None:
     assert blob.data[5] == 5
 
 
+def test_another_object_is_a_type_error() -> None:
+    other: Any = np.zeros(6)
+    for call in [Blob((6,)).share_data, Blob((6,)).share_diff, Blob((6,)).copy_from]:
+        with pytest.raises(TypeError, match="Blob"):
+            call(other)
+
+
 def test_a_copy_has_memory_of_its_own() -> None:
     source, copy = counted((2, 3)), Blob((2, 3))
     copy.copy_from(source)

@@ -104,3 +104,74 @@ assert blob.data[0, 0] == 3
         preload=False,
     )
     assert said == "0\n"
+
+
+TRAINED = """
+with open("net.prototxt", "w") as out:
+    out.write('''
+        layer { name: "in" type: "DummyData" top: "x" top: "y" dummy_data_param {
+          shape { dim: 8 dim: 3 dim: 9 dim: 9 } shape { dim: 8 }
+          data_filler { type: "gaussian" std: 1 } data_filler { type: "constant" value: 1 } } }
+        layer { name: "conv/1" type: "Convolution" bottom: "x" top: "c" convolution_param {
+          num_output: 6 kernel_size: 3 weight_filler { type: "xavier" } } }
+        layer { name: "norm" type: "BatchNorm" bottom: "c" top: "c" }
+        layer { name: "ip" type: "InnerProduct" bottom: "c" top: "p" inner_product_param {
+          num_output: 4 weight_filler { type: "xavier" } } }
+        layer { name: "loss" type: "SoftmaxWithLoss" bottom: "p" bottom: "y" top: "loss" }''')
+with open("solver.prototxt", "w") as out:
+    out.write('net: "net.prototxt" base_lr: 0.01 lr_policy: "fixed" momentum: 0.9 max_iter: 3 snapshot: 3 '
+              'snapshot_prefix: "net" snapshot_diff: true solver_mode: CPU random_seed: 7')
+solver = caffe.get_solver("solver.prototxt")
+solver.solve()
+"""
+
+
+def test_a_trained_model_and_its_solvers_state_are_what_pycaffe_has(pycaffe: Callable[..., str]) -> None:
+    said = pycaffe(
+        TRAINED
+        + """
+loaded = syncedmem.load_caffemodel("net_iter_3.caffemodel")
+assert list(loaded) == list(solver.net.params)
+for name, params in solver.net.params.items():
+    for blob, param in zip(loaded[name], params):
+        assert blob.data[...].tobytes() == param.data.tobytes()
+        assert blob.diff[...].tobytes() == param.diff.tobytes()
+from caffe.proto import caffe_pb2
+state = caffe_pb2.SolverState()
+state.ParseFromString(open("net_iter_3.solverstate", "rb").read())
+ours = syncedmem.load_solverstate("net_iter_3.solverstate")
+assert (ours.iter, ours.current_step, ours.learned_net) == (3, state.current_step, state.learned_net)
+assert [blob.data[...].ravel().tolist() for blob in ours.history] == [list(blob.data) for blob in state.history]
+mean = caffe.io.array_to_blobproto(np.arange(6, dtype="f4").reshape(1, 3, 1, 2))
+open("mean.binaryproto", "wb").write(mean.SerializeToString())
+ours = syncedmem.load_binaryproto("mean.binaryproto")
+assert np.array_equal(ours.data[...], caffe.io.blobproto_to_array(mean))
+# The other way round.
+ours.data[...] = ours.data[...] * 2
+syncedmem.save_binaryproto("twice.binaryproto", ours)
+read = caffe_pb2.BlobProto()
+read.ParseFromString(open("twice.binaryproto", "rb").read())
+assert np.array_equal(caffe.io.blobproto_to_array(read), ours.data[...])
+print(sum(blob.count for blobs in loaded.values() for blob in blobs))
+"""
+    )
+    assert int(said) > 1000
+
+
+def test_opencv_onnx_and_caffe_with_their_protobufs_are_in_the_same_process(pycaffe: Callable[..., str]) -> None:
+    said = pycaffe(
+        """
+import cv2
+import onnx
+"""
+        + TRAINED
+        + """
+loaded = syncedmem.load_caffemodel("net_iter_3.caffemodel")
+net = cv2.dnn.readNetFromCaffe("net.prototxt", "net_iter_3.caffemodel")
+assert np.array_equal(net.getParam("ip", 0), loaded["ip"][0].data[...])
+model = onnx.helper.make_tensor("ip", onnx.TensorProto.FLOAT, loaded["ip"][1].shape, loaded["ip"][1].data[...])
+assert list(model.float_data) == loaded["ip"][1].data[...].tolist()
+print("ok")
+"""
+    )
+    assert said == "ok\n"

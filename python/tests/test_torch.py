@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
 import pytest
 
+import models
 import syncedmem
 from syncedmem import Blob, Head, SyncedMemory
 
@@ -157,3 +159,23 @@ def test_from_numpy_of_an_array_shares_the_memory() -> None:
     tensor = torch.from_numpy(view.mutable_cpu_data())
     tensor.fill_(8)
     assert (view.cpu_data() == 8).all()
+
+
+def test_a_models_blobs_are_tensors_that_keep_their_memory(tmp_path: Path) -> None:
+    contents = models.LENET + models.layer("half", "Scale", [models.halves([1.5, -2])])
+    (tmp_path / "a.caffemodel").write_bytes(contents)
+    with syncedmem.open_caffemodel(tmp_path / "a.caffemodel") as model:
+        tensors = model.to_torch()
+    assert {name: tuple(tensor.shape) for name, tensor in tensors.items()} == {
+        "conv1.0": (2, 1, 1, 2),
+        "conv1.1": (2,),
+        "ip/1.0": (1, 3),
+        "half.0": (2,),
+    }
+    gc.collect()
+    assert tensors["conv1.0"].flatten().tolist() == [1, 2, 3, 4]
+    assert tensors["half.0"].dtype == torch.float16 and tensors["half.0"].tolist() == [1.5, -2]
+    tensors["conv1.0"] += 1
+    blob = syncedmem.load_caffemodel(tmp_path / "a.caffemodel")["ip/1"][0]
+    tensor = blob.to_torch()
+    assert tensor.data_ptr() == blob.data.cpu_data().ctypes.data and tensor.tolist() == [[1, 2, 3]]

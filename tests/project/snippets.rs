@@ -76,6 +76,13 @@ fn the_page_on_blobs_shows_what_the_example_says_and_prints() {
 }
 
 #[test]
+fn the_page_on_model_files_shows_what_the_examples_say() {
+    let page = read("docs/models.md");
+    assert!(page.contains("<!-- from examples/c/model.c -->"));
+    checked_in::is_same("docs/models.md", &filled(&page, read));
+}
+
+#[test]
 fn a_block_is_replaced_by_the_parts_that_are_shown_and_nothing_else_is() {
     let page = "text\n<!-- from a.c -->\n```c\nold\n```\nmore\n```c\nkept\n```\n";
     let file =

@@ -36,6 +36,11 @@ fn done(status: syncedmem_status_t) -> Answer<()> {
     answer((), |()| status)
 }
 
+/// Ends the hold of memory.
+pub fn release(mem: *mut syncedmem_t) -> Answer<()> {
+    done(unsafe { syncedmem_blob_release_memory(mem) })
+}
+
 impl Blob {
     /// A blob of floats.
     pub fn new(shape: &[i64]) -> Blob {
@@ -108,6 +113,10 @@ impl Blob {
 
     pub fn memory(&self, array: i32) -> Answer<*mut syncedmem_t> {
         answer(std::ptr::null_mut(), |mem| unsafe { syncedmem_blob_memory(self.0, array, mem) })
+    }
+
+    pub fn hold(&self, array: i32) -> Answer<*mut syncedmem_t> {
+        answer(std::ptr::null_mut(), |mem| unsafe { syncedmem_blob_hold_memory(self.0, array, mem) })
     }
 
     pub fn head(&self, array: i32) -> syncedmem_head_t {

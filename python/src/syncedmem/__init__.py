@@ -14,6 +14,8 @@ from ._device import DeviceArray
 from ._errors import Error, ExportedError, OutOfMemoryError
 from ._library import ffi, include_dir, lib, library_path, version
 from ._memory import SyncedMemory, from_dlpack
+from ._model import CaffeModel, ModelBlob, ModelLayer, open_caffemodel
+from ._model_load import SolverState, load_binaryproto, load_caffemodel, load_solverstate, save_binaryproto
 from ._observe import (
     CudaStatus,
     blobs_computed_on_host,
@@ -61,6 +63,7 @@ from ._types import (
     Memory,
     MemoryStats,
     Mode,
+    ModelKind,
     Pinning,
     Reuse,
     Stats,
@@ -76,6 +79,7 @@ __all__ = [
     "Accounting",
     "Blob",
     "BlobArray",
+    "CaffeModel",
     "CudaStatus",
     "DeviceAccess",
     "DeviceArray",
@@ -88,9 +92,13 @@ __all__ = [
     "Memory",
     "MemoryStats",
     "Mode",
+    "ModelBlob",
+    "ModelKind",
+    "ModelLayer",
     "OutOfMemoryError",
     "Pinning",
     "Reuse",
+    "SolverState",
     "Stats",
     "Status",
     "Sum",
@@ -117,8 +125,13 @@ __all__ = [
     "include_dir",
     "lib",
     "library_path",
+    "load_binaryproto",
+    "load_caffemodel",
+    "load_solverstate",
+    "open_caffemodel",
     "report",
     "reset_peaks",
+    "save_binaryproto",
     "set_accounting",
     "set_compare",
     "set_device_check",

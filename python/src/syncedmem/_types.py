@@ -24,6 +24,7 @@ ENUMS = (
     ("Accounting", "syncedmem_accounting_t", ("SYNCEDMEM_ACCOUNTING_",)),
     ("Side", "syncedmem_side_t", ("SYNCEDMEM_",)),
     ("Kind", "syncedmem_access_t", ("SYNCEDMEM_",)),
+    ("ModelKind", "syncedmem_model_kind_t", ("SYNCEDMEM_MODEL_",)),
 )
 STRUCTS = (
     ("Sum", "syncedmem_sum_t"),

@@ -135,6 +135,19 @@ class Kind(enum.IntEnum):
     OVERWRITE = 2
     """Writes all of it and reads nothing: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`."""
 
+class ModelKind(enum.IntEnum):
+    """What a model file holds."""
+    NET = 0
+    """A net: `.caffemodel`."""
+    BLOB = 1
+    """One blob: `.binaryproto`, such as a mean image."""
+    BLOBS = 2
+    """A list of blobs: `.binaryproto`."""
+    SOLVER_STATE = 3
+    """The state of a solver: `.solverstate`."""
+    INIT_NET = 4
+    """Weights as Caffe2 saves them: `init_net.pb`. Each tensor is a layer, with its operator as its type."""
+
 @dataclasses.dataclass(frozen=True)
 class Sum:
     """A number of operations, their bytes, and their time. This structure never grows."""

@@ -1,0 +1,267 @@
+"""Caffe's model files: `.caffemodel`, `.binaryproto` and `.solverstate`, without Caffe and without protobuf."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from ._array import SyncedArray
+from ._errors import check
+from ._library import ffi, lib
+from ._memory import SyncedMemory
+from ._tensors import DType, Shape, bytes_of
+from ._types import ModelKind
+
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+_NAMES = ("float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
+_DTYPES = {getattr(lib, f"SYNCEDMEM_{name.upper()}"): np.dtype(name) for name in _NAMES}
+_TYPES = {dtype: number for number, dtype in _DTYPES.items()}
+
+
+def _text(string: Any) -> str:
+    return str(ffi.string(string).decode("utf-8", "replace"))
+
+
+def _info(c_type: str) -> Any:
+    info = ffi.new(f"{c_type} *")
+    info.size = ffi.sizeof(c_type)
+    return info
+
+
+def encoded(path: Path) -> bytes:
+    """A path as the library takes it."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError("a path has no NUL in it")
+    return name
+
+
+class _File:
+    """An open model of the library. Layers and blobs refer to it, and not to the model, so that there is no circle."""
+
+    __slots__ = ("_pointer",)
+
+    def __init__(self, name: bytes) -> None:
+        made = ffi.new("syncedmem_model_t **")
+        check(lib.syncedmem_model_open(name, made))
+        # Closed with the last reference: a thread that is reading keeps one.
+        self._pointer: Any = ffi.gc(made[0], lib.syncedmem_model_close)
+
+    @property
+    def pointer(self) -> Any:
+        if self._pointer is None:
+            raise ValueError("the model is closed")
+        return self._pointer
+
+    @property
+    def closed(self) -> bool:
+        return self._pointer is None
+
+    def close(self) -> None:
+        self._pointer = None
+
+
+class CaffeModel:
+    """A model file that is open. Opening reads its structure; values are read when they are asked for.
+
+    `model.layers` lists the layers in the order of the file, `model["conv1"]` finds one by its name. Threads may share a
+    model. The file stays open until `close`, or until nothing refers to the model.
+    """
+
+    __slots__ = ("__weakref__", "_file", "current_step", "iter", "kind", "layers", "learned_net", "name", "path")
+
+    name: str
+    """The net's name; empty if it has none."""
+    kind: ModelKind
+    """What the file is."""
+    layers: tuple[ModelLayer, ...]
+    """The layers. A file that is no net has one, of which all blobs are: "blobs", or a solver's "history"."""
+    iter: int
+    """Of a solver's state, the iteration at which it was saved; else 0."""
+    current_step: int
+    """Of a solver's state, the step of its learning rate; else 0."""
+    learned_net: str
+    """Of a solver's state, the `.caffemodel` that was saved with it; else empty."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens a file. Raises `Error` for one that cannot be read, is damaged, or is of another format."""
+        name = encoded(path)
+        self._file = _File(name)
+        self.path = os.fsdecode(name)
+        info = _info("syncedmem_model_info_t")
+        check(lib.syncedmem_model_info(self._file.pointer, info))
+        self.kind = ModelKind(info.kind)
+        self.name, self.learned_net = _text(info.name), _text(info.learned_net)
+        self.iter, self.current_step = int(info.iter), int(info.current_step)
+        count = ffi.new("size_t *")
+        check(lib.syncedmem_model_layer_count(self._file.pointer, count))
+        self.layers = tuple(ModelLayer(self._file, index) for index in range(count[0]))
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._file.closed
+
+    def close(self) -> None:
+        """Closes the file. What was read from it stays."""
+        self._file.close()
+
+    def __enter__(self) -> CaffeModel:
+        _ = self._file.pointer
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __getitem__(self, name: str) -> ModelLayer:
+        """The layer of that name. Raises `KeyError` if there is none, `ValueError` if two with blobs have it."""
+        found = [layer for layer in self.layers if layer.name == name]
+        with_blobs = [layer for layer in found if layer.blobs]
+        if len(with_blobs) > 1:
+            raise ValueError(f"{self.path}: {len(with_blobs)} layers with blobs are called {name!r}; use model.layers")
+        if not found:
+            raise KeyError(name)
+        return (with_blobs or found)[0]
+
+    def __contains__(self, name: object) -> bool:
+        return any(layer.name == name for layer in self.layers)
+
+    def __repr__(self) -> str:
+        state = ", closed" if self.closed else ""
+        return f"<CaffeModel {self.path!r}: {self.kind.name}, {len(self.layers)} layers{state}>"
+
+    def named(self) -> Iterator[tuple[str, ModelLayer]]:
+        """Every layer that has blobs, with its name. Raises `ValueError` if two of them have one name."""
+        seen: set[str] = set()
+        for layer in self.layers:
+            if layer.blobs:
+                if layer.name in seen:
+                    raise ValueError(f"{self.path}: two layers with blobs are called {layer.name!r}; use model.layers")
+                seen.add(layer.name)
+                yield layer.name, layer
+
+    def blobs(self) -> Iterator[tuple[str, ModelBlob]]:
+        """Every blob with its name: the layer's, a dot and its number; that of a file of one blob is "blobs".
+
+        Raises `ValueError` if two layers with blobs have one name.
+        """
+        for name, layer in self.named():
+            for blob in layer.blobs:
+                yield (name if self.kind == ModelKind.BLOB else f"{name}.{blob.index}"), blob
+
+    def to_torch(self) -> dict[str, Any]:
+        """Every blob as a PyTorch tensor, by the names of `blobs`. The tensors keep the memory; nothing is copied."""
+        return {name: blob.to_torch() for name, blob in self.blobs()}
+
+    def save_npz(self, path: Path) -> None:
+        """Writes every blob to a NumPy archive, by the names of `blobs`, one at a time."""
+        from ._model_export import save_npz
+
+        save_npz(self, os.fsdecode(path))
+
+    def save_safetensors(self, path: Path) -> None:
+        """Writes every blob to a safetensors file, by the names of `blobs`, one at a time."""
+        from ._model_export import save_safetensors
+
+        save_safetensors(self, os.fsdecode(path))
+
+
+class ModelLayer:
+    """A layer of a model file."""
+
+    __slots__ = ("blobs", "index", "name", "type")
+
+    index: int
+    """Its number, from 0."""
+    name: str
+    """Its name, which another layer may have too."""
+    type: str
+    """Its type, as Caffe has named it since 2015."""
+    blobs: tuple[ModelBlob, ...]
+    """Its blobs: weights before biases."""
+
+    def __init__(self, file: _File, index: int) -> None:
+        name, of, blobs = ffi.new("const char **"), ffi.new("const char **"), ffi.new("size_t *")
+        check(lib.syncedmem_model_layer(file.pointer, index, name, of, blobs))
+        self.index, self.name, self.type = index, _text(name[0]), _text(of[0])
+        self.blobs = tuple(ModelBlob(file, index, number) for number in range(blobs[0]))
+
+    def __repr__(self) -> str:
+        return f"<ModelLayer {self.index} {self.name!r} ({self.type}): {len(self.blobs)} blobs>"
+
+
+class ModelBlob:
+    """A blob of a model file, whose values are in the file."""
+
+    __slots__ = ("_file", "_layer", "diff_dtype", "dtype", "has_diff", "index", "net_shape", "shape", "size")
+
+    shape: Shape
+    """The dimensions as they are stored."""
+    net_shape: Shape
+    """The dimensions that the net gives it: without the leading ones of files from before 2015."""
+    dtype: DType
+    """How its values are stored."""
+    size: int
+    """The number of values."""
+    has_diff: bool
+    """Whether its gradients are stored too."""
+    diff_dtype: DType
+    """How its gradients are stored."""
+
+    def __init__(self, file: _File, layer: int, index: int) -> None:
+        info = _info("syncedmem_blob_info_t")
+        check(lib.syncedmem_model_blob_info(file.pointer, layer, index, info))
+        self._file, self._layer, self.index = file, layer, index
+        self.shape = tuple(info.shape[0 : info.axes])
+        self.net_shape = tuple(info.net_shape[0 : info.net_axes])
+        self.dtype, self.size = _DTYPES[info.element_type], int(info.count)
+        self.has_diff, self.diff_dtype = bool(info.has_diff), _DTYPES[info.diff_element_type]
+
+    def read(self, dtype: npt.DTypeLike | None = None, *, diff: bool = False) -> SyncedArray:
+        """Its values, or its gradients, in a new `SyncedMemory`: as they are stored, or as float32 or float64.
+
+        Raises `Error` if the values do not fit the shape, or the file was cut since it was opened.
+        """
+        stored = self.diff_dtype if diff else self.dtype
+        wanted = np.dtype(dtype) if dtype is not None else stored
+        if wanted not in _TYPES:
+            raise TypeError(f"values are not read as {wanted}; ask for float32, float64 or the stored {stored}")
+        # Of a damaged file the shape may be larger than memory: what is read has the values that there are.
+        memory = SyncedMemory(self.size * wanted.itemsize)
+        self.read_into(memory, wanted, diff=diff)
+        return memory.array(wanted, self.shape)
+
+    def read_into(self, memory: SyncedMemory, dtype: npt.DTypeLike, *, diff: bool = False) -> None:
+        """Reads its values, or its gradients, to the beginning of a memory, whose host is then the newest side."""
+        handle = memory._handle
+        array = lib.SYNCEDMEM_DIFF if diff else lib.SYNCEDMEM_DATA
+        with handle.alone:
+            place = self._file.pointer, self._layer, self.index
+            check(lib.syncedmem_model_read_blob(*place, array, _TYPES[np.dtype(dtype)], handle.pointer))
+
+    def to_torch(self) -> Any:
+        """Its values as a PyTorch tensor, which keeps the memory that they were read into; nothing is copied."""
+        torch: Any = importlib.import_module("torch")
+        return torch.from_dlpack(self.read().mutable_cpu())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its values as they are stored."""
+        return bytes_of(self.dtype, (self.size,))
+
+    def __repr__(self) -> str:
+        return f"<ModelBlob {self.dtype} {self.shape}>"
+
+
+def open_caffemodel(path: Path) -> CaffeModel:
+    """Opens a model file, and reads no values yet."""
+    return CaffeModel(path)

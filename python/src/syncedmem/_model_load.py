@@ -1,0 +1,138 @@
+"""Whole model files at once, as dictionaries and lists of `Blob`s; HDF5 files through h5py."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._blob import Blob
+from ._errors import check
+from ._library import lib
+from ._model import CaffeModel, ModelBlob, Path, encoded
+from ._types import ModelKind
+
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class SolverState:
+    """What a solver saves beside the net."""
+
+    iter: int
+    """The iteration at which it was saved."""
+    current_step: int
+    """The step of its learning rate."""
+    learned_net: str
+    """The `.caffemodel` that was saved with it, as the program named it."""
+    history: list[Blob]
+    """The history of its updates."""
+
+
+def load_caffemodel(path: Path) -> dict[str, list[Blob]]:
+    """The blobs of every layer that has some, by its name: weights before biases. Gradients are read where there are some.
+
+    Values are float32, or float64 where they are stored so. Files that Caffe saved as HDF5 are read through h5py, if that is
+    installed. Raises `ValueError` if two layers with blobs have one name: `open_caffemodel` lists both.
+    """
+    if _is_hdf5(path):
+        return _layers_of_hdf5(path)
+    with CaffeModel(path) as model:
+        found: dict[str, list[Blob]] = {}
+        for name, layer in model.named():
+            found[name] = [_loaded(blob) for blob in layer.blobs]
+        return found
+
+
+def load_binaryproto(path: Path, dtype: npt.DTypeLike = np.float32) -> Blob:
+    """The blob of a `.binaryproto`, such as a mean image. Raises `Error` for a file of anything else."""
+    blob = Blob(dtype=dtype)
+    with blob._alone():
+        check(lib.syncedmem_blob_read(blob._handle.pointer, encoded(path)))
+        blob._follow()
+    return blob
+
+
+def save_binaryproto(path: Path, blob: Blob, diff: bool = False) -> None:
+    """Writes the data of a blob, and perhaps its diff, to a `.binaryproto`, which appears under its name once it is whole."""
+    with blob._alone():
+        check(lib.syncedmem_blob_write(blob._handle.pointer, diff, encoded(path)))
+
+
+def load_solverstate(path: Path) -> SolverState:
+    """The state of a solver. Raises `ValueError` for a file of anything else."""
+    if _is_hdf5(path):
+        return _state_of_hdf5(path)
+    with CaffeModel(path) as model:
+        if model.kind != ModelKind.SOLVER_STATE:
+            raise ValueError(f"{model.path} is no .solverstate: it is of the kind {model.kind.name}")
+        history = [_loaded(blob) for blob in model.layers[0].blobs]
+        return SolverState(model.iter, model.current_step, model.learned_net, history)
+
+
+def _loaded(stored: ModelBlob) -> Blob:
+    # A Blob has no halves.
+    dtype = np.dtype(np.float32) if stored.dtype == np.float16 else stored.dtype
+    blob = Blob(stored.shape, dtype)
+    stored.read_into(blob.data.memory, dtype)
+    if stored.has_diff:
+        stored.read_into(blob.diff.memory, dtype, diff=True)
+    return blob
+
+
+# --- HDF5 ---------------------------------------------------------------------------------------
+
+
+def _is_hdf5(path: Path) -> bool:
+    try:
+        with open(os.fsdecode(path), "rb") as file:
+            return file.read(len(_HDF5)) == _HDF5
+    except OSError:
+        return False  # The library says why.
+
+
+def _h5py() -> Any:
+    try:
+        return importlib.import_module("h5py")
+    except ImportError as error:
+        raise ImportError("HDF5 files are read through h5py, which is not installed: pip install h5py") from error
+
+
+def _copied(values: Any, diff: Any) -> Blob:
+    blob = Blob(values.shape, values.dtype)
+    values.read_direct(blob.data.overwrite_cpu_data())
+    if diff is not None:
+        diff.read_direct(blob.diff.overwrite_cpu_data())
+    return blob
+
+
+def _layers_of_hdf5(path: Path) -> dict[str, list[Blob]]:
+    h5py = _h5py()
+    with h5py.File(os.fsdecode(path), "r") as file:
+        layers: dict[str, dict[int, Blob]] = {}
+
+        def visit(name: str, found: Any) -> None:
+            # A layer's name may hold slashes: the blobs' numbers are what is behind the last.
+            layer, _, number = name.rpartition("/")
+            if isinstance(found, h5py.Dataset) and layer and number.isdigit():
+                layers.setdefault(layer, {})[int(number)] = _copied(found, file.get(f"diff/{name}"))
+
+        if "data" not in file:
+            raise ValueError(f"{os.fsdecode(path)} is HDF5, but no model that Caffe saved: it has no group data")
+        file["data"].visititems(visit)
+        return {layer: [blobs[number] for number in sorted(blobs)] for layer, blobs in layers.items()}
+
+
+def _state_of_hdf5(path: Path) -> SolverState:
+    with _h5py().File(os.fsdecode(path), "r") as file:
+        if "iter" not in file or "history" not in file:
+            raise ValueError(f"{os.fsdecode(path)} is HDF5, but no solver's state that Caffe saved")
+        history = [_copied(file["history"][number], None) for number in sorted(file["history"], key=int)]
+        learned = file["learned_net"][()] if "learned_net" in file else b""
+        text = learned.decode("utf-8", "replace") if isinstance(learned, bytes) else str(learned)
+        step = int(np.ravel(file["current_step"][()])[0]) if "current_step" in file else 0
+        return SolverState(int(np.ravel(file["iter"][()])[0]), step, text, history)

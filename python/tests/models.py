@@ -1,0 +1,74 @@
+"""Model files, spelt out in protobuf's wire format. As a program it writes those that docs/models.md reads to a folder."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Union
+
+
+def varint(value: int) -> bytes:
+    """A number."""
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field: int, value: int) -> bytes:
+    """A field that is a number."""
+    return varint(field << 3) + varint(value)
+
+
+def field(number: int, value: Union[bytes, str]) -> bytes:
+    """A field with its length before it."""
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def shape(dims: Sequence[int]) -> bytes:
+    """The field of a shape."""
+    return field(7, field(1, b"".join(map(varint, dims))))
+
+
+def blob(dims: Sequence[int], values: Sequence[float], diff: Sequence[float] = (), kind: str = "f") -> bytes:
+    """A blob of floats, or of doubles ("d")."""
+    data, gradients = (5, 6) if kind == "f" else (8, 9)
+    message = shape(dims) + field(data, struct.pack(f"<{len(values)}{kind}", *values))
+    return message + (field(gradients, struct.pack(f"<{len(diff)}{kind}", *diff)) if diff else b"")
+
+
+def halves(values: Sequence[float]) -> bytes:
+    """A blob of halves, as NVIDIA's Caffe has it."""
+    return shape([len(values)]) + number(10, 2) + field(12, struct.pack(f"<{len(values)}e", *values))
+
+
+def layer(name: str, of: str, blobs: Sequence[bytes] = ()) -> bytes:
+    """A layer of a net."""
+    return field(100, field(1, name) + field(2, of) + b"".join(field(7, each) for each in blobs))
+
+
+LENET = (
+    field(1, "LeNet")
+    + layer("data", "Input")
+    + layer("conv1", "Convolution", [blob([2, 1, 1, 2], [1, 2, 3, 4]), blob([2], [0.5, -0.5])])
+    + layer("ip/1", "InnerProduct", [blob([1, 3], [1, 2, 3], diff=[4, 5, 6])])
+)
+"""A net of three layers."""
+
+
+def write(folder: Path) -> None:
+    """Writes the files of docs/models.md."""
+    history = b"".join(field(3, blob([1], [each])) for each in range(3))
+    (folder / "lenet.caffemodel").write_bytes(LENET)
+    (folder / "cut.caffemodel").write_bytes(LENET[:-3])
+    (folder / "mean.binaryproto").write_bytes(blob([1, 3, 1, 1], [104, 117, 123]))
+    (folder / "lenet.solverstate").write_bytes(number(1, 5000) + field(2, "lenet.caffemodel") + history)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,269 @@
+"""Model files: opened, loaded, and saved in other formats."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import models
+import syncedmem
+from conftest import Program, ended_well
+
+pytestmark = pytest.mark.once
+
+Writes = Callable[..., Path]
+
+
+@pytest.fixture
+def writes(tmp_path: Path) -> Writes:
+    """Writes a model file."""
+
+    def write(contents: bytes = models.LENET, name: str = "lenet.caffemodel") -> Path:
+        (tmp_path / name).write_bytes(contents)
+        return tmp_path / name
+
+    return write
+
+
+def test_layers_are_listed_and_found_by_name(writes: Writes) -> None:
+    with syncedmem.open_caffemodel(writes()) as model:
+        assert (model.name, model.kind, model.iter, model.learned_net) == ("LeNet", syncedmem.ModelKind.NET, 0, "")
+        assert [layer.name for layer in model.layers] == ["data", "conv1", "ip/1"]
+        assert "conv1" in model and "conv2" not in model
+        conv1 = model["conv1"]
+        assert (conv1.index, conv1.type, len(conv1.blobs)) == (1, "Convolution", 2)
+        weights = conv1.blobs[0]
+        assert (weights.shape, weights.dtype, weights.size, weights.nbytes) == ((2, 1, 1, 2), np.dtype("f4"), 4, 16)
+        assert not weights.has_diff and model["ip/1"].blobs[0].has_diff
+        assert [name for name, _ in model.blobs()] == ["conv1.0", "conv1.1", "ip/1.0"]
+        assert repr(model).endswith("lenet.caffemodel': NET, 3 layers>")
+        with pytest.raises(KeyError):
+            model["conv2"]
+
+
+def test_values_are_read_when_they_are_asked_for(writes: Writes) -> None:
+    with syncedmem.open_caffemodel(writes()) as model:
+        array = model["ip/1"].blobs[0].read()
+        assert array.memory.head == syncedmem.Head.HEAD_AT_CPU
+        assert array.cpu_data().tolist() == [[1, 2, 3]]
+        assert model["ip/1"].blobs[0].read(np.float64, diff=True).cpu_data().tolist() == [[4, 5, 6]]
+        with pytest.raises(TypeError, match="values are not read as complex64"):
+            model["ip/1"].blobs[0].read(np.complex64)
+    assert array.cpu_data().dtype == np.float32, "what was read stays"
+
+
+def test_a_model_that_is_closed_says_so(writes: Writes) -> None:
+    model = syncedmem.open_caffemodel(writes())
+    blob = model["conv1"].blobs[0]
+    model.close()
+    model.close()
+    assert model.closed and model.layers[1].name == "conv1"
+    with pytest.raises(ValueError, match="the model is closed"):
+        blob.read()
+    with pytest.raises(ValueError, match="the model is closed"):
+        with model:
+            pass
+
+
+def test_a_model_ends_with_its_last_reference_and_a_blob_is_one(writes: Writes) -> None:
+    model = syncedmem.open_caffemodel(writes())
+    files = len(os.listdir("/proc/self/fd"))
+    blob = model["conv1"].blobs[1]
+    del model
+    assert blob.read().cpu_data().tolist() == [0.5, -0.5]
+    del blob
+    assert len(os.listdir("/proc/self/fd")) == files - 1
+
+
+def test_a_file_that_cannot_be_read_raises_the_librarys_sentence(writes: Writes, tmp_path: Path) -> None:
+    for path, status, said in [
+        (tmp_path / "none", syncedmem.Status.FILE, "No such file"),
+        (tmp_path, syncedmem.Status.FILE, "is a folder"),
+        (writes(models.LENET[:-1], "cut.caffemodel"), syncedmem.Status.FORMAT, "ends 1 bytes too early"),
+        (writes(b"PK\3\4zip", "zip.caffemodel"), syncedmem.Status.UNSUPPORTED, "zip"),
+    ]:
+        with pytest.raises(syncedmem.Error, match=said) as raised:
+            syncedmem.open_caffemodel(path)
+        assert raised.value.status == status
+    with pytest.raises(ValueError, match="NUL"):
+        syncedmem.open_caffemodel("a\0b")
+    model = syncedmem.open_caffemodel(writes(models.layer("a", "Scale", [models.blob([3], [1])]), "short.caffemodel"))
+    with pytest.raises(syncedmem.Error, match='layer 0 "a", blob 0: its data has 1 values, and its shape 3 needs 3'):
+        model["a"].blobs[0].read()
+
+
+def test_names_that_occur_twice_are_refused_only_where_both_have_blobs(writes: Writes) -> None:
+    one = models.blob([1], [1])
+    twice = models.layer("a", "Scale", [one]) + models.layer("a", "ReLU") + models.layer("b", "Scale", [one])
+    path = writes(twice)
+    assert list(syncedmem.load_caffemodel(path)) == ["a", "b"]
+    with syncedmem.open_caffemodel(path) as model:
+        assert model["a"].type == "Scale"
+    path = writes(twice + models.layer("b", "Scale", [one]))
+    with pytest.raises(ValueError, match="two layers with blobs are called 'b'; use model.layers"):
+        syncedmem.load_caffemodel(path)
+    with syncedmem.open_caffemodel(path) as model, pytest.raises(ValueError, match="2 layers with blobs"):
+        model["b"]
+
+
+def test_a_model_is_loaded_as_blobs_with_data_and_diff(writes: Writes) -> None:
+    loaded = syncedmem.load_caffemodel(writes())
+    assert {name: [blob.shape for blob in blobs] for name, blobs in loaded.items()} == {
+        "conv1": [(2, 1, 1, 2), (2,)],
+        "ip/1": [(1, 3)],
+    }
+    ip1 = loaded["ip/1"][0]
+    assert (ip1.data[...].tolist(), ip1.diff[...].tolist()) == ([[1, 2, 3]], [[4, 5, 6]])
+    assert loaded["conv1"][0].diff.memory.head == syncedmem.Head.UNINITIALIZED
+
+
+def test_doubles_stay_doubles_and_halves_become_floats_in_a_blob(writes: Writes) -> None:
+    contents = models.layer("a", "Scale", [models.blob([1], [0.1], kind="d"), models.halves([1.5, -2])])
+    doubles, floats = syncedmem.load_caffemodel(writes(contents))["a"]
+    assert (doubles.dtype, doubles.data[0]) == (np.dtype("f8"), 0.1)
+    assert (floats.dtype, floats.data[...].tolist()) == (np.dtype("f4"), [1.5, -2])
+    with syncedmem.open_caffemodel(writes(contents)) as model:
+        assert model["a"].blobs[1].read().cpu_data().dtype == np.float16
+
+
+def test_a_solvers_state_is_loaded(writes: Writes) -> None:
+    contents = models.number(1, 500) + models.field(2, "net_500.caffemodel") + models.number(4, 3)
+    contents += models.field(3, models.blob([2], [1, 2])) + models.field(3, models.blob([1], [3]))
+    state = syncedmem.load_solverstate(writes(contents, "net_500.solverstate"))
+    assert (state.iter, state.current_step, state.learned_net) == (500, 3, "net_500.caffemodel")
+    assert [blob.data[...].tolist() for blob in state.history] == [[1, 2], [3]]
+    with pytest.raises(ValueError, match="is no .solverstate: it is of the kind NET"):
+        syncedmem.load_solverstate(writes())
+
+
+def test_a_mean_image_is_loaded_and_saved(writes: Writes, tmp_path: Path) -> None:
+    mean = syncedmem.load_binaryproto(writes(models.blob([1, 3, 1, 1], [104, 117, 123]), "mean.binaryproto"))
+    assert (mean.shape, mean.data[0, :, 0, 0].tolist()) == ((1, 3, 1, 1), [104, 117, 123])
+    mean.data[...] = 7
+    mean.diff[...] = 8
+    syncedmem.save_binaryproto(tmp_path / "new.binaryproto", mean, diff=True)
+    again = syncedmem.load_binaryproto(tmp_path / "new.binaryproto", np.float64)
+    assert (again.dtype, again.data[0, 2, 0, 0], again.diff[0, 0, 0, 0]) == (np.dtype("f8"), 7, 8)
+    with pytest.raises(syncedmem.Error, match="is no file of one blob"):
+        syncedmem.load_binaryproto(writes())
+
+
+def test_what_is_saved_as_npz_is_what_numpy_loads(writes: Writes, tmp_path: Path) -> None:
+    with syncedmem.open_caffemodel(writes()) as model:
+        model.save_npz(tmp_path / "lenet.npz")
+        expected = {name: blob.read().cpu_data() for name, blob in model.blobs()}
+    with np.load(tmp_path / "lenet.npz") as archive:
+        assert archive.files == list(expected)
+        for name, values in expected.items():
+            assert archive[name].dtype == values.dtype and np.array_equal(archive[name], values)
+    assert sorted(os.listdir(tmp_path)) == ["lenet.caffemodel", "lenet.npz"]
+
+
+def test_an_archive_that_would_unpack_elsewhere_is_refused_and_leaves_no_file(writes: Writes, tmp_path: Path) -> None:
+    one = models.blob([1], [1])
+    for name in ["../a", "/a", "a/../../b"]:
+        with syncedmem.open_caffemodel(writes(models.layer(name, "Scale", [one]))) as model:
+            with pytest.raises(ValueError, match="would be unpacked elsewhere"):
+                model.save_npz(tmp_path / "a.npz")
+    assert os.listdir(tmp_path) == ["lenet.caffemodel"]
+
+
+def test_safetensors_have_a_header_of_names_types_shapes_and_places(writes: Writes, tmp_path: Path) -> None:
+    contents = models.layer("a", "Scale", [models.halves([1.5]), models.blob([2], [1, 2]), models.blob([1], [3], kind="d")])
+    with syncedmem.open_caffemodel(writes(contents)) as model:
+        model.save_safetensors(tmp_path / "a.safetensors")
+    written = (tmp_path / "a.safetensors").read_bytes()
+    length = int.from_bytes(written[:8], "little")
+    header, values = json.loads(written[8 : 8 + length]), written[8 + length :]
+    assert length % 8 == 0
+    assert header == {
+        "a.0": {"dtype": "F16", "shape": [1], "data_offsets": [0, 2]},
+        "a.1": {"dtype": "F32", "shape": [2], "data_offsets": [2, 10]},
+        "a.2": {"dtype": "F64", "shape": [1], "data_offsets": [10, 18]},
+    }
+    assert values == np.float16(1.5).tobytes() + np.array([1, 2], "f4").tobytes() + np.float64(3).tobytes()
+
+
+def test_a_save_that_fails_leaves_the_old_file(writes: Writes, tmp_path: Path) -> None:
+    bad = models.layer("a", "Scale", [models.blob([1], [1]), models.blob([3], [1])])
+    (tmp_path / "old").write_text("old")
+    with syncedmem.open_caffemodel(writes(bad)) as model:
+        saves: list[Callable[[Path], None]] = [model.save_npz, model.save_safetensors]
+        for save in saves:
+            with pytest.raises(syncedmem.Error, match="its shape 3 needs 3"):
+                save(tmp_path / "old")
+    assert (tmp_path / "old").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["lenet.caffemodel", "old"]
+
+
+def test_threads_share_a_model_that_one_of_them_closes(writes: Writes) -> None:
+    contents = models.layer("a", "Scale", [models.blob([1000], [number] * 1000) for number in range(8)])
+    model = syncedmem.open_caffemodel(writes(contents))
+    blobs = model["a"].blobs
+    wrong: list[Any] = []
+
+    def read() -> None:
+        try:
+            while True:
+                for number, blob in enumerate(blobs):
+                    if not (blob.read().cpu_data() == number).all():
+                        wrong.append(number)
+        except ValueError as error:
+            if "closed" not in str(error):
+                wrong.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    model.close()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_no_protobuf_is_in_the_process(writes: Writes, program: Program) -> None:
+    path = writes()
+    done = program(
+        f"""
+import sys, syncedmem
+assert syncedmem.load_caffemodel({str(path)!r})["conv1"][1].data[0] == 0.5
+assert not [name for name in sys.modules if "protobuf" in name or "_pb2" in name]
+with open("/proc/self/maps") as maps:
+    assert "protobuf" not in maps.read()
+"""
+    )
+    ended_well(done)
+
+
+def test_hdf5_files_are_read_with_groups_in_groups(tmp_path: Path) -> None:
+    h5py: Any = importlib.import_module("h5py")
+    with h5py.File(tmp_path / "net.caffemodel.h5", "w") as file:
+        file["data/conv1/0"] = np.array([[1, 2]], "f4")
+        file["data/conv1/1"] = np.array([3], "f8")
+        file["data/inception/3a/0"] = np.array([4], "f4")
+        file["diff/conv1/0"] = np.array([[5, 6]], "f4")
+        file.create_group("data/relu1")
+    loaded = syncedmem.load_caffemodel(tmp_path / "net.caffemodel.h5")
+    assert {name: [blob.data[...].tolist() for blob in blobs] for name, blobs in loaded.items()} == {
+        "conv1": [[[1, 2]], [3]],
+        "inception/3a": [[4]],
+    }
+    assert loaded["conv1"][0].diff[...].tolist() == [[5, 6]]
+    with h5py.File(tmp_path / "net.solverstate.h5", "w") as file:
+        file["iter"] = np.array([7], "i4")
+        file["current_step"] = np.array([2], "i4")
+        file["learned_net"] = "net.caffemodel.h5"
+        for number in range(12):
+            file[f"history/{number}"] = np.array([number], "f4")
+    state = syncedmem.load_solverstate(tmp_path / "net.solverstate.h5")
+    assert (state.iter, state.current_step, state.learned_net) == (7, 2, "net.caffemodel.h5")
+    assert [blob.data[0] for blob in state.history] == list(range(12))
+    with pytest.raises(ValueError, match="no model that Caffe saved"):
+        syncedmem.load_caffemodel(tmp_path / "net.solverstate.h5")
