@@ -11,7 +11,7 @@
  * Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the blobs
  * that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape beyond its
  * capacity, syncedmem_blob_set_cpu_data, syncedmem_blob_set_gpu_data, syncedmem_blob_share), or that destroys its last blob.
- * Tensors made of it keep its memory.
+ * syncedmem_blob_hold_memory lends it for as long as the caller wants, and tensors made of it keep its memory.
  *
  * Threads. Any number of threads may read one blob at once: every function whose blob is const. Each other call needs the blob
  * alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on
@@ -239,6 +239,30 @@ syncedmem_status_t syncedmem_blob_memory(const struct syncedmem_blob_t *blob,
                                          syncedmem_t **mem);
 
 /**
+ * As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until `syncedmem_blob_release_memory`, whatever
+ * memory the blob has by then.
+ *
+ * Errors: as `syncedmem_blob_memory`.
+ *
+ * # Safety
+ * As for `syncedmem_blob_memory`.
+ */
+syncedmem_status_t syncedmem_blob_hold_memory(const struct syncedmem_blob_t *blob,
+                                              int32_t array,
+                                              syncedmem_t **mem);
+
+/**
+ * Gives memory of `syncedmem_blob_hold_memory` up, which ends with its last owner, on any thread. NULL is allowed and does
+ * nothing.
+ *
+ * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
+ *
+ * # Safety
+ * `mem` is NULL or came from `syncedmem_blob_hold_memory`, once for each call, and this owner does not use it any more.
+ */
+syncedmem_status_t syncedmem_blob_release_memory(syncedmem_t *mem);
+
+/**
  * Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the count's
  * is replaced first, and no longer shared. The other array is not touched.
  *
@@ -356,6 +380,17 @@ syncedmem_status_t syncedmem_blob_sumsq(const struct syncedmem_blob_t *blob, int
 syncedmem_status_t syncedmem_blob_scale(struct syncedmem_blob_t *blob,
                                         int32_t array,
                                         double factor);
+
+/**
+ * Writes to `*count` how many calls computed on the host, because there was no cuBLAS that starts, though the array was at the
+ * device. The first of them is reported on standard error.
+ *
+ * Errors: `INVALID_ARGUMENT`.
+ *
+ * # Safety
+ * `count` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_blob_computed_on_host(uint64_t *count);
 
 #ifdef __cplusplus
 }  // extern "C"

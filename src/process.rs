@@ -12,7 +12,11 @@
 //! handlers take must not be held in calls of this library by other threads.
 #![expect(unsafe_code, reason = "a function that runs at load")]
 
+#[cfg(feature = "caffe2")]
+use crate::caffe2;
 use crate::copy::{staging_buffers, workers};
+#[cfg(feature = "blob")]
+use crate::cuda::cublas;
 use crate::cuda::{self, events, streams};
 use crate::memory::cache::{self, decay};
 use crate::memory::driver::{blocks, deferred};
@@ -36,7 +40,9 @@ extern "C" fn at_load() {
 
 /// Every lock of the library, from the highest room to the lowest. A thread that holds one takes only locks that come later
 /// here. Walks of loaded objects come last: a walk takes no lock.
-const LOCKS: [fn() -> &'static dyn ForkLock; 18] = [
+const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
+    #[cfg(feature = "caffe2")]
+    caffe2::lock::fork_lock,
     object::claims_lock,
     object::policies_lock,
     object::exports_lock,
@@ -51,6 +57,8 @@ const LOCKS: [fn() -> &'static dyn ForkLock; 18] = [
     cache::device::idle::fork_lock,
     deferred::fork_lock,
     events::fork_lock,
+    #[cfg(feature = "blob")]
+    cublas::fork_lock,
     checksums::fork_lock,
     recorder::fork_lock,
     call_site::fork_lock,

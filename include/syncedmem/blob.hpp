@@ -67,7 +67,11 @@ template <typename Dtype>
 class Blob {
  public:
   /// Without a shape: no axes, count 0, and no memory before Reshape.
-  Blob() : blob_(create()), count_(0) {}
+  Blob() : count_(0) {
+    syncedmem_blob_t* blob = nullptr;
+    check(syncedmem_blob_create(element_type<Dtype>::value, &blob));
+    blob_.reset(blob);
+  }
   explicit Blob(const std::vector<int>& shape) : Blob() { Reshape(shape); }
   explicit Blob(int num, int channels, int height, int width) : Blob() { Reshape(num, channels, height, width); }
 
@@ -268,23 +272,14 @@ class Blob {
   struct Destroy {
     void operator()(syncedmem_blob_t* blob) const noexcept { syncedmem_blob_destroy(blob); }
   };
-  typedef std::unique_ptr<syncedmem_blob_t, Destroy> Handle;
 
-  /// Ends the C++ object of a memory, which a hidden blob shares and so keeps.
+  /// Gives held memory up, with its C++ object.
   struct Release {
     void operator()(SyncedMemory* memory) const noexcept {
-      memory->release();
+      syncedmem_blob_release_memory(memory->release());
       delete memory;
-      syncedmem_blob_destroy(keeper);
     }
-    syncedmem_blob_t* keeper;
   };
-
-  static Handle create() {
-    syncedmem_blob_t* blob = nullptr;
-    check(syncedmem_blob_create(element_type<Dtype>::value, &blob));
-    return Handle(blob);
-  }
 
   [[noreturn]] static void refuse(const std::string& sentence) { throw std::invalid_argument(sentence); }
 
@@ -318,16 +313,10 @@ class Blob {
     syncedmem_t* memory = nullptr;
     check(syncedmem_blob_memory(get(), array, &memory));
     if (held && held->get() == memory) return;
-    held.reset();
-    Handle keeper = create();
-    const std::int64_t count = count_;
-    check(syncedmem_blob_reshape(keeper.get(), 1, &count));
-    check(syncedmem_blob_share(keeper.get(), array, get()));
-    // It adopts the memory last, because it would destroy it if anything failed.
-    std::unique_ptr<SyncedMemory> owned(new SyncedMemory(SyncedMemory::adopt(nullptr)));
-    *owned = SyncedMemory::adopt(memory);
-    const Release release = {keeper.release()};
-    held.reset(owned.release(), release);
+    held.reset();  // it must not lead to smaller memory if there is none for the new pointer
+    held.reset(new SyncedMemory(SyncedMemory::adopt(nullptr)), Release());
+    check(syncedmem_blob_hold_memory(get(), array, &memory));
+    *held = SyncedMemory::adopt(memory);
   }
 
   const std::shared_ptr<SyncedMemory>& memory(syncedmem_array_t array) const {
@@ -396,11 +385,14 @@ class Blob {
     for (int i = 0; diff && i < count_; ++i) proto->add_double_diff(diff[i]);
   }
 
-  Handle blob_;
+  std::unique_ptr<syncedmem_blob_t, Destroy> blob_;
   std::vector<int> shape_;
   int count_;
   std::shared_ptr<SyncedMemory> memories_[2];
 };
+
+/// Number of calls that computed on the host because there was no cuBLAS, though the array was at the device.
+inline std::uint64_t blobs_computed_on_host() { return answer_of(syncedmem_blob_computed_on_host); }
 
 }  // namespace syncedmem
 

@@ -216,6 +216,13 @@ def test_another_count_or_dtype_is_not_shared() -> None:
     assert blob.data[5] == 5
 
 
+def test_another_object_is_a_type_error() -> None:
+    other: Any = np.zeros(6)
+    for call in [Blob((6,)).share_data, Blob((6,)).share_diff, Blob((6,)).copy_from]:
+        with pytest.raises(TypeError, match="Blob"):
+            call(other)
+
+
 def test_a_copy_has_memory_of_its_own() -> None:
     source, copy = counted((2, 3)), Blob((2, 3))
     copy.copy_from(source)
@@ -349,7 +356,10 @@ def test_reading_on_the_host_leaves_the_device_current(simulated: cuda.Driver) -
 def test_math_takes_what_is_on_the_device(simulated: cuda.Driver) -> None:
     blob = counted((4,))
     blob.data.mutable_gpu_data()
+    before = syncedmem.blobs_computed_on_host()
     assert blob.asum_data() == 6
+    # No machine of the tests has a cuBLAS for the simulated driver.
+    assert syncedmem.blobs_computed_on_host() == before + 1
     blob.scale_data(2)
     assert blob.data[3] == 6
 

@@ -2,6 +2,8 @@
 //! is writable is the caller's promise.
 #![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
+use std::ffi::c_char;
+
 use super::call::call;
 use super::status::syncedmem_status_t;
 use crate::error::Error;
@@ -81,4 +83,28 @@ pub unsafe fn answer<T>(name: &str, out: *mut T, question: impl FnOnce() -> Resu
         out.set(question()?);
         Ok(())
     })
+}
+
+/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end; nothing for a capacity of 0.
+///
+/// # Safety
+/// `to` is NULL or writable for `capacity` bytes.
+pub unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result<(), Error> {
+    let Some(room) = capacity.checked_sub(1) else { return Ok(()) };
+    if to.is_null() {
+        return Err(Error::InvalidArgument {
+            what: "text is NULL; pass a buffer, or a capacity of 0 to learn the length alone",
+        });
+    }
+    let mut bytes = text.len().min(room);
+    while !text.is_char_boundary(bytes) {
+        bytes -= 1;
+    }
+    // SAFETY: the caller guarantees room for one byte more than that.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), bytes) };
+    // SAFETY: as above.
+    let end = unsafe { to.add(bytes) };
+    // SAFETY: as above.
+    unsafe { end.write(0) };
+    Ok(())
 }

@@ -6,6 +6,8 @@ mod arguments;
 pub mod blob;
 pub mod c;
 pub mod caffe;
+#[cfg(feature = "caffe2")]
+pub mod caffe2;
 mod call;
 pub mod element;
 mod guard;

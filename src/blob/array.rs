@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::{Access, Head, Side};
 
-use super::device;
+use super::device::{self, Math};
 use super::error::Error;
 use super::math;
 use super::math::portable::{Term, Values};
@@ -35,11 +35,6 @@ fn side(memory: &Shared) -> Result<Option<Side>, Error> {
         Head::Synced if cuda::driver().is_ok() => Some(Side::Device),
         Head::Synced => Some(Side::Host),
     })
-}
-
-/// The side on which the library computes for such a memory.
-fn side_for_math(memory: &Shared) -> Result<Option<Side>, Error> {
-    Ok(side(memory)?.map(|_| Side::Host))
 }
 
 impl Array<'_> {
@@ -77,33 +72,80 @@ impl Array<'_> {
 
     /// Subtracts `diff`, where the own elements are.
     pub fn subtract(self, diff: Array<'_>) -> Result<(), Error> {
-        let side = side_for_math(self.memory)?.ok_or(Error::Untouched)?;
-        let subtracted = Open::new(diff.memory, Access::Read, side)?;
-        let own = Open::new(self.memory, Access::Write, side)?;
-        math::subtract(self.values(&own)?, diff.values(&subtracted)?);
+        let Some(side) = self.side()? else {
+            return if side(self.memory)?.is_some() { Ok(()) } else { Err(Error::Untouched) };
+        };
+        if let Some(math) = self.math_at(side)? {
+            self.check_one_device(diff)?;
+            let from = Open::new(diff.memory, Access::Read, side)?;
+            let own = Open::new(self.memory, Access::Write, side)?;
+            // SAFETY: both have the count's elements; here and below.
+            return unsafe { math.subtract(&own, &from) };
+        }
+        let from = Open::new(diff.memory, Access::Read, Side::Host)?;
+        let own = Open::new(self.memory, Access::Write, Side::Host)?;
+        math::subtract(self.values(&own)?, diff.values(&from)?);
         Ok(())
     }
 
     /// The sum of the absolute values.
     pub fn asum(self) -> Result<f64, Error> {
-        let Some(side) = side_for_math(self.memory)? else { return Ok(0.0) };
-        let own = Open::new(self.memory, Access::Read, side)?;
+        let Some(side) = self.side()? else { return Ok(0.0) };
+        if let Some(math) = self.math_at(side)? {
+            let own = Open::new(self.memory, Access::Read, side)?;
+            // SAFETY: as above.
+            return unsafe { math.asum(&own) };
+        }
+        let own = Open::new(self.memory, Access::Read, Side::Host)?;
         Ok(math::sum(self.values(&own)?, Term::Abs))
     }
 
     /// The sum of the squares.
     pub fn sumsq(self) -> Result<f64, Error> {
-        let Some(side) = side_for_math(self.memory)? else { return Ok(0.0) };
-        let own = Open::new(self.memory, Access::Read, side)?;
+        let Some(side) = self.side()? else { return Ok(0.0) };
+        if let Some(math) = self.math_at(side)? {
+            let own = Open::new(self.memory, Access::Read, side)?;
+            // SAFETY: as above.
+            return unsafe { math.sumsq(&own) };
+        }
+        let own = Open::new(self.memory, Access::Read, Side::Host)?;
         Ok(math::sum(self.values(&own)?, Term::Square))
     }
 
     /// Multiplies each element by `factor`.
     pub fn scale(self, factor: f64) -> Result<(), Error> {
-        let Some(side) = side_for_math(self.memory)? else { return Ok(()) };
-        let own = Open::new(self.memory, Access::Write, side)?;
+        let Some(side) = self.side()? else { return Ok(()) };
+        if let Some(math) = self.math_at(side)? {
+            let own = Open::new(self.memory, Access::Write, side)?;
+            // SAFETY: as above.
+            return unsafe { math.scale(&own, factor) };
+        }
+        let own = Open::new(self.memory, Access::Write, Side::Host)?;
         math::scale(self.values(&own)?, factor);
         Ok(())
+    }
+
+    /// The side to compute on; `None` if there is nothing to compute.
+    fn side(self) -> Result<Option<Side>, Error> {
+        if self.count == 0 { Ok(None) } else { side(self.memory) }
+    }
+
+    /// A kernel cannot read the memory of another device.
+    fn check_one_device(self, other: Array<'_>) -> Result<(), Error> {
+        match (self.memory.device_ordinal()?, other.memory.device_ordinal()?) {
+            (Some(own), Some(other)) if own != other => Err(Error::TwoDevices { own, other }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The device's math, if it is to compute.
+    fn math_at(self, side: Side) -> Result<Option<Math<'static>>, Error> {
+        if side == Side::Host {
+            return Ok(None);
+        }
+        // Reading a current side changes nothing, if it turns out that the host has to compute.
+        let own = Open::new(self.memory, Access::Read, side)?;
+        Math::begin(&own, self.element, self.count)
     }
 
     fn bytes(self) -> usize {

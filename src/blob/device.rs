@@ -1,32 +1,126 @@
-//! Copies between device sides.
+//! The device: copies between device sides, and math by cuBLAS.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use syncedmem_trace::head::Side;
 
 use super::error::Error;
 use super::open::Open;
+use crate::cuda::cublas::{Blas, BlasFailure, Precision};
 use crate::cuda::{self, driver};
+use crate::error;
 use crate::memory::device::{self, Entered};
 use crate::memory::driver::blocks;
+use crate::object::element::ElementType;
+use crate::platform::text::warn_once;
 
 /// Copies `bytes` from one device side to another, ordered as `cudaMemcpy` on the legacy default stream.
 ///
 /// # Safety
 /// Both sides have that many bytes.
 pub unsafe fn copy(target: &Open<'_>, source: &Open<'_>, bytes: usize) -> Result<(), Error> {
-    let (Some(to), Some(from), 1..) = (NonNull::new(target.address), NonNull::new(source.address), bytes) else {
+    if bytes == 0 {
         return Ok(());
-    };
+    }
     let driver = cuda::driver()?;
     let _entered = enter(driver, target)?;
-    let [to_address, from_address] = [to, from].map(|block| driver::address(block.as_ptr()));
     // SAFETY: the caller guarantees it.
-    unsafe { driver.copy(to_address, from_address, bytes) }.map_err(crate::error::Error::from)?;
-    // A copy on one device goes on after the call.
-    [to, from].into_iter().for_each(|block| blocks::set_pending_on_legacy(block, true));
+    unsafe { driver.copy(address(target), address(source), bytes) }.map_err(error::Error::from)?;
+    goes_on(target);
+    goes_on(source);
     Ok(())
+}
+
+/// cuBLAS in the context of an array, whose head names the device.
+pub struct Math<'d> {
+    blas: Blas,
+    of: Precision,
+    count: i32,
+    _entered: Entered<'d>,
+}
+
+impl Math<'_> {
+    /// For `count` elements of the array that is open; `None` if the host has to compute, because there is no cuBLAS that starts.
+    pub fn begin(open: &Open<'_>, element: ElementType, count: usize) -> Result<Option<Self>, Error> {
+        let of = match element {
+            ElementType::Float32 => Precision::Single,
+            ElementType::Float64 => Precision::Double,
+            other => return Err(Error::NoMath(other)),
+        };
+        let driver = cuda::driver()?;
+        let entered = enter(driver, open)?;
+        let Some(blas) = Blas::begin(driver, &entered.0) else {
+            note_host();
+            return Ok(None);
+        };
+        // A count is that of a shape, which an int holds.
+        Ok(Some(Math { blas, of, count: count as i32, _entered: entered }))
+    }
+
+    /// # Safety
+    /// Here and below: the arrays that are open have the elements for which the math began.
+    pub unsafe fn asum(self, own: &Open<'_>) -> Result<f64, Error> {
+        // SAFETY: the caller guarantees it; here and below.
+        let sum = unsafe { self.blas.asum(self.of, self.count, address(own)) };
+        self.end(sum)
+    }
+
+    /// # Safety
+    /// As for `asum`.
+    pub unsafe fn sumsq(self, own: &Open<'_>) -> Result<f64, Error> {
+        // SAFETY: as above.
+        let sum = unsafe { self.blas.sumsq(self.of, self.count, address(own)) };
+        self.end(sum)
+    }
+
+    /// # Safety
+    /// As for `asum`.
+    pub unsafe fn scale(self, own: &Open<'_>, factor: f64) -> Result<(), Error> {
+        // SAFETY: as above.
+        let scaled = unsafe { self.blas.scale(self.of, self.count, factor, address(own)) };
+        goes_on(own);
+        self.end(scaled)
+    }
+
+    /// # Safety
+    /// As for `asum`.
+    pub unsafe fn subtract(self, own: &Open<'_>, from: &Open<'_>) -> Result<(), Error> {
+        // SAFETY: as above.
+        let subtracted = unsafe { self.blas.subtract(self.of, self.count, address(from), address(own)) };
+        goes_on(own);
+        goes_on(from);
+        self.end(subtracted)
+    }
+
+    /// A handle that failed is not kept: cuBLAS does not say in which state it is.
+    fn end<T>(self, result: Result<T, BlasFailure>) -> Result<T, Error> {
+        let value = result?;
+        self.blas.end();
+        Ok(value)
+    }
+}
+
+/// Calls whose data was at the device, and which the host computed.
+static ON_HOST: AtomicU64 = AtomicU64::new(0);
+
+pub fn computed_on_host() -> u64 {
+    ON_HOST.load(Relaxed)
+}
+
+#[cold]
+fn note_host() {
+    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+    ON_HOST.fetch_add(1, Relaxed);
+    warn_once(
+        &HAS_WARNED,
+        format_args!(
+            "a blob's math was asked for on the device, and there is no cuBLAS that starts: the host computes, and such calls are \
+             counted from now on (syncedmem_blob_computed_on_host); install libcublas of the driver's CUDA version, where the \
+             loader finds it"
+        ),
+    );
 }
 
 /// Makes the context of an open device side current.
@@ -34,4 +128,15 @@ fn enter<'d>(driver: &'d driver::Driver, open: &Open<'_>) -> Result<Entered<'d>,
     let owner = open.memory.owns(Side::Device)?.then_some(open.memory.as_ptr().addr());
     let block = NonNull::new(open.address).unwrap_or(NonNull::dangling());
     Ok(device::enter(driver, block, owner)?)
+}
+
+fn address(open: &Open<'_>) -> u64 {
+    driver::address(open.address)
+}
+
+/// Work of the legacy default stream goes on with the block after a call: a copy on another stream has to wait for it.
+fn goes_on(open: &Open<'_>) {
+    if let Some(block) = NonNull::new(open.address) {
+        blocks::set_pending_on_legacy(block, true);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::cuda::cublas::BlasFailure;
 use crate::error;
 use crate::object::element::ElementType;
 
@@ -44,6 +45,16 @@ pub enum Error {
     Untouched,
     /// The address given is no multiple of the element's size.
     Misaligned { bytes: usize },
+    /// Data and diff are on two devices.
+    TwoDevices { own: i32, other: i32 },
+    /// A call of cuBLAS failed.
+    Blas(BlasFailure),
+}
+
+impl From<BlasFailure> for Error {
+    fn from(failure: BlasFailure) -> Self {
+        Error::Blas(failure)
+    }
 }
 
 impl From<error::Error> for Error {
@@ -124,6 +135,16 @@ impl fmt::Display for Error {
             Error::Misaligned { bytes } => write!(
                 f,
                 "the address of the data is no multiple of {bytes}, the size of an element; copy the data to one that is"
+            ),
+            Error::TwoDevices { own, other } => write!(
+                f,
+                "the data is on device {own} and the diff on device {other}; bring the diff to the host first \
+                 (syncedmem_mutable_cpu_data, then syncedmem_release_gpu)"
+            ),
+            Error::Blas(BlasFailure { call, status }) => write!(
+                f,
+                "{call} of cuBLAS returned status {status} of cublasStatus_t; an earlier kernel may have failed \
+                 (compute-sanitizer finds it)"
             ),
         }
     }

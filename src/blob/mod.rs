@@ -27,6 +27,7 @@ use crate::object::SyncedMemory;
 use crate::object::element::ElementType;
 use crate::object::shared::Shared;
 use array::Array;
+pub use device::computed_on_host;
 use error::Error;
 use shape::Shape;
 

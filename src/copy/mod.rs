@@ -49,6 +49,27 @@ pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Resul
     Ok(path)
 }
 
+/// Copies `bytes` (not 0) from one device block to another, in the context of the second. `owner` is the address of the
+/// object that owns that one.
+///
+/// # Safety
+/// Both blocks have that many bytes.
+#[cfg(feature = "caffe2")]
+pub unsafe fn between_devices(
+    driver: &Driver,
+    (to, owner): (NonNull<c_void>, Option<usize>),
+    from: NonNull<c_void>,
+    bytes: usize,
+) -> Result<(), Error> {
+    let _entered = device::enter(driver, to, owner)?;
+    // SAFETY: the caller guarantees it.
+    unsafe { driver.copy(driver::address(to.as_ptr()), driver::address(from.as_ptr()), bytes) }?;
+    // Such a copy goes on after the call.
+    blocks::set_pending_on_legacy(to, true);
+    blocks::set_pending_on_legacy(from, true);
+    Ok(())
+}
+
 /// The two blocks of a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints {

@@ -3,6 +3,7 @@
 //! ```text
 //! streams (work that may use a block)  →  events  →  synchronize  →  capture (CUDA graphs)
 //! capture, pointer (whose an address is)  →  context  →  driver (typed entry points)
+//! cublas (the math of blobs)  →  capture, context
 //! load (find and start the driver), attributes (of devices)  →  driver  →  process (exit, fork, captures)
 //! ```
 //! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
@@ -11,6 +12,8 @@
 pub mod attributes;
 pub mod capture;
 pub mod context;
+#[cfg(feature = "blob")]
+pub mod cublas;
 pub mod driver;
 pub mod events;
 mod load;

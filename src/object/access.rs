@@ -216,7 +216,8 @@ impl SyncedMemory {
             return Ok((state, Detached::default()));
         }
         let bytes = self.size.load(Ordering::Relaxed);
-        let request = host::Request { bytes, zeroed: contents == Contents::Zeros, pinned, holder: self.address() };
+        let zeroed = contents == Contents::Zeros;
+        let request = host::Request { bytes, zeroed, pinned, aligned: false, holder: self.address() };
         let host::Block { address, owned, pinned } = host::allocate(request)?;
         let next = ObjectState { host: Some(address), word: state.word.with_host(owned, pinned), ..state };
         Ok((

@@ -35,6 +35,19 @@ impl Shared {
         self.0.as_ptr()
     }
 
+    /// The address of the object, which stays owned by the caller: see `from_raw`.
+    pub fn into_raw(self) -> *mut SyncedMemory {
+        std::mem::ManuallyDrop::new(self).as_ptr()
+    }
+
+    /// The owner that `into_raw` gave to its caller.
+    ///
+    /// # Safety
+    /// `object` came from `into_raw`, once for each call.
+    pub unsafe fn from_raw(object: &SyncedMemory) -> Shared {
+        Shared(NonNull::from(object))
+    }
+
     fn owners(&self) -> &Owners {
         // SAFETY: the storage is that of `create`.
         let owners = unsafe { SyncedMemory::behind(self.0) };

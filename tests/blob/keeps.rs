@@ -3,6 +3,7 @@
 
 use crate::support::blob::*;
 use crate::support::*;
+use syncedmem::abi::c::access::syncedmem_cpu_data;
 use syncedmem::abi::c::object::syncedmem_head_t::*;
 
 fn a_default_constructed_blob_has_no_axes_no_elements_and_no_memory() {
@@ -179,6 +180,29 @@ fn share_makes_two_blobs_see_one_memory() {
     assert_eq!(own.shape(), [2, 3]);
 }
 
+fn memory_that_is_held_outlives_a_reshape_and_the_blob() {
+    let mut blob = Blob::new(&[2]);
+    blob.write(DATA, &[1f32, 2.0]);
+    let (held, again) = (blob.hold(DATA).unwrap(), blob.hold(DATA).unwrap());
+    assert_eq!((held, again), (blob.memory(DATA).unwrap(), held));
+    blob.reshape(&[3]).unwrap();
+    assert_ne!(blob.memory(DATA), Ok(held));
+    release(again).unwrap();
+    drop(blob);
+    let mut data = std::ptr::null();
+    assert_eq!(unsafe { syncedmem_cpu_data(held, &mut data) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { *data.cast::<f32>().add(1) }, 2.0);
+    release(held).unwrap();
+    assert_eq!(release(held), Err(SYNCEDMEM_ERROR_INVALID_HANDLE), "it has ended");
+}
+
+fn release_of_null_does_nothing_and_hold_needs_a_shape() {
+    assert_eq!(release(std::ptr::null_mut()), Ok(()));
+    assert_eq!(release(std::ptr::without_provenance_mut(4)), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+    assert_eq!(Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap().hold(DATA), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+    assert_eq!(Blob::new(&[2]).hold(2), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+}
+
 fn share_refuses_another_count() {
     let (mut own, other) = (Blob::new(&[2]), Blob::new(&[3]));
     assert_eq!(own.share(DATA, &other), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
@@ -318,6 +342,8 @@ crate::support::harness::tests![
     shape_equals_compares_dimensions,
     shape_equals_compares_legacy_dimensions_from_the_end,
     share_makes_two_blobs_see_one_memory,
+    memory_that_is_held_outlives_a_reshape_and_the_blob,
+    release_of_null_does_nothing_and_hold_needs_a_shape,
     share_refuses_another_count,
     a_blob_may_share_with_itself_and_copy_from_itself,
     a_reshape_beyond_the_capacity_ends_sharing,

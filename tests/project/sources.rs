@@ -15,7 +15,7 @@ pub struct Header {
 }
 
 /// All of them.
-pub const HEADERS: [Header; 3] = [
+pub const HEADERS: [Header; 4] = [
     Header {
         name: "syncedmem.h",
         top: None,
@@ -49,6 +49,21 @@ pub const HEADERS: [Header; 3] = [
         top: Some("abi/blob/mod.rs"),
         includes: Some("syncedmem.h"),
         files: &["abi/blob/handle.rs", "abi/blob/shape.rs", "abi/blob/arrays.rs", "abi/blob/math.rs"],
+    },
+    Header {
+        name: "syncedmem_caffe2.h",
+        top: Some("abi/caffe2/mod.rs"),
+        includes: Some("syncedmem.h"),
+        files: &[
+            "caffe2/typemeta.rs",
+            "abi/caffe2/typemeta.rs",
+            "abi/caffe2/tensor.rs",
+            "abi/caffe2/data.rs",
+            "abi/caffe2/info.rs",
+            "abi/caffe2/blob.rs",
+            "abi/caffe2/workspace.rs",
+            "abi/caffe2/cpu.rs",
+        ],
     },
     Header {
         name: "syncedmem_model.h",

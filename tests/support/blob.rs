@@ -36,6 +36,11 @@ fn done(status: syncedmem_status_t) -> Answer<()> {
     answer((), |()| status)
 }
 
+/// Ends the hold of memory.
+pub fn release(mem: *mut syncedmem_t) -> Answer<()> {
+    done(unsafe { syncedmem_blob_release_memory(mem) })
+}
+
 impl Blob {
     /// A blob of floats.
     pub fn new(shape: &[i64]) -> Blob {
@@ -110,6 +115,10 @@ impl Blob {
         answer(std::ptr::null_mut(), |mem| unsafe { syncedmem_blob_memory(self.0, array, mem) })
     }
 
+    pub fn hold(&self, array: i32) -> Answer<*mut syncedmem_t> {
+        answer(std::ptr::null_mut(), |mem| unsafe { syncedmem_blob_hold_memory(self.0, array, mem) })
+    }
+
     pub fn head(&self, array: i32) -> syncedmem_head_t {
         let mem = self.memory(array).unwrap();
         answer(syncedmem_head_t::SYNCEDMEM_SYNCED, |head| unsafe { syncedmem_head(mem, head) }).unwrap()
@@ -171,4 +180,33 @@ impl Drop for Blob {
     fn drop(&mut self) {
         assert_eq!(unsafe { syncedmem_blob_destroy(self.0) }, SYNCEDMEM_SUCCESS);
     }
+}
+
+impl Blob {
+    /// The elements in device memory, to read, where they are then too.
+    pub fn read_device(&self, gpu: &super::gpu::Gpu, array: i32) -> Vec<f32> {
+        let data = self.sync(array).unwrap();
+        let bytes = gpu.read(data.addr(), 4 * self.count() as usize);
+        bytes.chunks_exact(4).map(|four| f32::from_ne_bytes(four.try_into().unwrap())).collect()
+    }
+
+    /// Writes the elements in device memory, which is then the newest side.
+    pub fn write_device(&self, gpu: &super::gpu::Gpu, array: i32, values: &[f32]) {
+        assert_eq!(values.len() as i64, self.count());
+        let mem = self.memory(array).unwrap();
+        let data = answer(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_gpu_data(mem, data) }).unwrap();
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        gpu.write(data.addr(), &bytes);
+    }
+
+    /// Brings the elements to the device, to read.
+    pub fn sync(&self, array: i32) -> Answer<*const c_void> {
+        let mem = self.memory(array)?;
+        answer(std::ptr::null(), |data| unsafe { syncedmem_gpu_data(mem, data) })
+    }
+}
+
+/// The calls that the host computed for want of cuBLAS.
+pub fn computed_on_host() -> u64 {
+    answer(u64::MAX, |count| unsafe { syncedmem_blob_computed_on_host(count) }).unwrap()
 }

@@ -15,6 +15,8 @@ pub mod bookkeeper;
 pub mod captures;
 pub mod command_file;
 pub mod crossing;
+#[cfg(feature = "blob")]
+pub mod cublas;
 pub mod driver;
 pub mod figures;
 pub mod folder;
@@ -26,6 +28,7 @@ pub mod own;
 pub mod plain;
 pub mod pools;
 pub mod random;
+pub mod sequences;
 pub mod sides;
 pub mod staging;
 pub mod states;

@@ -1,89 +1,13 @@
 //! A blob: its shape, and where its values lie.
 
-use std::fmt;
 use std::ops::Range;
 
 use crate::chunks::{Chunks, Run};
+use crate::element::Element;
 use crate::error::Error;
 use crate::problem::{MOST_AXES, Problem};
 use crate::varints::Varints;
 use crate::wire::{Field, Scanner, Wire};
-
-/// The type of an array's values, which are lent in little-endian bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// IEEE 754 of 64 bits.
-    F64,
-    /// IEEE 754 of 32 bits.
-    F32,
-    /// IEEE 754 of 16 bits: of NVIDIA's Caffe alone.
-    F16,
-    /// A whole number of 64 bits: this and what follows are of Caffe2 alone.
-    I64,
-    /// A whole number of 32 bits.
-    I32,
-    /// A whole number of 16 bits.
-    I16,
-    /// A whole number of 8 bits.
-    I8,
-    /// A whole number of 16 bits, never negative.
-    U16,
-    /// A whole number of 8 bits, never negative.
-    U8,
-    /// One byte: 0 or 1.
-    Bool,
-}
-
-impl Element {
-    /// Bytes of one value.
-    pub fn size(self) -> usize {
-        match self {
-            Self::F64 | Self::I64 => 8,
-            Self::F32 | Self::I32 => 4,
-            Self::F16 | Self::I16 | Self::U16 => 2,
-            Self::I8 | Self::U8 | Self::Bool => 1,
-        }
-    }
-
-    /// Whether its values have digits behind the point.
-    pub fn is_float(self) -> bool {
-        matches!(self, Self::F64 | Self::F32 | Self::F16)
-    }
-
-    /// A whole number as this type, of which it takes the first bytes. `None`: it does not fit, or the type is one of floats.
-    pub(crate) fn of_int(self, value: i64) -> Option<[u8; 8]> {
-        let fits = match self {
-            Self::I64 => true,
-            Self::I32 => i32::try_from(value).is_ok(),
-            Self::I16 => i16::try_from(value).is_ok(),
-            Self::I8 => i8::try_from(value).is_ok(),
-            Self::U16 => u16::try_from(value).is_ok(),
-            Self::U8 => u8::try_from(value).is_ok(),
-            // Compat: Caffe2 takes any other number for true.
-            Self::Bool => return Some(i64::from(value != 0).to_le_bytes()),
-            Self::F64 | Self::F32 | Self::F16 => false,
-        };
-        fits.then(|| value.to_le_bytes())
-    }
-}
-
-impl fmt::Display for Element {
-    /// NumPy's name of the type.
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.pad(match self {
-            Self::F64 => "float64",
-            Self::F32 => "float32",
-            Self::F16 => "float16",
-            Self::I64 => "int64",
-            Self::I32 => "int32",
-            Self::I16 => "int16",
-            Self::I8 => "int8",
-            Self::U16 => "uint16",
-            Self::U8 => "uint8",
-            Self::Bool => "bool",
-        })
-    }
-}
 
 /// Which Caffe's message a blob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -159,6 +83,8 @@ pub struct Blob {
     diff: Option<Array>,
     span: Range<u64>,
     problem: Option<Problem>,
+    /// Whether the data and the diff are bytes of NVIDIA's Caffe that cannot be read.
+    unread: [bool; 2],
 }
 
 impl Blob {
@@ -201,6 +127,11 @@ impl Blob {
         problem: Option<Problem>,
     ) -> Self {
         Self { span, ..fitted(shape, axes, false, Dialect::Caffe2, data, None, problem) }
+    }
+
+    /// Whether the data or the diff are bytes that cannot be read.
+    pub(crate) fn has_unread(&self, part: &str) -> bool {
+        self.unread[usize::from(part == "diff")]
     }
 
     pub(crate) fn problem(&self) -> Option<&Problem> {
@@ -272,11 +203,12 @@ impl Parts {
         }
         let Self { shape, axes, five, six, double_data, double_diff, raw_types, raw, .. } = self;
         let dialect = if raw.iter().any(Option::is_some) { Dialect::Nvidia } else { Dialect::Bvlc };
-        let mut problem = None;
+        let (mut problem, mut unread) = (None, [false; 2]);
         let [raw_data, raw_diff] = raw;
         let mut array = |part, doubles, floats, raw: Option<Range<u64>>, raw_type| {
             stored(doubles, floats).unwrap_or_else(|| match raw {
                 Some(range) => raw_array(part, range, raw_type).unwrap_or_else(|found| {
+                    unread[usize::from(part == "diff")] = true;
                     problem.get_or_insert(found);
                     Array::none()
                 }),
@@ -285,7 +217,7 @@ impl Parts {
         };
         let data = array("data", double_data, five, raw_data, raw_types[0]);
         let diff = Some(array("diff", double_diff, six, raw_diff, raw_types[1])).filter(|diff| diff.count() > 0);
-        Ok(fitted(shape, axes, is_legacy, dialect, data, diff, problem))
+        Ok(Blob { unread, ..fitted(shape, axes, is_legacy, dialect, data, diff, problem) })
     }
 
     fn c3d(self, scanner: &mut Scanner) -> Result<Blob, Error> {
@@ -414,7 +346,7 @@ fn fitted(
             (found != needed).then(|| Problem::Count { part, found, shape: shape.clone(), needed })
         })
     });
-    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem }
+    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem, unread: [false; 2] }
 }
 
 /// Number of values that a shape has room for.

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::blob::{self, Array, Blob, Element, Stored};
+use crate::blob::{self, Array, Blob, Stored};
 use crate::chunks::{Chunks, Run};
+use crate::element::Element;
 use crate::error::Error;
 use crate::net::{Layer, Texts};
 use crate::problem::{MOST_AXES, Problem};
@@ -230,7 +231,7 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
         Ok(Contents::Array(array)) => (array, None),
         Ok(Contents::Texts(texts)) => match blob::count(&shape, axes) {
             Ok(needed) if needed == texts.len() as u64 => {
-                layer.texts = Some(Texts { shape, ranges: texts });
+                layer.texts = Some(Box::new(Texts { shape, ranges: texts }));
                 return Ok(layer);
             }
             Ok(needed) => {

@@ -57,6 +57,7 @@
 
 mod blob;
 mod chunks;
+mod element;
 mod error;
 mod foreign;
 mod half;
@@ -73,7 +74,8 @@ mod varints;
 mod wire;
 mod write;
 
-pub use blob::{Array, Blob, Dialect, Element};
+pub use blob::{Array, Blob, Dialect};
+pub use element::Element;
 pub use error::{Error, ErrorKind};
 pub use kind::Kind;
 pub use model::{At, Model, Part};

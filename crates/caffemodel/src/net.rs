@@ -28,7 +28,8 @@ pub struct Layer {
     number: Option<i32>,
     version: Version,
     pub(crate) blobs: Vec<Blob>,
-    pub(crate) texts: Option<Texts>,
+    /// In a box: few layers have them, and each layer counts against what a scan may hold.
+    pub(crate) texts: Option<Box<Texts>>,
     span: Range<u64>,
 }
 
@@ -79,7 +80,7 @@ impl Layer {
 
     /// The texts of a Caffe2 tensor that has texts in place of numbers. [`Model::text`](crate::Model::text) reads them.
     pub fn texts(&self) -> Option<&Texts> {
-        self.texts.as_ref()
+        self.texts.as_deref()
     }
 
     /// The bytes of its message in the file, without the tag and the length before it.

@@ -43,11 +43,6 @@ impl Problem {
         }
     }
 
-    /// Whether the part's bytes, as NVIDIA's Caffe stores them, are what cannot be read.
-    pub fn is_of_bytes(&self, of: &str) -> bool {
-        matches!(self, Self::RawType { part, .. } | Self::RawCut { part, .. } if *part == of)
-    }
-
     pub fn advice(&self) -> &'static str {
         match self {
             Self::RawType { number: Some(_), .. } => "save it as float with the Caffe that wrote it",

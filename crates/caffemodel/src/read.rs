@@ -1,7 +1,8 @@
 //! Values from the file into the caller's memory.
 
-use crate::blob::{Array, Element, Stored};
+use crate::blob::{Array, Stored};
 use crate::chunks::{Chunks, Run};
+use crate::element::Element;
 use crate::error::Error;
 use crate::half;
 use crate::model::{At, Model};

@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use caffemodel::{At, Kind, Model, Part};
+use caffemodel::{At, Edit, Element, Kind, Model, Part, Values};
 use support::mutation::*;
 use support::*;
 
@@ -132,4 +132,22 @@ fn many_layers_take_no_more_memory_than_the_files_size_and_the_allowance() {
         let (held, _) = peak(|| Model::from_bytes(file, "m", Some(Kind::Net)));
         assert!(held <= length + ALLOWANCE_BYTES + SPARE_BYTES, "{held} bytes for a file of {length}");
     }
+}
+
+#[test]
+fn writing_takes_the_same_memory_for_files_of_any_size() {
+    let held_for = |values: usize| {
+        let file = layer("a", "Scale", &[blob(&[values as i64], &vec![1.0; values]), blob(&[1], &[2.0])]).repeat(2);
+        let model = net(file);
+        let folder = Folder::in_memory("memory");
+        let (held, written) = peak(|| {
+            let new = Values::new(Element::F32, values as u64, std::io::repeat(7));
+            Edit::of(&model).replace(At::data(0, 0), new).write_to(folder.0.join("new"))
+        });
+        written.unwrap();
+        held
+    };
+    let (small, large) = (held_for(1_000), held_for(4_000_000));
+    // The window of the scan grows to 64 KiB.
+    assert!(large < small + (64 << 10) && large < 512 << 10, "{small} and {large} bytes");
 }

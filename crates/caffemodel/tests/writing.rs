@@ -163,6 +163,8 @@ fn values_become_wider_where_they_are_stored_so_and_are_never_rounded() {
         said.contains("layer 1 \"conv1\", blob 0: float64 values are to be stored as float32, which is not exact"),
         "{said}"
     );
+    let whole = to(&blob(&[1], &[0.0]), Values::new(Element::I32, 1, &[1, 0, 0, 0][..]));
+    assert!(refusal(whole).contains("int32 values are to be stored as float32, which is not exact"));
     let asked = to(&blob(&[3], &[0.0; 3]), Values::f64(&fine).stored_as(Element::F64));
     assert_eq!(asked.unwrap(), around(&[bytes(8, f64_bytes(&fine)), shape(&[3])].concat()));
     let raw = [number(10, 2), bytes(12, [0; 6]), shape(&[3])].concat();
@@ -216,10 +218,7 @@ fn counts_that_do_not_fit_the_shape_are_refused_with_both_numbers() {
     // Bytes of an unknown type are not left beside new values.
     let raw = |kind| [number(11, kind), bytes(13, [0; 4]), blob(&[1], &[1.0])].concat();
     let said = refusal(changed(&raw(3), |edit| edit.replace(AT, Values::f32(&[2.0]))));
-    assert!(
-        said.contains("its diff is stored as bytes of type 3 (INT), which is not read; replace them too"),
-        "{said}"
-    );
+    assert!(said.contains("its diff is stored as bytes that are not read; replace them too"), "{said}");
     let mended = changed(&raw(3), |edit| edit.replace(AT, Values::f32(&[2.0])).remove_diff(1, 0));
     assert_eq!(mended.unwrap(), around(&blob(&[1], &[2.0])));
     // A blob whose count did not fit its shape can be given both.

@@ -224,18 +224,38 @@ fn an_import_that_fails_leaves_what_was_there() {
     folder.named("new.safetensors", &safetensors(&[("a.0", "F32", &[100_000], vec![0; 400_000])]));
     folder.named("out.caffemodel", b"as before");
     let import = "import new.safetensors --from safetensors --like big.caffemodel -o";
-    // A disk that is full after 64 KiB.
-    let script = format!("trap '' XFSZ; ulimit -f 64; exec \"$0\" model {import} out.caffemodel");
-    let (status, _, error) =
-        said(Command::new("bash").args(["-c", &script, env!("CARGO_BIN_EXE_syncedmem")]).current_dir(&folder.0));
-    assert_eq!(status, 1);
-    assert!(error.contains("out.caffemodel: cannot be written (File too large (os error 27)); make room"), "{error}");
+    let limited = |limit: &str| {
+        let script = format!("trap '' XFSZ; ulimit -c 0; ulimit {limit}; exec \"$0\" model {import} out.caffemodel");
+        let program = env!("CARGO_BIN_EXE_syncedmem");
+        Command::new("bash").args(["-c", &script, program]).current_dir(&folder.0).output().unwrap()
+    };
+    // A disk that is full after so many KiB; the file has 391.
+    for kibibytes in [0, 1, 64, 256, 390] {
+        let output = limited(&format!("-f {kibibytes}"));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(
+            error.contains("out.caffemodel: cannot be written (File too large (os error 27)); make room"),
+            "{error}"
+        );
+    }
     for (output, sentence) in [("new.safetensors", "is the file with the values"), ("no/folder", "cannot be written")] {
         let (status, _, error) = folder.model(&[&import.split(' ').collect::<Vec<_>>()[..], &[output]].concat());
         assert!(status == 1 && error.contains(sentence), "{error}");
     }
     assert_eq!(std::fs::read(folder.0.join("out.caffemodel")).unwrap(), b"as before");
     assert_eq!(folder.names(), ["big.caffemodel", "new.safetensors", "out.caffemodel"]);
+    // Memory that ends somewhere between the start of the program and its end.
+    let new = layer("a", "Scale", &[blob(&[100_000], &[0.0; 100_000])]);
+    let mut written = 0;
+    for kibibytes in (2_000..62_000).step_by(2_000) {
+        let is_success = limited(&format!("-v {kibibytes}")).status.success();
+        let found = std::fs::read(folder.0.join("out.caffemodel")).unwrap();
+        assert!(found == if is_success { new.clone() } else { b"as before".to_vec() }, "{kibibytes}");
+        folder.named("out.caffemodel", b"as before");
+        written += usize::from(is_success);
+    }
+    assert!((1..30).contains(&written), "{written} of 30 had enough memory");
 }
 
 #[test]

@@ -10,6 +10,17 @@ use crate::original::find;
 /// An accessor: `const X& name() const`.
 type Accessor = unsafe extern "C" fn(*const c_void) -> *const c_void;
 
+/// The elements of the vector that an accessor returns.
+///
+/// # Safety
+/// `of` is an object of the accessor's class, which no other thread changes, and the vector's elements begin with a `T`.
+unsafe fn read<'a, T: Copy>(get: Accessor, of: *const c_void) -> Option<&'a [T]> {
+    // SAFETY: the caller guarantees it.
+    let vector = unsafe { get(of) };
+    // SAFETY: as above.
+    unsafe { elements(vector) }
+}
+
 /// The accessors for one element type.
 struct Accessors {
     layer_names: Accessor,
@@ -80,16 +91,16 @@ impl Net {
 
     /// The names of its layers so far.
     fn layer_names(self, accessors: &Accessors) -> Option<Vec<&str>> {
-        // SAFETY: Caffe's thread is inside a call of this net, so it lives, and no other thread changes it.
-        let names = unsafe { (accessors.layer_names)(self.this) };
+        // SAFETY, of all below: Caffe's thread is inside a call of this net, so it lives, and no other thread changes it. The
+        // accessor returns a vector of strings of that ABI.
         if accessors.are_new_strings {
-            // SAFETY: the accessor returns a vector of strings of that ABI.
-            let names = unsafe { elements::<NewString>(names) }?;
+            // SAFETY: as above.
+            let names = unsafe { read::<NewString>(accessors.layer_names, self.this) }?;
             // SAFETY: as above.
             names.iter().map(|name| unsafe { name.text() }).collect()
         } else {
             // SAFETY: as above.
-            let names = unsafe { elements::<OldString>(names) }?;
+            let names = unsafe { read::<OldString>(accessors.layer_names, self.this) }?;
             // SAFETY: as above.
             names.iter().map(|name| unsafe { name.text() }).collect()
         }
@@ -106,7 +117,7 @@ impl Net {
         let accessors = Accessors::of(self.letter)?;
         let names = self.layer_names(accessors)?;
         // SAFETY: as in `layer_names`; the accessor returns a vector of shared pointers to layers.
-        let layers = unsafe { elements::<Shared>((accessors.layers)(self.this)) }?;
+        let layers = unsafe { read::<Shared>(accessors.layers, self.this) }?;
         if layers.len() != names.len() {
             return None;
         }
@@ -116,7 +127,7 @@ impl Net {
                 return None;
             }
             // SAFETY: the net holds the layer; the accessor returns a vector of shared pointers to blobs.
-            let blobs = unsafe { elements::<Shared>((accessors.layer_blobs)(layer.object)) }?;
+            let blobs = unsafe { read::<Shared>(accessors.layer_blobs, layer.object) }?;
             for (number, blob) in blobs.iter().enumerate() {
                 let which = match (number, blobs.len()) {
                     (0, ..=2) => "weights".to_owned(),
@@ -134,8 +145,7 @@ impl Net {
         let accessors = Accessors::of(self.letter)?;
         let names = self.layer_names(accessors)?;
         // SAFETY: as in `layer_names`; the accessors return vectors of vectors of pointers to blobs.
-        let [tops, bottoms] =
-            [accessors.tops, accessors.bottoms].map(|get| unsafe { elements::<Vector>(get(self.this)) });
+        let [tops, bottoms] = [accessors.tops, accessors.bottoms].map(|get| unsafe { read::<Vector>(get, self.this) });
         let (tops, bottoms) = (tops?, bottoms?);
         if tops.len() != names.len() || bottoms.len() != names.len() {
             return None;
@@ -162,8 +172,10 @@ impl Net {
             return None;
         }
         Some([accessors.data, accessors.diff].map(|get| {
-            // SAFETY: the net holds the blob; the accessor returns a reference to a shared pointer.
-            unsafe { (*get(blob).cast::<Shared>()).object }
+            // SAFETY: the net holds the blob.
+            let memory = unsafe { get(blob) }.cast::<Shared>();
+            // SAFETY: the accessor returns a reference to a shared pointer.
+            unsafe { *memory }.object
         }))
     }
 
@@ -171,9 +183,9 @@ impl Net {
     pub fn history(self, solver: *const c_void) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
         // SAFETY: as in `layer_names`; the accessor returns a vector of pointers to blobs.
-        let learnable = unsafe { elements::<*const c_void>((accessors.learnable?)(self.this)) }?;
+        let learnable = unsafe { read::<*const c_void>(accessors.learnable?, self.this) }?;
         // SAFETY: Caffe's thread is inside a call of the solver; the accessor returns a vector of shared pointers to blobs.
-        let history = unsafe { elements::<Shared>((accessors.history?)(solver)) }?;
+        let history = unsafe { read::<Shared>(accessors.history?, solver) }?;
         if history.len() < learnable.len() {
             return None;
         }

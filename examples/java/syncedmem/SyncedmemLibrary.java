@@ -1213,6 +1213,15 @@ public interface SyncedmemLibrary extends Library {
     /** Lends the memory of an array to the caller and writes it to {@code *mem}. */
     int syncedmem_blob_memory(Blob blob, int array, PointerByReference mem);
 
+    /**
+     * As {@code syncedmem_blob_memory}, and makes the caller one more owner: the memory stays until {@code
+     * syncedmem_blob_release_memory}, whatever memory the blob has by then.
+     */
+    int syncedmem_blob_hold_memory(Blob blob, int array, PointerByReference mem);
+
+    /** Gives memory of {@code syncedmem_blob_hold_memory} up, which ends with its last owner, on any thread. */
+    int syncedmem_blob_release_memory(Syncedmem mem);
+
     /** Borrows the caller's memory as the host side of an array, which is then the newest. */
     int syncedmem_blob_set_cpu_data(Blob blob, int array, Pointer data);
 
@@ -1256,6 +1265,12 @@ public interface SyncedmemLibrary extends Library {
      * array is.
      */
     int syncedmem_blob_scale(Blob blob, int array, double factor);
+
+    /**
+     * Writes to {@code *count} how many calls computed on the host, because there was no cuBLAS that starts, though
+     * the array was at the device.
+     */
+    int syncedmem_blob_computed_on_host(LongByReference count);
 
     /**
      * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its

@@ -18,6 +18,7 @@ from ._model import CaffeModel, ModelBlob, ModelLayer, open_caffemodel
 from ._model_load import SolverState, load_binaryproto, load_caffemodel, load_solverstate, save_binaryproto
 from ._observe import (
     CudaStatus,
+    blobs_computed_on_host,
     cuda_status,
     device_mismatches,
     idle_bytes,
@@ -104,6 +105,7 @@ __all__ = [
     "SyncedArray",
     "SyncedMemory",
     "__version__",
+    "blobs_computed_on_host",
     "cuda_status",
     "device_mismatches",
     "ffi",

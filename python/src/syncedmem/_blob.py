@@ -57,27 +57,30 @@ class _BlobHandle(Handle):
         self._own(ffi.gc(made[0], lib.syncedmem_blob_destroy))
 
 
-class _LentHandle(Handle):
-    """The memory of an array, which `owner` keeps."""
+class _HeldHandle(Handle):
+    """Memory of a blob, which stays while this lives."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ()
 
-    def __init__(self, pointer: Any, owner: Any) -> None:
-        self._owner = owner
-        self._own(pointer)
+    def __init__(self, blob: _BlobHandle, array: int) -> None:
+        made = ffi.new("syncedmem_t **")
+        _check(lib.syncedmem_blob_hold_memory(blob.pointer, array, made))
+        self._own(ffi.gc(made[0], lib.syncedmem_blob_release_memory))
 
     def close(self) -> None:
         raise BufferError("the memory is that of a Blob, which ends it: delete the Blob, or reshape it beyond its capacity")
 
 
 class _BlobMemory(SyncedMemory):
-    """The memory of an array, which lives as long as this."""
+    """The memory of an array. It stays while this lives, also when the blob has other memory by then."""
 
     __slots__ = ()
 
-    def __init__(self, handle: Handle, nbytes: int) -> None:
-        self._handle = handle
-        self._nbytes = nbytes
+    def __init__(self, blob: _BlobHandle, array: int) -> None:
+        nbytes = ffi.new("size_t *")
+        _check(lib.syncedmem_blob_capacity(blob.pointer, array, nbytes))
+        self._handle = _HeldHandle(blob, array)
+        self._nbytes = int(nbytes[0])
         self._name = None
 
 
@@ -298,6 +301,9 @@ class Blob:
     def _alone(self, *others: Blob) -> Iterator[None]:
         """Takes the locks of the blobs, then those of their memories; of each kind in one order, against deadlocks."""
         blobs = (self, *others)
+        for blob in blobs:
+            if not isinstance(blob, Blob):
+                raise TypeError(f"the other is a Blob, not {type(blob).__name__}")
         with contextlib.ExitStack() as held:
             for lock in _in_order(blob._handle.alone for blob in blobs):
                 held.enter_context(lock)
@@ -315,10 +321,10 @@ class Blob:
     def _follow(self) -> None:
         """Reads the shape, and finds the memories that the blob has now."""
         blob = self._handle.pointer
-        size, length, memory = ffi.new("size_t *"), ffi.new("int64_t *"), ffi.new("syncedmem_t **")
-        _check(lib.syncedmem_blob_axes(blob, size))
+        axes, length, memory = ffi.new("size_t *"), ffi.new("int64_t *"), ffi.new("syncedmem_t **")
+        _check(lib.syncedmem_blob_axes(blob, axes))
         lengths = []
-        for axis in range(size[0]):
+        for axis in range(axes[0]):
             _check(lib.syncedmem_blob_shape(blob, axis, length))
             lengths.append(int(length[0]))
         self._shape = tuple(lengths)
@@ -327,12 +333,7 @@ class Blob:
                 return  # no shape yet
             known = self._memories.get(array)
             if known is None or known.handle != memory[0]:
-                # A hidden blob shares the memory, and so keeps it for views of it.
-                keeper = _BlobHandle(_TYPES[self._dtype]).pointer
-                _check(lib.syncedmem_blob_reshape(keeper, len(lengths), lengths))
-                _check(lib.syncedmem_blob_share(keeper, array, blob))
-                _check(lib.syncedmem_blob_capacity(blob, array, size))
-                self._memories[array] = _BlobMemory(_LentHandle(memory[0], keeper), int(size[0]))
+                self._memories[array] = _BlobMemory(self._handle, array)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Blob cannot be copied or pickled; use copy_from, or copy an array of it")

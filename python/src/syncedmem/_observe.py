@@ -93,3 +93,10 @@ def device_mismatches() -> int:
     count = ffi.new("uint64_t *")
     check(lib.syncedmem_device_mismatches(count))
     return int(count[0])
+
+
+def blobs_computed_on_host() -> int:
+    """Calls of a blob's mathematics that the host computed for want of cuBLAS, though the data was on the device."""
+    count = ffi.new("uint64_t *")
+    check(lib.syncedmem_blob_computed_on_host(count))
+    return int(count[0])

@@ -6,9 +6,11 @@ use std::ffi::c_void;
 use syncedmem_trace::head::Side;
 
 use super::handle::{ask, blob, change, syncedmem_blob_t, which};
-use crate::abi::c::object::syncedmem_t;
+use crate::abi::c::object::{object, syncedmem_t};
+use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::Blob;
+use crate::object::shared::Shared;
 
 /// Writes the size of an array's memory to `*bytes`: an array keeps its memory in a reshape that needs no more. 0 without
 /// a shape. `array` is a `syncedmem_array_t`, here as below.
@@ -42,6 +44,47 @@ pub unsafe extern "C" fn syncedmem_blob_memory(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_blob_memory", blob, mem, |blob| Ok(blob.memory(which(array)?)?.as_ptr().cast())) }
+}
+
+/// As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until `syncedmem_blob_release_memory`, whatever
+/// memory the blob has by then.
+///
+/// Errors: as `syncedmem_blob_memory`.
+///
+/// # Safety
+/// As for `syncedmem_blob_memory`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_hold_memory(
+    blob: *const syncedmem_blob_t,
+    array: i32,
+    mem: *mut *mut syncedmem_t,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        ask("syncedmem_blob_hold_memory", blob, mem, |blob| Ok(blob.memory(which(array)?)?.clone().into_raw().cast()))
+    }
+}
+
+/// Gives memory of `syncedmem_blob_hold_memory` up, which ends with its last owner, on any thread. NULL is allowed and does
+/// nothing.
+///
+/// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
+///
+/// # Safety
+/// `mem` is NULL or came from `syncedmem_blob_hold_memory`, once for each call, and this owner does not use it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_release_memory(mem: *mut syncedmem_t) -> syncedmem_status_t {
+    call("syncedmem_blob_release_memory", || {
+        if mem.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller guarantees it.
+        let memory = unsafe { object(mem) }?;
+        memory.head()?;
+        // SAFETY: the caller guarantees it.
+        drop(unsafe { Shared::from_raw(memory) });
+        Ok(())
+    })
 }
 
 /// Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the count's

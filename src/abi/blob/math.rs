@@ -2,8 +2,9 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::handle::{ask, change, syncedmem_blob_t, which};
+use crate::abi::arguments::answer;
 use crate::abi::status::syncedmem_status_t;
-use crate::blob::Blob;
+use crate::blob::{self, Blob};
 
 /// Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The device
 /// needs cuBLAS, which is looked for at the first use; without it the host computes.
@@ -67,4 +68,17 @@ pub unsafe extern "C" fn syncedmem_blob_scale(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { change("syncedmem_blob_scale", blob, |blob| blob.scale(which(array)?, factor)) }
+}
+
+/// Writes to `*count` how many calls computed on the host, because there was no cuBLAS that starts, though the array was at the
+/// device. The first of them is reported on standard error.
+///
+/// Errors: `INVALID_ARGUMENT`.
+///
+/// # Safety
+/// `count` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_blob_computed_on_host(count: *mut u64) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_blob_computed_on_host", count, || Ok(blob::computed_on_host())) }
 }

@@ -7,7 +7,7 @@
 //! Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the blobs
 //! that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape beyond its
 //! capacity, syncedmem_blob_set_cpu_data, syncedmem_blob_set_gpu_data, syncedmem_blob_share), or that destroys its last blob.
-//! Tensors made of it keep its memory.
+//! syncedmem_blob_hold_memory lends it for as long as the caller wants, and tensors made of it keep its memory.
 //!
 //! Threads. Any number of threads may read one blob at once: every function whose blob is const. Each other call needs the blob
 //! alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on
@@ -32,6 +32,8 @@ impl Failure for Error {
             Error::Memory(error) => error.into(),
             Error::NoType(_) | Error::NoMath(_) => SYNCEDMEM_ERROR_UNSUPPORTED,
             Error::NoShape | Error::Untouched => SYNCEDMEM_ERROR_INVALID_STATE,
+            Error::Blas(_) => SYNCEDMEM_ERROR_DRIVER,
+            Error::TwoDevices { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,
             Error::TooManyAxes { .. }
             | Error::NoDim { .. }
             | Error::TooLarge { .. }

@@ -7,7 +7,7 @@ use syncedmem_trace::head::Side;
 
 use super::object::{object, syncedmem_t};
 use super::policy;
-use crate::abi::arguments::{Out, answer};
+use crate::abi::arguments::{Out, answer, write_text};
 use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::{Cause, Error};
@@ -193,28 +193,4 @@ pub unsafe extern "C" fn syncedmem_get_name(
         out.set(name.as_ref().len());
         Ok(())
     })
-}
-
-/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end; nothing for a capacity of 0.
-///
-/// # Safety
-/// `to` is NULL or writable for `capacity` bytes.
-unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result<(), Error> {
-    let Some(room) = capacity.checked_sub(1) else { return Ok(()) };
-    if to.is_null() {
-        return Err(Error::InvalidArgument {
-            what: "text is NULL; pass a buffer, or a capacity of 0 to learn the length alone",
-        });
-    }
-    let mut bytes = text.len().min(room);
-    while !text.is_char_boundary(bytes) {
-        bytes -= 1;
-    }
-    // SAFETY: the caller guarantees room for one byte more than that.
-    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), bytes) };
-    // SAFETY: as above.
-    let end = unsafe { to.add(bytes) };
-    // SAFETY: as above.
-    unsafe { end.write(0) };
-    Ok(())
 }

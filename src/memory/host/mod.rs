@@ -80,12 +80,14 @@ pub struct Request {
     pub zeroed: bool,
     /// Whether the block should be page-locked, see [`wants_pinned`].
     pub pinned: bool,
+    /// Whether also a block of up to [`SMALL`] bytes starts on a multiple of [`ALIGNMENT`].
+    pub aligned: bool,
     pub holder: usize,
 }
 
 #[inline]
 pub fn allocate(request: Request) -> Result<Block, Error> {
-    let Request { bytes, zeroed, .. } = request;
+    let Request { bytes, zeroed, aligned, .. } = request;
     if bytes == 0 {
         return Ok(Block { address: NOTHING.address(), owned: false, pinned: false });
     }
@@ -107,7 +109,7 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
         }
     }
     let found = match own {
-        None => pageable(bytes, zeroed),
+        None => pageable(bytes, zeroed, aligned),
         Some(functions) => {
             make_room(bytes);
             allocator::allocate(functions, bytes)
@@ -371,13 +373,13 @@ pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
 
 /// A pageable block; with zeros if `zeroed` and they cost nothing extra.
 #[inline]
-fn pageable(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
+fn pageable(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause> {
     if bytes <= SMALL {
-        let address = small(bytes, zeroed).ok_or(Cause::System)?;
+        let address = if is_aligned { aligned(bytes) } else { small(bytes, zeroed) }.ok_or(Cause::System)?;
         if settings::host_limit().is_some() {
             make_room(bytes);
         }
-        return Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: zeroed });
+        return Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: zeroed && !is_aligned });
     }
     large(bytes, zeroed)
 }

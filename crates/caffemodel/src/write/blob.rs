@@ -3,7 +3,8 @@
 use super::encode;
 use super::plan::{Part as Piece, Parts};
 use super::values::Values;
-use crate::blob::{Array, Blob, Dialect, Element, count, is_list};
+use crate::blob::{Array, Blob, Dialect, count, is_list};
+use crate::element::Element;
 use crate::error::Error;
 use crate::model::{At, Model, Part};
 use crate::problem::Problem;
@@ -124,9 +125,8 @@ impl<'v> Target<'v> {
         for (part, new, stored) in parts {
             let (found, advice) = match (new, stored) {
                 // The blob would not be one that can be read.
-                (NewArray::Kept, _) if self.blob.problem().is_some_and(|problem| problem.is_of_bytes(part)) => {
-                    let problem = self.blob.problem().map(Problem::to_string).unwrap_or_default();
-                    return self.refuse(problem, OTHER_PART);
+                (NewArray::Kept, _) if self.blob.has_unread(part) => {
+                    return self.refuse(format!("its {part} is stored as bytes that are not read"), OTHER_PART);
                 }
                 (NewArray::Replaced(values), _) => (values.count, "give as many values as the shape has"),
                 (NewArray::Kept, Some(stored)) => (stored.count(), OTHER_PART),

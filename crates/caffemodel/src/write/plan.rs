@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::new_file::NewFile;
 use super::values::{Failed, Values};
-use crate::blob::Element;
+use crate::element::Element;
 use crate::error::{Error, ErrorKind};
 use crate::source::Source;
 

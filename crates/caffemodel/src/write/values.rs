@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use crate::blob::Element;
+use crate::element::Element;
 use crate::error::Error;
 use crate::half;
 

@@ -1,0 +1,79 @@
+//! The types of values.
+
+use std::fmt;
+
+/// The type of an array's values, which are lent in little-endian bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// IEEE 754 of 64 bits.
+    F64,
+    /// IEEE 754 of 32 bits.
+    F32,
+    /// IEEE 754 of 16 bits: of NVIDIA's Caffe alone.
+    F16,
+    /// A whole number of 64 bits: this and what follows are of Caffe2 alone.
+    I64,
+    /// A whole number of 32 bits.
+    I32,
+    /// A whole number of 16 bits.
+    I16,
+    /// A whole number of 8 bits.
+    I8,
+    /// A whole number of 16 bits, never negative.
+    U16,
+    /// A whole number of 8 bits, never negative.
+    U8,
+    /// One byte: 0 or 1.
+    Bool,
+}
+
+impl Element {
+    /// Bytes of one value.
+    pub fn size(self) -> usize {
+        match self {
+            Self::F64 | Self::I64 => 8,
+            Self::F32 | Self::I32 => 4,
+            Self::F16 | Self::I16 | Self::U16 => 2,
+            Self::I8 | Self::U8 | Self::Bool => 1,
+        }
+    }
+
+    /// Whether its values have digits behind the point.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F64 | Self::F32 | Self::F16)
+    }
+
+    /// A whole number as this type, of which it takes the first bytes. `None`: it does not fit, or the type is one of floats.
+    pub(crate) fn of_int(self, value: i64) -> Option<[u8; 8]> {
+        let fits = match self {
+            Self::I64 => true,
+            Self::I32 => i32::try_from(value).is_ok(),
+            Self::I16 => i16::try_from(value).is_ok(),
+            Self::I8 => i8::try_from(value).is_ok(),
+            Self::U16 => u16::try_from(value).is_ok(),
+            Self::U8 => u8::try_from(value).is_ok(),
+            // Compat: Caffe2 takes any other number for true.
+            Self::Bool => return Some(i64::from(value != 0).to_le_bytes()),
+            Self::F64 | Self::F32 | Self::F16 => false,
+        };
+        fits.then(|| value.to_le_bytes())
+    }
+}
+
+impl fmt::Display for Element {
+    /// NumPy's name of the type.
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.pad(match self {
+            Self::F64 => "float64",
+            Self::F32 => "float32",
+            Self::F16 => "float16",
+            Self::I64 => "int64",
+            Self::I32 => "int32",
+            Self::I16 => "int16",
+            Self::I8 => "int8",
+            Self::U16 => "uint16",
+            Self::U8 => "uint8",
+            Self::Bool => "bool",
+        })
+    }
+}

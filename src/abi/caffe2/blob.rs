@@ -1,0 +1,370 @@
+//! Blobs of one value of any type.
+#![expect(unsafe_code, reason = "C functions and handles")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use super::call;
+use super::tensor::{handle_of, holder_of, syncedmem_tensor_t};
+use super::typemeta::{optional, required, side_of};
+use crate::abi::arguments::Out;
+use crate::abi::status::syncedmem_status_t;
+use crate::caffe2::blob::{Blob, Value, another_holder};
+use crate::caffe2::error::Error;
+use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
+use crate::platform::shared::Shared;
+
+/// A blob of one value of any type: Caffe2's `Blob`.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub struct syncedmem_typed_blob_t(#[expect(dead_code, reason = "never looked at through this type")] Blob);
+
+/// The blob of a handle.
+///
+/// # Safety
+/// A handle that is neither NULL nor misaligned is held.
+unsafe fn blob<'a>(blob: *const syncedmem_typed_blob_t) -> Result<&'a Blob, Error> {
+    let blob = blob.cast::<Blob>();
+    if blob.is_null() || !blob.is_aligned() {
+        return Err(Error::Argument(
+            "a blob is NULL or misaligned; pass a handle that syncedmem_typed_blob_create or a workspace has written",
+        ));
+    }
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { &*blob })
+}
+
+/// Makes a holder a handle.
+pub(super) fn blob_of(blob: Shared<Blob>) -> *mut syncedmem_typed_blob_t {
+    blob.into_address().as_ptr().cast()
+}
+
+/// Runs `work` on a blob, for the C function `name`.
+///
+/// # Safety
+/// As for `blob`.
+unsafe fn with(
+    name: &str,
+    handle: *const syncedmem_typed_blob_t,
+    work: impl FnOnce(&Blob) -> Result<(), Error>,
+) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        work(unsafe { blob(handle) }?)
+    })
+}
+
+/// A result that the caller may not want: NULL is allowed.
+///
+/// # Safety
+/// `out` is NULL or writable.
+pub(super) unsafe fn optional_out<T>(out: *mut T) -> Result<Option<Out<T>>, Error> {
+    // SAFETY: the caller guarantees it.
+    Ok(if out.is_null() { None } else { Some(unsafe { Out::new(out) }?) })
+}
+
+/// Creates an empty blob and writes its handle to `*blob`. End it with `syncedmem_typed_blob_destroy`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `blob` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
+    call("syncedmem_typed_blob_create", || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(blob) }?;
+        out.set(blob_of(Blob::new()?));
+        Ok(())
+    })
+}
+
+/// Makes one more holder of the blob, which `syncedmem_typed_blob_destroy` ends.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `blob` is NULL or a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typed_blob_retain(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
+    let retain = |blob: &Blob| {
+        // SAFETY: the handle stands for a holder.
+        std::mem::forget(unsafe { another_holder(NonNull::from(blob)) });
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_retain", blob, retain) }
+}
+
+/// Ends one holder of the blob; the last one ends the blob and its value. NULL is allowed and does nothing.
+///
+/// Errors: `INVALID_ARGUMENT` (misaligned).
+///
+/// # Safety
+/// `blob` is NULL or a handle, of which this holder is not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_typed_blob_destroy(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
+    if blob.is_null() {
+        return syncedmem_status_t::SYNCEDMEM_SUCCESS;
+    }
+    let end = |blob: &Blob| {
+        // SAFETY: the handle stands for the holder that the caller gives up.
+        drop(unsafe { Shared::from_address(NonNull::from(blob)) });
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_destroy", blob, end) }
+}
+
+/// Writes the type of the value to `*meta`; its `id` is NULL for an empty blob.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `blob` is NULL or a handle; `meta` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typed_blob_meta(
+    blob: *const syncedmem_typed_blob_t,
+    meta: *mut syncedmem_typemeta_t,
+) -> syncedmem_status_t {
+    let ask = |blob: &Blob| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(meta) }?;
+        out.set(blob.meta());
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_meta", blob, ask) }
+}
+
+/// Writes to `*is` whether the value is of that type.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `blob` is NULL or a handle; `meta` is NULL or a type; `is` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typed_blob_is_type(
+    blob: *const syncedmem_typed_blob_t,
+    meta: *const syncedmem_typemeta_t,
+    is: *mut bool,
+) -> syncedmem_status_t {
+    let ask = |blob: &Blob| {
+        // SAFETY: the caller guarantees it.
+        let meta = unsafe { required(meta) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(is) }?;
+        out.set(blob.meta() == meta);
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_is_type", blob, ask) }
+}
+
+/// Writes the address of the value to `*value`. If `meta` is not NULL, the value must be of that type; otherwise the address is NULL
+/// for an empty blob.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL; another type, or no value).
+///
+/// # Safety
+/// `blob` is NULL or a handle; `meta` is NULL or a type; `value` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typed_blob_get(
+    blob: *const syncedmem_typed_blob_t,
+    meta: *const syncedmem_typemeta_t,
+    value: *mut *mut c_void,
+) -> syncedmem_status_t {
+    let ask = |blob: &Blob| {
+        // SAFETY: the caller guarantees it.
+        let meta = unsafe { optional(meta) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(value) }?;
+        out.set(blob.get(meta.as_ref())?);
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_get", blob, ask) }
+}
+
+/// Writes the address of a value of that type to `*value`. Unless there is one, the blob gets a new one as the type makes it, in
+/// memory aligned to 64 bytes, and the old one ends. `is_new` may be NULL.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, no type), `INVALID_STATE` (the type's `construct` returned false), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `blob` is NULL or a handle; `meta` is NULL or a type; `is_new` and `value` are NULL or writable. The address of an old value
+/// of another type is not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
+    blob: *mut syncedmem_typed_blob_t,
+    meta: *const syncedmem_typemeta_t,
+    is_new: *mut bool,
+    value: *mut *mut c_void,
+) -> syncedmem_status_t {
+    let get = |blob: &Blob| {
+        // SAFETY: the caller guarantees it.
+        let meta = unsafe { required(meta) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(value) }?;
+        // SAFETY: the caller guarantees it.
+        let new = unsafe { optional_out(is_new) }?;
+        let (pointer, made) = blob.get_mutable(meta)?;
+        out.set(pointer);
+        new.map(|new| new.set(made));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_get_mutable", blob, get) }
+}
+
+/// Gives the blob a value of the caller's, and ends the old one. `deleter` is called with `value` and `context` at the new one's
+/// end; without one (NULL) the value stays the caller's. If `value` and `meta` are both NULL, the blob is empty afterwards.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, no type). Then the deleter is not called.
+///
+/// # Safety
+/// `blob` is NULL or a handle; `meta` is NULL or a type; `value` is NULL or of that type, and lives until the deleter is called or
+/// the blob has another. The address of the old value is not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_typed_blob_reset(
+    blob: *mut syncedmem_typed_blob_t,
+    value: *mut c_void,
+    meta: *const syncedmem_typemeta_t,
+    deleter: syncedmem_deleter_t,
+    context: *mut c_void,
+) -> syncedmem_status_t {
+    let reset = |blob: &Blob| {
+        if value.is_null() && meta.is_null() {
+            blob.set(Value::default());
+            return Ok(());
+        }
+        let pointer = NonNull::new(value).ok_or(Error::Argument(
+            "value is NULL; pass the address of a value, or NULL for meta too to empty the blob",
+        ))?;
+        // SAFETY: the caller guarantees it.
+        let meta = unsafe { required(meta) }?;
+        if meta.is_none() {
+            return Err(Error::Argument("the type is none: its id is NULL; pass a type"));
+        }
+        blob.set(Value::given(meta, pointer, deleter, context));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_reset", blob, reset) }
+}
+
+/// Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. The blob goes on to refer to it. What
+/// `syncedmem_typed_blob_get_mutable` made is ended by its type's `destruct`, then `free()`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `blob` is NULL or a handle; `value` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typed_blob_release(
+    blob: *mut syncedmem_typed_blob_t,
+    value: *mut *mut c_void,
+) -> syncedmem_status_t {
+    let release = |blob: &Blob| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(value) }?;
+        out.set(blob.release());
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_release", blob, release) }
+}
+
+/// Exchanges the values of two blobs.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `blob` and `other` are NULL or handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typed_blob_swap(
+    blob: *mut syncedmem_typed_blob_t,
+    other: *mut syncedmem_typed_blob_t,
+) -> syncedmem_status_t {
+    let swap = |one: &Blob| {
+        // SAFETY: the caller guarantees it.
+        one.swap(unsafe { self::blob(other) }?);
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_swap", blob, swap) }
+}
+
+/// Writes a handle of the tensor that is the value, of either side, to `*tensor`: one more holder, so the tensor lives on whatever
+/// becomes of the blob. End it with `syncedmem_tensor_destroy`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL; another type, or no value).
+///
+/// # Safety
+/// `blob` is NULL or a handle; `tensor` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
+    blob: *const syncedmem_typed_blob_t,
+    tensor: *mut *mut syncedmem_tensor_t,
+) -> syncedmem_status_t {
+    let get = |blob: &Blob| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(tensor) }?;
+        out.set(handle_of(blob.tensor()?));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_get_tensor", blob, get) }
+}
+
+/// As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the blob gets a new
+/// one, and the old value ends. `is_new` may be NULL.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, another number), `INVALID_STATE` (no memory for the tensor), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `blob` is NULL or a handle; `is_new` and `tensor` are NULL or writable. The address of an old value is not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
+    blob: *mut syncedmem_typed_blob_t,
+    side: i32,
+    is_new: *mut bool,
+    tensor: *mut *mut syncedmem_tensor_t,
+) -> syncedmem_status_t {
+    let get = |blob: &Blob| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(tensor) }?;
+        // SAFETY: the caller guarantees it.
+        let new = unsafe { optional_out(is_new) }?;
+        let (holder, made) = blob.mutable_tensor(side_of(side)?)?;
+        out.set(handle_of(holder));
+        new.map(|new| new.set(made));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_get_mutable_tensor", blob, get) }
+}
+
+/// Makes a tensor the value, and ends the old one. The blob holds the tensor beside the caller.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `blob` and `tensor` are NULL or handles. The address of the old value is not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_typed_blob_set_tensor(
+    blob: *mut syncedmem_typed_blob_t,
+    tensor: *mut syncedmem_tensor_t,
+) -> syncedmem_status_t {
+    let set = |blob: &Blob| {
+        // SAFETY: the caller guarantees it.
+        blob.set(Value::tensor(unsafe { holder_of(tensor) }?)?);
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_typed_blob_set_tensor", blob, set) }
+}

@@ -1,0 +1,171 @@
+//! The items of tensors: access, copies and shared memory.
+#![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use super::call;
+use super::tensor::{change, change_by, handle, syncedmem_tensor_t};
+use super::typemeta::{optional, required};
+use crate::abi::arguments::Out;
+use crate::abi::c::object::syncedmem_t;
+use crate::abi::status::syncedmem_status_t;
+use crate::caffe2::error::Error;
+use crate::caffe2::external::Lent;
+use crate::caffe2::tensor::Tensor;
+use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
+
+fn pointer(data: Option<NonNull<c_void>>) -> *mut c_void {
+    data.map_or(std::ptr::null_mut(), NonNull::as_ptr)
+}
+
+/// Writes the address of the items to `*data`, for reading, on the tensor's side. If `meta` is not NULL, the tensor's type must be
+/// that one. The address is NULL for a tensor without items that never had memory.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, another type), `INVALID_STATE` (no shape, or no memory yet), and as `syncedmem_cpu_data` or
+/// `syncedmem_gpu_data`.
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `meta` is NULL or a type; `data` is NULL or writable.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_data(
+    tensor: *const syncedmem_tensor_t,
+    meta: *const syncedmem_typemeta_t,
+    data: *mut *const c_void,
+) -> syncedmem_status_t {
+    call("syncedmem_tensor_data", || {
+        // SAFETY: the caller guarantees it.
+        let handle = unsafe { handle(tensor) }?;
+        // SAFETY: the caller guarantees it.
+        let meta = unsafe { optional(meta) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(data) }?;
+        // SAFETY: the caller guarantees it.
+        let tensor = unsafe { handle.tensor() };
+        out.set(pointer(tensor.raw_data(meta.as_ref())?));
+        Ok(())
+    })
+}
+
+/// Writes the address of the items to `*data`, for reading and writing, on the tensor's side, as items of `meta`; NULL is the
+/// tensor's own type. Memory is allocated where there is none that serves: it is kept for the same type, and for another
+/// plain one if it is large enough. Otherwise the items are lost, and new ones are constructed, or on the host zeros.
+/// The address is NULL for a tensor without items that never had memory.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, items without bytes), `INVALID_STATE` (no shape, no type; the type's `construct` returned
+/// false), `UNSUPPORTED` (a type with functions on the device), and as `syncedmem_mutable_cpu_data` or `syncedmem_mutable_gpu_data`.
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `meta` is NULL or a type; `data` is NULL or writable. Pointers to memory that does not serve are
+/// not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
+    tensor: *mut syncedmem_tensor_t,
+    meta: *const syncedmem_typemeta_t,
+    data: *mut *mut c_void,
+) -> syncedmem_status_t {
+    let ready = |tensor: &mut Tensor| {
+        // SAFETY: the caller guarantees it.
+        let meta = unsafe { optional(meta) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(data) }?;
+        out.set(pointer(tensor.raw_mutable_data(meta.as_ref())?));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { change("syncedmem_tensor_mutable_data", tensor, ready) }
+}
+
+/// Writes the handle of the memory's `syncedmem_t` to `*mem`: for access on both sides, tensors of DLPack
+/// (`syncedmem_to_dlpack`), a name, eviction. It belongs to the tensors that share the memory: it is neither destroyed nor set,
+/// nor used once they have ended or have other memory. Tensors of DLPack keep the memory.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `INVALID_STATE` (no memory), `UNSUPPORTED` (a type with functions).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `mem` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_memory(
+    tensor: *const syncedmem_tensor_t,
+    mem: *mut *mut syncedmem_t,
+) -> syncedmem_status_t {
+    call("syncedmem_tensor_memory", || {
+        // SAFETY: the caller guarantees it.
+        let handle = unsafe { handle(tensor) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(mem) }?;
+        // SAFETY: the caller guarantees it.
+        let storage = unsafe { handle.tensor() }.storage();
+        let storage = storage.ok_or(Error::State("the tensor has no memory yet; ask for its mutable data first"))?;
+        out.set(storage.handle()?.as_ptr().cast());
+        Ok(())
+    })
+}
+
+/// Gives the tensor the type, the dimensions and a copy of the items of another one, of either side.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `INVALID_STATE` (the source has no shape, or no memory yet; a function of the type returned
+/// false), `UNSUPPORTED` (the type's items cannot be copied, or not to the device), and as `syncedmem_tensor_mutable_data`.
+///
+/// # Safety
+/// `tensor` and `source` are NULL or handles. Pointers to the tensor's data are not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_copy_from(
+    tensor: *mut syncedmem_tensor_t,
+    source: *const syncedmem_tensor_t,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { change_by("syncedmem_tensor_copy_from", tensor, source, |tensor, source| tensor.copy_from(source)) }
+}
+
+/// Shares the memory of another tensor of the same side and number of items, and takes its type. A resize beyond the memory, or
+/// `syncedmem_tensor_free_memory`, ends that for the tensor that does it.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, another side, another number of items), `INVALID_STATE` (the source has items and no
+/// memory yet).
+///
+/// # Safety
+/// `tensor` and `source` are NULL or handles. Pointers to the tensor's data are not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_share_data(
+    tensor: *mut syncedmem_tensor_t,
+    source: *const syncedmem_tensor_t,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { change_by("syncedmem_tensor_share_data", tensor, source, |tensor, source| tensor.share_data(source)) }
+}
+
+/// Makes the tensor use memory of the caller's, on the tensor's side, with items of `meta`. `capacity` is its size in bytes; 0 for
+/// as many as the tensor's items need. `deleter` (NULL: none) is called with `pointer` and `context` once no tensor uses the
+/// memory; after an error it is not called.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, a capacity that is too small), `INVALID_STATE` (no items), `OUT_OF_MEMORY`, `NO_GPU`.
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `meta` is NULL or a type. The memory stays readable and writable until the deleter is called;
+/// without one, while a tensor uses it. Pointers to the tensor's data are not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_share_external(
+    tensor: *mut syncedmem_tensor_t,
+    pointer: *mut c_void,
+    meta: *const syncedmem_typemeta_t,
+    capacity: usize,
+    deleter: syncedmem_deleter_t,
+    context: *mut c_void,
+) -> syncedmem_status_t {
+    let share = |tensor: &mut Tensor| {
+        // SAFETY: the caller guarantees it.
+        let meta = unsafe { required(meta) }?;
+        let pointer =
+            NonNull::new(pointer).ok_or(Error::Argument("pointer is NULL; pass the address of the memory"))?;
+        // SAFETY: the caller guarantees it.
+        unsafe { tensor.share_external(meta, capacity, Lent { pointer, deleter, context }) }
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { change("syncedmem_tensor_share_external", tensor, share) }
+}

@@ -1,0 +1,228 @@
+//! Queries of tensors.
+#![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::c_char;
+
+use syncedmem_trace::text::Text;
+
+use super::call;
+use super::tensor::{handle, syncedmem_tensor_t};
+use super::typemeta::required;
+use crate::abi::arguments::{Out, write_text};
+use crate::abi::status::syncedmem_status_t;
+use crate::caffe2::error::Error;
+use crate::caffe2::shape;
+use crate::caffe2::tensor::Tensor;
+use crate::caffe2::typemeta::syncedmem_typemeta_t;
+
+/// What a tensor is. This structure never grows.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct syncedmem_tensor_info_t {
+    /// The type; its `id` is NULL before the first mutable data.
+    pub meta: syncedmem_typemeta_t,
+    /// The dimensions, until they change.
+    pub dims: *const i64,
+    /// The number of items; -1 without a shape.
+    pub size: i64,
+    /// The bytes of the items.
+    pub nbytes: usize,
+    /// The bytes of the memory.
+    pub capacity_nbytes: usize,
+    /// The number of dimensions.
+    pub ndim: i32,
+    /// The side of the memory: a `syncedmem_side_t`.
+    pub side: i32,
+    /// Whether the present memory came from another tensor or from the caller.
+    pub shares_data: bool,
+}
+
+/// Writes what `question` returns for a tensor to `*out`, for the C function `name`.
+///
+/// # Safety
+/// `tensor` is NULL or a handle, of a tensor that no thread changes; `out` is NULL or writable.
+#[inline(always)]
+unsafe fn ask<T>(
+    name: &str,
+    tensor: *const syncedmem_tensor_t,
+    out: *mut T,
+    question: impl FnOnce(&Tensor) -> Result<T, Error>,
+) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        let handle = unsafe { handle(tensor) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(out) }?;
+        // SAFETY: the caller guarantees it.
+        out.set(question(unsafe { handle.tensor() })?);
+        Ok(())
+    })
+}
+
+/// Writes to `*info` what the tensor is.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `info` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_info(
+    tensor: *const syncedmem_tensor_t,
+    info: *mut syncedmem_tensor_info_t,
+) -> syncedmem_status_t {
+    let all = |tensor: &Tensor| {
+        Ok(syncedmem_tensor_info_t {
+            meta: *tensor.meta(),
+            dims: tensor.dims().as_ptr(),
+            size: tensor.count(),
+            nbytes: tensor.nbytes(),
+            capacity_nbytes: tensor.capacity(),
+            // At most SYNCEDMEM_TENSOR_MOST_DIMENSIONS.
+            ndim: tensor.dims().len() as i32,
+            side: tensor.side() as i32,
+            shares_data: tensor.shares_data(),
+        })
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_info", tensor, info, all) }
+}
+
+/// Writes to `*is` whether the tensor's type is that one.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `meta` is NULL or a type; `is` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_is_type(
+    tensor: *const syncedmem_tensor_t,
+    meta: *const syncedmem_typemeta_t,
+    is: *mut bool,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    let same = |tensor: &Tensor| Ok(*tensor.meta() == unsafe { required(meta) }?);
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_is_type", tensor, is, same) }
+}
+
+/// Writes a dimension to `*dim`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, no such axis).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `dim` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_dim(
+    tensor: *const syncedmem_tensor_t,
+    axis: i32,
+    dim: *mut i64,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_dim", tensor, dim, |tensor| shape::dim(tensor.dims(), axis)) }
+}
+
+/// Writes a dimension to `*dim`, if it is at most `INT32_MAX`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, no such axis), `INVALID_STATE` (the dimension is larger).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `dim` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_dim32(
+    tensor: *const syncedmem_tensor_t,
+    axis: i32,
+    dim: *mut i32,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_dim32", tensor, dim, |tensor| shape::dim32(tensor.dims(), axis)) }
+}
+
+/// Writes the product of the dimensions from `axis` on to `*size`: 1 from behind the last one on.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, negative).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `size` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_size_from_dim(
+    tensor: *const syncedmem_tensor_t,
+    axis: i32,
+    size: *mut i64,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_size_from_dim", tensor, size, |tensor| shape::size_from(tensor.dims(), axis)) }
+}
+
+/// Writes the product of the dimensions before `axis` to `*size`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, no such axis).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `size` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_size_to_dim(
+    tensor: *const syncedmem_tensor_t,
+    axis: i32,
+    size: *mut i64,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_size_to_dim", tensor, size, |tensor| shape::size_to(tensor.dims(), axis)) }
+}
+
+/// Writes the product of the dimensions between two axes, without theirs and in either order, to `*size`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, no such axis).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `size` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_size_between_dim(
+    tensor: *const syncedmem_tensor_t,
+    axis: i32,
+    other: i32,
+    size: *mut i64,
+) -> syncedmem_status_t {
+    let product = |tensor: &Tensor| shape::size_between(tensor.dims(), axis, other);
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_size_between_dim", tensor, size, product) }
+}
+
+/// Writes the number of an axis from the start to `*canonical`, where a negative one counts from the end.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, no such axis).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `canonical` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_canonical_axis_index(
+    tensor: *const syncedmem_tensor_t,
+    axis: i32,
+    canonical: *mut i32,
+) -> syncedmem_status_t {
+    let place = |tensor: &Tensor| shape::canonical_axis(tensor.dims(), axis);
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_canonical_axis_index", tensor, canonical, place) }
+}
+
+/// Writes a line about the tensor for people, as `syncedmem_report` writes its text.
+///
+/// Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `text` is NULL or writable for `capacity` bytes; `length` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_debug_string(
+    tensor: *const syncedmem_tensor_t,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> syncedmem_status_t {
+    let write = |tensor: &Tensor| {
+        let line = Text::<2048>::of(format_args!("{tensor}"));
+        // SAFETY: the caller guarantees it.
+        unsafe { write_text(text, capacity, line.as_ref()) }?;
+        Ok(line.as_ref().len())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_debug_string", tensor, length, write) }
+}

@@ -1,0 +1,357 @@
+//! Tensors: handles, and the operations on dimensions and memory.
+#![expect(unsafe_code, reason = "C functions and handles")]
+
+use std::ptr::NonNull;
+
+use super::call;
+use super::typemeta::side_of;
+use crate::abi::arguments::{Out, answer};
+use crate::abi::status::syncedmem_status_t;
+use crate::caffe2::blob::another_holder;
+use crate::caffe2::error::Error;
+use crate::caffe2::handle::Handle;
+use crate::caffe2::tensor::{self, Tensor};
+use crate::platform::shared::Shared;
+
+/// A tensor: dimensions, a type, and memory on one side.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub struct syncedmem_tensor_t(#[expect(dead_code, reason = "never looked at through this type")] Handle);
+
+/// The number of dimensions that no tensor exceeds.
+pub const SYNCEDMEM_TENSOR_MOST_DIMENSIONS: i32 = 64;
+
+/// The tensor of a handle.
+///
+/// # Safety
+/// A handle that is neither NULL nor misaligned is held.
+pub(super) unsafe fn handle<'a>(tensor: *const syncedmem_tensor_t) -> Result<&'a Handle, Error> {
+    let handle = tensor.cast::<Handle>();
+    if handle.is_null() || !handle.is_aligned() {
+        return Err(Error::Argument(
+            "a tensor is NULL or misaligned; pass a handle that syncedmem_tensor_create has written",
+        ));
+    }
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { &*handle })
+}
+
+/// Makes a holder a handle.
+pub(super) fn handle_of(tensor: Shared<Handle>) -> *mut syncedmem_tensor_t {
+    tensor.into_address().as_ptr().cast()
+}
+
+/// Another holder of a handle's tensor.
+///
+/// # Safety
+/// As for `handle`.
+pub(super) unsafe fn holder_of(tensor: *const syncedmem_tensor_t) -> Result<Shared<Handle>, Error> {
+    // SAFETY: the caller guarantees it.
+    let handle = unsafe { handle(tensor) }?;
+    // SAFETY: the handle stands for a holder.
+    Ok(unsafe { another_holder(NonNull::from(handle)) })
+}
+
+/// Runs `work` on the tensor that the C function `name` changes.
+///
+/// # Safety
+/// As for `handle`; no other thread uses the tensor.
+#[inline(always)]
+pub(super) unsafe fn change(
+    name: &str,
+    tensor: *mut syncedmem_tensor_t,
+    work: impl FnOnce(&mut Tensor) -> Result<(), Error>,
+) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        let handle = unsafe { handle(tensor) }?;
+        // SAFETY: the caller guarantees it.
+        unsafe { handle.change(work) }
+    })
+}
+
+/// Runs `work` on the tensor that the C function `name` changes, and on another that it reads. For the same tensor it does nothing.
+///
+/// # Safety
+/// As for `change`; no thread changes `source`.
+#[inline(always)]
+pub(super) unsafe fn change_by(
+    name: &str,
+    tensor: *mut syncedmem_tensor_t,
+    source: *const syncedmem_tensor_t,
+    work: impl FnOnce(&mut Tensor, &Tensor) -> Result<(), Error>,
+) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        let (target, source) = (unsafe { handle(tensor) }?, unsafe { handle(source) }?);
+        if std::ptr::eq(target, source) {
+            return Ok(());
+        }
+        // SAFETY: the caller guarantees it.
+        let source = unsafe { source.tensor() };
+        // SAFETY: the caller guarantees it, and it is another tensor.
+        unsafe { target.change(|target| work(target, source)) }
+    })
+}
+
+/// Runs `work` with a copy of the dimensions: they may be those of the tensor that it changes.
+///
+/// # Safety
+/// `dims` is NULL, misaligned, or readable for `ndim` numbers.
+unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) -> Result<R, Error>) -> Result<R, Error> {
+    const FEW: usize = 8;
+    const MOST: usize = SYNCEDMEM_TENSOR_MOST_DIMENSIONS as usize;
+    let count = usize::try_from(ndim)
+        .ok()
+        .filter(|&count| count <= MOST)
+        .ok_or(Error::Argument("ndim is negative or above 64; pass how many dimensions there are"))?;
+    if count > 0 && (dims.is_null() || !dims.is_aligned()) {
+        return Err(Error::Argument("dims is NULL or misaligned; pass the address of ndim numbers"));
+    }
+    let (mut few, mut many);
+    let copy: &mut [i64] = if count <= FEW {
+        few = [0; FEW];
+        &mut few
+    } else {
+        many = [0; MOST];
+        &mut many
+    };
+    let copy = &mut copy[..count];
+    if count > 0 {
+        // SAFETY: the caller guarantees that many; the copy is this function's.
+        unsafe { std::ptr::copy_nonoverlapping(dims, copy.as_mut_ptr(), count) };
+    }
+    work(copy)
+}
+
+/// Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`. End it
+/// with `syncedmem_tensor_destroy`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, another number), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `tensor` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_create(
+    side: i32,
+    tensor: *mut *mut syncedmem_tensor_t,
+) -> syncedmem_status_t {
+    call("syncedmem_tensor_create", || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(tensor) }?;
+        out.set(handle_of(Handle::new(side_of(side)?)?));
+        Ok(())
+    })
+}
+
+/// Makes one more holder of the tensor, which `syncedmem_tensor_destroy` ends.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `tensor` is NULL or a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_retain(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
+    call("syncedmem_tensor_retain", || {
+        // SAFETY: the caller guarantees it.
+        std::mem::forget(unsafe { holder_of(tensor) }?);
+        Ok(())
+    })
+}
+
+/// Ends one holder of the tensor; the last one ends the tensor. NULL is allowed and does nothing.
+///
+/// Errors: `INVALID_ARGUMENT` (misaligned).
+///
+/// # Safety
+/// `tensor` is NULL or a handle, of which this holder is not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_destroy(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
+    call("syncedmem_tensor_destroy", || {
+        if !tensor.is_null() {
+            // SAFETY: the caller guarantees it.
+            let handle = unsafe { handle(tensor) }?;
+            // SAFETY: the handle stands for the holder that the caller gives up.
+            drop(unsafe { Shared::from_address(NonNull::from(handle)) });
+        }
+        Ok(())
+    })
+}
+
+/// Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, the memory is
+/// freed where it is too small, or where `syncedmem_tensor_set_keep_on_shrink` says so; the next mutable data allocates it.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, a negative dimension, too many items), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `dims` is readable for `ndim` numbers.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_resize(
+    tensor: *mut syncedmem_tensor_t,
+    ndim: i32,
+    dims: *const i64,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    let resize = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.resize(dims)) };
+    // SAFETY: the caller guarantees it.
+    unsafe { change("syncedmem_tensor_resize", tensor, resize) }
+}
+
+/// As `syncedmem_tensor_resize`, with the dimensions of another tensor.
+///
+/// Errors: as `syncedmem_tensor_resize`.
+///
+/// # Safety
+/// `tensor` and `source` are NULL or handles.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_resize_like(
+    tensor: *mut syncedmem_tensor_t,
+    source: *const syncedmem_tensor_t,
+) -> syncedmem_status_t {
+    // Compat: a source without a shape has no dimensions, and makes a scalar.
+    let resize = |tensor: &mut Tensor, source: &Tensor| tensor.resize(source.dims());
+    // SAFETY: the caller guarantees it.
+    unsafe { change_by("syncedmem_tensor_resize_like", tensor, source, resize) }
+}
+
+/// Gives the tensor other dimensions of the same number of items. The items stay.
+///
+/// Errors: as `syncedmem_tensor_resize`, and `INVALID_ARGUMENT` (another number of items).
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `dims` is readable for `ndim` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_reshape(
+    tensor: *mut syncedmem_tensor_t,
+    ndim: i32,
+    dims: *const i64,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    let reshape = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.reshape(dims)) };
+    // SAFETY: the caller guarantees it.
+    unsafe { change("syncedmem_tensor_reshape", tensor, reshape) }
+}
+
+/// Makes the first dimension smaller. The memory and the items that stay do not move.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, negative, more than there are), `INVALID_STATE` (no dimensions).
+///
+/// # Safety
+/// `tensor` is NULL or a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_shrink(tensor: *mut syncedmem_tensor_t, outer: i64) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { change("syncedmem_tensor_shrink", tensor, |tensor| tensor.shrink(outer)) }
+}
+
+/// Makes room for as many items of the tensor's type as those dimensions have. Items and dimensions stay, and later the memory
+/// is only freed where it is too small. Without a type nothing is done.
+///
+/// Errors: as `syncedmem_tensor_resize`, and those of the allocation and the copy: see `syncedmem_tensor_copy_from`.
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `dims` is readable for `ndim` numbers. Pointers to its data are not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_reserve(
+    tensor: *mut syncedmem_tensor_t,
+    ndim: i32,
+    dims: *const i64,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    let reserve = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.reserve(dims)) };
+    // SAFETY: the caller guarantees it.
+    unsafe { change("syncedmem_tensor_reserve", tensor, reserve) }
+}
+
+/// Adds `more` to the first dimension. The items stay. If there is no room, it is made for `growth_percent` more than there
+/// was, as with `syncedmem_tensor_reserve`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, negative, too many items), `INVALID_STATE` (no dimensions), and as
+/// `syncedmem_tensor_reserve`.
+///
+/// # Safety
+/// `tensor` is NULL or a handle. Pointers to its data are not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_extend(
+    tensor: *mut syncedmem_tensor_t,
+    more: i64,
+    growth_percent: f64,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { change("syncedmem_tensor_extend", tensor, |tensor| tensor.extend(more, growth_percent)) }
+}
+
+/// Gives the tensor's memory up; other tensors that share it keep it. Dimensions and type stay.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `tensor` is NULL or a handle. Pointers to its data are not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_free_memory(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
+    let free = |tensor: &mut Tensor| {
+        tensor.free_memory();
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { change("syncedmem_tensor_free_memory", tensor, free) }
+}
+
+/// Exchanges two tensors of the same side, all but their handles.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, different sides).
+///
+/// # Safety
+/// `tensor` and `other` are NULL or handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_swap(
+    tensor: *mut syncedmem_tensor_t,
+    other: *mut syncedmem_tensor_t,
+) -> syncedmem_status_t {
+    call("syncedmem_tensor_swap", || {
+        // SAFETY: the caller guarantees it.
+        let (one, other) = (unsafe { handle(tensor) }?, unsafe { handle(other) }?);
+        if std::ptr::eq(one, other) {
+            return Ok(());
+        }
+        // SAFETY: the caller guarantees it, of both, which are two.
+        unsafe { one.change(|one| other.change(|other| one.swap(other))) }
+    })
+}
+
+/// Sets for the process whether a tensor with more memory than it needs keeps it when it is resized, and how many unused bytes
+/// it keeps at most. At first that is true, and without a limit (`INT64_MAX`).
+#[unsafe(no_mangle)]
+pub extern "C" fn syncedmem_tensor_set_keep_on_shrink(keep: bool, most_unused_bytes: i64) -> syncedmem_status_t {
+    call("syncedmem_tensor_set_keep_on_shrink", || {
+        tensor::set_keep_on_shrink(keep, most_unused_bytes);
+        Ok(())
+    })
+}
+
+/// Writes what `syncedmem_tensor_set_keep_on_shrink` has set.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `keep` and `most_unused_bytes` are NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_get_keep_on_shrink(
+    keep: *mut bool,
+    most_unused_bytes: *mut i64,
+) -> syncedmem_status_t {
+    let in_force = || {
+        // SAFETY: the caller guarantees it.
+        let keep = unsafe { Out::new(keep) }?;
+        let (kept, most) = tensor::keep_on_shrink();
+        keep.set(kept);
+        Ok(most)
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_tensor_get_keep_on_shrink", most_unused_bytes, in_force) }
+}

@@ -1,0 +1,95 @@
+//! Types of items.
+#![expect(unsafe_code, reason = "C functions")]
+
+use syncedmem_trace::head::Side;
+
+use super::call;
+use crate::abi::arguments::{Out, answer, one_of};
+use crate::abi::element::element_type;
+use crate::abi::status::syncedmem_status_t;
+use crate::caffe2::error::Error;
+use crate::caffe2::handle;
+use crate::caffe2::typemeta::{TypeMeta, syncedmem_typemeta_t};
+
+/// The type of a pointer to one; `None` for NULL.
+///
+/// # Safety
+/// A pointer that is neither NULL nor misaligned leads to a type.
+pub(super) unsafe fn optional(meta: *const syncedmem_typemeta_t) -> Result<Option<TypeMeta>, Error> {
+    if meta.is_null() {
+        return Ok(None);
+    }
+    if !meta.is_aligned() {
+        return Err(Error::Argument("meta is misaligned; pass the address of a syncedmem_typemeta_t"));
+    }
+    // SAFETY: the caller guarantees it.
+    Ok(Some(unsafe { meta.read() }))
+}
+
+/// The type of a pointer to one.
+///
+/// # Safety
+/// As for `optional`.
+pub(super) unsafe fn required(meta: *const syncedmem_typemeta_t) -> Result<TypeMeta, Error> {
+    // SAFETY: the caller guarantees it.
+    unsafe { optional(meta) }?.ok_or(Error::Argument(
+        "meta is NULL; pass the address of a type, such as one that syncedmem_typemeta has written",
+    ))
+}
+
+pub(super) fn side_of(side: i32) -> Result<Side, crate::error::Error> {
+    one_of(
+        side,
+        [Side::Host, Side::Device],
+        "side is not a syncedmem_side_t; pass SYNCEDMEM_HOST (0) or SYNCEDMEM_DEVICE (1)",
+    )
+}
+
+/// Writes the type of a `syncedmem_type_t` to `*meta`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, another number).
+///
+/// # Safety
+/// `meta` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typemeta(element: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_typemeta", meta, || Ok(TypeMeta::of(element_type(element)?))) }
+}
+
+/// Writes the `syncedmem_type_t` of a type to `*element`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, misaligned), `UNSUPPORTED` (it is no built-in type).
+///
+/// # Safety
+/// `meta` is NULL or a type; `element` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typemeta_element(
+    meta: *const syncedmem_typemeta_t,
+    element: *mut i32,
+) -> syncedmem_status_t {
+    call("syncedmem_typemeta_element", || {
+        // SAFETY: the caller guarantees it.
+        let meta = unsafe { required(meta) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(element) }?;
+        let known = meta.element().ok_or(Error::Unsupported(
+            "the type is none of syncedmem_type_t; use its functions, or the library that made it",
+        ))?;
+        out.set(known as i32);
+        Ok(())
+    })
+}
+
+/// Writes the type of a blob's value that is a tensor of that side to `*meta`. Such a value is the address of a
+/// `syncedmem_tensor_t *`, which it holds.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, another number).
+///
+/// # Safety
+/// `meta` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_typemeta(side: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_tensor_typemeta", meta, || Ok(handle::meta(side_of(side)?))) }
+}

@@ -1,0 +1,356 @@
+//! Workspaces of named blobs.
+#![expect(unsafe_code, reason = "C functions and handles")]
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::NonNull;
+
+use super::blob::{blob_of, optional_out, syncedmem_typed_blob_t};
+use super::call;
+use crate::abi::arguments::Out;
+use crate::abi::status::syncedmem_status_t;
+use crate::caffe2::blob::another_holder;
+use crate::caffe2::error::Error;
+use crate::caffe2::workspace::{Name, Workspace};
+use crate::platform::shared::Shared;
+
+/// Named blobs, over those of a parent.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub struct syncedmem_workspace_t(#[expect(dead_code, reason = "never looked at through this type")] Workspace);
+
+/// Visits a blob of a workspace: its name there, its handle, which is held during the call, and the bytes of its tensor's memory, 0
+/// where the memory belongs to a blob that was visited before.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_blob_visitor_t = Option<
+    unsafe extern "C-unwind" fn(
+        name: *const c_char,
+        blob: *mut syncedmem_typed_blob_t,
+        bytes: usize,
+        context: *mut c_void,
+    ),
+>;
+
+/// The workspace of a handle.
+///
+/// # Safety
+/// A handle that is neither NULL nor misaligned is held.
+unsafe fn workspace<'a>(workspace: *const syncedmem_workspace_t) -> Result<&'a Workspace, Error> {
+    let workspace = workspace.cast::<Workspace>();
+    if workspace.is_null() || !workspace.is_aligned() {
+        return Err(Error::Argument(
+            "a workspace is NULL or misaligned; pass a handle that syncedmem_workspace_create has written",
+        ));
+    }
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { &*workspace })
+}
+
+/// Another holder of a handle's workspace.
+///
+/// # Safety
+/// As for `workspace`.
+unsafe fn holder_of(handle: *const syncedmem_workspace_t) -> Result<Shared<Workspace>, Error> {
+    // SAFETY: the caller guarantees it.
+    let workspace = unsafe { workspace(handle) }?;
+    // SAFETY: the handle stands for a holder.
+    Ok(unsafe { another_holder(NonNull::from(workspace)) })
+}
+
+/// The bytes of a name.
+///
+/// # Safety
+/// `name` is NULL or a string, which stays as it is while the result is used.
+unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
+    if name.is_null() {
+        return Err(Error::Argument("a name is NULL; pass a string"));
+    }
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
+}
+
+/// Runs `work` on a workspace and a name, for the C function `function`.
+///
+/// # Safety
+/// As for `workspace` and `name_of`.
+unsafe fn with(
+    function: &str,
+    handle: *const syncedmem_workspace_t,
+    name: *const c_char,
+    work: impl FnOnce(&Workspace, &[u8]) -> Result<(), Error>,
+) -> syncedmem_status_t {
+    call(function, || {
+        // SAFETY: the caller guarantees it.
+        let workspace = unsafe { workspace(handle) }?;
+        // SAFETY: the caller guarantees it.
+        work(workspace, unsafe { name_of(name) }?)
+    })
+}
+
+/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it with
+/// `syncedmem_workspace_destroy`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `parent` is NULL or a handle; `workspace` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_workspace_create(
+    parent: *mut syncedmem_workspace_t,
+    workspace: *mut *mut syncedmem_workspace_t,
+) -> syncedmem_status_t {
+    call("syncedmem_workspace_create", || {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(workspace) }?;
+        // SAFETY: the caller guarantees it.
+        let parent = if parent.is_null() { None } else { Some(unsafe { holder_of(parent) }?) };
+        out.set(Workspace::new(parent)?.into_address().as_ptr().cast());
+        Ok(())
+    })
+}
+
+/// Makes one more holder of the workspace, which `syncedmem_workspace_destroy` ends.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `workspace` is NULL or a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
+    call("syncedmem_workspace_retain", || {
+        // SAFETY: the caller guarantees it.
+        std::mem::forget(unsafe { holder_of(workspace) }?);
+        Ok(())
+    })
+}
+
+/// Ends one holder of the workspace; the last one ends it. Blobs that are held elsewhere live on. NULL is allowed and does nothing.
+/// Workspaces that map each other's blobs hold each other until the process ends.
+///
+/// Errors: `INVALID_ARGUMENT` (misaligned).
+///
+/// # Safety
+/// `workspace` is NULL or a handle, of which this holder is not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
+    call("syncedmem_workspace_destroy", || {
+        if !workspace.is_null() {
+            // SAFETY: the caller guarantees it.
+            let workspace = unsafe { self::workspace(workspace) }?;
+            // SAFETY: the handle stands for the holder that the caller gives up.
+            drop(unsafe { Shared::from_address(NonNull::from(workspace)) });
+        }
+        Ok(())
+    })
+}
+
+/// Writes a handle of the blob of that name to `*blob`: that of this workspace, of a mapping or of a parent, or else a new empty one
+/// of this workspace. End it with `syncedmem_typed_blob_destroy`.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_workspace_create_blob(
+    workspace: *mut syncedmem_workspace_t,
+    name: *const c_char,
+    blob: *mut *mut syncedmem_typed_blob_t,
+) -> syncedmem_status_t {
+    let create = |workspace: &Workspace, name: &[u8]| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(blob) }?;
+        out.set(blob_of(workspace.create(name)?));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_workspace_create_blob", workspace, name, create) }
+}
+
+/// As `syncedmem_workspace_create_blob`, of a blob of this workspace itself: it hides one of a mapping or a parent.
+///
+/// Errors: as `syncedmem_workspace_create_blob`.
+///
+/// # Safety
+/// `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
+    workspace: *mut syncedmem_workspace_t,
+    name: *const c_char,
+    blob: *mut *mut syncedmem_typed_blob_t,
+) -> syncedmem_status_t {
+    let create = |workspace: &Workspace, name: &[u8]| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(blob) }?;
+        out.set(blob_of(workspace.create_local(name)?));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_workspace_create_local_blob", workspace, name, create) }
+}
+
+/// Writes a handle of the blob of that name to `*blob`, as `syncedmem_workspace_create_blob`; NULL if there is none.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_workspace_get_blob(
+    workspace: *const syncedmem_workspace_t,
+    name: *const c_char,
+    blob: *mut *mut syncedmem_typed_blob_t,
+) -> syncedmem_status_t {
+    let get = |workspace: &Workspace, name: &[u8]| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(blob) }?;
+        out.set(workspace.get(name).map_or(std::ptr::null_mut(), blob_of));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_workspace_get_blob", workspace, name, get) }
+}
+
+/// Writes to `*has` whether there is a blob of that name: of this workspace, of a mapping or of a parent.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `workspace` is NULL or a handle; `name` is NULL or a string; `has` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_workspace_has_blob(
+    workspace: *const syncedmem_workspace_t,
+    name: *const c_char,
+    has: *mut bool,
+) -> syncedmem_status_t {
+    let ask = |workspace: &Workspace, name: &[u8]| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(has) }?;
+        out.set(workspace.get(name).is_some());
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_workspace_has_blob", workspace, name, ask) }
+}
+
+/// Removes a blob of this workspace itself, and writes to `*removed` whether there was one. Other holders keep it. `removed` may be
+/// NULL.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL).
+///
+/// # Safety
+/// `workspace` is NULL or a handle; `name` is NULL or a string; `removed` is NULL or writable.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
+    workspace: *mut syncedmem_workspace_t,
+    name: *const c_char,
+    removed: *mut bool,
+) -> syncedmem_status_t {
+    let remove = |workspace: &Workspace, name: &[u8]| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { optional_out(removed) }?;
+        let was_there = workspace.remove(name);
+        out.map(|out| out.set(was_there));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_workspace_remove_blob", workspace, name, remove) }
+}
+
+/// Gives a blob of this workspace itself a new name, under which no blob is visible, and writes a handle of it to `*blob`, which may
+/// be NULL.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `workspace` is NULL or a handle; `name` and `new_name` are NULL or strings; `blob` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
+    workspace: *mut syncedmem_workspace_t,
+    name: *const c_char,
+    new_name: *const c_char,
+    blob: *mut *mut syncedmem_typed_blob_t,
+) -> syncedmem_status_t {
+    let rename = |workspace: &Workspace, name: &[u8]| {
+        // SAFETY: the caller guarantees it.
+        let new = unsafe { name_of(new_name) }?;
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { optional_out(blob) }?;
+        let renamed = workspace.rename(name, new)?;
+        out.map(|out| out.set(blob_of(renamed)));
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_workspace_rename_blob", workspace, name, rename) }
+}
+
+/// Makes `count` blobs of another workspace visible in this one, which holds the other: that of `names[i]` there under
+/// `new_names[i]` here. Names are looked up at each use. A name that is visible here already is an error, or with `skip_defined` is
+/// left as it is.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, a name that is visible already), `OUT_OF_MEMORY`. Nothing is
+/// mapped then.
+///
+/// # Safety
+/// `workspace` and `other` are NULL or handles; `names` and `new_names` are readable for `count` strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
+    workspace: *mut syncedmem_workspace_t,
+    other: *mut syncedmem_workspace_t,
+    count: usize,
+    new_names: *const *const c_char,
+    names: *const *const c_char,
+    skip_defined: bool,
+) -> syncedmem_status_t {
+    call("syncedmem_workspace_add_blob_mapping", || {
+        // SAFETY: the caller guarantees it.
+        let workspace = unsafe { self::workspace(workspace) }?;
+        // SAFETY: the caller guarantees it.
+        let other = unsafe { holder_of(other) }?;
+        let are_there = |list: *const *const c_char| !list.is_null() && list.is_aligned();
+        if count > 0 && !(are_there(names) && are_there(new_names)) {
+            return Err(Error::Argument("names or new_names is NULL or misaligned; pass arrays of count strings"));
+        }
+        let mut pairs = Vec::new();
+        pairs.try_reserve_exact(count).map_err(|_| Error::no_room(count.saturating_mul(size_of::<(Name, Name)>())))?;
+        for at in 0..count {
+            let copy = |list: *const *const c_char| {
+                // SAFETY: the caller guarantees so many strings.
+                let name = unsafe { list.wrapping_add(at).read() };
+                // SAFETY: as above.
+                Name::new(unsafe { name_of(name) }?)
+            };
+            pairs.push((copy(new_names)?, copy(names)?));
+        }
+        workspace.map(&other, pairs, skip_defined)
+    })
+}
+
+/// Calls `visitor` with each blob of this workspace itself, or, unless `local`, with each that is visible in it, sorted by name. The
+/// bytes of all calls add up to the memory of the tensors; memory that tensors share counts once. The visitor may use the workspace:
+/// the list was made before.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
+///
+/// # Safety
+/// `workspace` is NULL or a handle.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_workspace_blobs(
+    workspace: *const syncedmem_workspace_t,
+    local: bool,
+    visitor: syncedmem_blob_visitor_t,
+    context: *mut c_void,
+) -> syncedmem_status_t {
+    call("syncedmem_workspace_blobs", || {
+        // SAFETY: the caller guarantees it.
+        let workspace = unsafe { self::workspace(workspace) }?;
+        let visitor = visitor.ok_or(Error::Argument("visitor is NULL; pass a function"))?;
+        for each in workspace.list(local)? {
+            let blob = each.blob.address().as_ptr().cast();
+            // SAFETY: the caller gave it for this.
+            unsafe { visitor(each.name.with_nul().as_ptr().cast(), blob, each.bytes, context) };
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,48 @@
+//! Caffe2's `MemoryAllocationReporter`: a line on standard error for each block of a tensor. Its total is that of the library's
+//! account: there is no second book.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+use syncedmem_trace::text::Bytes;
+
+use crate::observe::{control, recorder};
+use crate::platform::text::warn;
+use crate::state::flags::ACCOUNT;
+
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// Switches the lines. With them the account is kept, from whose begin on the total counts.
+pub fn set(on: bool) {
+    if on {
+        control::set(ACCOUNT, true);
+    }
+    IS_ON.store(on, Relaxed);
+}
+
+/// Reports a new block, if the lines are on; returns whether its end is to be reported too.
+pub fn allocated(side: Side, bytes: usize) -> bool {
+    let on = IS_ON.load(Relaxed);
+    if on {
+        line("allocated", side, bytes);
+    }
+    on
+}
+
+/// Reports the end of a block.
+#[cold]
+pub fn freed(side: Side, bytes: usize) {
+    line("freed", side, bytes);
+}
+
+#[cold]
+fn line(what: &str, side: Side, bytes: usize) {
+    let total = recorder::with_ledger(|ledger| Kind::ALL.map(|kind| ledger.account().memory(kind).live).iter().sum());
+    let side = side.name();
+    warn(format_args!(
+        "a tensor's {side} memory of {} was {what}; in all there are {}",
+        Bytes(bytes as u64),
+        Bytes(total)
+    ));
+}

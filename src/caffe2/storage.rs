@@ -1,0 +1,173 @@
+//! The memory of tensors: an object of the library with the items in it. Tensors share it, and the last one ends it.
+#![expect(unsafe_code, reason = "items are constructed, copied and destructed, and objects ended")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use syncedmem_trace::head::{Access, Side};
+
+use super::error::Error;
+use super::external::Lent;
+use super::report;
+use super::typemeta::TypeMeta;
+use crate::copy;
+use crate::cuda;
+use crate::object::SyncedMemory;
+use crate::platform::shared::Shared;
+
+/// A share in the memory.
+#[derive(Clone)]
+pub struct Storage(Shared<Memory>);
+
+struct Memory {
+    object: NonNull<SyncedMemory>,
+    side: Side,
+    /// The type of the items. Where it has functions, the items are on the host, and objects in the sense of C++.
+    meta: TypeMeta,
+    bytes: usize,
+    /// Items that are destructed at the end, with their address: none of plain types, and none in the caller's memory.
+    constructed: Option<(NonNull<c_void>, usize)>,
+    /// Whether the object has a block of its own, which a line reports.
+    reported: bool,
+}
+
+// SAFETY: an object may be used by several threads, and ended by any.
+unsafe impl Send for Memory {}
+// SAFETY: as above; the other fields do not change once the memory is shared.
+unsafe impl Sync for Memory {}
+
+impl Storage {
+    /// Memory of `bytes` (not 0) on a side. Items are constructed; plain ones are zeros if `zeroed`, and on the device undefined.
+    pub fn new(meta: TypeMeta, bytes: usize, side: Side, zeroed: bool) -> Result<Storage, Error> {
+        let plain = meta.is_plain();
+        if side == Side::Device && !plain {
+            return Err(Error::Unsupported(
+                "the type has constructors, which run on the host; use a plain type, or a tensor of the host",
+            ));
+        }
+        let object = match side {
+            Side::Host => SyncedMemory::create_at_host(bytes, zeroed || !plain)?,
+            Side::Device => SyncedMemory::create(bytes)?,
+        };
+        let mut storage = Storage::of(object, meta, bytes, side)?;
+        let data = storage.object().data(if side == Side::Host { Access::Write } else { Access::Overwrite }, side)?;
+        let Some(memory) = storage.0.alone() else { return Ok(storage) };
+        if let Some(items) = NonNull::new(data).filter(|_| !plain) {
+            let count = bytes / meta.itemsize;
+            // SAFETY: the block is new, of that size, and aligned to 64 bytes.
+            unsafe { meta.construct(items, count) }?;
+            memory.constructed = Some((items, count));
+        }
+        memory.reported = report::allocated(side, bytes);
+        Ok(storage)
+    }
+
+    /// The caller's memory of `bytes`. Once success is returned, the last tensor calls the deleter.
+    ///
+    /// # Safety
+    /// The memory stays readable and writable until then, holds items of the type, and is on `side`.
+    pub unsafe fn external(meta: TypeMeta, bytes: usize, side: Side, lent: Lent) -> Result<Storage, Error> {
+        let storage = Storage::of(SyncedMemory::create(bytes)?, meta, bytes, side)?;
+        // SAFETY: the caller guarantees the memory.
+        unsafe { lent.lend_to(storage.object(), bytes, side) }?;
+        Ok(storage)
+    }
+
+    /// Takes a new object, which ends here if there is no memory for the rest.
+    fn of(object: NonNull<SyncedMemory>, meta: TypeMeta, bytes: usize, side: Side) -> Result<Storage, Error> {
+        let memory = Memory { object, side, meta, bytes, constructed: None, reported: false };
+        Shared::new(memory).map(Storage).map_err(Error::no_room)
+    }
+
+    /// The object, which lives as long as this share.
+    pub fn object(&self) -> &SyncedMemory {
+        // SAFETY: the last share ends it.
+        unsafe { self.0.object.as_ref() }
+    }
+
+    /// The object's handle, for a caller who uses it beside the tensor.
+    pub fn handle(&self) -> Result<NonNull<SyncedMemory>, Error> {
+        if !self.0.meta.is_plain() {
+            return Err(Error::Unsupported(
+                "the items have constructors, so their memory stays where it is; use raw_data, or a tensor of a plain type",
+            ));
+        }
+        Ok(self.0.object)
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+
+    /// The type of the items when the memory was made.
+    pub fn meta(&self) -> &TypeMeta {
+        &self.0.meta
+    }
+
+    /// A number that no other memory has at the same time.
+    pub fn identity(&self) -> usize {
+        self.0.address().addr().get()
+    }
+
+    /// The address of the items, ready for `access`.
+    #[inline]
+    pub fn data(&self, access: Access) -> Result<NonNull<c_void>, Error> {
+        let data = self.object().data(access, self.0.side)?;
+        // An object that has bytes has an address.
+        NonNull::new(data).ok_or(Error::Own(crate::error::Error::Internal))
+    }
+
+    /// Copies the first `count` items of another memory of the same type, on whatever sides both are.
+    pub fn copy_from(&self, source: &Storage, meta: &TypeMeta, count: usize) -> Result<(), Error> {
+        if self.identity() == source.identity() || count == 0 {
+            return Ok(());
+        }
+        let (from, to) = (source.data(Access::Read)?, self.data(Access::Write)?);
+        if !meta.is_plain() || (self.0.side, source.0.side) == (Side::Host, Side::Host) {
+            if from == to {
+                // The same memory of the caller's, lent twice.
+                return Ok(());
+            }
+            // SAFETY: both have that many items, and are memory of different objects.
+            return unsafe { meta.copy(from, to, count) };
+        }
+        let bytes = count * meta.itemsize;
+        let driver = cuda::driver()?;
+        let ends = |device, host, of: &Storage| copy::Endpoints {
+            device,
+            host,
+            to: self.0.side,
+            owner: of.owner(),
+            pinned: false,
+        };
+        // SAFETY: both blocks have that many bytes.
+        match (self.0.side, source.0.side) {
+            (Side::Device, Side::Device) => unsafe { copy::between_devices(driver, (to, self.owner()), from, bytes) }?,
+            (Side::Device, Side::Host) => drop(unsafe { copy::copy(driver, ends(to, from, self), bytes) }?),
+            (Side::Host, _) => drop(unsafe { copy::copy(driver, ends(from, to, source), bytes) }?),
+        }
+        Ok(())
+    }
+
+    /// The address of the object, if it owns its device block.
+    fn owner(&self) -> Option<usize> {
+        self.object().owns(Side::Device).unwrap_or(false).then(|| self.0.object.addr().get())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some((items, count)) = self.constructed {
+            // SAFETY: `new` constructed them, and no tensor is left that knows them.
+            unsafe { self.meta.destruct(items, count) };
+        }
+        // SAFETY: the object is live, unless a caller has ended it against the rules: then this is an error.
+        let object = unsafe { self.object.as_ref() };
+        // SAFETY: an object of `create`, which only its tensors of DLPack use now.
+        let _ = unsafe { object.destroy() };
+        if self.reported {
+            report::freed(self.side, self.bytes);
+        }
+    }
+}

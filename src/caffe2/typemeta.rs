@@ -1,0 +1,173 @@
+//! Types of items at run time: what a tensor holds many of, and a blob one.
+#![expect(unsafe_code, reason = "functions of the caller's types are called")]
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::{NonNull, null};
+
+use syncedmem_trace::text::{Escaped, Text};
+
+use super::error::{Error, TypeName};
+use crate::object::element::ElementType;
+
+/// Makes `count` items at `items`. Returns false if it cannot: then it has made none.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_construct_t = Option<unsafe extern "C-unwind" fn(items: *mut c_void, count: usize) -> bool>;
+
+/// Ends `count` items at `items`.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_destruct_t = Option<unsafe extern "C-unwind" fn(items: *mut c_void, count: usize)>;
+
+/// Assigns `count` items at `source` to those at `target`. Returns false if it cannot: then each item of the target holds its
+/// old or its new value.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_copy_t =
+    Option<unsafe extern "C-unwind" fn(source: *const c_void, target: *mut c_void, count: usize) -> bool>;
+
+/// Takes back what was lent or given with `context`: memory, or the value of a blob. Called once, on any thread, with no lock
+/// held.
+#[expect(non_camel_case_types, reason = "the name of the C API")]
+pub type syncedmem_deleter_t = Option<unsafe extern "C-unwind" fn(pointer: *mut c_void, context: *mut c_void)>;
+
+/// The type of items in a tensor, or of the value in a blob. Plain items, for which all bytes zero is a value and which are
+/// copied as bytes, have no functions. The functions may be called on any thread; they neither throw nor use the tensor or
+/// blob that calls them. This structure never grows.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct syncedmem_typemeta_t {
+    /// The same for the same type, and for no other: such as the address of a static of the type's own. NULL: no type.
+    pub id: *const c_void,
+    /// UTF-8, and valid as long as anything is of the type.
+    pub name: *const c_char,
+    /// Bytes of one item.
+    pub itemsize: usize,
+    /// NULL: new items are bytes of zero.
+    pub construct: syncedmem_construct_t,
+    /// NULL: items need no end.
+    pub destruct: syncedmem_destruct_t,
+    /// NULL: items are copied as bytes, or cannot be copied if one of the other two functions is there.
+    pub copy: syncedmem_copy_t,
+}
+
+pub use syncedmem_typemeta_t as TypeMeta;
+
+// SAFETY: the caller promises functions for every thread, and a name that nothing changes.
+unsafe impl Send for TypeMeta {}
+// SAFETY: as above.
+unsafe impl Sync for TypeMeta {}
+
+impl PartialEq for TypeMeta {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+/// The names of the built-in types, each at its number. The addresses are their ids.
+static NAMES: [&CStr; 11] = [
+    c"float32", c"float64", c"float16", c"int8", c"uint8", c"int16", c"uint16", c"int32", c"uint32", c"int64", c"bool",
+];
+
+impl TypeMeta {
+    /// No type.
+    pub const NONE: TypeMeta =
+        TypeMeta { id: null(), name: c"".as_ptr(), itemsize: 0, construct: None, destruct: None, copy: None };
+
+    /// A built-in type.
+    pub fn of(element: ElementType) -> TypeMeta {
+        let name = &NAMES[element as usize];
+        TypeMeta { id: std::ptr::from_ref(name).cast(), name: name.as_ptr(), itemsize: element.bytes(), ..Self::NONE }
+    }
+
+    /// The built-in type that this is, if it is one.
+    pub fn element(&self) -> Option<ElementType> {
+        ElementType::ALL.into_iter().find(|&element| TypeMeta::of(element) == *self)
+    }
+
+    /// Whether it is no type.
+    pub fn is_none(&self) -> bool {
+        self.id.is_null()
+    }
+
+    /// Whether items are plain bytes.
+    pub fn is_plain(&self) -> bool {
+        self.construct.is_none() && self.destruct.is_none() && self.copy.is_none()
+    }
+
+    /// Whether memory of items of this type may serve as items of the other. Nothing serves no type.
+    pub fn serves(&self, other: &TypeMeta) -> bool {
+        !other.is_none() && (self == other || (self.is_plain() && other.is_plain()))
+    }
+
+    /// The name, cut where it is very long.
+    pub fn shown(&self) -> TypeName {
+        if self.is_none() {
+            return TypeName(Text::of(format_args!("no type")));
+        }
+        let Some(name) = NonNull::new(self.name.cast_mut()) else {
+            return TypeName(Text::of(format_args!("a type without a name")));
+        };
+        // SAFETY: the type's maker guarantees a string.
+        let name = unsafe { CStr::from_ptr(name.as_ptr()) };
+        TypeName(Text::of(format_args!("{}", Escaped(name.to_bytes()))))
+    }
+
+    /// Makes `count` items in memory that holds zeros.
+    ///
+    /// # Safety
+    /// `items` is writable for that many, and aligned for them.
+    pub unsafe fn construct(&self, items: NonNull<c_void>, count: usize) -> Result<(), Error> {
+        let Some(construct) = self.construct else { return Ok(()) };
+        // SAFETY: the caller guarantees the memory, and the type's maker the function.
+        if unsafe { construct(items.as_ptr(), count) } {
+            Ok(())
+        } else {
+            Err(Error::Refused("construct", self.shown()))
+        }
+    }
+
+    /// Ends `count` items.
+    ///
+    /// # Safety
+    /// They are items of the type, which are not used again.
+    pub unsafe fn destruct(&self, items: NonNull<c_void>, count: usize) {
+        if let Some(destruct) = self.destruct {
+            // SAFETY: the caller guarantees the items, and the type's maker the function.
+            unsafe { destruct(items.as_ptr(), count) };
+        }
+    }
+
+    /// Assigns `count` items on the host to others.
+    ///
+    /// # Safety
+    /// Both are that many items of the type. Those with a function do not overlap.
+    pub unsafe fn copy(&self, source: NonNull<c_void>, target: NonNull<c_void>, count: usize) -> Result<(), Error> {
+        match self.copy {
+            Some(copy) => {
+                // SAFETY: the caller guarantees the items, and the type's maker the function.
+                let done = unsafe { copy(source.as_ptr(), target.as_ptr(), count) };
+                if done { Ok(()) } else { Err(Error::Refused("copy", self.shown())) }
+            }
+            None if self.is_plain() => {
+                let (source, target) = (source.cast::<u8>(), target.cast::<u8>());
+                // SAFETY: the caller guarantees the memory.
+                unsafe { target.copy_from(source, count * self.itemsize) };
+                Ok(())
+            }
+            None => Err(Error::NotCopied(self.shown())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_types_have_the_names_of_the_element_types_and_an_id_of_their_own() {
+        for element in ElementType::ALL {
+            let meta = TypeMeta::of(element);
+            assert_eq!(meta.shown().to_string(), element.name());
+            assert_eq!((meta.element(), meta.itemsize), (Some(element), element.bytes()));
+        }
+        assert_eq!(TypeMeta::NONE.element(), None);
+    }
+}

@@ -1,0 +1,273 @@
+//! A workspace: named blobs, over a parent's.
+//!
+//! Blobs and workspaces are counted by their holders, so nothing that a caller holds ends before the caller lets it go. All changes
+//! are made under the lock of the room; what they take out ends after it.
+
+use super::blob::Blob;
+use super::error::Error;
+use super::lock::{Guarded, Held, locked};
+use crate::platform::shared::Shared;
+
+/// Named blobs. Its last holder ends it.
+pub struct Workspace {
+    contents: Guarded<Contents>,
+}
+
+struct Contents {
+    parent: Option<Shared<Workspace>>,
+    /// Sorted by name.
+    blobs: Vec<(Name, Shared<Blob>)>,
+    /// Sorted by name.
+    mappings: Vec<(Name, Mapping)>,
+}
+
+/// Another workspace's blob under a name of this one.
+struct Mapping {
+    workspace: Shared<Workspace>,
+    name: Name,
+}
+
+/// A name: bytes without NUL, and a NUL.
+#[derive(Clone)]
+pub struct Name(Shared<Vec<u8>>);
+
+impl Name {
+    /// A copy of a name.
+    pub fn new(name: &[u8]) -> Result<Name, Error> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(name.len() + 1).map_err(|_| Error::no_room(name.len() + 1))?;
+        bytes.extend_from_slice(name);
+        bytes.push(0);
+        Shared::new(bytes).map(Name).map_err(Error::no_room)
+    }
+
+    /// Without the NUL.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.split_last().map_or(&[], |(_, name)| name)
+    }
+
+    /// With the NUL.
+    pub fn with_nul(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Links that a name is followed through, of parents and mappings. One with more is in a circle of mappings, and leads to no blob.
+const MOST_LINKS: usize = 1000;
+
+fn find<T>(entries: &[(Name, T)], name: &[u8]) -> Result<usize, usize> {
+    entries.binary_search_by(|(known, _)| known.bytes().cmp(name))
+}
+
+fn add<T>(entries: &mut Vec<(Name, T)>, at: usize, name: Name, value: T) -> Result<(), Error> {
+    entries.try_reserve(1).map_err(|_| Error::no_room(size_of::<(Name, T)>()))?;
+    entries.insert(at, (name, value));
+    Ok(())
+}
+
+/// A blob that a workspace lists.
+pub struct Listed {
+    /// Its name there.
+    pub name: Name,
+    /// The blob.
+    pub blob: Shared<Blob>,
+    /// The bytes of its tensor's memory; 0 where a blob before it shares that memory.
+    pub bytes: usize,
+}
+
+impl Workspace {
+    /// An empty workspace with one holder, which holds the parent.
+    pub fn new(parent: Option<Shared<Workspace>>) -> Result<Shared<Workspace>, Error> {
+        let contents = Contents { parent, blobs: Vec::new(), mappings: Vec::new() };
+        Shared::new(Workspace { contents: Guarded::new(contents) }).map_err(Error::no_room)
+    }
+
+    /// The blob of that name: this workspace's own, the one that is mapped, or the parent's.
+    fn resolve(&self, name: &[u8], held: &Held) -> Option<Shared<Blob>> {
+        let (mut at, mut name) = (self, name);
+        for _ in 0..MOST_LINKS {
+            let contents = at.contents.get(held);
+            if let Some((_, blob)) = find(&contents.blobs, name).ok().and_then(|found| contents.blobs.get(found)) {
+                return Some(blob.clone());
+            }
+            match find(&contents.mappings, name).ok().and_then(|found| contents.mappings.get(found)) {
+                Some((_, mapping)) => (at, name) = (&mapping.workspace, mapping.name.bytes()),
+                None => at = contents.parent.as_deref()?,
+            }
+        }
+        None
+    }
+
+    /// The blob of that name.
+    pub fn get(&self, name: &[u8]) -> Option<Shared<Blob>> {
+        locked(|held| self.resolve(name, held))
+    }
+
+    /// The blob of that name, wherever it is, or a new one here.
+    pub fn create(&self, name: &[u8]) -> Result<Shared<Blob>, Error> {
+        self.get_or_add(name, |held| self.resolve(name, held))
+    }
+
+    /// The blob of that name of this workspace itself, or a new one, which hides the parent's.
+    pub fn create_local(&self, name: &[u8]) -> Result<Shared<Blob>, Error> {
+        self.get_or_add(name, |held| {
+            let contents = self.contents.get(held);
+            let found = find(&contents.blobs, name).ok()?;
+            contents.blobs.get(found).map(|(_, blob)| blob.clone())
+        })
+    }
+
+    fn get_or_add(&self, name: &[u8], there: impl Fn(&Held) -> Option<Shared<Blob>>) -> Result<Shared<Blob>, Error> {
+        if let Some(blob) = locked(|held| there(held)) {
+            return Ok(blob);
+        }
+        let (name, new) = (Name::new(name)?, Blob::new()?);
+        // Another thread may have added one meanwhile.
+        locked(|held| match there(held) {
+            Some(blob) => Ok(blob),
+            None => {
+                let blobs = &mut self.contents.get_mut(held).blobs;
+                let at = find(blobs, name.bytes()).unwrap_or_else(|at| at);
+                add(blobs, at, name, new.clone())?;
+                Ok(new)
+            }
+        })
+    }
+
+    /// Removes a blob of this workspace itself; whether there was one. Its other holders keep it.
+    pub fn remove(&self, name: &[u8]) -> bool {
+        let removed = locked(|held| {
+            let blobs = &mut self.contents.get_mut(held).blobs;
+            find(blobs, name).ok().map(|found| blobs.remove(found))
+        });
+        removed.is_some()
+    }
+
+    /// Gives a blob of this workspace itself another name, which is visible nowhere.
+    pub fn rename(&self, old: &[u8], new: &[u8]) -> Result<Shared<Blob>, Error> {
+        let name = Name::new(new)?;
+        // The old name is freed behind the lock.
+        let (blob, _old) = locked(|held| {
+            let found = find(&self.contents.get(held).blobs, old).map_err(|_| {
+                Error::Argument("this workspace itself has no blob of the old name; pass one of its own blobs")
+            })?;
+            if self.resolve(new, held).is_some() {
+                return Err(Error::Argument(
+                    "there is a blob of the new name already, here or in a parent; pass another, or remove that blob first",
+                ));
+            }
+            let blobs = &mut self.contents.get_mut(held).blobs;
+            let (old, blob) = blobs.remove(found);
+            let at = find(blobs, new).unwrap_or_else(|at| at);
+            add(blobs, at, name, blob.clone())?;
+            Ok((blob, old))
+        })?;
+        Ok(blob)
+    }
+
+    /// Makes blobs of another workspace visible here, each under the first name of its pair; all of them, or none on an error. A name
+    /// that is visible already is an error, or, with `skip`, is left as it is.
+    pub fn map(&self, from: &Shared<Workspace>, pairs: Vec<(Name, Name)>, skip: bool) -> Result<(), Error> {
+        if std::ptr::eq(self, &**from) {
+            return Err(Error::Argument("a workspace cannot map its own blobs; pass another one"));
+        }
+        let mut new: Vec<(Name, Mapping)> = Vec::new();
+        let no_room = |_| Error::no_room(pairs.len() * size_of::<(Name, Mapping)>());
+        new.try_reserve_exact(pairs.len()).map_err(no_room)?;
+        locked(|held| {
+            for (name, theirs) in &pairs {
+                if from.resolve(theirs.bytes(), held).is_none() {
+                    return Err(Error::Argument(
+                        "the other workspace has no blob of such a name; create it there before it is mapped",
+                    ));
+                }
+                let contents = self.contents.get(held);
+                let known = find(&contents.mappings, name.bytes()).ok().and_then(|at| contents.mappings.get(at));
+                let known = known.or_else(|| new.iter().find(|(known, _)| known.bytes() == name.bytes()));
+                let is_same = known
+                    .map(|(_, known)| std::ptr::eq(&*known.workspace, &**from) && known.name.bytes() == theirs.bytes());
+                match is_same {
+                    Some(true) => {}
+                    None if self.resolve(name.bytes(), held).is_none() => {
+                        new.push((name.clone(), Mapping { workspace: from.clone(), name: theirs.clone() }));
+                    }
+                    None if skip => {}
+                    _ => {
+                        return Err(Error::Argument(
+                            "a name is visible already, or mapped to another blob; pass other names, or skip those",
+                        ));
+                    }
+                }
+            }
+            let mappings = &mut self.contents.get_mut(held).mappings;
+            mappings.try_reserve(new.len()).map_err(no_room)?;
+            for (name, mapping) in new.drain(..) {
+                let at = find(mappings, name.bytes()).unwrap_or_else(|at| at);
+                mappings.insert(at, (name, mapping));
+            }
+            Ok(())
+        })
+    }
+
+    /// The blobs of this workspace itself, or all that are visible here, each once and sorted by name.
+    pub fn list(&self, local: bool) -> Result<Vec<Listed>, Error> {
+        let mut all = Vec::new();
+        locked(|held| {
+            let mut at = Some(self);
+            // Nearer ones come first.
+            for _ in 0..MOST_LINKS {
+                let Some(workspace) = at else { break };
+                let contents = workspace.contents.get(held);
+                let most = contents.blobs.len() + contents.mappings.len();
+                all.try_reserve(most).map_err(|_| Error::no_room(most * size_of::<(usize, Listed)>()))?;
+                let own = contents.blobs.iter().map(|(name, blob)| (name, blob.clone()));
+                let mapped = contents.mappings.iter().filter(|_| !local);
+                let mapped = mapped.filter_map(|(name, _)| Some((name, workspace.resolve(name.bytes(), held)?)));
+                for (name, blob) in own.chain(mapped) {
+                    all.push((all.len(), Listed { name: name.clone(), blob, bytes: 0 }));
+                }
+                at = contents.parent.as_deref().filter(|_| !local);
+            }
+            Ok::<(), Error>(())
+        })?;
+        all.sort_unstable_by(|(one, a), (other, b)| a.name.bytes().cmp(b.name.bytes()).then(one.cmp(other)));
+        all.dedup_by(|(_, after), (_, before)| after.name.bytes() == before.name.bytes());
+        Self::measure(&mut all)?;
+        let mut listed = Vec::new();
+        listed.try_reserve_exact(all.len()).map_err(|_| Error::no_room(all.len() * size_of::<Listed>()))?;
+        listed.extend(all.into_iter().map(|(_, each)| each));
+        Ok(listed)
+    }
+
+    /// Adds the sizes. Memory that several tensors share counts with the first of them.
+    fn measure(all: &mut [(usize, Listed)]) -> Result<(), Error> {
+        let mut footprints: Vec<(usize, usize)> = Vec::new();
+        footprints.try_reserve_exact(all.len()).map_err(|_| Error::no_room(size_of_val(all)))?;
+        locked(|held| {
+            for (at, (_, listed)) in all.iter_mut().enumerate() {
+                let (storage, bytes) = listed.blob.footprint(held);
+                listed.bytes = bytes;
+                footprints.push((storage, at));
+            }
+        });
+        footprints.sort_unstable();
+        for pair in footprints.windows(2) {
+            if let [(one, _), (other, at)] = *pair {
+                if one == other {
+                    all[at].1.bytes = 0;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Workspace {
+    /// Lets the chain of parents go in a loop: as calls within calls it could overflow the stack.
+    fn drop(&mut self) {
+        let mut next = self.contents.own().parent.take();
+        while let Some(mut last) = next.and_then(Shared::into_value) {
+            next = last.contents.own().parent.take();
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! cuBLAS: found at run time, like the driver, and called with integer statuses.
+//!
+//! A cuBLAS that the process has loaded is used; else the newest that the driver serves is loaded. A handle belongs to a context, and
+//! to one call at a time; idle ones are kept for the next call in their context.
+#![expect(unsafe_code, reason = "foreign functions, found by name")]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::transmute;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::capture::RelaxedCapture;
+use super::context::{Context, ContextGuard};
+use super::driver::Driver;
+use super::load;
+use crate::platform::cancel_guard::CancelGuard;
+use crate::platform::loaded;
+use crate::platform::sync::{Lock, locked_static};
+
+/// Sonames, the newest first, each with the major version of its CUDA.
+const LIBRARIES: [(&CStr, c_int); 9] = [
+    (c"libcublas.so.13", 13),
+    (c"libcublas.so.12", 12),
+    (c"libcublas.so.11", 11),
+    (c"libcublas.so.10", 10),
+    (c"libcublas.so.10.0", 10),
+    (c"libcublas.so.9.2", 9),
+    (c"libcublas.so.9.1", 9),
+    (c"libcublas.so.9.0", 9),
+    (c"libcublas.so.8.0", 8),
+];
+
+/// A call of cuBLAS that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlasFailure {
+    /// The function, such as `cublasSasum_v2`.
+    pub call: &'static str,
+    /// Its status, a `cublasStatus_t`.
+    pub status: c_int,
+}
+
+/// Declares the functions, the search for them, and for each entry a method that converts its status to a `Result`.
+macro_rules! entry_points {
+    ($($symbol:ident as $name:ident($($argument:ident: $type:ty),*);)*) => {
+        /// The functions of cuBLAS that the library calls.
+        struct Functions {
+            $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
+        }
+
+        impl Functions {
+            /// `None` if one of them is missing.
+            ///
+            /// # Safety
+            /// `library` is a loaded cuBLAS.
+            unsafe fn of(library: *mut c_void) -> Option<Functions> {
+                Some(Functions {
+                    $($name: {
+                        const NAME: &str = concat!(stringify!($symbol), "\0");
+                        // SAFETY: the handle is open for ever, and the name NUL-terminated.
+                        let function = unsafe { libc::dlsym(library, NAME.as_ptr().cast()) };
+                        if function.is_null() {
+                            return None;
+                        }
+                        // SAFETY: the caller guarantees the library; cublas_api.h gives the name this signature.
+                        unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(function) }
+                    },)*
+                })
+            }
+
+            $(/// # Safety
+            /// The arguments are what cuBLAS asks for.
+            #[allow(clippy::too_many_arguments, reason = "cuBLAS's own")]
+            unsafe fn $name(&self, $($argument: $type),*) -> Result<(), BlasFailure> {
+                let _cancel_guard = CancelGuard::begin();
+                // SAFETY: the caller guarantees the arguments.
+                match unsafe { (self.$name)($($argument),*) } {
+                    0 => Ok(()),
+                    status => Err(BlasFailure { call: stringify!($symbol), status }),
+                }
+            })*
+        }
+    };
+}
+
+type Handle = *mut c_void;
+
+entry_points! {
+    cublasCreate_v2 as create(handle: *mut Handle);
+    cublasDestroy_v2 as destroy(handle: Handle);
+    cublasSasum_v2 as sasum(handle: Handle, count: c_int, x: u64, step: c_int, result: *mut f32);
+    cublasDasum_v2 as dasum(handle: Handle, count: c_int, x: u64, step: c_int, result: *mut f64);
+    cublasSdot_v2 as sdot(
+        handle: Handle, count: c_int, x: u64, step_x: c_int, y: u64, step_y: c_int, result: *mut f32
+    );
+    cublasDdot_v2 as ddot(
+        handle: Handle, count: c_int, x: u64, step_x: c_int, y: u64, step_y: c_int, result: *mut f64
+    );
+    cublasSscal_v2 as sscal(handle: Handle, count: c_int, factor: *const f32, x: u64, step: c_int);
+    cublasDscal_v2 as dscal(handle: Handle, count: c_int, factor: *const f64, x: u64, step: c_int);
+    cublasSaxpy_v2 as saxpy(
+        handle: Handle, count: c_int, factor: *const f32, x: u64, step_x: c_int, y: u64, step_y: c_int
+    );
+    cublasDaxpy_v2 as daxpy(
+        handle: Handle, count: c_int, factor: *const f64, x: u64, step_x: c_int, y: u64, step_y: c_int
+    );
+}
+
+/// Found once; never unloaded.
+static FOUND: OnceLock<Functions> = OnceLock::new();
+/// The number of objects that the process had loaded when no cuBLAS was found: another one may bring it.
+static MISSED_AT: AtomicU64 = AtomicU64::new(0);
+
+fn functions() -> Option<&'static Functions> {
+    if let Some(found) = FOUND.get() {
+        return Some(found);
+    }
+    // Relaxed: a thread that reads an old number searches once more.
+    if MISSED_AT.load(Relaxed) == loaded::loaded_so_far() {
+        return None;
+    }
+    match search() {
+        // The functions are found before: a fork during this leaves no cell half initialised.
+        Some(found) => Some(FOUND.get_or_init(|| found)),
+        None => {
+            MISSED_AT.store(loaded::loaded_so_far(), Relaxed);
+            None
+        }
+    }
+}
+
+fn search() -> Option<Functions> {
+    let _cancel_guard = CancelGuard::begin();
+    let served = LIBRARIES.iter().filter(|(_, cuda)| *cuda <= load::version() / 1000);
+    let loaded = LIBRARIES.iter().map(|(name, _)| (name, libc::RTLD_NOLOAD | libc::RTLD_LAZY));
+    loaded.chain(served.map(|(name, _)| (name, libc::RTLD_LAZY))).find_map(|(name, flags)| {
+        // SAFETY: the name is NUL-terminated; its initialisers are cuBLAS's own.
+        let library = unsafe { libc::dlopen(name.as_ptr(), flags) };
+        // SAFETY: nothing else bears these names.
+        if library.is_null() { None } else { unsafe { Functions::of(library) } }
+    })
+}
+
+/// A handle that lies idle.
+#[derive(Clone, Copy, Debug)]
+struct Idle {
+    handle: usize,
+    context: Context,
+    /// A reset ends the context with its handles, and gives it another id.
+    context_id: u64,
+}
+
+/// The type of the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    Single,
+    Double,
+}
+
+/// The most handles that lie idle.
+const KEPT: usize = 16;
+
+locked_static! { static IDLE: Lock<Vec<Idle>> = Lock::new(Vec::new()); }
+
+/// cuBLAS in one context, for one thread.
+pub struct Blas {
+    functions: &'static Functions,
+    idle: Idle,
+}
+
+impl Blas {
+    /// `None` if there is no cuBLAS, or if it does not start in the context that `guard` made current.
+    pub fn begin(driver: &Driver, guard: &ContextGuard<'_>) -> Option<Blas> {
+        let functions = functions()?;
+        let (context, context_id) = (guard.context, guard.context_id().ok()?);
+        let wanted = |idle: &Idle| idle.context == context && idle.context_id == context_id;
+        let kept = IDLE.with(|idle| idle.iter().position(wanted).map(|at| idle.swap_remove(at)));
+        if let Some(idle) = kept {
+            return Some(Blas { functions, idle });
+        }
+        let mut handle = std::ptr::null_mut();
+        // It allocates memory.
+        let _relaxed = RelaxedCapture::begin(driver);
+        // SAFETY: `handle` is writable.
+        unsafe { functions.create(&mut handle) }.ok()?;
+        Some(Blas { functions, idle: Idle { handle: handle.expose_provenance(), context, context_id } })
+    }
+
+    /// Keeps the handle for another call in its context, which is current. Without the context's id a reset would not be seen.
+    pub fn end(self) {
+        let kept = self.idle.context_id != 0
+            && IDLE.with(|idle| {
+                let room = idle.len() < KEPT && idle.try_reserve(1).is_ok();
+                if room {
+                    idle.push(self.idle);
+                }
+                room
+            });
+        if !kept {
+            // SAFETY: the handle is not used again, and its context is current.
+            let _ = unsafe { self.functions.destroy(self.handle()) };
+        }
+    }
+
+    /// The sum of the absolute values.
+    ///
+    /// # Safety
+    /// Here and below: the addresses are those of `count` values of that precision, in device memory that the context can access.
+    pub unsafe fn asum(&self, of: Precision, count: c_int, x: u64) -> Result<f64, BlasFailure> {
+        let (mut single, mut double) = (0.0, 0.0);
+        match of {
+            // SAFETY: the caller guarantees the memory, and the results are writable; here and below.
+            Precision::Single => unsafe { self.functions.sasum(self.handle(), count, x, 1, &mut single) }?,
+            // SAFETY: as above.
+            Precision::Double => unsafe { self.functions.dasum(self.handle(), count, x, 1, &mut double) }?,
+        }
+        Ok(double + f64::from(single))
+    }
+
+    /// The sum of the squares.
+    ///
+    /// # Safety
+    /// As for `asum`.
+    pub unsafe fn sumsq(&self, of: Precision, count: c_int, x: u64) -> Result<f64, BlasFailure> {
+        let (mut single, mut double) = (0.0, 0.0);
+        match of {
+            // SAFETY: as above.
+            Precision::Single => unsafe { self.functions.sdot(self.handle(), count, x, 1, x, 1, &mut single) }?,
+            // SAFETY: as above.
+            Precision::Double => unsafe { self.functions.ddot(self.handle(), count, x, 1, x, 1, &mut double) }?,
+        }
+        Ok(double + f64::from(single))
+    }
+
+    /// Multiplies by `factor`.
+    ///
+    /// # Safety
+    /// As for `asum`.
+    pub unsafe fn scale(&self, of: Precision, count: c_int, factor: f64, x: u64) -> Result<(), BlasFailure> {
+        match of {
+            // SAFETY: as above.
+            Precision::Single => unsafe { self.functions.sscal(self.handle(), count, &(factor as f32), x, 1) },
+            // SAFETY: as above.
+            Precision::Double => unsafe { self.functions.dscal(self.handle(), count, &factor, x, 1) },
+        }
+    }
+
+    /// Subtracts the values at `x` from those at `y`.
+    ///
+    /// # Safety
+    /// As for `asum`.
+    pub unsafe fn subtract(&self, of: Precision, count: c_int, x: u64, y: u64) -> Result<(), BlasFailure> {
+        match of {
+            // SAFETY: as above.
+            Precision::Single => unsafe { self.functions.saxpy(self.handle(), count, &-1.0, x, 1, y, 1) },
+            // SAFETY: as above.
+            Precision::Double => unsafe { self.functions.daxpy(self.handle(), count, &-1.0, x, 1, y, 1) },
+        }
+    }
+
+    fn handle(&self) -> Handle {
+        std::ptr::with_exposed_provenance_mut(self.idle.handle)
+    }
+}

@@ -1,0 +1,164 @@
+//! A reference-counted value whose allocation may fail: std's `Arc` aborts then.
+#![expect(unsafe_code, reason = "a value that its last holder frees")]
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::mem::offset_of;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+
+/// One holder of a value.
+pub struct Shared<T>(NonNull<Counted<T>>);
+
+#[repr(C)]
+struct Counted<T> {
+    holders: AtomicUsize,
+    value: T,
+}
+
+// SAFETY: holders on several threads share the value, and any of them may be the last, which drops it.
+unsafe impl<T: Send + Sync> Send for Shared<T> {}
+// SAFETY: as above; a shared holder gives out more holders.
+unsafe impl<T: Send + Sync> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// Moves a value into a block of its own. Without memory the value is dropped, and the answer is its size.
+    pub fn new(value: T) -> Result<Self, usize> {
+        let layout = Layout::new::<Counted<T>>();
+        // SAFETY: the layout has a counter, so it is not of size 0.
+        let block = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?.cast::<Counted<T>>();
+        // SAFETY: a new block of that layout.
+        unsafe { block.write(Counted { holders: AtomicUsize::new(1), value }) };
+        Ok(Shared(block))
+    }
+
+    /// The value, if this is its only holder.
+    pub fn alone(&mut self) -> Option<&mut T> {
+        // Acquire: sees what the holders before did with the value.
+        if self.counted().holders.load(Ordering::Acquire) != 1 {
+            return None;
+        }
+        // SAFETY: there is no other holder, and this one is borrowed.
+        Some(unsafe { &mut self.0.as_mut().value })
+    }
+
+    /// The value itself, if this was its last holder.
+    pub fn into_value(self) -> Option<T> {
+        let counted = self.0;
+        std::mem::forget(self);
+        // SAFETY: this holder is given up, and its block lived until now.
+        unsafe { Self::leave(counted) }
+    }
+
+    /// The address of the value, which stands for this holder until [`Shared::from_address`].
+    pub fn into_address(self) -> NonNull<T> {
+        let address = self.address();
+        std::mem::forget(self);
+        address
+    }
+
+    /// The address of the value.
+    pub fn address(&self) -> NonNull<T> {
+        NonNull::from(&**self)
+    }
+
+    /// The holder that `into_address` gave up.
+    ///
+    /// # Safety
+    /// The address came from `into_address`, and no other call took its holder back.
+    pub unsafe fn from_address(address: NonNull<T>) -> Self {
+        let at = address.as_ptr().wrapping_byte_sub(offset_of!(Counted<T>, value));
+        // SAFETY: the value lies in its block, which does not begin at 0.
+        Shared(unsafe { NonNull::new_unchecked(at.cast()) })
+    }
+
+    fn counted(&self) -> &Counted<T> {
+        // SAFETY: the block lives while it has a holder.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Counts one holder less; returns the value of the last one.
+    ///
+    /// # Safety
+    /// The holder is not used again.
+    unsafe fn leave(counted: NonNull<Counted<T>>) -> Option<T> {
+        // SAFETY: the block lives while it has a holder, and this one is counted still.
+        let holders = unsafe { &counted.as_ref().holders };
+        // Release: what this holder did with the value comes before its end.
+        if holders.fetch_sub(1, Ordering::Release) != 1 {
+            return None;
+        }
+        fence(Ordering::Acquire);
+        // SAFETY: no holder is left, so nothing else reads the block.
+        let Counted { value, .. } = unsafe { counted.read() };
+        // SAFETY: `new` allocated it with this layout.
+        unsafe { dealloc(counted.as_ptr().cast(), Layout::new::<Counted<T>>()) };
+        Some(value)
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        // Relaxed: this holder keeps the value alive meanwhile.
+        self.counted().holders.fetch_add(1, Ordering::Relaxed);
+        Shared(self.0)
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.counted().value
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // SAFETY: a dropped holder is not used again.
+        drop(unsafe { Self::leave(self.0) });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Counts its end.
+    struct Ends<'c>(&'c AtomicUsize);
+
+    impl Drop for Ends<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn the_last_of_eight_threads_drops_the_value_once() {
+        let ended = AtomicUsize::new(0);
+        for _ in 0..100 {
+            ended.store(0, Ordering::Relaxed);
+            let first = Shared::new(Ends(&ended)).ok();
+            std::thread::scope(|threads| {
+                for _ in 0..8 {
+                    let mine = first.clone();
+                    threads.spawn(move || drop(mine));
+                }
+                drop(first);
+            });
+            assert_eq!(ended.load(Ordering::Relaxed), 1);
+        }
+    }
+
+    #[test]
+    fn only_the_last_holder_gets_the_value_and_an_address_stands_for_a_holder() {
+        let mut one = Shared::new(5).ok().filter(|shared| **shared == 5);
+        assert_eq!(one.as_mut().and_then(Shared::alone), Some(&mut 5));
+        let other = one.clone().map(Shared::into_address);
+        assert_eq!(one.as_mut().and_then(Shared::alone), None);
+        assert_eq!(one.and_then(Shared::into_value), None);
+        // SAFETY: it came from `into_address`.
+        let other = other.map(|address| unsafe { Shared::from_address(address) });
+        assert_eq!(other.and_then(Shared::into_value), Some(5));
+    }
+}

@@ -1,0 +1,97 @@
+//! The mends that need a device, and the sides of a copy.
+
+use syncedmem::abi::c::object::syncedmem_head_t::*;
+
+use crate::support::blob::*;
+use crate::support::gpu::*;
+use crate::support::*;
+
+fn mend_9_the_shape_goes_to_the_device_only_where_it_is_asked_for() {
+    let gpu = simulated_gpu();
+    let mut blob = Blob::new(&[2, 3]);
+    let ((), calls) = gpu.watch(|| (1..50).for_each(|dim| blob.reshape(&[dim, 2]).unwrap()));
+    assert_eq!(names(&calls), [""; 0], "a reshape makes no driver call");
+    let at = blob.gpu_shape().unwrap();
+    let ints = |bytes: Vec<u8>| {
+        bytes.chunks_exact(4).map(|four| i32::from_ne_bytes(four.try_into().unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(ints(gpu.read(at.addr(), 8)), [49, 2]);
+    let (again, calls) = gpu.watch(|| blob.gpu_shape());
+    assert_eq!((again, names(&calls)), (Ok(at), vec![]), "asked for again, it is there");
+    blob.reshape(&[49, 2]).unwrap();
+    assert_eq!(blob.gpu_shape(), Ok(at), "the same shape");
+    blob.reshape(&[7]).unwrap();
+    assert_eq!(ints(gpu.read(blob.gpu_shape().unwrap().addr(), 4)), [7]);
+    blob.reshape(&[]).unwrap();
+    assert_eq!(blob.gpu_shape(), Ok(std::ptr::null()), "no axes");
+}
+
+fn mend_10_a_copy_is_made_where_the_source_is() {
+    let gpu = simulated_gpu();
+    let source = Blob::new(&[2]);
+    source.write_device(&gpu, DATA, &[1.0, 2.0]);
+    let mut blob = Blob::new(&[2]);
+    gpu.control().simcuda_clear_log();
+    blob.copy_from(DATA, &source, false).unwrap();
+    assert_eq!((gpu.copies(), blob.head(DATA)), ([0, 0], SYNCEDMEM_HEAD_AT_GPU));
+    assert_eq!(blob.read_device(&gpu, DATA), [1.0, 2.0]);
+    let mut source = Blob::new(&[2]);
+    source.write(DATA, &[3f32, 4.0]);
+    gpu.control().simcuda_clear_log();
+    blob.copy_from(DATA, &source, false).unwrap();
+    assert_eq!((gpu.copies(), blob.head(DATA)), ([0, 0], SYNCEDMEM_HEAD_AT_CPU));
+    assert_eq!(blob.read::<f32>(DATA), [3.0, 4.0]);
+}
+
+fn a_copy_of_synced_data_is_made_on_the_device() {
+    let _gpu = simulated_gpu();
+    let mut source = Blob::new(&[2]);
+    source.write(DATA, &[1f32, 2.0]);
+    source.sync(DATA).unwrap();
+    let mut blob = Blob::new(&[2]);
+    blob.copy_from(DATA, &source, false).unwrap();
+    assert_eq!((blob.head(DATA), source.head(DATA)), (SYNCEDMEM_HEAD_AT_GPU, SYNCEDMEM_SYNCED));
+    assert_eq!(blob.read::<f32>(DATA), [1.0, 2.0]);
+}
+
+fn a_copy_at_the_device_keeps_what_is_beyond_the_count() {
+    let gpu = simulated_gpu();
+    let source = Blob::new(&[2]);
+    source.write_device(&gpu, DATA, &[1.0, 2.0]);
+    let mut blob = Blob::new(&[3]);
+    blob.write(DATA, &[7f32, 8.0, 9.0]);
+    blob.copy_from(DATA, &source, true).unwrap();
+    blob.reshape(&[3]).unwrap();
+    assert_eq!(blob.read_device(&gpu, DATA), [1.0, 2.0, 9.0]);
+}
+
+fn device_memory_may_be_lent() {
+    let gpu = simulated_gpu();
+    let lent = gpu.block(8);
+    gpu.write(lent.address, &[1f32, 2.0].map(f32::to_ne_bytes).concat());
+    let mut blob = Blob::new(&[2]);
+    blob.write(DIFF, &[5f32, 6.0]);
+    blob.set_gpu(DATA, lent.pointer().cast()).unwrap();
+    assert_eq!((blob.head(DATA), blob.read::<f32>(DATA)), (SYNCEDMEM_HEAD_AT_GPU, vec![1.0, 2.0]));
+    assert_eq!(blob.read::<f32>(DIFF), [5.0, 6.0]);
+}
+
+fn without_a_gpu_the_host_works_and_the_device_is_refused() {
+    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")], || {
+        assert!(crate::support::driver::loaded().is_none());
+        let mut blob = Blob::new(&[2]);
+        blob.write(DATA, &[1f32, 2.0]);
+        assert_eq!((blob.sync(DATA), blob.asum(DATA)), (Err(SYNCEDMEM_ERROR_NO_GPU), Ok(3.0)));
+        assert_eq!(blob.gpu_shape(), Err(SYNCEDMEM_ERROR_NO_GPU));
+        assert_eq!(blob.set_gpu(DATA, 4096 as *mut _), Err(SYNCEDMEM_ERROR_NO_GPU));
+    });
+}
+
+crate::support::harness::tests![
+    mend_9_the_shape_goes_to_the_device_only_where_it_is_asked_for,
+    mend_10_a_copy_is_made_where_the_source_is,
+    a_copy_of_synced_data_is_made_on_the_device,
+    a_copy_at_the_device_keeps_what_is_beyond_the_count,
+    device_memory_may_be_lent,
+    without_a_gpu_the_host_works_and_the_device_is_refused,
+];

@@ -1,0 +1,39 @@
+//! Caffe2's storage: tensors, typed blobs, workspaces.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod account;
+#[allow(dead_code, reason = "what it counts is for another room")]
+#[path = "../process/allocator.rs"]
+mod allocator;
+mod device_tensors;
+mod handles;
+mod mended;
+mod model;
+mod objects;
+mod out_of_memory;
+mod sequences;
+#[path = "../support/mod.rs"]
+mod support;
+mod tensor_rules;
+mod threads;
+mod upstream_blob;
+mod upstream_tensor;
+mod workspace_rules;
+
+support::harness::suites![
+    account,
+    device_tensors,
+    mended,
+    out_of_memory,
+    sequences,
+    tensor_rules,
+    threads,
+    upstream_blob,
+    upstream_tensor,
+    workspace_rules
+];

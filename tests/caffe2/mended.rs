@@ -1,0 +1,122 @@
+//! Faults of Caffe2 that are not copied, each by what it would show.
+
+use std::ptr::null_mut;
+
+use crate::handles::*;
+use crate::objects::*;
+
+fn a_copy_of_as_many_larger_items_gets_memory_for_them() {
+    let (small, large) = (Tensor::of(&[6]), Tensor::of(&[2, 3]));
+    small.mutable::<u8>(&float()).unwrap();
+    let data = large.mutable::<f64>(&meta(SYNCEDMEM_FLOAT64)).unwrap();
+    (0..6).for_each(|at| unsafe { data.add(at).write(at as f64) });
+    small.copy_from(&large).unwrap();
+    assert_eq!((small.info().capacity_nbytes, small.info().nbytes, small.dims()), (48, 48, vec![2, 3]));
+    let copied = small.data::<f64>(&meta(SYNCEDMEM_FLOAT64)).unwrap();
+    assert!((0..6).all(|at| unsafe { copied.add(at).read() } == at as f64));
+}
+
+fn a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later() {
+    let tensor = Tensor::of(&[6]);
+    tensor.mutable::<u8>(&float()).unwrap();
+    tensor.resize(&[0]).unwrap();
+    assert_eq!(tensor.mutable::<u8>(&object()), Ok(null_mut()));
+    tensor.resize(&[6]).unwrap();
+    assert_eq!(tensor.raw_data(), Err(SYNCEDMEM_ERROR_INVALID_STATE), "floats are no objects");
+    let data = tensor.mutable::<[u8; 4]>(&object()).unwrap();
+    assert!((0..6).all(|at| unsafe { data.add(at).read() } == BORN));
+    // Objects that are shrunk away live on in the memory, and are found again.
+    tensor.shrink(2).unwrap();
+    tensor.extend(4, 0.0).unwrap();
+    assert_eq!((tensor.mutable(&object()), ALIVE.get()), (Ok(data), 6));
+    drop(tensor);
+    assert_eq!(ALIVE.get(), 0);
+}
+
+fn reserve_and_extend_keep_the_items_where_memory_runs_out() {
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")], || {
+        let tensor = Tensor::of(&[4, 1000]);
+        let data = tensor.mutable::<u8>(&float()).unwrap();
+        unsafe { data.write_bytes(7, 16000) };
+        assert_eq!(tensor.reserve(&[100, 1000]), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert_eq!(tensor.extend(100, 0.0), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert_eq!((tensor.dims(), tensor.mutable(&float())), (vec![4, 1000], Ok(data)));
+        assert!((0..16000).all(|at| unsafe { data.add(at).read() } == 7));
+    });
+}
+
+fn sharing_that_is_refused_leaves_the_type_and_the_memory() {
+    let (tensor, other) = (Tensor::of(&[2]), Tensor::of(&[3]));
+    let data = tensor.mutable::<u8>(&float()).unwrap();
+    other.mutable::<u8>(&meta(SYNCEDMEM_FLOAT64)).unwrap();
+    assert_eq!(tensor.share_data(&other), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+    assert_eq!(tensor.share_data(&Tensor::of(&[2])), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+    assert_eq!((tensor.data(&float()), tensor.info().shares_data), (Ok(data.cast_const()), false));
+}
+
+fn shares_data_ends_with_the_memory_that_was_shared() {
+    let (tensor, other) = (Tensor::of(&[2]), Tensor::of(&[2]));
+    other.mutable::<u8>(&float()).unwrap();
+    let end: [(&str, fn(&Tensor)); 4] = [
+        ("resize", |tensor| tensor.resize(&[100]).unwrap()),
+        ("free", Tensor::free_memory),
+        ("reserve", |tensor| tensor.reserve(&[100]).unwrap()),
+        ("another type", |tensor| assert!(tensor.mutable::<u8>(&object()).is_ok())),
+    ];
+    for (what, ends) in end {
+        tensor.resize(&[2]).unwrap();
+        tensor.share_data(&other).unwrap();
+        assert!(tensor.info().shares_data && !other.info().shares_data);
+        ends(&tensor);
+        assert!(!tensor.info().shares_data, "{what}");
+    }
+}
+
+fn a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were() {
+    let tensor = Tensor::of(&[3]);
+    let data = tensor.mutable::<u8>(&float()).unwrap();
+    REFUSES.set(true);
+    assert_eq!(tensor.mutable::<u8>(&object()), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+    assert!(last_error().contains("construct of Object"), "{}", last_error());
+    assert_eq!(tensor.data(&float()), Ok(data.cast_const()));
+    let blob = Blob::new();
+    let (value, _) = blob.get_mutable::<u8>(&float()).unwrap();
+    REFUSES.set(true);
+    assert_eq!(blob.get_mutable::<u8>(&object()), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+    assert_eq!((blob.get(&float()), ALIVE.get()), (Ok(value), 0));
+}
+
+fn a_copy_that_fails_leaves_dimensions_and_type_and_every_object_is_ended() {
+    let (tensor, source) = (Tensor::of(&[3]), Tensor::of(&[4]));
+    let data = tensor.mutable::<u8>(&float()).unwrap();
+    source.mutable::<u8>(&object()).unwrap();
+    REFUSES.set(true);
+    assert_eq!(tensor.copy_from(&source), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+    assert_eq!((tensor.data(&float()), tensor.dims()), (Ok(data.cast_const()), vec![3]));
+    REFUSES.set(true);
+    assert_eq!(source.reserve(&[9]), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+    assert_eq!((source.info().capacity_nbytes, ALIVE.get()), (16, 4));
+    let no_copy = TypeMeta { copy: None, ..object() };
+    let unique = Tensor::of(&[4]);
+    unique.mutable::<u8>(&no_copy).unwrap();
+    assert_eq!(tensor.copy_from(&unique), Err(SYNCEDMEM_ERROR_UNSUPPORTED));
+    drop((tensor, source, unique));
+    assert_eq!(ALIVE.get(), 0);
+}
+
+fn objects_stay_where_they_are_and_their_memory_is_not_lent() {
+    let tensor = Tensor::of(&[3]);
+    tensor.mutable::<u8>(&object()).unwrap();
+    assert_eq!(tensor.memory(), Err(SYNCEDMEM_ERROR_UNSUPPORTED));
+}
+
+crate::support::harness::tests![
+    a_copy_of_as_many_larger_items_gets_memory_for_them,
+    a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later,
+    reserve_and_extend_keep_the_items_where_memory_runs_out,
+    sharing_that_is_refused_leaves_the_type_and_the_memory,
+    shares_data_ends_with_the_memory_that_was_shared,
+    a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were,
+    a_copy_that_fails_leaves_dimensions_and_type_and_every_object_is_ended,
+    objects_stay_where_they_are_and_their_memory_is_not_lent,
+];

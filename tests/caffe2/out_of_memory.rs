@@ -1,0 +1,174 @@
+//! Every allocation of every operation fails in turn, alone and with all that follow: each time the status says so, nothing that
+//! can be seen has changed, and the same call succeeds afterwards.
+
+use std::ffi::CString;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use syncedmem::abi::caffe2::cpu::*;
+
+use crate::allocator::*;
+use crate::handles::*;
+use crate::objects::object;
+
+/// Fails every allocation of `operation` in turn; it must make `at_least` so many. `look` returns what can be seen.
+fn every_allocation<S, L: PartialEq + std::fmt::Debug>(
+    at_least: isize,
+    prepare: impl Fn() -> S,
+    look: impl Fn(&S) -> L,
+    operation: impl Fn(&S) -> Status,
+) {
+    // One test at a time: the switch is the process's.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    THREAD.store(this_thread(), Ordering::Relaxed);
+    for for_good in [false, true] {
+        FOR_GOOD.store(for_good, Ordering::Relaxed);
+        for nth in 0.. {
+            let world = prepare();
+            let before = look(&world);
+            FIRED.store(false, Ordering::Relaxed);
+            LEFT.store(nth, Ordering::Relaxed);
+            let done = operation(&world);
+            LEFT.store(-1, Ordering::Relaxed);
+            if !FIRED.load(Ordering::Relaxed) {
+                assert_eq!(done, Ok(()));
+                assert!(nth >= at_least, "only {nth} allocations were seen, so not all were failed");
+                break;
+            }
+            // A failure that the operation has a way around is none.
+            if done.is_err() {
+                assert_eq!(done, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), "allocation {nth}: {}", last_error());
+                assert_eq!(look(&world), before, "allocation {nth} failed, and something changed");
+                assert_eq!(operation(&world), Ok(()), "after allocation {nth} failed");
+            }
+        }
+    }
+}
+
+/// Dimensions, type, memory and contents of a tensor.
+fn seen(tensor: &Tensor) -> (Vec<i64>, bool, usize, Option<Vec<u8>>) {
+    let info = tensor.info();
+    let data = tensor.raw_data().ok().filter(|data| !data.is_null());
+    let bytes = data.map(|data| unsafe { std::slice::from_raw_parts(data, info.capacity_nbytes) }.to_vec());
+    (tensor.dims(), info.shares_data, info.capacity_nbytes, bytes)
+}
+
+fn filled(dims: &[i64], meta: &TypeMeta) -> Tensor {
+    let tensor = Tensor::of(dims);
+    let data = tensor.mutable::<u8>(meta).unwrap();
+    (0..tensor.info().nbytes).for_each(|at| unsafe { data.add(at).write(at as u8) });
+    tensor
+}
+
+fn new_handles() {
+    every_allocation(1, || (), |()| (), |()| Tensor::on(HOST).map(drop));
+    let cpu = |(): &()| {
+        let mut data = null_mut();
+        let status = unsafe { syncedmem_cpu_new(100, &mut data) };
+        unsafe { syncedmem_cpu_delete(data) };
+        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+    };
+    every_allocation(2, || (), |()| (), cpu);
+}
+
+fn dimensions_of_a_tensor() {
+    every_allocation(1, Tensor::new, seen, |tensor| tensor.resize(&[2, 3, 4]));
+    every_allocation(1, || Tensor::of(&[6]), seen, |tensor| tensor.reshape(&[1, 1, 1, 1, 1, 1, 2, 3]));
+}
+
+fn memory_of_a_tensor() {
+    for (meta, other) in [(meta(SYNCEDMEM_FLOAT64), float()), (object(), float())] {
+        every_allocation(3, || Tensor::of(&[6]), seen, |tensor| tensor.mutable::<u8>(&meta).map(drop));
+        every_allocation(3, || filled(&[6], &other), seen, |tensor| tensor.mutable::<u8>(&meta).map(drop));
+        every_allocation(3, || filled(&[6], &meta), seen, |tensor| tensor.reserve(&[60]));
+        let extend = |tensor: &Tensor| if tensor.info().size == 6 { tensor.extend(6, 50.0) } else { Ok(()) };
+        every_allocation(3, || filled(&[6], &meta), seen, extend);
+    }
+}
+
+fn copies_and_shares_of_a_tensor() {
+    let pair = || (filled(&[6], &float()), filled(&[2, 3, 2, 1, 1, 1], &meta(SYNCEDMEM_FLOAT64)));
+    let look = |(one, other): &(Tensor, Tensor)| (seen(one), seen(other));
+    every_allocation(4, pair, look, |(one, other)| one.copy_from(other));
+    every_allocation(0, || (Tensor::of(&[12]), pair().1), look, |(one, other)| one.share_data(other));
+    static MEMORY: [u64; 6] = [7; 6];
+    unsafe extern "C-unwind" fn keep(_: *mut std::ffi::c_void, _: *mut std::ffi::c_void) {}
+    let share =
+        |tensor: &Tensor| tensor.share_external(MEMORY.as_ptr().cast_mut(), &float(), 48, Some(keep), null_mut());
+    every_allocation(3, || filled(&[6], &float()), seen, share);
+}
+
+fn values_of_a_blob() {
+    let look = |blob: &Blob| (blob.get_raw(), blob.meta().id);
+    let with_value = || {
+        let blob = Blob::new();
+        blob.get_mutable::<u8>(&float()).unwrap();
+        blob
+    };
+    every_allocation(1, with_value, look, |blob| blob.get_mutable::<u8>(&object()).map(drop));
+    every_allocation(2, with_value, look, |blob| blob.get_mutable::<u8>(&tensor_meta(HOST)).map(drop));
+    every_allocation(2, with_value, look, |blob| blob.mutable_tensor(HOST).map(drop));
+    let tensor = Tensor::new();
+    every_allocation(1, with_value, look, |blob| blob.set_tensor(&tensor));
+}
+
+fn names_of_a_workspace() {
+    let two = || {
+        let (one, other) = (Workspace::new(), Workspace::new());
+        drop((one.create("a"), other.create("b")));
+        (one, other)
+    };
+    let look = |(one, other): &(Workspace, Workspace)| (one.names(false), other.names(false));
+    let name = CString::new("new").unwrap();
+    let create = |(one, _): &(Workspace, Workspace)| {
+        let mut blob = null_mut();
+        let status = unsafe {
+            syncedmem::abi::caffe2::workspace::syncedmem_workspace_create_blob(one.0, name.as_ptr(), &mut blob)
+        };
+        if status != SYNCEDMEM_SUCCESS {
+            return Err(status);
+        }
+        drop(Blob(blob));
+        Ok(())
+    };
+    every_allocation(3, two, look, create);
+    // The strings of the test's own are allocated as well, and must not fail.
+    let (old, new) = (CString::new("a").unwrap(), CString::new("c").unwrap());
+    let rename = |(one, _): &(Workspace, Workspace)| {
+        let rename = syncedmem::abi::caffe2::workspace::syncedmem_workspace_rename_blob;
+        let status = unsafe { rename(one.0, old.as_ptr(), new.as_ptr(), null_mut()) };
+        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+    };
+    every_allocation(2, two, look, rename);
+    let (theirs, ours) = ([c"b".as_ptr()], [c"c".as_ptr()]);
+    let map = |(one, other): &(Workspace, Workspace)| {
+        let map = syncedmem::abi::caffe2::workspace::syncedmem_workspace_add_blob_mapping;
+        let status = unsafe { map(one.0, other.0, 1, ours.as_ptr(), theirs.as_ptr(), false) };
+        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+    };
+    every_allocation(4, two, look, map);
+    unsafe extern "C-unwind" fn ignore(
+        _: *const std::ffi::c_char,
+        _: *mut syncedmem::abi::caffe2::blob::syncedmem_typed_blob_t,
+        _: usize,
+        _: *mut std::ffi::c_void,
+    ) {
+    }
+    let list = |(one, _): &(Workspace, Workspace)| {
+        let list = syncedmem::abi::caffe2::workspace::syncedmem_workspace_blobs;
+        let status = unsafe { list(one.0, false, Some(ignore), null_mut()) };
+        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+    };
+    every_allocation(3, two, look, list);
+}
+
+crate::support::harness::tests![
+    new_handles,
+    dimensions_of_a_tensor,
+    memory_of_a_tensor,
+    copies_and_shares_of_a_tensor,
+    values_of_a_blob,
+    names_of_a_workspace,
+];

@@ -1,0 +1,227 @@
+//! Rules of blobs and workspaces that the upstream tests do not name, and the faults of Caffe2's that are not copied.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use syncedmem::abi::caffe2::blob::*;
+use syncedmem::abi::caffe2::tensor::syncedmem_tensor_t;
+use syncedmem::abi::caffe2::workspace::*;
+
+use crate::handles::*;
+use crate::objects::*;
+
+const REFUSED: syncedmem::abi::status::syncedmem_status_t = SYNCEDMEM_ERROR_INVALID_ARGUMENT;
+
+fn create_gets_a_parents_blob_and_create_local_hides_it() {
+    let parent = Workspace::new();
+    let child = Workspace::over(&parent);
+    let theirs = parent.create("a").unwrap();
+    assert_eq!(child.create("a").unwrap().0, theirs.0);
+    let own = child.create_local("a").unwrap();
+    assert_ne!(own.0, theirs.0);
+    assert_eq!((child.get("a").unwrap().0, child.create_local("a").unwrap().0), (own.0, own.0));
+    assert_eq!(parent.get("a").unwrap().0, theirs.0);
+    // Only the local one is removed.
+    assert!(child.remove("a") && !child.remove("a"));
+    assert_eq!(child.get("a").unwrap().0, theirs.0);
+}
+
+fn each_visible_name_is_listed_once() {
+    let parent = Workspace::new();
+    let child = Workspace::over(&parent);
+    ["b", "a"].iter().for_each(|name| drop(parent.create(name)));
+    ["c", "a"].iter().for_each(|name| drop(child.create_local(name)));
+    assert_eq!(
+        (child.names(true), child.names(false)),
+        (vec!["a".into(), "c".into()], vec!["a".into(), "b".into(), "c".into()])
+    );
+    let (other, _far) = (Workspace::new(), Workspace::new());
+    other.create("far").unwrap();
+    child.map(&other, &[("near", "far")], false).unwrap();
+    assert_eq!((child.names(true).len(), child.names(false)), (2, ["a", "b", "c", "near"].map(String::from).to_vec()));
+}
+
+fn rename_takes_a_local_blob_to_a_name_that_is_visible_nowhere() {
+    let parent = Workspace::new();
+    let child = Workspace::over(&parent);
+    parent.create("theirs").unwrap();
+    let own = child.create("own").unwrap();
+    child.create("other").unwrap();
+    for (old, new) in [("theirs", "x"), ("none", "x"), ("own", "theirs"), ("own", "other"), ("own", "own")] {
+        assert_eq!(child.rename(old, new).map(drop), Err(REFUSED), "{old} to {new}");
+    }
+    assert_eq!(child.rename("own", "a").unwrap().0, own.0);
+    assert!(!child.has("own") && child.names(true) == ["a", "other"]);
+}
+
+fn mappings_are_added_all_or_none() {
+    let (from, to) = (Workspace::new(), Workspace::new());
+    ["a", "b"].iter().for_each(|name| drop(from.create(name)));
+    to.create("here").unwrap();
+    assert_eq!(to.map(&from, &[("x", "a"), ("y", "none")], false), Err(REFUSED));
+    assert_eq!(to.map(&from, &[("x", "a"), ("here", "b")], false), Err(REFUSED));
+    assert_eq!(to.map(&from, &[("x", "a"), ("x", "b")], false), Err(REFUSED));
+    assert_eq!(to.map(&to, &[("x", "here")], false), Err(REFUSED));
+    assert!(!to.has("x"));
+    to.map(&from, &[("x", "a"), ("here", "b"), ("x", "a")], true).unwrap();
+    assert_eq!(to.get("x").unwrap().0, from.get("a").unwrap().0);
+    assert_ne!(to.get("here").unwrap().0, from.get("b").unwrap().0);
+    // The same again is no error, another target is.
+    assert_eq!(to.map(&from, &[("x", "a")], false), Ok(()));
+    assert_eq!(to.map(&from, &[("x", "b")], true), Err(REFUSED));
+}
+
+fn a_circle_of_mappings_leads_to_no_blob() {
+    let (one, other) = (Workspace::new(), Workspace::new());
+    one.create("a").unwrap();
+    other.map(&one, &[("b", "a")], false).unwrap();
+    other.create("c").unwrap();
+    one.map(&other, &[("d", "c")], false).unwrap();
+    // The local blobs at the ends go, and mappings take their names.
+    assert!(one.rename("a", "kept").is_ok());
+    one.map(&other, &[("a", "c")], false).unwrap();
+    assert!(other.remove("c"));
+    assert!(!one.has("a") && !other.has("b"));
+    assert_eq!(other.map(&one, &[("c", "a")], false), Err(REFUSED));
+    other.create("c").unwrap();
+    other.map(&one, &[("e", "a")], false).unwrap();
+    assert!(one.has("a") && other.has("e"));
+}
+
+fn a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop() {
+    let mut last = Workspace::new();
+    let blob = last.create("a").unwrap();
+    for _ in 0..500 {
+        let child = Workspace::over(&last);
+        // The parent is held by the child alone from here on.
+        last = child;
+    }
+    assert_eq!(last.get("a").unwrap().0, blob.0);
+    for _ in 0..200_000 {
+        last = Workspace::over(&last);
+    }
+    drop(last);
+}
+
+fn a_removed_blob_stays_with_its_holders() {
+    let workspace = Workspace::new();
+    let blob = workspace.create("a").unwrap();
+    let (tensor, is_new) = blob.mutable_tensor(HOST).unwrap();
+    assert!(is_new && !blob.mutable_tensor(HOST).unwrap().1);
+    tensor.resize(&[3]).unwrap();
+    let data = tensor.mutable::<u8>(&float()).unwrap();
+    assert!(workspace.remove("a"));
+    drop(workspace);
+    assert_eq!(blob.tensor().unwrap().0, tensor.0);
+    drop(blob);
+    assert_eq!(tensor.data(&float()), Ok(data.cast_const()));
+}
+
+fn a_tensor_is_found_through_its_type_as_the_address_of_a_handle() {
+    let (blob, tensor) = (Blob::new(), Tensor::of(&[2]));
+    blob.set_tensor(&tensor).unwrap();
+    let at = blob.get::<*mut syncedmem_tensor_t>(&tensor_meta(HOST)).unwrap();
+    assert_eq!(unsafe { at.read() }, tensor.0);
+    assert!(!blob.is_type(&tensor_meta(DEVICE)));
+    // A new one of the other side takes its place, and the tensor stays with its other holder.
+    let (other, is_new) = blob.mutable_tensor(DEVICE).unwrap();
+    assert!(is_new && other.info().side == DEVICE);
+    assert_eq!(tensor.dims(), [2]);
+    blob.get_mutable::<i32>(&meta(SYNCEDMEM_INT32)).unwrap();
+    assert_eq!(blob.tensor().map(drop), Err(REFUSED));
+    assert!(last_error().contains("int32"));
+    // As a value of any type, it is made by the type's functions.
+    let (at, is_new) = blob.get_mutable::<*mut syncedmem_tensor_t>(&tensor_meta(HOST)).unwrap();
+    assert!(is_new && unsafe { at.read() } == blob.tensor().unwrap().0);
+}
+
+fn the_bytes_of_all_blobs_count_shared_memory_once() {
+    let workspace = Workspace::new();
+    let tensors = ["a", "b", "c", "d"].map(|name| workspace.create(name).unwrap().mutable_tensor(HOST).unwrap().0);
+    for tensor in &tensors[..3] {
+        tensor.resize(&[10]).unwrap();
+    }
+    tensors[1].mutable::<u8>(&float()).unwrap();
+    tensors[2].share_data(&tensors[1]).unwrap();
+    tensors[0].mutable::<u8>(&meta(SYNCEDMEM_FLOAT64)).unwrap();
+    workspace.create("value").unwrap().get_mutable::<i32>(&meta(SYNCEDMEM_INT32)).unwrap();
+    let sizes: Vec<_> = workspace.blobs(true).into_iter().map(|(_, bytes)| bytes).collect();
+    assert_eq!(sizes, [80, 40, 0, 0, 0]);
+    tensors[1].free_memory();
+    let sizes: Vec<_> = workspace.blobs(false).into_iter().map(|(_, bytes)| bytes).collect();
+    assert_eq!(sizes, [80, 0, 40, 0, 0]);
+}
+
+fn a_released_value_is_the_callers_and_the_blob_refers_to_it_still() {
+    let lent = Lent::default();
+    let (mut value, blob) = (7u32, Blob::new());
+    blob.reset(&mut value, &object(), lent.deleter(), lent.context());
+    assert_eq!(blob.release(), (&raw mut value).cast());
+    assert_eq!(blob.get(&object()), Ok(&raw mut value));
+    drop(blob);
+    assert_eq!((lent.returned(), Blob::new().release()), (vec![], null_mut()));
+}
+
+fn objects_in_blobs_are_constructed_once_and_destructed_once() {
+    let (blob, other) = (Blob::new(), Blob::new());
+    let (value, _) = blob.get_mutable::<[u8; 4]>(&object()).unwrap();
+    assert_eq!((unsafe { value.read() }, ALIVE.get(), value.addr() % 64), (BORN, 1, 0));
+    other.swap(&blob);
+    assert_eq!((other.get(&object()), blob.get_raw()), (Ok(value), null_mut()));
+    other.get_mutable::<f32>(&float()).unwrap();
+    assert_eq!(ALIVE.get(), 0);
+}
+
+fn callbacks_may_use_the_workspace_that_they_are_called_from() {
+    thread_local!(static WORKSPACE: Cell<*mut syncedmem_workspace_t> = const { Cell::new(null_mut()) });
+    unsafe extern "C-unwind" fn remove_another(_value: *mut c_void, name: *mut c_void) {
+        let mut removed = false;
+        let status = unsafe { syncedmem_workspace_remove_blob(WORKSPACE.get(), name.cast(), &mut removed) };
+        assert!(status == SYNCEDMEM_SUCCESS && removed);
+    }
+    let (workspace, mut value) = (Workspace::new(), 1u8);
+    WORKSPACE.set(workspace.0);
+    workspace.create("b").unwrap();
+    let name = c"b".as_ptr().cast_mut().cast();
+    workspace.create("a").unwrap().reset(&mut value, &float(), Some(remove_another), name);
+    assert!(workspace.remove("a") && workspace.names(true).is_empty());
+}
+
+fn null_is_refused_where_it_says_nothing() {
+    let (blob, mut value) = (Blob::new(), 1u8);
+    let reset = |value: *mut u8, meta: *const TypeMeta| unsafe {
+        syncedmem_typed_blob_reset(blob.0, value.cast(), meta, None, null_mut())
+    };
+    assert_eq!(reset(&mut value, std::ptr::null()), REFUSED);
+    assert_eq!(reset(null_mut(), &float()), REFUSED);
+    assert_eq!(reset(&mut value, &TypeMeta::NONE), REFUSED);
+    assert_eq!(reset(null_mut(), std::ptr::null()), SYNCEDMEM_SUCCESS);
+    assert_eq!(blob.get_mutable::<u8>(&TypeMeta::NONE), Err(REFUSED));
+    let workspace = Workspace::new();
+    let mut out = null_mut();
+    let status = unsafe { syncedmem_workspace_create_blob(workspace.0, std::ptr::null(), &mut out) };
+    assert_eq!((status, out.is_null()), (REFUSED, true));
+    assert_eq!(unsafe { syncedmem_workspace_blobs(workspace.0, true, None, null_mut()) }, REFUSED);
+    assert_eq!(unsafe { syncedmem_workspace_remove_blob(null_mut(), c"a".as_ptr(), null_mut()) }, REFUSED);
+    // Results that may be left out.
+    assert_eq!(unsafe { syncedmem_workspace_remove_blob(workspace.0, c"a".as_ptr(), null_mut()) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_typed_blob_destroy(null_mut()) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_workspace_destroy(null_mut()) }, SYNCEDMEM_SUCCESS);
+}
+
+crate::support::harness::tests![
+    create_gets_a_parents_blob_and_create_local_hides_it,
+    each_visible_name_is_listed_once,
+    rename_takes_a_local_blob_to_a_name_that_is_visible_nowhere,
+    mappings_are_added_all_or_none,
+    a_circle_of_mappings_leads_to_no_blob,
+    a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop,
+    a_removed_blob_stays_with_its_holders,
+    a_tensor_is_found_through_its_type_as_the_address_of_a_handle,
+    the_bytes_of_all_blobs_count_shared_memory_once,
+    a_released_value_is_the_callers_and_the_blob_refers_to_it_still,
+    objects_in_blobs_are_constructed_once_and_destructed_once,
+    callbacks_may_use_the_workspace_that_they_are_called_from,
+    null_is_refused_where_it_says_nothing,
+];
