@@ -116,6 +116,10 @@ typedef struct syncedmem_tensor_info_t {
    */
   const int64_t *dims;
   /**
+   * Another number after each change of the dimensions, for a copy of them that is kept.
+   */
+  uint64_t changes;
+  /**
    * The number of items; -1 without a shape.
    */
   int64_t size;
@@ -416,6 +420,23 @@ syncedmem_status_t syncedmem_tensor_share_external(struct syncedmem_tensor_t *te
                                                    void *context);
 
 /**
+ * Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items of `meta`.
+ * The memory has as many bytes as the tensor's items. The library owns `dlpack` on success, and calls its deleter once no tensor
+ * uses the memory.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL, another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items), `OUT_OF_MEMORY`,
+ * `NO_GPU`.
+ *
+ * # Safety
+ * `tensor` is NULL or a handle; `meta` is NULL or a type; `dlpack` is NULL or a `DLManagedTensorVersioned`, or, without
+ * `versioned`, a `DLManagedTensor`, that describes its memory correctly. Pointers to the tensor's data are not used any more.
+ */
+syncedmem_status_t syncedmem_tensor_share_dlpack(struct syncedmem_tensor_t *tensor,
+                                                 const struct syncedmem_typemeta_t *meta,
+                                                 void *dlpack,
+                                                 bool versioned);
+
+/**
  * Writes to `*info` what the tensor is.
  *
  * Errors: `INVALID_ARGUMENT` (NULL).
@@ -620,16 +641,19 @@ syncedmem_status_t syncedmem_typed_blob_reset(struct syncedmem_typed_blob_t *blo
                                               void *context);
 
 /**
- * Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. The blob goes on to refer to it. What
+ * Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context` may be NULL:
+ * the function that ends it, and what that gets; NULL for a value without one. The blob goes on to refer to it. What
  * `syncedmem_typed_blob_get_mutable` made is ended by its type's `destruct`, then `free()`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL).
  *
  * # Safety
- * `blob` is NULL or a handle; `value` is NULL or writable.
+ * `blob` is NULL or a handle; `value`, `deleter` and `context` are NULL or writable.
  */
 syncedmem_status_t syncedmem_typed_blob_release(struct syncedmem_typed_blob_t *blob,
-                                                void **value);
+                                                void **value,
+                                                syncedmem_deleter_t *deleter,
+                                                void **context);
 
 /**
  * Exchanges the values of two blobs.
@@ -817,6 +841,39 @@ syncedmem_status_t syncedmem_workspace_blobs(const struct syncedmem_workspace_t 
                                              bool local,
                                              syncedmem_blob_visitor_t visitor,
                                              void *context);
+
+/**
+ * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that is
+ * `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays the
+ * caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor may call
+ * this.
+ *
+ * A binding keeps the one object of its language for a tensor there. `syncedmem.hpp`'s tensors keep their dimensions.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
+ *
+ * # Safety
+ * `tensor` is NULL or a handle; `attached` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tensor,
+                                           void *pointer,
+                                           syncedmem_deleter_t deleter,
+                                           void *context,
+                                           void **attached);
+
+/**
+ * As `syncedmem_tensor_attach`, for a blob.
+ *
+ * Errors: as `syncedmem_tensor_attach`.
+ *
+ * # Safety
+ * `blob` is NULL or a handle; `attached` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob_t *blob,
+                                               void *pointer,
+                                               syncedmem_deleter_t deleter,
+                                               void *context,
+                                               void **attached);
 
 /**
  * Allocates `bytes` of host memory, filled with zeros and aligned to 64 bytes, and writes its address to `*data`. It comes from

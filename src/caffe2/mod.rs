@@ -6,6 +6,7 @@
 //! for tensors too. Tensors and blobs are used by one thread at a time, as in Caffe2; a workspace by any number, under the one
 //! lock of [`lock`]. The caller's functions (constructors, destructors, deleters) run with no lock held.
 
+pub mod attachment;
 pub mod blob;
 pub mod cpu;
 pub mod error;

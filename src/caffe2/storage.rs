@@ -13,6 +13,7 @@ use super::typemeta::TypeMeta;
 use crate::copy;
 use crate::cuda;
 use crate::object::SyncedMemory;
+use crate::object::dlpack::Imported;
 use crate::platform::shared::Shared;
 
 /// A share in the memory.
@@ -70,6 +71,30 @@ impl Storage {
         let storage = Storage::of(SyncedMemory::create(bytes)?, meta, bytes, side)?;
         // SAFETY: the caller guarantees the memory.
         unsafe { lent.lend_to(storage.object(), bytes, side) }?;
+        Ok(storage)
+    }
+
+    /// The memory of a tensor of DLPack of `bytes`. Once success is returned, the last tensor calls its deleter.
+    ///
+    /// # Safety
+    /// As for `SyncedMemory::set_tensor`; the items are of the type.
+    pub unsafe fn dlpack(
+        meta: TypeMeta,
+        bytes: usize,
+        side: Side,
+        tensor: NonNull<c_void>,
+        versioned: bool,
+    ) -> Result<Storage, Error> {
+        // SAFETY: the caller guarantees it.
+        let (_, its_side, _) = unsafe { Imported::read(tensor, versioned, bytes) }?;
+        if its_side != side {
+            return Err(Error::Argument(
+                "the tensor of DLPack is on the other side; share with one of that side, or copy",
+            ));
+        }
+        let storage = Storage::of(SyncedMemory::create(bytes)?, meta, bytes, side)?;
+        // SAFETY: the caller guarantees it.
+        unsafe { storage.object().set_tensor(tensor, versioned) }?;
         Ok(storage)
     }
 

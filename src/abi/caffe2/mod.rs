@@ -19,6 +19,7 @@
 //! Errors, NULL, signals, fork and exit are as in syncedmem.h. After an error tensors, blobs and workspaces are as before; the
 //! items of a copy's target may be old or new. Detected: NULL and misalignment. Not detected: a destroyed handle.
 
+pub mod attach;
 pub mod blob;
 pub mod cpu;
 pub mod data;
