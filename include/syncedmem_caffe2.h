@@ -642,7 +642,8 @@ syncedmem_status_t syncedmem_typed_blob_reset(struct syncedmem_typed_blob_t *blo
 
 /**
  * Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context` may be NULL:
- * the function that ends it, and what that gets; NULL for a value without one. The blob goes on to refer to it. What
+ * the address of the function that ends it (a `syncedmem_deleter_t`) and what that gets; NULL for a value without one. The blob
+ * goes on to refer to it. What
  * `syncedmem_typed_blob_get_mutable` made is ended by its type's `destruct`, then `free()`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL).
@@ -652,7 +653,7 @@ syncedmem_status_t syncedmem_typed_blob_reset(struct syncedmem_typed_blob_t *blo
  */
 syncedmem_status_t syncedmem_typed_blob_release(struct syncedmem_typed_blob_t *blob,
                                                 void **value,
-                                                syncedmem_deleter_t *deleter,
+                                                void **deleter,
                                                 void **context);
 
 /**

@@ -808,6 +808,7 @@ public interface SyncedmemLibrary extends Library {
     @Structure.FieldOrder({
         "meta",
         "dims",
+        "changes",
         "size",
         "nbytes",
         "capacity_nbytes",
@@ -820,6 +821,8 @@ public interface SyncedmemLibrary extends Library {
         public Typemeta meta;
         /** The dimensions, until they change. */
         public Pointer dims;
+        /** Another number after each change of the dimensions, for a copy of them that is kept. */
+        public long changes;
         /** The number of items; -1 without a shape. */
         public long size;
         /** The bytes of the items. */
@@ -1483,6 +1486,12 @@ public interface SyncedmemLibrary extends Library {
             Deleter deleter,
             Pointer context);
 
+    /**
+     * Makes the tensor use the memory of a tensor of DLPack on its side, as {@code syncedmem_set_dlpack} borrows it,
+     * with items of {@code meta}.
+     */
+    int syncedmem_tensor_share_dlpack(Tensor tensor, Typemeta meta, Pointer dlpack, boolean versioned);
+
     /** Writes to {@code *info} what the tensor is. */
     int syncedmem_tensor_info(Tensor tensor, TensorInfo info);
 
@@ -1552,8 +1561,16 @@ public interface SyncedmemLibrary extends Library {
             Deleter deleter,
             Pointer context);
 
-    /** Makes the value the caller's, and writes its address to {@code *value}; NULL for an empty blob. */
-    int syncedmem_typed_blob_release(TypedBlob blob, PointerByReference value);
+    /**
+     * Makes the value the caller's, and writes its address to {@code *value}; NULL for an empty blob. {@code deleter}
+     * and {@code context} may be NULL: the address of the function that ends it (a {@code syncedmem_deleter_t}) and
+     * what that gets; NULL for a value without one.
+     */
+    int syncedmem_typed_blob_release(
+            TypedBlob blob,
+            PointerByReference value,
+            PointerByReference deleter,
+            PointerByReference context);
 
     /** Exchanges the values of two blobs. */
     int syncedmem_typed_blob_swap(TypedBlob blob, TypedBlob other);
@@ -1632,6 +1649,25 @@ public interface SyncedmemLibrary extends Library {
      * visible in it, sorted by name.
      */
     int syncedmem_workspace_blobs(Workspace workspace, boolean local, BlobVisitor visitor, Pointer context);
+
+    /**
+     * Attaches {@code pointer} to the tensor, unless something is attached, and writes what is attached to {@code
+     * *attached}.
+     */
+    int syncedmem_tensor_attach(
+            Tensor tensor,
+            Pointer pointer,
+            Deleter deleter,
+            Pointer context,
+            PointerByReference attached);
+
+    /** As {@code syncedmem_tensor_attach}, for a blob. */
+    int syncedmem_typed_blob_attach(
+            TypedBlob blob,
+            Pointer pointer,
+            Deleter deleter,
+            Pointer context,
+            PointerByReference attached);
 
     /**
      * Allocates {@code bytes} of host memory, filled with zeros and aligned to 64 bytes, and writes its address to

@@ -252,7 +252,7 @@ const _: unsafe extern "C" fn(*const syncedmem_typed_blob_t, *const syncedmem_ty
 const _: unsafe extern "C" fn(*const syncedmem_typed_blob_t, *const syncedmem_typemeta_t, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_get;
 const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *const syncedmem_typemeta_t, *mut bool, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_get_mutable;
 const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *mut c_void, *const syncedmem_typemeta_t, syncedmem_deleter_t, *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_reset;
-const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *mut *mut c_void, *mut syncedmem_deleter_t, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_release;
+const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *mut *mut c_void, *mut *mut c_void, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_release;
 const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *mut syncedmem_typed_blob_t) -> syncedmem_status_t = syncedmem_typed_blob_swap;
 const _: unsafe extern "C" fn(*const syncedmem_typed_blob_t, *mut *mut syncedmem_tensor_t) -> syncedmem_status_t = syncedmem_typed_blob_get_tensor;
 const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, i32, *mut bool, *mut *mut syncedmem_tensor_t) -> syncedmem_status_t = syncedmem_typed_blob_get_mutable_tensor;

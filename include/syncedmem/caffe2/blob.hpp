@@ -98,10 +98,11 @@ class Blob {
   /// value that the blob did not own, or that another language made.
   DestroyCall Release() {
     void* value = nullptr;
-    syncedmem_deleter_t deleter = nullptr;
+    void* deleter = nullptr;
     void* context = nullptr;
     if (handle_ != nullptr) detail::check(syncedmem_typed_blob_release(handle_, &value, &deleter, &context));
-    return deleter == call_destroy ? reinterpret_cast<DestroyCall>(context) : nullptr;
+    const bool is_of_cpp = deleter == reinterpret_cast<void*>(&call_destroy);
+    return is_of_cpp ? reinterpret_cast<DestroyCall>(context) : nullptr;
   }
 
   void swap(Blob& other) {

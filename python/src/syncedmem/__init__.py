@@ -11,7 +11,7 @@ from ._access import Access, DeviceAccess, HostAccess
 from ._array import SyncedArray
 from ._blob import Blob, BlobArray
 from ._caffe2_tensor import Tensor, get_keep_on_shrink, set_keep_on_shrink
-from ._caffe2_workspace import Workspace
+from ._caffe2_workspace import Workspace, load_init_net
 from ._device import DeviceArray
 from ._errors import Error, ExportedError, OutOfMemoryError
 from ._library import ffi, include_dir, lib, library_path, version
@@ -132,6 +132,7 @@ __all__ = [
     "library_path",
     "load_binaryproto",
     "load_caffemodel",
+    "load_init_net",
     "load_solverstate",
     "open_caffemodel",
     "report",

@@ -326,11 +326,12 @@ class Tensor:
     def __repr__(self) -> str:
         where = "device" if self.on_device else "host"
         shared = ", shared" if self.shares_data else ""
-        return f"<Tensor {self.type_name or 'without a type'} {self.shape}, {where}, {self.nbytes} of {self.capacity} bytes{shared}>"
+        memory = f"{self.nbytes} of {self.capacity} bytes{shared}"
+        return f"<Tensor {self.type_name or 'without a type'} {self.shape}, {where}, {memory}>"
 
 
 def set_keep_on_shrink(keep: bool, most_unused_bytes: int = 2**63 - 1) -> None:
-    """Sets for the process whether tensors keep memory that a resize leaves unused, and how many bytes of it at most."""
+    """Sets for the process whether a resize keeps memory that is then unused, and how many bytes of it at most."""
     check_argument(lib.syncedmem_tensor_set_keep_on_shrink(keep, *_numbers((most_unused_bytes,))))
 
 

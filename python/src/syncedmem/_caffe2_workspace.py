@@ -8,6 +8,7 @@ from typing import Any
 from ._caffe2_tensor import Tensor, tensor_of
 from ._errors import check_argument
 from ._library import ffi, lib
+from ._model import Path, encoded
 
 
 def _name(name: object) -> bytes:
@@ -32,6 +33,7 @@ class Workspace(MutableMapping[str, Tensor]):
     """
 
     __slots__ = ("__weakref__", "_pointer")
+    _pointer: Any
 
     def __init__(self, parent: Workspace | None = None) -> None:
         """Makes an empty workspace, which keeps its parent."""
@@ -132,11 +134,11 @@ class Workspace(MutableMapping[str, Tensor]):
     def _seen(self, *, local: bool) -> list[tuple[str, int]]:
         seen: list[tuple[str, int]] = []
 
-        @ffi.callback("syncedmem_blob_visitor_t")  # type: ignore[untyped-decorator]
         def visit(name: Any, _blob: Any, nbytes: int, _context: Any) -> None:
             seen.append((ffi.string(name).decode("utf-8", "replace"), nbytes))
 
-        check_argument(lib.syncedmem_workspace_blobs(self._pointer, local, visit, ffi.NULL))
+        visitor = ffi.callback("syncedmem_blob_visitor_t", visit)
+        check_argument(lib.syncedmem_workspace_blobs(self._pointer, local, visitor, ffi.NULL))
         return seen
 
     def rename(self, name: str, new_name: str) -> None:
@@ -160,3 +162,13 @@ def _type_name(blob: Any) -> str | None:
     meta = ffi.new("syncedmem_typemeta_t *")
     check_argument(lib.syncedmem_typed_blob_meta(blob, meta))
     return None if meta.id == ffi.NULL else str(ffi.string(meta.name).decode("utf-8", "replace"))
+
+
+def load_init_net(path: Path) -> Workspace:
+    """The weights of Caffe2's `init_net.pb`: a new workspace with a tensor on the host for each.
+
+    Raises `Error` for a file that is none, or that has a tensor of texts or no values.
+    """
+    made = Workspace()
+    check_argument(lib.syncedmem_workspace_load_init_net(made.handle, encoded(path)))
+    return made

@@ -258,7 +258,8 @@ pub unsafe extern "C" fn syncedmem_typed_blob_reset(
 }
 
 /// Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context` may be NULL:
-/// the function that ends it, and what that gets; NULL for a value without one. The blob goes on to refer to it. What
+/// the address of the function that ends it (a `syncedmem_deleter_t`) and what that gets; NULL for a value without one. The blob
+/// goes on to refer to it. What
 /// `syncedmem_typed_blob_get_mutable` made is ended by its type's `destruct`, then `free()`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL).
@@ -269,7 +270,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_reset(
 pub unsafe extern "C" fn syncedmem_typed_blob_release(
     blob: *mut syncedmem_typed_blob_t,
     value: *mut *mut c_void,
-    deleter: *mut syncedmem_deleter_t,
+    deleter: *mut *mut c_void,
     context: *mut *mut c_void,
 ) -> syncedmem_status_t {
     let release = |blob: &Blob| {
@@ -281,7 +282,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_release(
         let its = unsafe { optional_out(context) }?;
         let (pointer, ends, with) = blob.release();
         out.set(pointer);
-        end.map(|end| end.set(ends));
+        end.map(|end| end.set(ends.map_or(std::ptr::null_mut(), |ends| ends as *mut c_void)));
         its.map(|its| its.set(with));
         Ok(())
     };
