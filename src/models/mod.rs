@@ -72,6 +72,11 @@ impl Model {
         Ok((layer, name, of))
     }
 
+    /// An error if the array's values do not fit its shape, or are not in the file.
+    pub fn check(&self, at: At) -> Result<(), Failure> {
+        Ok(self.file.array(at).map(drop)?)
+    }
+
     /// A blob, with values that may not fit its shape, and the shape that the net gives it.
     pub fn blob(&self, at: At) -> Result<(&Blob, &[i64]), Failure> {
         let blob = self.file.blob(at)?;

@@ -12,6 +12,7 @@ mod account;
 mod allocator;
 mod device_tensors;
 mod handles;
+mod init_net;
 mod mended;
 mod model;
 mod objects;
@@ -28,6 +29,7 @@ mod workspace_rules;
 support::harness::suites![
     account,
     device_tensors,
+    init_net,
     mended,
     out_of_memory,
     sequences,
