@@ -88,7 +88,9 @@ impl Storage {
         // SAFETY: the caller guarantees it.
         let (_, its_side, _) = unsafe { Imported::read(tensor, versioned, bytes) }?;
         if its_side != side {
-            return Err(Error::Argument("the tensor of DLPack is on the other side; share with one of that side, or copy"));
+            return Err(Error::Argument(
+                "the tensor of DLPack is on the other side; share with one of that side, or copy",
+            ));
         }
         let storage = Storage::of(SyncedMemory::create(bytes)?, meta, bytes, side)?;
         // SAFETY: the caller guarantees it.

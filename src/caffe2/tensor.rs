@@ -312,7 +312,12 @@ impl Tensor {
     ///
     /// # Safety
     /// As for [`Storage::dlpack`].
-    pub unsafe fn share_dlpack(&mut self, meta: TypeMeta, tensor: NonNull<c_void>, versioned: bool) -> Result<(), Error> {
+    pub unsafe fn share_dlpack(
+        &mut self,
+        meta: TypeMeta,
+        tensor: NonNull<c_void>,
+        versioned: bool,
+    ) -> Result<(), Error> {
         usable(&meta)?;
         if self.count <= 0 {
             return Err(Error::State("the tensor has no items; call resize before memory is shared with it"));

@@ -259,7 +259,10 @@ impl Blob {
 
     pub fn release(&self) -> *mut c_void {
         let mut value = null_mut();
-        assert_eq!(unsafe { syncedmem_typed_blob_release(self.0, &mut value, null_mut(), null_mut()) }, SYNCEDMEM_SUCCESS);
+        assert_eq!(
+            unsafe { syncedmem_typed_blob_release(self.0, &mut value, null_mut(), null_mut()) },
+            SYNCEDMEM_SUCCESS
+        );
         value
     }
 
