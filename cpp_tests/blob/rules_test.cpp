@@ -1,6 +1,8 @@
 // The rules of Caffe's Blob that are kept, in C++: shapes, counts, offsets, capacity, sharing, and what each failure throws.
 #include <climits>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <thread>
 #include <type_traits>
@@ -12,6 +14,18 @@
 #include "syncedmem/blob.hpp"
 
 namespace caffe = syncedmem;
+
+/// Allocations of C++ that this thread still gets; below 0: all.
+static thread_local int allocations = -1;
+
+void* operator new(std::size_t bytes) {
+  if (allocations == 0) throw std::bad_alloc();
+  if (allocations > 0) --allocations;
+  if (void* block = std::malloc(bytes)) return block;
+  throw std::bad_alloc();
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 
 namespace {
 
@@ -251,6 +265,29 @@ TEST(BlobMath, UpdateOfAnUntouchedBlobIsRefused) {
   Blob<float> blob({3});
   EXPECT_THROW(blob.Update(), syncedmem::error);
   EXPECT_EQ(blob.data()->head(), SyncedMemory::UNINITIALIZED);
+}
+
+TEST(BlobFailures, OfMemoryForAPointerNeverLeaveOneToSmallerMemory) {
+  int failures = 0;
+  for (bool failed = true; failed; ++failures) {
+    Blob<float> blob({4});
+    allocations = failures;
+    try {
+      blob.Reshape({1000});
+      failed = false;
+    } catch (const std::bad_alloc&) {
+    }
+    allocations = -1;
+    const std::size_t bytes = static_cast<std::size_t>(blob.count()) * sizeof(float);
+    for (const bool diff : {false, true}) {
+      try {
+        EXPECT_GE((diff ? blob.diff() : blob.data())->size(), bytes) << "allocation " << failures << ", diff " << diff;
+      } catch (const std::bad_alloc&) {
+        EXPECT_TRUE(failed);
+      }
+    }
+  }
+  EXPECT_GT(failures, 3);
 }
 
 TEST(BlobFailures, EndTheProcessWhereNoCodeCatchesThem) {

@@ -121,6 +121,7 @@ POINTERS = {
     "void **": "PointerByReference",
     "const void **": "PointerByReference",
     "const char **": "PointerByReference",
+    "const char *const *": "String[]",
 }
 
 

@@ -303,7 +303,12 @@ class Blob {
     std::int64_t count = 0;
     check(syncedmem_blob_count(get(), &count));
     count_ = static_cast<int>(count);
-    hold(SYNCEDMEM_DATA);
+    try {
+      hold(SYNCEDMEM_DATA);
+    } catch (...) {
+      memories_[SYNCEDMEM_DIFF].reset();  // it may lead to smaller memory too
+      throw;
+    }
     hold(SYNCEDMEM_DIFF);
   }
 

@@ -116,7 +116,7 @@ def test_pythons_enumerations_have_all_values_of_cs() -> None:
 
 def test_every_structure_has_its_members_where_c_has_them() -> None:
     def aligned(offset: int, kind: Any) -> int:
-        return -(-offset // ffi.alignof(kind)) * ffi.alignof(kind)
+        return int(-(-offset // ffi.alignof(kind)) * ffi.alignof(kind))
 
     for struct in API["structs"]:
         kind = ffi.typeof(struct["name"])

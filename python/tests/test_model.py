@@ -191,6 +191,20 @@ def test_safetensors_have_a_header_of_names_types_shapes_and_places(writes: Writ
     assert values == np.float16(1.5).tobytes() + np.array([1, 2], "f4").tobytes() + np.float64(3).tobytes()
 
 
+def test_a_pipe_is_neither_waited_for_nor_replaced(writes: Writes, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.caffemodel"
+    os.mkfifo(pipe)
+    for load in (syncedmem.load_caffemodel, syncedmem.load_solverstate):
+        with pytest.raises(syncedmem.Error, match="is a folder, a pipe or a device"):
+            load(pipe)
+    with syncedmem.open_caffemodel(writes()) as model:
+        for save in (model.save_npz, model.save_safetensors):
+            with pytest.raises(ValueError, match="is a folder, a pipe or a device"):
+                save(pipe)
+    assert pipe.is_fifo()
+    assert sorted(os.listdir(tmp_path)) == ["lenet.caffemodel", "pipe.caffemodel"]
+
+
 def test_a_save_that_fails_leaves_the_old_file(writes: Writes, tmp_path: Path) -> None:
     bad = models.layer("a", "Scale", [models.blob([1], [1]), models.blob([3], [1])])
     (tmp_path / "old").write_text("old")

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use syncedmem_trace::head::Side;
-use syncedmem_trace::text::Text;
 
+use super::type_name::TypeName;
 use crate::error::Cause;
 #[cfg(feature = "blob")]
 use crate::models::Failure;
@@ -35,9 +35,6 @@ pub enum Error {
     /// A file of weights cannot be opened or read.
     #[cfg(feature = "blob")]
     File(Failure),
-    /// A file of weights has a tensor whose values it does not have, or which have no type here: its name and its operator.
-    #[cfg(feature = "blob")]
-    NotFilled(TypeName, TypeName),
 }
 
 impl Error {
@@ -76,12 +73,6 @@ impl fmt::Display for Error {
             }
             #[cfg(feature = "blob")]
             Error::File(failure) => failure.fmt(f),
-            #[cfg(feature = "blob")]
-            Error::NotFilled(name, operator) => write!(
-                f,
-                "the tensor {name} is filled by {operator}, whose values are not in the file or are texts; run the net in Caffe2 \
-                 and save its weights as numbers"
-            ),
             Error::NotCopied(name) => {
                 write!(
                     f,
@@ -89,21 +80,5 @@ impl fmt::Display for Error {
                 )
             }
         }
-    }
-}
-
-/// A name, for sentences.
-#[derive(Clone, Copy)]
-pub struct TypeName(pub Text<128>);
-
-impl fmt::Display for TypeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_ref())
-    }
-}
-
-impl fmt::Debug for TypeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_ref())
     }
 }

@@ -144,7 +144,9 @@ unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, cou
             return true;
         }
         // SAFETY: an item's tensor lives as long as the item.
-        let (from, to) = unsafe { (from.as_ref(), to.as_ref()) };
+        let to = unsafe { to.as_ref() };
+        // SAFETY: as above.
+        let from = unsafe { from.as_ref() };
         // SAFETY: the caller lets no other thread use the items, and they are different tensors.
         let from = unsafe { from.tensor() };
         // SAFETY: as above.

@@ -4,15 +4,14 @@
 use std::path::Path;
 
 use syncedmem_trace::head::Side;
-use syncedmem_trace::text::{Escaped, Text};
 
 use super::blob::Value;
-use super::error::{Error, TypeName};
+use super::error::Error;
 use super::handle::Handle;
 use super::tensor::Tensor;
 use super::typemeta::TypeMeta;
 use super::workspace::Workspace;
-use crate::models::{At, Kind, Model, element_type};
+use crate::models::{At, Failure, Kind, Model, element_type};
 use crate::platform::shared::Shared;
 
 /// Makes each tensor of the file the value of the blob of its name in the workspace, where a new one is created. After an error no blob
@@ -42,8 +41,11 @@ pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
 fn tensor(model: &Model, layer: usize) -> Result<Shared<Handle>, Error> {
     let (operator, name, of) = model.layer(layer)?;
     if operator.blobs().is_empty() {
-        let shown = |text: &std::ffi::CStr| TypeName(Text::of(format_args!("{}", Escaped(text.to_bytes()))));
-        return Err(Error::NotFilled(shown(name), shown(of)));
+        let (name, of) = (name.to_string_lossy(), of.to_string_lossy());
+        return Err(Error::File(Failure::Unsupported(format!(
+            "the tensor {name} is filled by {of}, whose values are not in the file or are texts; run the net in Caffe2 and save its \
+             weights as numbers"
+        ))));
     }
     let at = At::data(layer, 0);
     // First: a shape that does not fit might need any amount of memory.

@@ -19,5 +19,6 @@ pub mod report;
 pub mod shape;
 pub mod storage;
 pub mod tensor;
+pub mod type_name;
 pub mod typemeta;
 pub mod workspace;

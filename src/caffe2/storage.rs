@@ -159,19 +159,16 @@ impl Storage {
         }
         let bytes = count * meta.itemsize;
         let driver = cuda::driver()?;
-        let ends = |device, host, of: &Storage| copy::Endpoints {
-            device,
-            host,
-            to: self.0.side,
-            owner: of.owner(),
-            pinned: false,
+        let (device, host, owner) = match (self.0.side, source.0.side) {
+            (Side::Device, Side::Device) => {
+                // SAFETY: both blocks have that many bytes.
+                return Ok(unsafe { copy::between_devices(driver, (to, self.owner()), from, bytes) }?);
+            }
+            (Side::Device, Side::Host) => (to, from, self.owner()),
+            (Side::Host, _) => (from, to, source.owner()),
         };
-        // SAFETY: both blocks have that many bytes.
-        match (self.0.side, source.0.side) {
-            (Side::Device, Side::Device) => unsafe { copy::between_devices(driver, (to, self.owner()), from, bytes) }?,
-            (Side::Device, Side::Host) => drop(unsafe { copy::copy(driver, ends(to, from, self), bytes) }?),
-            (Side::Host, _) => drop(unsafe { copy::copy(driver, ends(from, to, source), bytes) }?),
-        }
+        // SAFETY: as above.
+        unsafe { copy::copy(driver, copy::Endpoints { device, host, to: self.0.side, owner, pinned: false }, bytes) }?;
         Ok(())
     }
 

@@ -51,8 +51,8 @@
 //! shape that their arguments `dtype` and `shape` say; `GivenTensorStringFill` has [`Texts`]; others have neither.
 //!
 //! # Limits
-//! Lengths are 64 bits wide: protobuf's limit of 2 GiB does not hold here. What opening a file allocates is bounded by the file's
-//! size and 4 MiB, whatever the lengths in it claim. Values of a blob are reached only if their count is that of its shape.
+//! Lengths are 64 bits wide: protobuf's limit of 2 GiB does not hold here. What opening a file allocates is bounded by 4 MiB and the
+//! file's size, of which 256 MiB count, whatever the lengths in it claim. Values of a blob are reached only if their count is that of its shape.
 #![forbid(unsafe_code)]
 
 mod blob;

@@ -35,6 +35,8 @@ const DEEPEST_GROUP: usize = 100;
 
 /// What a file may make the scan allocate beyond its own size.
 const ALLOWANCE: u64 = 4 << 20;
+/// Beyond this a file's own size allows no more: a sparse file may have any size, and take no room on a disk.
+const MOST_BY_SIZE: u64 = 256 << 20;
 /// A growing vector holds up to twice its contents, and as much again while it moves.
 const GROWTH: u64 = 4;
 
@@ -52,7 +54,7 @@ pub(crate) struct Scanner<'s> {
 
 impl<'s> Scanner<'s> {
     pub fn new(source: &'s Source) -> Self {
-        let budget = source.length().saturating_add(ALLOWANCE);
+        let budget = source.length().min(MOST_BY_SIZE) + ALLOWANCE;
         Self { source, window: Vec::new(), window_at: 0, position: 0, budget }
     }
 

@@ -39,6 +39,23 @@ fn a_model_beyond_two_gibibytes_is_read_to_its_last_value() {
 }
 
 #[test]
+fn a_sparse_file_does_not_make_opening_it_take_its_size_in_memory() {
+    const NAME: u64 = 1 << 40;
+    let folder = Folder::new("sparse");
+    let path = folder.0.join("sparse.caffemodel");
+    let file = File::create(&path).unwrap();
+    // The net's name, and an unknown field of four times its size.
+    let head = [vec![0x0a], varint(NAME)].concat();
+    let behind = [vec![0x9a, 0x7d], varint(4 * NAME)].concat();
+    file.write_all_at(&head, 0).unwrap();
+    file.write_all_at(&behind, head.len() as u64 + NAME).unwrap();
+    file.set_len(head.len() as u64 + NAME + behind.len() as u64 + 4 * NAME).unwrap();
+    let error = Model::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert!(error.to_string().contains("exhaust memory"), "{error}");
+}
+
+#[test]
 fn threads_read_one_model_at_once() {
     let values: Vec<f32> = (0..50_000u16).map(f32::from).collect();
     let folder = Folder::new("threads");

@@ -36,13 +36,25 @@ pub struct OldString {
     text: *const u8,
 }
 
+/// Whether a word can be read at both ends of `bytes` bytes. The kernel answers, so that a wrong address is no signal.
+pub fn is_readable(address: usize, bytes: usize) -> bool {
+    const WORD: usize = size_of::<usize>();
+    let (first, last) = (address & !(WORD - 1), address.saturating_add(bytes.saturating_sub(1)) & !(WORD - 1));
+    let is_word = |address: usize| {
+        // SAFETY: the kernel copies the set before it refuses the first argument, and changes nothing.
+        let result = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, -1, address, 0, WORD) };
+        result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+    };
+    address != 0 && is_word(first) && (first == last || is_word(last))
+}
+
 /// The elements of a vector.
 ///
 /// # Safety
 /// `vector` is null or leads to a `std::vector` of elements that begin with a `T`, which does not change while the slice lives.
 pub unsafe fn elements<'a, T: Copy>(vector: *const c_void) -> Option<&'a [T]> {
     let vector = vector.cast::<Vector>();
-    if vector.is_null() || !vector.is_aligned() {
+    if !vector.is_aligned() || !is_readable(vector.addr(), size_of::<Vector>()) {
         return None;
     }
     // SAFETY: the caller guarantees it.
@@ -52,7 +64,7 @@ pub unsafe fn elements<'a, T: Copy>(vector: *const c_void) -> Option<&'a [T]> {
     }
     let bytes = end.checked_sub(begin)?;
     let is_vector = end <= storage && begin % align_of::<T>() == 0 && bytes % size_of::<T>() == 0;
-    if begin == 0 || !is_vector || bytes / size_of::<T>() > MOST {
+    if !is_vector || bytes / size_of::<T>() > MOST || !is_readable(begin, bytes) {
         return None;
     }
     // SAFETY: the caller guarantees that it is a vector of such elements.
@@ -64,7 +76,7 @@ impl NewString {
     /// It is a `std::string` that lives and does not change.
     pub unsafe fn text(&self) -> Option<&str> {
         let is_local = std::ptr::eq(self.text, self.local.as_ptr());
-        if self.text.is_null() || self.length > MOST || is_local && self.length > 15 {
+        if self.length > MOST || is_local && self.length > 15 || !is_readable(self.text.addr(), self.length) {
             return None;
         }
         // SAFETY: the caller guarantees it.
@@ -77,17 +89,53 @@ impl OldString {
     /// # Safety
     /// It is a `std::string` of the ABI before GCC 5 that lives and does not change.
     pub unsafe fn text(&self) -> Option<&str> {
-        if self.text.is_null() || self.text.addr() % 8 != 0 {
+        let head = self.text.cast::<usize>().wrapping_sub(3);
+        if !head.is_aligned() || !is_readable(head.addr(), 3 * size_of::<usize>()) {
             return None;
         }
-        let head = self.text.cast::<usize>().wrapping_sub(3);
         // SAFETY: the caller guarantees it: length, capacity and owners lie before the characters.
         let [length, capacity] = unsafe { *head.cast::<[usize; 2]>() };
-        if length > capacity || length > MOST {
+        if length > capacity || length > MOST || !is_readable(self.text.addr(), length) {
             return None;
         }
         // SAFETY: as above.
         let letters = unsafe { std::slice::from_raw_parts(self.text, length) };
         std::str::from_utf8(letters).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No program has memory there.
+    const NOWHERE: usize = 0x1000;
+
+    fn has_elements<T: Copy>(vector: [usize; 3]) -> bool {
+        // SAFETY: it is read as far as it is readable.
+        unsafe { elements::<T>((&raw const vector).cast()) }.is_some()
+    }
+
+    #[test]
+    fn addresses_that_lead_nowhere_are_no_containers() {
+        // SAFETY: it is read as far as it is readable.
+        assert!(unsafe { elements::<usize>(NOWHERE as *const c_void) }.is_none());
+        assert!(!has_elements::<usize>([NOWHERE, NOWHERE + 8, NOWHERE + 8]));
+        let words = [1usize, 2];
+        let begin = words.as_ptr().addr();
+        assert!(has_elements::<usize>([begin, begin + 16, begin + 16]));
+        assert!(!has_elements::<usize>([begin, begin + (1 << 22), begin + (1 << 40)]), "the end leads nowhere");
+    }
+
+    #[test]
+    fn texts_that_lead_nowhere_are_no_texts() {
+        let text = NOWHERE as *const u8;
+        // SAFETY: it is read as far as it is readable.
+        assert!(unsafe { NewString { text, length: 20, local: [0; 16] }.text().is_none() });
+        // The second is a short string of libc++: its length times two, and its letters.
+        for text in [text, usize::from_le_bytes(*b"\x10conv123") as *const u8] {
+            // SAFETY: as above.
+            assert!(unsafe { OldString { text }.text().is_none() });
+        }
     }
 }

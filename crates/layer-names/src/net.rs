@@ -2,9 +2,10 @@
 
 use std::ffi::c_void;
 use std::mem::transmute;
+use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::layout::{NewString, OldString, Shared, Vector, elements};
+use crate::layout::{NewString, OldString, Shared, Vector, elements, is_readable};
 use crate::original::find;
 
 /// An accessor: `const X& name() const`.
@@ -91,25 +92,30 @@ impl Net {
 
     /// The names of its layers so far.
     fn layer_names(self, accessors: &Accessors) -> Option<Vec<&str>> {
+        self.texts(accessors, |count| 0..count)
+    }
+
+    /// The name of the layer that was added last.
+    pub fn newest_layer(self) -> Option<String> {
+        let last = self.texts(Accessors::of(self.letter)?, |count| count.saturating_sub(1)..count)?;
+        last.first().map(|&name| name.to_owned())
+    }
+
+    /// Those of the names of its layers whose numbers `range` gives for their count.
+    fn texts(self, accessors: &Accessors, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&str>> {
         // SAFETY, of all below: Caffe's thread is inside a call of this net, so it lives, and no other thread changes it. The
         // accessor returns a vector of strings of that ABI.
         if accessors.are_new_strings {
             // SAFETY: as above.
             let names = unsafe { read::<NewString>(accessors.layer_names, self.this) }?;
             // SAFETY: as above.
-            names.iter().map(|name| unsafe { name.text() }).collect()
+            names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
         } else {
             // SAFETY: as above.
             let names = unsafe { read::<OldString>(accessors.layer_names, self.this) }?;
             // SAFETY: as above.
-            names.iter().map(|name| unsafe { name.text() }).collect()
+            names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
         }
-    }
-
-    /// The name of the layer that was added last.
-    pub fn newest_layer(self) -> Option<String> {
-        let names = self.layer_names(Accessors::of(self.letter)?)?;
-        names.last().map(|&name| name.to_owned())
     }
 
     /// The parameters of all layers.
@@ -171,12 +177,14 @@ impl Net {
         if blob.is_null() {
             return None;
         }
-        Some([accessors.data, accessors.diff].map(|get| {
+        let [data, diff] = [accessors.data, accessors.diff].map(|get| {
             // SAFETY: the net holds the blob.
-            let memory = unsafe { get(blob) }.cast::<Shared>();
+            let pointer = unsafe { get(blob) }.cast::<Shared>();
+            let is_pointer = pointer.is_aligned() && is_readable(pointer.addr(), size_of::<Shared>());
             // SAFETY: the accessor returns a reference to a shared pointer.
-            unsafe { *memory }.object
-        }))
+            is_pointer.then(|| unsafe { (*pointer).object })
+        });
+        Some([data?, diff?])
     }
 
     /// The history of a solver, each with the name of its parameter: the first ones, which are in the order of the parameters.

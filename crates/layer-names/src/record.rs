@@ -5,10 +5,14 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::sync::{Mutex, OnceLock};
 
+use crate::layout::is_readable;
 use crate::net::{Named, Net};
 
 /// `SYNCEDMEM_NAME_BYTES` of syncedmem.h. A longer name is cut.
 const LONGEST: usize = 200;
+
+/// Bytes of a `SyncedMemory`, of every Caffe at least.
+const OBJECT: usize = 32;
 
 /// `syncedmem_set_name`
 type SetName = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
@@ -26,7 +30,7 @@ fn set_name(object: *mut c_void, name: &str) -> Option<()> {
         (!found.is_null()).then(|| unsafe { transmute::<*mut c_void, SetName>(found) })
     }))?;
     let name = CString::new(beginning(name, LONGEST)).ok()?;
-    if !object.is_null() {
+    if is_readable(object.addr(), OBJECT) {
         // SAFETY: the object is a SyncedMemory that a blob of Caffe's holds. A refusal leaves it without a name.
         unsafe { set_name(object, name.as_ptr()) };
     }

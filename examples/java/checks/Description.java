@@ -45,6 +45,7 @@ final class Description {
         types.put("char *", byte[].class);
         types.put("const char *", String.class);
         types.put("const char **", PointerByReference.class);
+        types.put("const char *const *", String[].class);
         types.put("void **", PointerByReference.class);
         types.put("const void **", PointerByReference.class);
         types.put("bool *", ByteByReference.class);

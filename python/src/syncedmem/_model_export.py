@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
+import uuid
 import zipfile
 from collections.abc import Generator
 from typing import IO, TYPE_CHECKING
@@ -22,17 +22,16 @@ _SAFETENSORS = {"float16": "F16", "float32": "F32", "float64": "F64", "bool": "B
 
 @contextlib.contextmanager
 def _new_file(path: str) -> Generator[IO[bytes], None, None]:
-    with tempfile.NamedTemporaryFile(dir=os.path.dirname(os.path.abspath(path)), delete=False) as file:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError(f"{path} is a folder, a pipe or a device; name a regular file")
+    temporary = os.path.join(os.path.dirname(path), f".syncedmem-{uuid.uuid4().hex}.tmp")
+    with open(temporary, "xb") as file:
         try:
             yield file
             file.flush()
-            # A temporary file is its owner's alone; a new file is as the umask says.
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(file.name, 0o666 & ~umask)
-            os.replace(file.name, path)
+            os.replace(temporary, path)
         except BaseException:
-            os.unlink(file.name)
+            os.unlink(temporary)
             raise
 
 

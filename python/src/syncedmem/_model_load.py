@@ -88,6 +88,8 @@ def _loaded(stored: ModelBlob) -> Blob:
 
 
 def _is_hdf5(path: Path) -> bool:
+    if not os.path.isfile(path):
+        return False  # Opening a pipe would wait for a writer. The library says what is wrong.
     try:
         with open(os.fsdecode(path), "rb") as file:
             return file.read(len(_HDF5)) == _HDF5

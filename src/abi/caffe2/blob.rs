@@ -179,7 +179,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
         let meta = unsafe { optional(meta) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(value) }?;
-        out.set(blob.get(meta.as_ref())?);
+        out.set(blob.get(meta)?);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -211,7 +211,9 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
         let new = unsafe { optional_out(is_new) }?;
         let (pointer, made) = blob.get_mutable(meta)?;
         out.set(pointer);
-        new.map(|new| new.set(made));
+        if let Some(new) = new {
+            new.set(made);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -352,7 +354,9 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
         let new = unsafe { optional_out(is_new) }?;
         let (holder, made) = blob.mutable_tensor(side_of(side)?)?;
         out.set(handle_of(holder));
-        new.map(|new| new.set(made));
+        if let Some(new) = new {
+            new.set(made);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
         let out = unsafe { Out::new(data) }?;
         // SAFETY: the caller guarantees it.
         let tensor = unsafe { handle.tensor() };
-        out.set(pointer(tensor.raw_data(meta.as_ref())?));
+        out.set(pointer(tensor.raw_data(meta)?));
         Ok(())
     })
 }
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
         let meta = unsafe { optional(meta) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(data) }?;
-        out.set(pointer(tensor.raw_mutable_data(meta.as_ref())?));
+        out.set(pointer(tensor.raw_mutable_data(meta)?));
         Ok(())
     };
     // SAFETY: the caller guarantees it.

@@ -40,8 +40,6 @@ impl Failure for Error {
             Error::Own(error) => (*error).into(),
             #[cfg(feature = "blob")]
             Error::File(failure) => failure.status(),
-            #[cfg(feature = "blob")]
-            Error::NotFilled(..) => SYNCEDMEM_ERROR_UNSUPPORTED,
             Error::Argument(_) | Error::OtherType { .. } => SYNCEDMEM_ERROR_INVALID_ARGUMENT,
             Error::State(_) | Error::Refused(..) => SYNCEDMEM_ERROR_INVALID_STATE,
             Error::Unsupported(_) | Error::NotCopied(_) => SYNCEDMEM_ERROR_UNSUPPORTED,

@@ -250,7 +250,9 @@ pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
         // SAFETY: the caller guarantees it.
         let out = unsafe { optional_out(removed) }?;
         let was_there = workspace.remove(name);
-        out.map(|out| out.set(was_there));
+        if let Some(out) = out {
+            out.set(was_there);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -277,7 +279,9 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
         // SAFETY: the caller guarantees it.
         let out = unsafe { optional_out(blob) }?;
         let renamed = workspace.rename(name, new)?;
-        out.map(|out| out.set(blob_of(renamed)));
+        if let Some(out) = out {
+            out.set(blob_of(renamed));
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.
