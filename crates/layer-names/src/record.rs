@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::transmute;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::ptr::null_mut;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::layout::is_readable;
 use crate::net::{Named, Net};
@@ -39,13 +40,18 @@ pub fn constructed() {
 }
 
 fn set_name(object: *mut c_void, name: &str) -> Option<()> {
-    static SET_NAME: OnceLock<Option<SetName>> = OnceLock::new();
-    let set_name = (*SET_NAME.get_or_init(|| {
+    static SET_NAME: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    let mut found = SET_NAME.load(Ordering::Relaxed);
+    if found.is_null() {
         // SAFETY: the symbol is NUL-terminated.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"syncedmem_set_name".as_ptr()) };
-        // SAFETY: syncedmem.h gives this name this signature; no function is null.
-        (!found.is_null()).then(|| unsafe { transmute::<*mut c_void, SetName>(found) })
-    }))?;
+        found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"syncedmem_set_name".as_ptr()) };
+        if found.is_null() {
+            return None;
+        }
+        SET_NAME.store(found, Ordering::Relaxed);
+    }
+    // SAFETY: syncedmem.h gives this name this signature; no function is null.
+    let set_name = unsafe { transmute::<*mut c_void, SetName>(found) };
     let name = CString::new(beginning(name, LONGEST)).ok()?;
     if is_readable(object.addr(), OBJECT) {
         // SAFETY: the object is a SyncedMemory that a blob of Caffe's holds. A refusal leaves it without a name.
