@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::transmute;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::layout::is_readable;
@@ -17,9 +18,25 @@ const OBJECT: usize = 32;
 /// `syncedmem_set_name`
 type SetName = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
 
-/// By the address of a net: the objects that have got its names, in the order of the walk. Nets that ended leave their entry,
-/// until another begins at their address.
-static NAMED: Mutex<Option<HashMap<usize, Vec<usize>>>> = Mutex::new(None);
+/// The objects that have got the names of a net.
+#[derive(Default)]
+struct Objects {
+    /// In the order of the walk.
+    addresses: Vec<usize>,
+    /// [`CONSTRUCTED`] before the walk.
+    constructed: usize,
+}
+
+/// By the address of a net. Nets that ended leave their entry, until another begins at their address.
+static NAMED: Mutex<Option<HashMap<usize, Objects>>> = Mutex::new(None);
+
+/// Objects that Caffe has constructed: a net gets no other memory. It stays 0 where the constructor is inlined, before Caffe's rc4.
+static CONSTRUCTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes that an object was constructed.
+pub fn constructed() {
+    CONSTRUCTED.fetch_add(1, Ordering::Relaxed);
+}
 
 fn set_name(object: *mut c_void, name: &str) -> Option<()> {
     static SET_NAME: OnceLock<Option<SetName>> = OnceLock::new();
@@ -46,21 +63,26 @@ pub fn net(net: Net, is_new: bool) -> Option<()> {
         nets.remove(&net.address());
     }
     let before = nets.entry(net.address()).or_default();
-    let mut now = Vec::with_capacity(before.len());
+    // Of this thread, which is the net's, none is missing.
+    let constructed = CONSTRUCTED.load(Ordering::Relaxed);
+    if constructed != 0 && before.constructed == constructed {
+        return Some(());
+    }
+    let mut now = Vec::with_capacity(before.addresses.len());
     let mut seen = HashSet::new();
     for Named { blob, name } in net.parameters()?.into_iter().chain(net.outputs()?) {
         let gradient = format!("{name} gradient");
         for (object, name) in net.memory(blob)?.into_iter().zip([name, gradient]) {
             // Layers share memory: the first one names it.
             if seen.insert(object.addr()) {
-                if before.get(now.len()) != Some(&object.addr()) {
+                if before.addresses.get(now.len()) != Some(&object.addr()) {
                     set_name(object, &name)?;
                 }
                 now.push(object.addr());
             }
         }
     }
-    *before = now;
+    *before = Objects { addresses: now, constructed };
     Some(())
 }
 
