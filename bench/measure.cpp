@@ -127,6 +127,7 @@ int main(int argc, char** argv) {
   passing_rows(bench);
   thread_rows(bench);
   scaling_rows(bench);
+  math_rows(library, settings);
   for (std::size_t i = 0; i < others; ++i) {
     Bench against(libraries[i], library, settings);
     cached_rows(against);

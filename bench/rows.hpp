@@ -26,4 +26,7 @@ void thread_rows(Bench& bench);
 void scaling_rows(Bench& bench);
 void reader_rows(Bench& bench);
 
+// The math of blobs beside OpenBLAS's. Ids begin with "openblas.".
+void math_rows(const Library& library, const Settings& settings);
+
 #endif  // BENCH_ROWS_HPP_

@@ -116,6 +116,10 @@ typedef struct syncedmem_tensor_info_t {
    */
   const int64_t *dims;
   /**
+   * Another number after each change of the dimensions, for a copy of them that is kept.
+   */
+  uint64_t changes;
+  /**
    * The number of items; -1 without a shape.
    */
   int64_t size;
@@ -416,6 +420,23 @@ syncedmem_status_t syncedmem_tensor_share_external(struct syncedmem_tensor_t *te
                                                    void *context);
 
 /**
+ * Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items of `meta`.
+ * The memory has as many bytes as the tensor's items. The library owns `dlpack` on success, and calls its deleter once no tensor
+ * uses the memory.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL, another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items), `OUT_OF_MEMORY`,
+ * `NO_GPU`.
+ *
+ * # Safety
+ * `tensor` is NULL or a handle; `meta` is NULL or a type; `dlpack` is NULL or a `DLManagedTensorVersioned`, or, without
+ * `versioned`, a `DLManagedTensor`, that describes its memory correctly. Pointers to the tensor's data are not used any more.
+ */
+syncedmem_status_t syncedmem_tensor_share_dlpack(struct syncedmem_tensor_t *tensor,
+                                                 const struct syncedmem_typemeta_t *meta,
+                                                 void *dlpack,
+                                                 bool versioned);
+
+/**
  * Writes to `*info` what the tensor is.
  *
  * Errors: `INVALID_ARGUMENT` (NULL).
@@ -620,16 +641,20 @@ syncedmem_status_t syncedmem_typed_blob_reset(struct syncedmem_typed_blob_t *blo
                                               void *context);
 
 /**
- * Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. The blob goes on to refer to it. What
+ * Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context` may be NULL:
+ * the address of the function that ends it (a `syncedmem_deleter_t`) and what that gets; NULL for a value without one. The blob
+ * goes on to refer to it. What
  * `syncedmem_typed_blob_get_mutable` made is ended by its type's `destruct`, then `free()`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL).
  *
  * # Safety
- * `blob` is NULL or a handle; `value` is NULL or writable.
+ * `blob` is NULL or a handle; `value`, `deleter` and `context` are NULL or writable.
  */
 syncedmem_status_t syncedmem_typed_blob_release(struct syncedmem_typed_blob_t *blob,
-                                                void **value);
+                                                void **value,
+                                                void **deleter,
+                                                void **context);
 
 /**
  * Exchanges the values of two blobs.
@@ -789,21 +814,18 @@ syncedmem_status_t syncedmem_workspace_rename_blob(struct syncedmem_workspace_t 
                                                    struct syncedmem_typed_blob_t **blob);
 
 /**
- * Makes `count` blobs of another workspace visible in this one, which holds the other: that of `names[i]` there under
- * `new_names[i]` here. Names are looked up at each use. A name that is visible here already is an error, or with `skip_defined` is
- * left as it is.
+ * Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one, and the name is
+ * looked up there at each use. If a blob is visible as `new_name` already, that is an error, or with `skip_defined` nothing is done.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, a name that is visible already), `OUT_OF_MEMORY`. Nothing is
- * mapped then.
+ * Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
  *
  * # Safety
- * `workspace` and `other` are NULL or handles; `names` and `new_names` are readable for `count` strings.
+ * `workspace` and `other` are NULL or handles; `new_name` and `name` are NULL or strings.
  */
 syncedmem_status_t syncedmem_workspace_add_blob_mapping(struct syncedmem_workspace_t *workspace,
+                                                        const char *new_name,
                                                         struct syncedmem_workspace_t *other,
-                                                        size_t count,
-                                                        const char *const *new_names,
-                                                        const char *const *names,
+                                                        const char *name,
                                                         bool skip_defined);
 
 /**
@@ -820,6 +842,39 @@ syncedmem_status_t syncedmem_workspace_blobs(const struct syncedmem_workspace_t 
                                              bool local,
                                              syncedmem_blob_visitor_t visitor,
                                              void *context);
+
+/**
+ * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that is
+ * `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays the
+ * caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor may call
+ * this.
+ *
+ * A binding keeps the one object of its language for a tensor there. `syncedmem.hpp`'s tensors keep their dimensions.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
+ *
+ * # Safety
+ * `tensor` is NULL or a handle; `attached` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tensor,
+                                           void *pointer,
+                                           syncedmem_deleter_t deleter,
+                                           void *context,
+                                           void **attached);
+
+/**
+ * As `syncedmem_tensor_attach`, for a blob.
+ *
+ * Errors: as `syncedmem_tensor_attach`.
+ *
+ * # Safety
+ * `blob` is NULL or a handle; `attached` is NULL or writable.
+ */
+syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob_t *blob,
+                                               void *pointer,
+                                               syncedmem_deleter_t deleter,
+                                               void *context,
+                                               void **attached);
 
 /**
  * Allocates `bytes` of host memory, filled with zeros and aligned to 64 bytes, and writes its address to `*data`. It comes from
@@ -846,6 +901,19 @@ void syncedmem_cpu_delete(void *data);
  * the bytes of all memory in the library's account, which is switched on too. Off at first.
  */
 syncedmem_status_t syncedmem_tensor_report_allocations(bool on);
+
+/**
+ * Reads an `init_net.pb` into tensors of the host: each becomes the value of the blob of its name, which is created where the workspace
+ * has none. The values that such blobs had end. Values are read into the tensors' memory without a copy in between.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL; another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one whose values are
+ * not in the file), `OUT_OF_MEMORY`. Then no blob has another value, and new ones are empty.
+ *
+ * # Safety
+ * `workspace` is NULL or a handle; `path` is NULL or a string. The addresses of old values are not used any more.
+ */
+syncedmem_status_t syncedmem_workspace_load_init_net(struct syncedmem_workspace_t *workspace,
+                                                     const char *path);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -9,8 +9,8 @@
 //! ```text
 //! abi        what others link: the C++ symbols, the C API, the last error
 //! process    fork: the order of all locks
-//! models     model files: open, and their values as contents of objects
 //! caffe2     Caffe2's tensors, typed blobs and workspaces
+//! models     model files: open, and their values as contents of objects
 //! blob       Caffe's Blob: a shape, data and diff; its math on the host and on the device
 //! object     SyncedMemory: access, claims, set_data, transfers, eviction, DLPack, trim and report of the whole
 //! copy       one copy between the sides: direct, or staged by several threads through page-locked buffers

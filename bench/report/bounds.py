@@ -97,6 +97,14 @@ def bounds(huge_pages: bool, huge_page_bytes: int) -> Dict[str, Bound]:
     return kept
 
 
+def rows_with_bounds() -> List[str]:
+    """The rows that --check needs: prefixes for --only. A row's peak, and its share, are measured with it."""
+    names = [name.removesuffix(".share") for name in bounds(huge_pages=False, huge_page_bytes=0)]
+    timed = [name for name in names if not name.endswith(".peak")]
+    peaks = [name.removesuffix(".peak") for name in names if name.endswith(".peak")]
+    return timed + [peak for peak in peaks if not any(name.startswith(f"{peak}.") for name in timed)]
+
+
 def misses(rows: List[Row], kept: Dict[str, Bound]) -> List[str]:
     """A sentence for each bound that was missed; one that was not measured is missed."""
     found = []
@@ -108,3 +116,7 @@ def misses(rows: List[Row], kept: Dict[str, Bound]) -> List[str]:
         elif not bound.met_by(row):
             found.append(f"missed: {row.description}: {bound.strayed(row)}; bound: {bound.sentence}")
     return found
+
+
+if __name__ == "__main__":
+    print(",".join(rows_with_bounds()))

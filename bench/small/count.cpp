@@ -1,10 +1,14 @@
-// Objects made, touched and ended on two libraries, for callgrind to count: report.py reads what it dumps.
-// usage: valgrind --tool=callgrind --collect-atstart=no count ORIGINAL LIBRARY
+// Objects made, touched and ended on a library, for callgrind to count: report.py reads what it dumps.
+// usage: valgrind --tool=callgrind --collect-atstart=no count TITLE LIBRARY STATE
+#include <dlfcn.h>
 #include <valgrind/callgrind.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <thread>
 
 #include "../library.hpp"
 
@@ -21,25 +25,78 @@ __attribute__((noinline)) void touch(const Library& library, std::size_t bytes, 
 }
 
 // The dump's name says what was counted. The difference between two lengths is free of what happens once.
-void count(const Library& library, std::size_t bytes) {
+void count(const Library& library, const std::string& state, std::size_t bytes) {
+  // Else the blocks begin on a page, as only one in 256 of malloc's does: those take longer to free.
+  void* const shift = std::malloc(1000);
   touch(library, bytes, 100);
   for (const long objects : {100L, 1100L}) {
-    const std::string name = library.name + " " + std::to_string(bytes) + " " + std::to_string(objects);
+    const std::string name = library.name + " " + state + " " + std::to_string(bytes) + " " + std::to_string(objects);
     CALLGRIND_TOGGLE_COLLECT;
     touch(library, bytes, objects);
     CALLGRIND_TOGGLE_COLLECT;
     CALLGRIND_DUMP_STATS_AT(name.c_str());
   }
+  std::free(shift);
+}
+
+// A function of the library's C API that returns a status. It must succeed.
+template <typename... Arguments>
+void call(const Library& library, const char* name, Arguments... arguments) {
+  void* const opened = dlopen(library.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  void* const function = opened == nullptr ? nullptr : dlsym(opened, name);
+  if (function != nullptr && reinterpret_cast<int (*)(Arguments...)>(function)(arguments...) == 0) return;
+  std::fprintf(stderr, "count: %s of %s fails\n", name, library.path.c_str());
+  std::exit(2);
+}
+
+// The beginning of DLPack's DLManagedTensorVersioned.
+struct Tensor {
+  std::uint32_t major, minor;
+  void* context;
+  void (*deleter)(Tensor*);
+};
+
+// What the process does with another object before the objects that are counted.
+void prepare(const Library& library, const std::string& state) {
+  if (state == "plain") return;
+  if (state == "trace") call(library, "syncedmem_trace_start", "/dev/null");
+  void *other = nullptr, *data = nullptr;
+  call(library, "syncedmem_create", std::size_t{4096}, &other);
+  call(library, "syncedmem_mutable_cpu_data", other, &data);
+  if (state == "tensor" || state == "tensor-lives") {
+    Tensor* tensor = nullptr;
+    const std::int64_t shape = 4096;
+    call(library, "syncedmem_to_dlpack", other, 0, 1, std::uint8_t{1}, std::uint8_t{8}, 1, &shape, true, &tensor);
+    if (state == "tensor-lives") return;
+    tensor->deleter(tensor);
+  } else if (state == "push") {
+    call(library, "syncedmem_async_gpu_push", other, static_cast<void*>(nullptr));
+    call(library, "syncedmem_wait", other);
+  } else if (state == "pin") {
+    call(library, "syncedmem_pin", other);
+    call(library, "syncedmem_unpin", other);
+  } else if (state == "trace") {
+    call(library, "syncedmem_trace_stop");
+  } else {
+    std::fprintf(stderr, "count: there is no state %s\n", state.c_str());
+    std::exit(2);
+  }
+  call(library, "syncedmem_destroy", other);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: count ORIGINAL LIBRARY\n");
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: count TITLE LIBRARY STATE\n");
     return 2;
   }
-  for (const Library& library : {load("original", argv[1]), load("library", argv[2])}) {
-    for (const std::size_t bytes : {4UL, 256UL, 4096UL, 65536UL}) count(library, bytes);
+  const std::string state = argv[3];
+  const Library library = load(argv[1], argv[2]);
+  prepare(library, state);
+  for (const std::size_t bytes : {4UL, 256UL, 4096UL, 65536UL}) {
+    // In a thread of its own, which gets a new heap from malloc: the free blocks that other work left in a heap decide over
+    // 200 instructions of a malloc of 4 KiB.
+    std::thread(count, std::cref(library), std::cref(state), bytes).join();
   }
 }

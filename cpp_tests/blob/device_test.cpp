@@ -1,4 +1,5 @@
 // Blobs with a device: on which side copies and sums happen, the shape on the device, and memory of the caller's there.
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -65,6 +66,17 @@ TEST_F(BlobOnTheDevice, IsCopiedWhereTheSourceIsCurrent) {
   EXPECT_EQ(to.data()->head(), SyncedMemory::HEAD_AT_GPU);
   EXPECT_EQ(from.data()->head(), SyncedMemory::HEAD_AT_GPU);
   EXPECT_EQ(to.cpu_data()[1], 5);
+}
+
+TEST_F(BlobOnTheDevice, IsSummedOnTheHostWhereThereIsNoCublasAndCounted) {
+  Blob<float> blob({4});
+  blob.mutable_cpu_data()[1] = -5;
+  const std::uint64_t before = syncedmem::blobs_computed_on_host();
+  EXPECT_EQ(blob.asum_data(), 5);
+  EXPECT_EQ(syncedmem::blobs_computed_on_host(), before) << "the data is at the host";
+  blob.mutable_gpu_data();
+  EXPECT_EQ(blob.asum_data(), 5);
+  EXPECT_COUNTED(syncedmem::blobs_computed_on_host(), before + 1);
 }
 
 TEST_F(BlobOnTheDevice, SharesItsDeviceMemory) {

@@ -106,6 +106,7 @@ SCALARS = {
     "double": "double",
     "const char *": "String",
     "void *": "Pointer",
+    "const void *": "Pointer",
 }
 POINTERS = {
     "bool *": "ByteByReference",
@@ -120,6 +121,7 @@ POINTERS = {
     "void **": "PointerByReference",
     "const void **": "PointerByReference",
     "const char **": "PointerByReference",
+    "const char *const *": "String[]",
 }
 
 

@@ -39,6 +39,8 @@ function parameter(c) {
   if (callbacks.has(c)) return callbacks.get(c);
   // Text that C writes goes into a Buffer.
   if (c === 'char *') return koffi.pointer('uint8_t');
+  // An array of texts that C reads.
+  if (c === 'const char *const *') return koffi.type('const char **');
   const [, to, pointers] = /^(?:const )?(\w+) ?(\**)$/.exec(c);
   if (pointers === '*' && structs.has(to) && !c.startsWith('const ')) return koffi.inout(koffi.type(c));
   const opaque = to === 'void' || api.opaque.some(({ name }) => name === to);

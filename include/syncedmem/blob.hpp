@@ -396,6 +396,9 @@ class Blob {
   std::shared_ptr<SyncedMemory> memories_[2];
 };
 
+/// Number of calls that computed on the host because there was no cuBLAS, though the array was at the device.
+inline std::uint64_t blobs_computed_on_host() { return answer_of(syncedmem_blob_computed_on_host); }
+
 }  // namespace syncedmem
 
 #endif  // SYNCEDMEM_BLOB_HPP

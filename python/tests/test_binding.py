@@ -46,6 +46,31 @@ NO_PYTHON_FORM = {
     "syncedmem_blob_set_cpu_data": "an address without a lifetime: the memory of `data` borrows arrays and tensors",
     "syncedmem_blob_set_gpu_data": "as syncedmem_blob_set_cpu_data",
     "syncedmem_blob_gpu_shape": "an address for kernels in C++",
+    "syncedmem_tensor_typemeta": "for blobs of one value of any type, of which Python sees the tensors",
+    "syncedmem_tensor_retain": "handles that functions write are holders already",
+    "syncedmem_tensor_swap": "names are exchanged",
+    "syncedmem_tensor_share_external": "an address without a lifetime: what is shared is a tensor of DLPack",
+    "syncedmem_tensor_is_type": "a comparison of dtypes",
+    "syncedmem_tensor_dim": "an element of the shape",
+    "syncedmem_tensor_dim32": "as syncedmem_tensor_dim",
+    "syncedmem_tensor_size_from_dim": "a product of a slice of the shape",
+    "syncedmem_tensor_size_to_dim": "as syncedmem_tensor_size_from_dim",
+    "syncedmem_tensor_size_between_dim": "as syncedmem_tensor_size_from_dim",
+    "syncedmem_tensor_canonical_axis_index": "an index of the shape",
+    "syncedmem_tensor_debug_string": "repr",
+    "syncedmem_typed_blob_create": "as syncedmem_tensor_typemeta: a Tensor needs no blob around it",
+    "syncedmem_typed_blob_retain": "as syncedmem_tensor_retain",
+    "syncedmem_typed_blob_is_type": "as syncedmem_tensor_typemeta",
+    "syncedmem_typed_blob_get": "as syncedmem_tensor_typemeta",
+    "syncedmem_typed_blob_get_mutable": "as syncedmem_tensor_typemeta",
+    "syncedmem_typed_blob_reset": "as syncedmem_tensor_typemeta",
+    "syncedmem_typed_blob_release": "as syncedmem_tensor_typemeta",
+    "syncedmem_typed_blob_swap": "as syncedmem_tensor_typemeta",
+    "syncedmem_tensor_attach": "for languages that refer to a tensor by the address of their own object",
+    "syncedmem_typed_blob_attach": "as syncedmem_tensor_attach",
+    "syncedmem_cpu_new": "memory of C's, for which Python has no use: a Tensor has its own",
+    "syncedmem_cpu_delete": "as syncedmem_cpu_new",
+    "syncedmem_tensor_report_allocations": "stats and report say more",
 }
 
 
@@ -116,7 +141,7 @@ def test_pythons_enumerations_have_all_values_of_cs() -> None:
 
 def test_every_structure_has_its_members_where_c_has_them() -> None:
     def aligned(offset: int, kind: Any) -> int:
-        return -(-offset // ffi.alignof(kind)) * ffi.alignof(kind)
+        return int(-(-offset // ffi.alignof(kind)) * ffi.alignof(kind))
 
     for struct in API["structs"]:
         kind = ffi.typeof(struct["name"])

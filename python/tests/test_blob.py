@@ -218,7 +218,8 @@ def test_another_count_or_dtype_is_not_shared() -> None:
 
 def test_another_object_is_a_type_error() -> None:
     other: Any = np.zeros(6)
-    for call in [Blob((6,)).share_data, Blob((6,)).share_diff, Blob((6,)).copy_from]:
+    calls: list[Callable[[Blob], None]] = [Blob((6,)).share_data, Blob((6,)).share_diff, Blob((6,)).copy_from]
+    for call in calls:
         with pytest.raises(TypeError, match="Blob"):
             call(other)
 

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::Side;
 
+use super::attachment::Attachment;
 use super::error::Error;
 use super::handle::{self, Handle};
 use super::lock::{Guarded, Held, locked};
@@ -16,6 +17,7 @@ use crate::platform::shared::Shared;
 /// A blob, with a lock over its value: see [`locked`].
 pub struct Blob {
     value: Guarded<Value>,
+    attachment: Attachment,
 }
 
 /// A value and its end. The default is none.
@@ -130,7 +132,13 @@ impl Drop for Value {
 impl Blob {
     /// An empty blob with one holder.
     pub fn new() -> Result<Shared<Blob>, Error> {
-        Shared::new(Blob { value: Guarded::new(Value::default()) }).map_err(Error::no_room)
+        let value = Guarded::new(Value::default());
+        Shared::new(Blob { value, attachment: Attachment::default() }).map_err(Error::no_room)
+    }
+
+    /// What a language keeps with the blob.
+    pub fn attachment(&self) -> &Attachment {
+        &self.attachment
     }
 
     /// The type of the value; none of an empty blob.
@@ -181,13 +189,15 @@ impl Blob {
         drop(locked(|held| std::mem::replace(self.value.get_mut(held), value)));
     }
 
-    /// The address of the value, which is the caller's from now on.
+    /// The address of the value, which is the caller's from now on, with its deleter and that one's context.
     /// Compat: the blob goes on to refer to it.
-    pub fn release(&self) -> *mut c_void {
+    pub fn release(&self) -> (*mut c_void, syncedmem_deleter_t, *mut c_void) {
         locked(|held| {
             let value = self.value.get_mut(held);
-            value.end = End::Elsewhere;
-            value.pointer
+            match std::mem::replace(&mut value.end, End::Elsewhere) {
+                End::Deleter(deleter, context) => (value.pointer, deleter, context),
+                End::Elsewhere | End::OfType => (value.pointer, None, std::ptr::null_mut()),
+            }
         })
     }
 

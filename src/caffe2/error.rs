@@ -3,13 +3,15 @@
 use std::fmt;
 
 use syncedmem_trace::head::Side;
-use syncedmem_trace::text::Text;
 
+use super::type_name::TypeName;
 use crate::error::Cause;
+#[cfg(feature = "blob")]
+use crate::models::Failure;
 
 /// The reason why an operation failed. Tensors, blobs and workspaces are unchanged, apart from the contents of the target of a
 /// copy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum Error {
     /// An error of an object or of the host's memory.
     Own(crate::error::Error),
@@ -30,6 +32,9 @@ pub enum Error {
     Refused(&'static str, TypeName),
     /// Items have constructors and no function that copies them.
     NotCopied(TypeName),
+    /// A file of weights cannot be opened or read.
+    #[cfg(feature = "blob")]
+    File(Failure),
 }
 
 impl Error {
@@ -42,6 +47,13 @@ impl Error {
 impl From<crate::error::Error> for Error {
     fn from(error: crate::error::Error) -> Self {
         Error::Own(error)
+    }
+}
+
+#[cfg(feature = "blob")]
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Error::File(failure)
     }
 }
 
@@ -59,6 +71,8 @@ impl fmt::Display for Error {
             Error::Refused(function, name) => {
                 write!(f, "the function {function} of {name} returned false; it has the reason")
             }
+            #[cfg(feature = "blob")]
+            Error::File(failure) => failure.fmt(f),
             Error::NotCopied(name) => {
                 write!(
                     f,
@@ -66,21 +80,5 @@ impl fmt::Display for Error {
                 )
             }
         }
-    }
-}
-
-/// The name of a type, for sentences.
-#[derive(Clone, Copy)]
-pub struct TypeName(pub Text<128>);
-
-impl fmt::Display for TypeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_ref())
-    }
-}
-
-impl fmt::Debug for TypeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_ref())
     }
 }

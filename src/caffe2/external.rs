@@ -40,12 +40,12 @@ impl Lent {
     /// As for `SyncedMemory::set_cpu_data` and `set_gpu_data`.
     pub unsafe fn lend_to(self, object: &SyncedMemory, bytes: usize, side: Side) -> Result<(), Error> {
         if self.deleter.is_none() {
-            // SAFETY: the caller guarantees it.
-            unsafe {
-                match side {
-                    Side::Host => object.set_cpu_data(self.pointer.as_ptr()),
-                    Side::Device => object.set_gpu_data(self.pointer.as_ptr()),
-                }
+            let data = self.pointer.as_ptr();
+            match side {
+                // SAFETY: the caller guarantees it.
+                Side::Host => unsafe { object.set_cpu_data(data) },
+                // SAFETY: the caller guarantees it.
+                Side::Device => unsafe { object.set_gpu_data(data) },
             }?;
             return Ok(());
         }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_trace::head::Side;
 
+use super::attachment::Attachment;
 use super::error::Error;
 use super::storage::Storage;
 use super::tensor::Tensor;
@@ -20,6 +21,7 @@ pub struct Handle {
     /// The storage's identity and size, for a thread that adds up a workspace while others change its tensors.
     storage: AtomicUsize,
     capacity: AtomicUsize,
+    attachment: Attachment,
 }
 
 // SAFETY: the tensor is read and changed as its users promise, by one thread at a time or only read; it may be ended by any.
@@ -31,7 +33,8 @@ impl Handle {
     /// A new tensor with one holder.
     pub fn new(side: Side) -> Result<Shared<Handle>, Error> {
         let tensor = UnsafeCell::new(Tensor::new(side));
-        let handle = Handle { tensor, storage: AtomicUsize::new(0), capacity: AtomicUsize::new(0) };
+        let (storage, capacity) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let handle = Handle { tensor, storage, capacity, attachment: Attachment::default() };
         Shared::new(handle).map_err(Error::no_room)
     }
 
@@ -55,6 +58,11 @@ impl Handle {
         self.storage.store(tensor.storage().map_or(0, Storage::identity), Relaxed);
         self.capacity.store(tensor.capacity(), Relaxed);
         result
+    }
+
+    /// What a language keeps with the tensor.
+    pub fn attachment(&self) -> &Attachment {
+        &self.attachment
     }
 
     /// A number of the tensor's storage, which others that share it have too, and its size in bytes; 0 without one. Any thread may
@@ -136,7 +144,9 @@ unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, cou
             return true;
         }
         // SAFETY: an item's tensor lives as long as the item.
-        let (from, to) = unsafe { (from.as_ref(), to.as_ref()) };
+        let to = unsafe { to.as_ref() };
+        // SAFETY: as above.
+        let from = unsafe { from.as_ref() };
         // SAFETY: the caller lets no other thread use the items, and they are different tensors.
         let from = unsafe { from.tensor() };
         // SAFETY: as above.

@@ -6,15 +6,19 @@
 //! for tensors too. Tensors and blobs are used by one thread at a time, as in Caffe2; a workspace by any number, under the one
 //! lock of [`lock`]. The caller's functions (constructors, destructors, deleters) run with no lock held.
 
+pub mod attachment;
 pub mod blob;
 pub mod cpu;
 pub mod error;
 pub mod external;
 pub mod handle;
+#[cfg(feature = "blob")]
+pub mod init_net;
 pub mod lock;
 pub mod report;
 pub mod shape;
 pub mod storage;
 pub mod tensor;
+pub mod type_name;
 pub mod typemeta;
 pub mod workspace;

@@ -13,6 +13,7 @@ use super::typemeta::TypeMeta;
 use crate::copy;
 use crate::cuda;
 use crate::object::SyncedMemory;
+use crate::object::dlpack::Imported;
 use crate::platform::shared::Shared;
 
 /// A share in the memory.
@@ -70,6 +71,30 @@ impl Storage {
         let storage = Storage::of(SyncedMemory::create(bytes)?, meta, bytes, side)?;
         // SAFETY: the caller guarantees the memory.
         unsafe { lent.lend_to(storage.object(), bytes, side) }?;
+        Ok(storage)
+    }
+
+    /// The memory of a tensor of DLPack of `bytes`. Once success is returned, the last tensor calls its deleter.
+    ///
+    /// # Safety
+    /// As for `SyncedMemory::set_tensor`; the items are of the type.
+    pub unsafe fn dlpack(
+        meta: TypeMeta,
+        bytes: usize,
+        side: Side,
+        tensor: NonNull<c_void>,
+        versioned: bool,
+    ) -> Result<Storage, Error> {
+        // SAFETY: the caller guarantees it.
+        let (_, its_side, _) = unsafe { Imported::read(tensor, versioned, bytes) }?;
+        if its_side != side {
+            return Err(Error::Argument(
+                "the tensor of DLPack is on the other side; share with one of that side, or copy",
+            ));
+        }
+        let storage = Storage::of(SyncedMemory::create(bytes)?, meta, bytes, side)?;
+        // SAFETY: the caller guarantees it.
+        unsafe { storage.object().set_tensor(tensor, versioned) }?;
         Ok(storage)
     }
 
@@ -134,19 +159,16 @@ impl Storage {
         }
         let bytes = count * meta.itemsize;
         let driver = cuda::driver()?;
-        let ends = |device, host, of: &Storage| copy::Endpoints {
-            device,
-            host,
-            to: self.0.side,
-            owner: of.owner(),
-            pinned: false,
+        let (device, host, owner) = match (self.0.side, source.0.side) {
+            (Side::Device, Side::Device) => {
+                // SAFETY: both blocks have that many bytes.
+                return Ok(unsafe { copy::between_devices(driver, (to, self.owner()), from, bytes) }?);
+            }
+            (Side::Device, Side::Host) => (to, from, self.owner()),
+            (Side::Host, _) => (from, to, source.owner()),
         };
-        // SAFETY: both blocks have that many bytes.
-        match (self.0.side, source.0.side) {
-            (Side::Device, Side::Device) => unsafe { copy::between_devices(driver, (to, self.owner()), from, bytes) }?,
-            (Side::Device, Side::Host) => drop(unsafe { copy::copy(driver, ends(to, from, self), bytes) }?),
-            (Side::Host, _) => drop(unsafe { copy::copy(driver, ends(from, to, source), bytes) }?),
-        }
+        // SAFETY: as above.
+        unsafe { copy::copy(driver, copy::Endpoints { device, host, to: self.0.side, owner, pinned: false }, bytes) }?;
         Ok(())
     }
 

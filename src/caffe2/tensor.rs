@@ -21,6 +21,8 @@ use super::typemeta::TypeMeta;
 pub struct Tensor {
     side: Side,
     dims: Vec<i64>,
+    /// Number of times that they changed.
+    changes: u64,
     /// Their product; `UNSHAPED` before the first shape.
     count: i64,
     meta: TypeMeta,
@@ -53,7 +55,7 @@ impl Tensor {
     /// A tensor without shape, type and memory.
     pub fn new(side: Side) -> Tensor {
         let (dims, meta) = (Vec::new(), TypeMeta::NONE);
-        Tensor { side, dims, count: UNSHAPED, meta, storage: None, shares_data: false, reserved: false }
+        Tensor { side, dims, changes: 0, count: UNSHAPED, meta, storage: None, shares_data: false, reserved: false }
     }
 
     /// The side of its memory.
@@ -64,6 +66,11 @@ impl Tensor {
     /// The dimensions.
     pub fn dims(&self) -> &[i64] {
         &self.dims
+    }
+
+    /// A number that is another one after each change of the dimensions.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The number of items; -1 without a shape.
@@ -112,6 +119,7 @@ impl Tensor {
     fn set_dims(&mut self, dims: &[i64], count: i64) {
         self.dims.clear();
         self.dims.extend_from_slice(dims);
+        self.changes += 1;
         self.count = count;
     }
 
@@ -162,6 +170,7 @@ impl Tensor {
 
     fn set_outer(&mut self, outer: i64, count: i64) {
         self.dims.iter_mut().take(1).for_each(|first| *first = outer);
+        self.changes += 1;
         self.count = count;
     }
 
@@ -299,6 +308,28 @@ impl Tensor {
         Ok(())
     }
 
+    /// Uses the memory of a tensor of DLPack with as many bytes as the items. On an error it stays the caller's.
+    ///
+    /// # Safety
+    /// As for [`Storage::dlpack`].
+    pub unsafe fn share_dlpack(
+        &mut self,
+        meta: TypeMeta,
+        tensor: NonNull<c_void>,
+        versioned: bool,
+    ) -> Result<(), Error> {
+        usable(&meta)?;
+        if self.count <= 0 {
+            return Err(Error::State("the tensor has no items; call resize before memory is shared with it"));
+        }
+        let bytes = shape::bytes(self.count, meta.itemsize)?;
+        // SAFETY: the caller guarantees it.
+        let storage = unsafe { Storage::dlpack(meta, bytes, self.side, tensor, versioned) }?;
+        self.meta = meta;
+        self.replace(storage, true);
+        Ok(())
+    }
+
     /// The address of the items, as `meta` if that is given; `None` for a tensor without items that never had memory.
     pub fn raw_data(&self, meta: Option<&TypeMeta>) -> Result<Option<NonNull<c_void>>, Error> {
         let Some(storage) = &self.storage else {
@@ -362,6 +393,8 @@ impl Tensor {
             return Err(Error::Argument("the tensors are on different sides; copy one to the other"));
         }
         std::mem::swap(self, other);
+        let changes = self.changes.max(other.changes) + 1;
+        (self.changes, other.changes) = (changes, changes);
         Ok(())
     }
 }

@@ -4,9 +4,8 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{NonNull, null};
 
-use syncedmem_trace::text::{Escaped, Text};
-
-use super::error::{Error, TypeName};
+use super::error::Error;
+use super::type_name::TypeName;
 use crate::object::element::ElementType;
 
 /// Makes `count` items at `items`. Returns false if it cannot: then it has made none.
@@ -97,17 +96,13 @@ impl TypeMeta {
         !other.is_none() && (self == other || (self.is_plain() && other.is_plain()))
     }
 
-    /// The name, cut where it is very long.
+    /// The name.
     pub fn shown(&self) -> TypeName {
         if self.is_none() {
-            return TypeName(Text::of(format_args!("no type")));
+            return TypeName::NONE;
         }
-        let Some(name) = NonNull::new(self.name.cast_mut()) else {
-            return TypeName(Text::of(format_args!("a type without a name")));
-        };
-        // SAFETY: the type's maker guarantees a string.
-        let name = unsafe { CStr::from_ptr(name.as_ptr()) };
-        TypeName(Text::of(format_args!("{}", Escaped(name.to_bytes()))))
+        // SAFETY: the type's maker guarantees a string while the type is in use.
+        unsafe { TypeName::at(self.name) }
     }
 
     /// Makes `count` items in memory that holds zeros.

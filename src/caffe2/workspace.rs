@@ -165,47 +165,36 @@ impl Workspace {
         Ok(blob)
     }
 
-    /// Makes blobs of another workspace visible here, each under the first name of its pair; all of them, or none on an error. A name
-    /// that is visible already is an error, or, with `skip`, is left as it is.
-    pub fn map(&self, from: &Shared<Workspace>, pairs: Vec<(Name, Name)>, skip: bool) -> Result<(), Error> {
+    /// Makes a blob of another workspace, which has it now, visible under a name here. A name that is visible already is an error, or,
+    /// with `skip`, is left as it is. The same mapping again is none.
+    pub fn map(&self, name: &[u8], from: &Shared<Workspace>, theirs: &[u8], skip: bool) -> Result<(), Error> {
         if std::ptr::eq(self, &**from) {
             return Err(Error::Argument("a workspace cannot map its own blobs; pass another one"));
         }
-        let mut new: Vec<(Name, Mapping)> = Vec::new();
-        let no_room = |_| Error::no_room(pairs.len() * size_of::<(Name, Mapping)>());
-        new.try_reserve_exact(pairs.len()).map_err(no_room)?;
+        let (name, mapping) = (Name::new(name)?, Mapping { workspace: from.clone(), name: Name::new(theirs)? });
         locked(|held| {
-            for (name, theirs) in &pairs {
-                if from.resolve(theirs.bytes(), held).is_none() {
-                    return Err(Error::Argument(
-                        "the other workspace has no blob of such a name; create it there before it is mapped",
-                    ));
-                }
-                let contents = self.contents.get(held);
-                let known = find(&contents.mappings, name.bytes()).ok().and_then(|at| contents.mappings.get(at));
-                let known = known.or_else(|| new.iter().find(|(known, _)| known.bytes() == name.bytes()));
-                let is_same = known
-                    .map(|(_, known)| std::ptr::eq(&*known.workspace, &**from) && known.name.bytes() == theirs.bytes());
-                match is_same {
-                    Some(true) => {}
-                    None if self.resolve(name.bytes(), held).is_none() => {
-                        new.push((name.clone(), Mapping { workspace: from.clone(), name: theirs.clone() }));
-                    }
-                    None if skip => {}
-                    _ => {
-                        return Err(Error::Argument(
-                            "a name is visible already, or mapped to another blob; pass other names, or skip those",
-                        ));
-                    }
-                }
+            if from.resolve(theirs, held).is_none() {
+                return Err(Error::Argument(
+                    "the other workspace has no blob of that name; create it there before it is mapped",
+                ));
             }
-            let mappings = &mut self.contents.get_mut(held).mappings;
-            mappings.try_reserve(new.len()).map_err(no_room)?;
-            for (name, mapping) in new.drain(..) {
-                let at = find(mappings, name.bytes()).unwrap_or_else(|at| at);
-                mappings.insert(at, (name, mapping));
+            let known = &self.contents.get(held).mappings;
+            let known = find(known, name.bytes())
+                .ok()
+                .and_then(|at| known.get(at))
+                .map(|(_, known)| std::ptr::eq(&*known.workspace, &**from) && known.name.bytes() == theirs);
+            match known {
+                Some(true) => Ok(()),
+                None if self.resolve(name.bytes(), held).is_none() => {
+                    let mappings = &mut self.contents.get_mut(held).mappings;
+                    let at = find(mappings, name.bytes()).unwrap_or_else(|at| at);
+                    add(mappings, at, name, mapping)
+                }
+                None if skip => Ok(()),
+                _ => Err(Error::Argument(
+                    "a blob is visible under the new name already, or mapped to it; pass another name, or skip those",
+                )),
             }
-            Ok(())
         })
     }
 

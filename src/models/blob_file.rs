@@ -8,7 +8,7 @@ use syncedmem_trace::head::{Access, Side};
 
 use super::{Failure, Model};
 use crate::blob::open::Open;
-use crate::blob::{Blob, Which, error};
+use crate::blob::{Blob, Which};
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
 
@@ -48,7 +48,7 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
         }
     };
     let count = blob.shape().count();
-    let array = |which| Ok::<_, error::Error>(Open::new(blob.memory(which)?, Access::Read, Side::Host)?);
+    let array = |which| Open::new(blob.memory(which)?, Access::Read, Side::Host);
     let values = |open: &Open<'_>| {
         // SAFETY: the memory has as many elements, and no thread writes it, says the caller of a blob that is shared for reading.
         let bytes = unsafe { std::slice::from_raw_parts(open.address.cast::<u8>(), count * blob.element().bytes()) };

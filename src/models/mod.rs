@@ -34,7 +34,7 @@ impl Model {
     pub fn open(path: &Path) -> Result<Self, Failure> {
         // Reading is a cancellation point.
         let _guard = CancelGuard::begin();
-        let file = caffemodel::Model::open(path).map_err(Failure::at_open)?;
+        let file = caffemodel::Model::open(path)?;
         let layers = file.layers().iter().map(|layer| (text(layer.name()), text(layer.type_name()))).collect();
         let learned_net = text(file.state().map_or("", |state| &state.learned_net));
         Ok(Self { name: text(file.name()), learned_net, layers, file })
@@ -70,6 +70,11 @@ impl Model {
         let layer = self.file.layer(index)?;
         let (name, of) = self.layers.get(index).map_or((c"", c""), |(name, of)| (name, of));
         Ok((layer, name, of))
+    }
+
+    /// An error if the array's values do not fit its shape, or are not in the file.
+    pub fn check(&self, at: At) -> Result<(), Failure> {
+        Ok(self.file.array(at).map(drop)?)
     }
 
     /// A blob, with values that may not fit its shape, and the shape that the net gives it.

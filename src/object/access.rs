@@ -17,7 +17,7 @@ use crate::memory::{device, host};
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, BY_OBJECT, KEPT};
+use crate::state::flags::{self, ACCESSES, BY_OBJECT};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 
@@ -77,7 +77,7 @@ impl SyncedMemory {
         let bytes = self.size.load(Ordering::Relaxed);
         // Before any lock or claim: `wants_pinned` may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
-        if side == Side::Host && !pinned && flags::none_but(BY_OBJECT) {
+        if side == Side::Host && !pinned && flags::all().none_but(BY_OBJECT) {
             // Under the lock under which policies are set. Nothing else that is kept matters before the first block.
             if let Some(address) = self.touch(access, || !POLICIES.knows(self.address())) {
                 return Ok(address);
@@ -127,9 +127,9 @@ impl SyncedMemory {
     /// The first access to a small object, on the host, while no flag is set. `None`: the caller uses `data`.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
-        // The flag again, under the lock: it is raised before an object is marked. A call would do there, but not in this frame,
+        // The flags again, under the lock: KEPT is raised before an object is marked. A call would do there, but not in this frame,
         // which exceptions pass: it would have to release the lock if the call unwound.
-        if flags::none() { self.touch(access, || !flags::has(KEPT)) } else { None }
+        if flags::none() { self.touch(access, flags::none) } else { None }
     }
 
     /// The first access to a small object, on the host, with a pageable block. It makes no claim: of two threads both

@@ -11,11 +11,13 @@
 
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
+// Not loom's: no decision depends on it.
+use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 
 use syncedmem_trace::address_hash::hash_address;
 
 use crate::platform::sync::{AtomicUsize, FOR_EVER, ForkLock, Gate, Interrupted, Lock, Ordering};
-use crate::state::flags::{self, KEPT};
+use crate::state::flags;
 
 #[cfg(not(loom))]
 const SHARDS: usize = 256;
@@ -57,6 +59,8 @@ struct Shard<F> {
     entries: Lock<Vec<Entry<F>>>,
     /// `entries.len()`, readable without the lock.
     count: AtomicUsize,
+    /// Number of entries with a copy in flight. It changes under the lock.
+    copies: Count,
     gate: Gate,
 }
 
@@ -117,15 +121,26 @@ impl<F: Copy> Table<F> {
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Self {
         Table {
-            shards: [const { Shard { entries: Lock::new(Vec::new()), count: AtomicUsize::new(0), gate: Gate::new() } };
-                SHARDS],
+            shards: [const {
+                Shard {
+                    entries: Lock::new(Vec::new()),
+                    count: AtomicUsize::new(0),
+                    copies: Count::new(0),
+                    gate: Gate::new(),
+                }
+            }; SHARDS],
         }
     }
 
     /// A table without entries.
     #[cfg(loom)]
     pub fn new() -> Self {
-        let shard = |_| Shard { entries: Lock::new(Vec::new()), count: AtomicUsize::new(0), gate: Gate::new() };
+        let shard = |_| Shard {
+            entries: Lock::new(Vec::new()),
+            count: AtomicUsize::new(0),
+            copies: Count::new(0),
+            gate: Gate::new(),
+        };
         Table { shards: std::array::from_fn(shard) }
     }
 
@@ -179,13 +194,14 @@ impl<F: Copy> Table<F> {
                     None => {
                         entries.try_reserve(1).map_err(|_| NoClaim::NoRoom)?;
                         entries.push(new);
-                        shard.count.store(entries.len(), Ordering::Relaxed);
+                        shard.recount(entries);
                         Ok(Turn::Ours { in_flight: None, stale: None })
                     }
                     Some(entry) if entry.identity != new.identity => {
                         // Threads that wait for the earlier object's entry are woken with the new one's.
                         let old = std::mem::replace(entry, new);
                         entry.has_waiters = old.has_waiters;
+                        shard.recount(entries);
                         Ok(Turn::Ours { in_flight: None, stale: old.in_flight })
                     }
                     Some(entry) if entry.owner == PARKED => {
@@ -232,8 +248,10 @@ impl<F: Copy> Table<F> {
     /// Drops every entry, in a forked child: the threads that made them do not exist there.
     pub fn forget(&self) {
         self.shards.iter().for_each(|shard| {
-            shard.entries.with(Vec::clear);
-            shard.count.store(0, Ordering::Relaxed);
+            shard.entries.with(|entries| {
+                entries.clear();
+                shard.recount(entries);
+            });
         });
     }
 
@@ -255,12 +273,20 @@ enum Turn<F, T> {
 }
 
 impl<F: Copy> Shard<F> {
+    /// Called under the lock, after entries changed.
+    fn recount(&self, entries: &[Entry<F>]) {
+        self.count.store(entries.len(), Ordering::Relaxed);
+        let copies = entries.iter().filter(|entry| entry.in_flight.is_some()).count();
+        flags::count_kept(self.copies.load(Relaxed), copies);
+        self.copies.store(copies, Relaxed);
+    }
+
     /// Does `outcome` and removes the entry under the lock, then wakes the waiting threads.
     fn publish<R>(&self, is_it: impl Fn(&Entry<F>) -> bool, outcome: impl FnOnce() -> R) -> (R, Option<Entry<F>>) {
         let (result, entry) = self.entries.with(|entries| {
             let result = outcome();
             let entry = entries.iter().position(is_it).map(|at| entries.swap_remove(at));
-            self.count.store(entries.len(), Ordering::Relaxed);
+            self.recount(entries);
             (result, entry)
         });
         if entry.as_ref().is_some_and(|entry| entry.has_waiters) {
@@ -277,12 +303,13 @@ impl<F: Copy> Shard<F> {
         outcome: impl FnOnce() -> R,
         identity: impl FnOnce() -> Identity,
     ) -> R {
-        flags::raise_if(true, KEPT);
         let (result, had_waiters) = self.entries.with(|entries| {
             let result = outcome();
             let parked = Entry { identity: identity(), owner: PARKED, has_waiters: false, in_flight: Some(in_flight) };
             let entry = entries.iter_mut().find(|entry| is_it(entry));
-            (result, entry.is_some_and(|entry| std::mem::replace(entry, parked).has_waiters))
+            let had_waiters = entry.is_some_and(|entry| std::mem::replace(entry, parked).has_waiters);
+            self.recount(entries);
+            (result, had_waiters)
         });
         if had_waiters {
             self.gate.open();
@@ -322,7 +349,7 @@ impl<F: Copy> Drop for Claim<'_, F> {
             } else {
                 entries.swap_remove(at);
             }
-            self.shard.count.store(entries.len(), Ordering::Relaxed);
+            self.shard.recount(entries);
             Some(waiters)
         });
         if had_waiters == Some(true) {

@@ -15,7 +15,7 @@ use crate::memory::host;
 use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use crate::state::flags::{self, BESIDE, BY_OBJECT, KEPT};
+use crate::state::flags::{self, BESIDE, BY_OBJECT, Flags, KEPT};
 use crate::state::word::Word;
 
 /// The size of BVLC's class, so that a debugger can show the object as one.
@@ -133,11 +133,11 @@ impl SyncedMemory {
     pub unsafe fn destruct_small(&self) -> bool {
         // Relaxed: what other threads did with the object happened before this call.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
+        let flags = flags::all_by_now();
         let is_small = bytes <= host::BRIEF
             && word.owns_pageable_alone()
-            && flags::none_but(BY_OBJECT)
-            && (!flags::has(KEPT) || self.has_nothing_beside());
-        if !(is_small || word.is_untouched() && !flags::has(BESIDE)) {
+            && (flags == Flags::NONE || self.has_nothing_beside(flags));
+        if !(is_small || word.is_untouched() && !flags.has(BESIDE)) {
             return false;
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
@@ -148,13 +148,17 @@ impl SyncedMemory {
         true
     }
 
-    /// Whether no state is kept beside this object: no copy in flight, policy, tensor or registration.
+    /// Whether no state is kept beside this object, and nothing is observed: no copy in flight, policy, tensor or registration.
     #[cold]
     #[inline(never)]
-    fn has_nothing_beside(&self) -> bool {
+    fn has_nothing_beside(&self, flags: Flags) -> bool {
+        flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || self.is_in_no_table())
+    }
+
+    fn is_in_no_table(&self) -> bool {
         TABLE.is_quiet(self.address())
             && !POLICIES.knows(self.address())
-            && EXPORTS.is_empty_by_now()
+            && EXPORTS.is_free_of(self.address())
             && !host::registration::is_used()
     }
 

@@ -3,11 +3,11 @@
 //! Only this room decides to allocate, fill or copy. An access to current data is one load and one compare; any other
 //! operation first claims the object in [`claims`].
 //!
-//! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `aligned` makes those whose
-//! host side is aligned, `access` makes data ready, `set_data` exchanges blocks, `transfer` copies in the background, `query`
-//! answers questions, `eviction` frees sides when memory runs out, `fill` reads files into the host side, `object_state` has
-//! the state that an operation prepares, `dlpack` exports and imports tensors, and `shared` counts the owners of an object
-//! that several have.
+//! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `access` makes data
+//! ready, `aligned` makes objects whose host side is aligned, `set_data` exchanges blocks, `transfer` copies in the
+//! background, `query` answers questions, `eviction` frees sides when memory runs out, `fill` reads files into the host side,
+//! `object_state` has the state that an operation prepares, `dlpack` exports and imports tensors, and `shared` counts the
+//! owners of an object that several have.
 
 mod access;
 pub(crate) mod aligned;

@@ -2,14 +2,15 @@
 //! without a further check.
 //!
 //! The low byte is what is observed; `observe::control` reads the settings and sets it. Each place that records an event
-//! costs one branch while it is 0. The flags above it are only ever set, but for [`UNSETTLED`] and [`ALLOCATOR`].
+//! costs one branch while it is 0. The flags above it are only ever set, but for [`UNSETTLED`] and [`ALLOCATOR`]. The upper half
+//! counts what is kept beside objects: once that has ended, small objects are as fast as before.
 
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// A set of flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Flags(u32);
+pub struct Flags(u64);
 
 /// The account is kept.
 pub const ACCOUNT: Flags = Flags(1);
@@ -34,10 +35,11 @@ pub const UNSETTLED: Flags = Flags(256);
 pub const CHECKED: Flags = Flags(512);
 /// A host block may have to be page-locked: a setting, a callback or a GPU build of Caffe decides.
 pub const MAY_PIN: Flags = Flags(1024);
-/// Something was kept beside an object: an eviction policy, a tensor, a registration, a copy in flight.
-pub const KEPT: Flags = Flags(2048);
 /// The program has set an allocator of its own, or a block of one lives.
-pub const ALLOCATOR: Flags = Flags(4096);
+pub const ALLOCATOR: Flags = Flags(2048);
+/// Something is kept beside an object: an eviction policy, a tensor, a registration, a copy in flight.
+pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
+const ONE_KEPT: u64 = 1 << 32;
 /// The flags under which a small object that has no state of its own beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
 /// The flags that concern the making of an object, and the end of one that owns nothing.
@@ -52,6 +54,11 @@ impl Flags {
         self.0 & flag.0 != 0
     }
 
+    /// Whether no flag but those of `some` is set.
+    pub fn none_but(self, some: Flags) -> bool {
+        self.0 & !some.0 == 0
+    }
+
     /// With `flag` added, if `wanted`.
     pub fn and(self, flag: Flags, wanted: bool) -> Flags {
         if wanted { Flags(self.0 | flag.0) } else { self }
@@ -59,18 +66,12 @@ impl Flags {
 }
 
 // In a model all flags stay 0: settings are read once, so its runs would differ.
-static FLAGS: AtomicU32 = AtomicU32::new(if cfg!(loom) { 0 } else { UNREAD.0 | UNSETTLED.0 });
+static FLAGS: AtomicU64 = AtomicU64::new(if cfg!(loom) { 0 } else { UNREAD.0 | UNSETTLED.0 });
 
 /// Whether no flag is set.
 #[inline(always)]
 pub fn none() -> bool {
     FLAGS.load(Relaxed) == 0
-}
-
-/// Whether no flag but those of `some` is set.
-#[inline(always)]
-pub fn none_but(some: Flags) -> bool {
-    FLAGS.load(Relaxed) & !some.0 == 0
 }
 
 /// Whether nothing is observed.
@@ -89,6 +90,24 @@ pub fn has(flag: Flags) -> bool {
 #[inline]
 pub fn all() -> Flags {
     Flags(FLAGS.load(Relaxed))
+}
+
+/// All flags, after the effects of the threads that ended what was kept: for an object that ends.
+#[inline(always)]
+pub fn all_by_now() -> Flags {
+    // Acquire: pairs with the Release in `count_kept`.
+    Flags(FLAGS.load(Acquire))
+}
+
+/// Counts what is kept beside objects: a table of it has `after` entries instead of `before`. Called under the table's lock.
+/// In a model the count stays 0.
+#[inline]
+pub fn count_kept(before: usize, after: usize) {
+    if before == after || cfg!(loom) {
+        return;
+    }
+    let change = (after as u64).wrapping_sub(before as u64).wrapping_mul(ONE_KEPT);
+    FLAGS.fetch_add(change, Release);
 }
 
 /// Whether events are recorded.
@@ -111,7 +130,7 @@ pub fn sees_every_call() -> bool {
 
 /// Sets the observation flags from the settings.
 pub fn begin(flags: Flags) {
-    let observed = |all: u32| Some(all & !OBSERVED.0 | flags.0);
+    let observed = |all: u64| Some(all & !OBSERVED.0 | flags.0);
     let _ = FLAGS.fetch_update(Relaxed, Relaxed, observed);
 }
 

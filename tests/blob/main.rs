@@ -5,11 +5,17 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[allow(dead_code, reason = "another room follows blocks of some sizes")]
+#[path = "../process/allocator.rs"]
+mod allocator;
 mod device_math;
 mod device_mends;
+mod device_sequences;
+mod faults;
 mod keeps;
 mod mends;
 #[path = "../support/mod.rs"]
 mod support;
+mod threads;
 
-support::harness::suites![device_math, device_mends, keeps, mends];
+support::harness::suites![device_math, device_mends, device_sequences, faults, keeps, mends, threads];

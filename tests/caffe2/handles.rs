@@ -259,7 +259,10 @@ impl Blob {
 
     pub fn release(&self) -> *mut c_void {
         let mut value = null_mut();
-        assert_eq!(unsafe { syncedmem_typed_blob_release(self.0, &mut value) }, SYNCEDMEM_SUCCESS);
+        assert_eq!(
+            unsafe { syncedmem_typed_blob_release(self.0, &mut value, null_mut(), null_mut()) },
+            SYNCEDMEM_SUCCESS
+        );
         value
     }
 
@@ -346,14 +349,12 @@ impl Workspace {
         result(status, ()).map(|()| Blob(blob))
     }
 
-    /// Maps blobs of `other`: pairs of the name here and the name there.
-    pub fn map(&self, other: &Workspace, pairs: &[(&str, &str)], skip: bool) -> Status {
-        let owned: Vec<_> =
-            pairs.iter().map(|(new, old)| (CString::new(*new).unwrap(), CString::new(*old).unwrap())).collect();
-        let new: Vec<_> = owned.iter().map(|(new, _)| new.as_ptr()).collect();
-        let old: Vec<_> = owned.iter().map(|(_, old)| old.as_ptr()).collect();
-        let (count, new, old) = (pairs.len(), new.as_ptr(), old.as_ptr());
-        result(unsafe { syncedmem_workspace_add_blob_mapping(self.0, other.0, count, new, old, skip) }, ())
+    /// Makes the blob `name` of `other` visible as `new`.
+    pub fn map(&self, new: &str, other: &Workspace, name: &str, skip: bool) -> Status {
+        let (new, name) = (CString::new(new).unwrap(), CString::new(name).unwrap());
+        let status =
+            unsafe { syncedmem_workspace_add_blob_mapping(self.0, new.as_ptr(), other.0, name.as_ptr(), skip) };
+        result(status, ())
     }
 
     /// The names and the bytes of its own blobs, or of all that are visible.

@@ -10,8 +10,10 @@ mod account;
 #[allow(dead_code, reason = "what it counts is for another room")]
 #[path = "../process/allocator.rs"]
 mod allocator;
+mod bindings;
 mod device_tensors;
 mod handles;
+mod init_net;
 mod mended;
 mod model;
 mod objects;
@@ -27,7 +29,9 @@ mod workspace_rules;
 
 support::harness::suites![
     account,
+    bindings,
     device_tensors,
+    init_net,
     mended,
     out_of_memory,
     sequences,

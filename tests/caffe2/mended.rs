@@ -57,7 +57,8 @@ fn sharing_that_is_refused_leaves_the_type_and_the_memory() {
 fn shares_data_ends_with_the_memory_that_was_shared() {
     let (tensor, other) = (Tensor::of(&[2]), Tensor::of(&[2]));
     other.mutable::<u8>(&float()).unwrap();
-    let end: [(&str, fn(&Tensor)); 4] = [
+    type Ends = (&'static str, fn(&Tensor));
+    let end: [Ends; 4] = [
         ("resize", |tensor| tensor.resize(&[100]).unwrap()),
         ("free", Tensor::free_memory),
         ("reserve", |tensor| tensor.reserve(&[100]).unwrap()),

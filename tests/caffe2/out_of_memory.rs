@@ -142,10 +142,9 @@ fn names_of_a_workspace() {
         if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
     };
     every_allocation(2, two, look, rename);
-    let (theirs, ours) = ([c"b".as_ptr()], [c"c".as_ptr()]);
     let map = |(one, other): &(Workspace, Workspace)| {
         let map = syncedmem::abi::caffe2::workspace::syncedmem_workspace_add_blob_mapping;
-        let status = unsafe { map(one.0, other.0, 1, ours.as_ptr(), theirs.as_ptr(), false) };
+        let status = unsafe { map(one.0, c"c".as_ptr(), other.0, c"b".as_ptr(), false) };
         if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
     };
     every_allocation(4, two, look, map);

@@ -79,12 +79,22 @@ impl World {
     fn step(&mut self, number: usize, step: Move) {
         let ([real, other], [model, beside]) = (&self.real, &mut self.model);
         let (done, expected) = match step {
-            Resize(dims) => (real.resize(dims), Ok(model.resize(dims))),
+            Resize(dims) => {
+                model.resize(dims);
+                (real.resize(dims), Ok(()))
+            }
             Reshape(dims) => (real.reshape(dims), model.reshape(dims)),
             Shrink(outer) => (real.shrink(outer), model.shrink(outer)),
             Extend(more, percent) => (real.extend(more, percent as f64), model.extend(more, percent)),
-            Reserve(dims) => (real.reserve(dims), Ok(model.reserve(dims))),
-            Free => (Ok(real.free_memory()), Ok(model.free())),
+            Reserve(dims) => {
+                model.reserve(dims);
+                (real.reserve(dims), Ok(()))
+            }
+            Free => {
+                model.free();
+                real.free_memory();
+                (Ok(()), Ok(()))
+            }
             ShareOther => (real.share_data(other), model.share(beside)),
             OtherShares => {
                 // The other one takes part with whatever the first has, in a shape of its own.

@@ -129,7 +129,7 @@ fn workspace_blob_mapping() {
     assert!(!parent.has("a"));
     let a = parent.create("a").unwrap();
     let child = Workspace::new();
-    child.map(&parent, &[("b", "a")], false).unwrap();
+    child.map("b", &parent, "a", false).unwrap();
     assert!(!child.has("a") && child.get("a").is_none());
     assert_eq!((child.has("b"), child.get("b").unwrap().0), (true, a.0));
     assert!(!parent.has("b") && parent.get("b").is_none());

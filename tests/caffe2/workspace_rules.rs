@@ -38,7 +38,7 @@ fn each_visible_name_is_listed_once() {
     );
     let (other, _far) = (Workspace::new(), Workspace::new());
     other.create("far").unwrap();
-    child.map(&other, &[("near", "far")], false).unwrap();
+    child.map("near", &other, "far", false).unwrap();
     assert_eq!((child.names(true).len(), child.names(false)), (2, ["a", "b", "c", "near"].map(String::from).to_vec()));
 }
 
@@ -55,37 +55,37 @@ fn rename_takes_a_local_blob_to_a_name_that_is_visible_nowhere() {
     assert!(!child.has("own") && child.names(true) == ["a", "other"]);
 }
 
-fn mappings_are_added_all_or_none() {
+fn a_mapping_needs_a_blob_there_and_a_name_that_is_free_here() {
     let (from, to) = (Workspace::new(), Workspace::new());
     ["a", "b"].iter().for_each(|name| drop(from.create(name)));
     to.create("here").unwrap();
-    assert_eq!(to.map(&from, &[("x", "a"), ("y", "none")], false), Err(REFUSED));
-    assert_eq!(to.map(&from, &[("x", "a"), ("here", "b")], false), Err(REFUSED));
-    assert_eq!(to.map(&from, &[("x", "a"), ("x", "b")], false), Err(REFUSED));
-    assert_eq!(to.map(&to, &[("x", "here")], false), Err(REFUSED));
+    assert_eq!(to.map("x", &from, "none", true), Err(REFUSED));
+    assert_eq!(to.map("here", &from, "a", false), Err(REFUSED));
+    assert_eq!(to.map("x", &to, "here", false), Err(REFUSED));
     assert!(!to.has("x"));
-    to.map(&from, &[("x", "a"), ("here", "b"), ("x", "a")], true).unwrap();
+    to.map("x", &from, "a", false).unwrap();
+    to.map("here", &from, "b", true).unwrap();
     assert_eq!(to.get("x").unwrap().0, from.get("a").unwrap().0);
     assert_ne!(to.get("here").unwrap().0, from.get("b").unwrap().0);
     // The same again is no error, another target is.
-    assert_eq!(to.map(&from, &[("x", "a")], false), Ok(()));
-    assert_eq!(to.map(&from, &[("x", "b")], true), Err(REFUSED));
+    assert_eq!(to.map("x", &from, "a", false), Ok(()));
+    assert_eq!(to.map("x", &from, "b", true), Err(REFUSED));
 }
 
 fn a_circle_of_mappings_leads_to_no_blob() {
     let (one, other) = (Workspace::new(), Workspace::new());
     one.create("a").unwrap();
-    other.map(&one, &[("b", "a")], false).unwrap();
+    other.map("b", &one, "a", false).unwrap();
     other.create("c").unwrap();
-    one.map(&other, &[("d", "c")], false).unwrap();
+    one.map("d", &other, "c", false).unwrap();
     // The local blobs at the ends go, and mappings take their names.
     assert!(one.rename("a", "kept").is_ok());
-    one.map(&other, &[("a", "c")], false).unwrap();
+    one.map("a", &other, "c", false).unwrap();
     assert!(other.remove("c"));
     assert!(!one.has("a") && !other.has("b"));
-    assert_eq!(other.map(&one, &[("c", "a")], false), Err(REFUSED));
+    assert_eq!(other.map("c", &one, "a", false), Err(REFUSED));
     other.create("c").unwrap();
-    other.map(&one, &[("e", "a")], false).unwrap();
+    other.map("e", &one, "a", false).unwrap();
     assert!(one.has("a") && other.has("e"));
 }
 
@@ -214,7 +214,7 @@ crate::support::harness::tests![
     create_gets_a_parents_blob_and_create_local_hides_it,
     each_visible_name_is_listed_once,
     rename_takes_a_local_blob_to_a_name_that_is_visible_nowhere,
-    mappings_are_added_all_or_none,
+    a_mapping_needs_a_blob_there_and_a_name_that_is_free_here,
     a_circle_of_mappings_leads_to_no_blob,
     a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop,
     a_removed_blob_stays_with_its_holders,

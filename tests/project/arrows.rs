@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// From the top to the bottom. Rooms of one row do not use each other.
-const ROOMS: [&[&str]; 12] = [
+const ROOMS: [&[&str]; 13] = [
     &["abi"],
     &["process"],
-    &["models", "caffe2"],
+    &["caffe2"],
+    &["models"],
     &["blob"],
     &["object"],
     &["copy"],

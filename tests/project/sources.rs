@@ -62,7 +62,9 @@ pub const HEADERS: [Header; 4] = [
             "abi/caffe2/info.rs",
             "abi/caffe2/blob.rs",
             "abi/caffe2/workspace.rs",
+            "abi/caffe2/attach.rs",
             "abi/caffe2/cpu.rs",
+            "abi/caffe2/init_net.rs",
         ],
     },
     Header {

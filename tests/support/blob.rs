@@ -162,9 +162,17 @@ impl Blob {
 
     /// The elements on the host, to read.
     pub fn read<T: Copy>(&self, array: i32) -> Vec<T> {
+        let mut values = self.read_all(array);
+        values.truncate(self.count() as usize);
+        values
+    }
+
+    /// As `read`, to the end of the memory.
+    pub fn read_all<T: Copy>(&self, array: i32) -> Vec<T> {
         let mem = self.memory(array).unwrap();
         let data = answer(std::ptr::null(), |data| unsafe { syncedmem_cpu_data(mem, data) }).unwrap();
-        (0..self.count() as usize).map(|index| unsafe { data.cast::<T>().add(index).read_unaligned() }).collect()
+        let count = self.capacity(array) / size_of::<T>();
+        (0..count).map(|index| unsafe { data.cast::<T>().add(index).read_unaligned() }).collect()
     }
 
     /// Writes the elements on the host.

@@ -11,6 +11,8 @@ pub mod allocators;
 pub mod as_shipped;
 #[cfg(feature = "blob")]
 pub mod blob;
+#[cfg(feature = "blob")]
+pub mod blob_model;
 pub mod bookkeeper;
 pub mod captures;
 pub mod command_file;

@@ -312,7 +312,9 @@ def caffe2s_tensors_are_as_protobuf_has_them(context: Context) -> str:
         operator.arg.add(name="values", strings=[b"cat", b"\xff"])
         ours = context.read("init_net.pb", net.SerializeToString())
         assert ours.kind == "InitNet" and ours.name == b"init", f"{way}: {ours.kind} {ours.error}"
-        assert ours.layers.pop().texts == [b"cat", b"\xff"], way
+        texts = ours.layers.pop().texts
+        # The C API has no texts.
+        assert texts == [b"cat", b"\xff"] or context.dump.endswith(".so"), way
         for layer, (name, shape, values) in zip(ours.layers, expected):
             assert (layer.name.decode(), layer.blobs[0].shape) == (name, shape), f"{way}: {layer.name}"
             found = layer.blobs[0].data

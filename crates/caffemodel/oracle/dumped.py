@@ -1,4 +1,4 @@
-"""What examples/dump.rs read from files."""
+"""What examples/dump.rs, or the library's C API, read from files."""
 
 import subprocess
 from dataclasses import dataclass, field
@@ -92,7 +92,11 @@ def _take(file: File, mark: str, rest: str) -> None:
 
 
 def read(dump: str, paths: list[Path]) -> list[File]:
-    """Reads the files, each on its own."""
+    """Reads the files, each on its own, by a program or by a library."""
+    if dump.endswith(".so"):
+        import c_api  # pylint: disable=cyclic-import,import-outside-toplevel
+
+        return c_api.read(dump, paths)
     files: list[File] = []
     for start in range(0, len(paths), 500):
         some = [str(path) for path in paths[start : start + 500]]

@@ -43,8 +43,7 @@ pub fn is_readable(address: usize, bytes: usize) -> bool {
     let is_word = |address: usize| {
         // SAFETY: the kernel copies the set before it refuses the first argument, and changes nothing.
         let result = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, -1, address, 0, WORD) };
-        // SAFETY: it returns the address of this thread's number.
-        result == -1 && unsafe { *libc::__errno_location() } == libc::EINVAL
+        result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
     };
     address != 0 && is_word(first) && (first == last || is_word(last))
 }

@@ -12,6 +12,17 @@ use crate::original::find;
 /// An accessor: `const X& name() const`.
 type Accessor = unsafe extern "C" fn(*const c_void) -> *const c_void;
 
+/// The elements of the vector that an accessor returns.
+///
+/// # Safety
+/// `of` is an object of the accessor's class, which no other thread changes, and the vector's elements begin with a `T`.
+unsafe fn read<'a, T: Copy>(get: Accessor, of: *const c_void) -> Option<&'a [T]> {
+    // SAFETY: the caller guarantees it.
+    let vector = unsafe { get(of) };
+    // SAFETY: as above.
+    unsafe { elements(vector) }
+}
+
 /// The accessors for one element type.
 struct Accessors {
     layer_names: Accessor,
@@ -102,16 +113,16 @@ impl Net {
 
     /// Those of the names of its layers whose numbers `range` gives for their count.
     fn texts(self, accessors: &Accessors, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&str>> {
-        // SAFETY: Caffe's thread is inside a call of this net, so it lives, and no other thread changes it.
-        let names = unsafe { (accessors.layer_names)(self.this) };
+        // SAFETY, of all below: Caffe's thread is inside a call of this net, so it lives, and no other thread changes it. The
+        // accessor returns a vector of strings of that ABI.
         if accessors.are_new_strings {
-            // SAFETY: the accessor returns a vector of strings of that ABI.
-            let names = unsafe { elements::<NewString>(names) }?;
+            // SAFETY: as above.
+            let names = unsafe { read::<NewString>(accessors.layer_names, self.this) }?;
             // SAFETY: as above.
             names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
         } else {
             // SAFETY: as above.
-            let names = unsafe { elements::<OldString>(names) }?;
+            let names = unsafe { read::<OldString>(accessors.layer_names, self.this) }?;
             // SAFETY: as above.
             names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
         }
@@ -122,7 +133,7 @@ impl Net {
         let accessors = Accessors::of(self.letter)?;
         let names = self.layer_names(accessors)?;
         // SAFETY: as in `layer_names`; the accessor returns a vector of shared pointers to layers.
-        let layers = unsafe { elements::<Shared>((accessors.layers)(self.this)) }?;
+        let layers = unsafe { read::<Shared>(accessors.layers, self.this) }?;
         if layers.len() != names.len() {
             return None;
         }
@@ -132,7 +143,7 @@ impl Net {
                 return None;
             }
             // SAFETY: the net holds the layer; the accessor returns a vector of shared pointers to blobs.
-            let blobs = unsafe { elements::<Shared>((accessors.layer_blobs)(layer.object)) }?;
+            let blobs = unsafe { read::<Shared>(accessors.layer_blobs, layer.object) }?;
             for (number, blob) in blobs.iter().enumerate() {
                 let which = match (number, blobs.len()) {
                     (0, ..=2) => "weights".to_owned(),
@@ -150,8 +161,7 @@ impl Net {
         let accessors = Accessors::of(self.letter)?;
         let names = self.layer_names(accessors)?;
         // SAFETY: as in `layer_names`; the accessors return vectors of vectors of pointers to blobs.
-        let [tops, bottoms] =
-            [accessors.tops, accessors.bottoms].map(|get| unsafe { elements::<Vector>(get(self.this)) });
+        let [tops, bottoms] = [accessors.tops, accessors.bottoms].map(|get| unsafe { read::<Vector>(get, self.this) });
         let (tops, bottoms) = (tops?, bottoms?);
         if tops.len() != names.len() || bottoms.len() != names.len() {
             return None;
@@ -191,9 +201,9 @@ impl Net {
     pub fn history(self, solver: *const c_void) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
         // SAFETY: as in `layer_names`; the accessor returns a vector of pointers to blobs.
-        let learnable = unsafe { elements::<*const c_void>((accessors.learnable?)(self.this)) }?;
+        let learnable = unsafe { read::<*const c_void>(accessors.learnable?, self.this) }?;
         // SAFETY: Caffe's thread is inside a call of the solver; the accessor returns a vector of shared pointers to blobs.
-        let history = unsafe { elements::<Shared>((accessors.history?)(solver)) }?;
+        let history = unsafe { read::<Shared>(accessors.history?, solver) }?;
         if history.len() < learnable.len() {
             return None;
         }

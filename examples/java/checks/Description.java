@@ -41,13 +41,16 @@ final class Description {
         types.put("size_t", long.class);
         types.put("double", double.class);
         types.put("void *", Pointer.class);
+        types.put("const void *", Pointer.class);
         types.put("char *", byte[].class);
         types.put("const char *", String.class);
         types.put("const char **", PointerByReference.class);
+        types.put("const char *const *", String[].class);
         types.put("void **", PointerByReference.class);
         types.put("const void **", PointerByReference.class);
         types.put("bool *", ByteByReference.class);
         types.put("int *", IntByReference.class);
+        types.put("int32_t *", IntByReference.class);
         types.put("size_t *", LongByReference.class);
         types.put("int64_t *", LongByReference.class);
         types.put("uint64_t *", LongByReference.class);

@@ -103,6 +103,9 @@ public interface SyncedmemLibrary extends Library {
     /** Room for the text of any shape, in bytes. */
     int SYNCEDMEM_BLOB_SHAPE_STRING_BYTES = 384;
 
+    /** The number of dimensions that no tensor exceeds. */
+    int SYNCEDMEM_TENSOR_MOST_DIMENSIONS = 64;
+
     /** The outcome of a call. */
     enum Status {
         /** Done. */
@@ -566,6 +569,39 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
+    /** A tensor: dimensions, a type, and memory on one side. */
+    final class Tensor extends PointerType {
+        /** NULL. */
+        public Tensor() {}
+
+        /** The one at this address. */
+        public Tensor(Pointer address) {
+            super(address);
+        }
+    }
+
+    /** A blob of one value of any type: Caffe2's {@code Blob}. */
+    final class TypedBlob extends PointerType {
+        /** NULL. */
+        public TypedBlob() {}
+
+        /** The one at this address. */
+        public TypedBlob(Pointer address) {
+            super(address);
+        }
+    }
+
+    /** Named blobs, over those of a parent. */
+    final class Workspace extends PointerType {
+        /** NULL. */
+        public Workspace() {}
+
+        /** The one at this address. */
+        public Workspace(Pointer address) {
+            super(address);
+        }
+    }
+
     /** A model file that is open. */
     final class Model extends PointerType {
         /** NULL. */
@@ -744,6 +780,63 @@ public interface SyncedmemLibrary extends Library {
         public boolean zeroed;
     }
 
+    /** The type of items in a tensor, or of the value in a blob. */
+    @Structure.FieldOrder({
+        "id",
+        "name",
+        "itemsize",
+        "construct",
+        "destruct",
+        "copy",
+    })
+    final class Typemeta extends Structure {
+        /** The same for the same type, and for no other: such as the address of a static of the type's own. */
+        public Pointer id;
+        /** UTF-8, and valid as long as anything is of the type. */
+        public String name;
+        /** Bytes of one item. */
+        public long itemsize;
+        /** NULL: new items are bytes of zero. */
+        public Construct construct;
+        /** NULL: items need no end. */
+        public Destruct destruct;
+        /** NULL: items are copied as bytes, or cannot be copied if one of the other two functions is there. */
+        public Copy copy;
+    }
+
+    /** What a tensor is. */
+    @Structure.FieldOrder({
+        "meta",
+        "dims",
+        "changes",
+        "size",
+        "nbytes",
+        "capacity_nbytes",
+        "ndim",
+        "side",
+        "shares_data",
+    })
+    final class TensorInfo extends Structure {
+        /** The type; its {@code id} is NULL before the first mutable data. */
+        public Typemeta meta;
+        /** The dimensions, until they change. */
+        public Pointer dims;
+        /** Another number after each change of the dimensions, for a copy of them that is kept. */
+        public long changes;
+        /** The number of items; -1 without a shape. */
+        public long size;
+        /** The bytes of the items. */
+        public long nbytes;
+        /** The bytes of the memory. */
+        public long capacity_nbytes;
+        /** The number of dimensions. */
+        public int ndim;
+        /** The side of the memory: a {@code syncedmem_side_t}. */
+        public int side;
+        /** Whether the present memory came from another tensor or from the caller. */
+        public boolean shares_data;
+    }
+
     /** What a model file says beside its layers. */
     @Structure.FieldOrder({
         "size",
@@ -832,6 +925,39 @@ public interface SyncedmemLibrary extends Library {
     interface Release extends Callback {
         /** What C calls. */
         void invoke(Pointer block, long bytes, Pointer context);
+    }
+
+    /** Makes {@code count} items at {@code items}. */
+    interface Construct extends Callback {
+        /** What C calls. */
+        boolean invoke(Pointer items, long count);
+    }
+
+    /** Ends {@code count} items at {@code items}. */
+    interface Destruct extends Callback {
+        /** What C calls. */
+        void invoke(Pointer items, long count);
+    }
+
+    /** Assigns {@code count} items at {@code source} to those at {@code target}. */
+    interface Copy extends Callback {
+        /** What C calls. */
+        boolean invoke(Pointer source, Pointer target, long count);
+    }
+
+    /** Takes back what was lent or given with {@code context}: memory, or the value of a blob. */
+    interface Deleter extends Callback {
+        /** What C calls. */
+        void invoke(Pointer pointer, Pointer context);
+    }
+
+    /**
+     * Visits a blob of a workspace: its name there, its handle, which is held during the call, and the bytes of its
+     * tensor's memory, 0 where the memory belongs to a blob that was visited before.
+     */
+    interface BlobVisitor extends Callback {
+        /** What C calls. */
+        void invoke(String name, TypedBlob blob, long bytes, Pointer context);
     }
 
     /**
@@ -1271,6 +1397,298 @@ public interface SyncedmemLibrary extends Library {
      * the array was at the device.
      */
     int syncedmem_blob_computed_on_host(LongByReference count);
+
+    /** Writes the type of a {@code syncedmem_type_t} to {@code *meta}. */
+    int syncedmem_typemeta(int element, Typemeta meta);
+
+    /** Writes the {@code syncedmem_type_t} of a type to {@code *element}. */
+    int syncedmem_typemeta_element(Typemeta meta, IntByReference element);
+
+    /** Writes the type of a blob's value that is a tensor of that side to {@code *meta}. */
+    int syncedmem_tensor_typemeta(int side, Typemeta meta);
+
+    /**
+     * Creates a tensor of a side ({@code syncedmem_side_t}) without shape, type and memory, and writes its handle to
+     * {@code *tensor}.
+     */
+    int syncedmem_tensor_create(int side, PointerByReference tensor);
+
+    /** Makes one more holder of the tensor, which {@code syncedmem_tensor_destroy} ends. */
+    int syncedmem_tensor_retain(Tensor tensor);
+
+    /** Ends one holder of the tensor; the last one ends the tensor. */
+    int syncedmem_tensor_destroy(Tensor tensor);
+
+    /** Gives the tensor other dimensions; of none it is a scalar, with one item. */
+    int syncedmem_tensor_resize(Tensor tensor, int ndim, long[] dims);
+
+    /** As {@code syncedmem_tensor_resize}, with the dimensions of another tensor. */
+    int syncedmem_tensor_resize_like(Tensor tensor, Tensor source);
+
+    /** Gives the tensor other dimensions of the same number of items. */
+    int syncedmem_tensor_reshape(Tensor tensor, int ndim, long[] dims);
+
+    /** Makes the first dimension smaller. */
+    int syncedmem_tensor_shrink(Tensor tensor, long outer);
+
+    /** Makes room for as many items of the tensor's type as those dimensions have. */
+    int syncedmem_tensor_reserve(Tensor tensor, int ndim, long[] dims);
+
+    /** Adds {@code more} to the first dimension. */
+    int syncedmem_tensor_extend(Tensor tensor, long more, double growth_percent);
+
+    /** Gives the tensor's memory up; other tensors that share it keep it. */
+    int syncedmem_tensor_free_memory(Tensor tensor);
+
+    /** Exchanges two tensors of the same side, all but their handles. */
+    int syncedmem_tensor_swap(Tensor tensor, Tensor other);
+
+    /**
+     * Sets for the process whether a tensor with more memory than it needs keeps it when it is resized, and how many
+     * unused bytes it keeps at most.
+     */
+    int syncedmem_tensor_set_keep_on_shrink(boolean keep, long most_unused_bytes);
+
+    /** Writes what {@code syncedmem_tensor_set_keep_on_shrink} has set. */
+    int syncedmem_tensor_get_keep_on_shrink(ByteByReference keep, LongByReference most_unused_bytes);
+
+    /** Writes the address of the items to {@code *data}, for reading, on the tensor's side. */
+    int syncedmem_tensor_data(Tensor tensor, Typemeta meta, PointerByReference data);
+
+    /**
+     * Writes the address of the items to {@code *data}, for reading and writing, on the tensor's side, as items of
+     * {@code meta}; NULL is the tensor's own type.
+     */
+    int syncedmem_tensor_mutable_data(Tensor tensor, Typemeta meta, PointerByReference data);
+
+    /**
+     * Writes the handle of the memory's {@code syncedmem_t} to {@code *mem}: for access on both sides, tensors of
+     * DLPack ({@code syncedmem_to_dlpack}), a name, eviction.
+     */
+    int syncedmem_tensor_memory(Tensor tensor, PointerByReference mem);
+
+    /** Gives the tensor the type, the dimensions and a copy of the items of another one, of either side. */
+    int syncedmem_tensor_copy_from(Tensor tensor, Tensor source);
+
+    /** Shares the memory of another tensor of the same side and number of items, and takes its type. */
+    int syncedmem_tensor_share_data(Tensor tensor, Tensor source);
+
+    /**
+     * Makes the tensor use memory of the caller's, on the tensor's side, with items of {@code meta}. {@code capacity}
+     * is its size in bytes; 0 for as many as the tensor's items need. {@code deleter} (NULL: none) is called with
+     * {@code pointer} and {@code context} once no tensor uses the memory; after an error it is not called.
+     */
+    int syncedmem_tensor_share_external(
+            Tensor tensor,
+            Pointer pointer,
+            Typemeta meta,
+            long capacity,
+            Deleter deleter,
+            Pointer context);
+
+    /**
+     * Makes the tensor use the memory of a tensor of DLPack on its side, as {@code syncedmem_set_dlpack} borrows it,
+     * with items of {@code meta}.
+     */
+    int syncedmem_tensor_share_dlpack(Tensor tensor, Typemeta meta, Pointer dlpack, boolean versioned);
+
+    /** Writes to {@code *info} what the tensor is. */
+    int syncedmem_tensor_info(Tensor tensor, TensorInfo info);
+
+    /** Writes to {@code *is} whether the tensor's type is that one. */
+    int syncedmem_tensor_is_type(Tensor tensor, Typemeta meta, ByteByReference is);
+
+    /** Writes a dimension to {@code *dim}. */
+    int syncedmem_tensor_dim(Tensor tensor, int axis, LongByReference dim);
+
+    /** Writes a dimension to {@code *dim}, if it is at most {@code INT32_MAX}. */
+    int syncedmem_tensor_dim32(Tensor tensor, int axis, IntByReference dim);
+
+    /**
+     * Writes the product of the dimensions from {@code axis} on to {@code *size}: 1 from behind the last one on.
+     */
+    int syncedmem_tensor_size_from_dim(Tensor tensor, int axis, LongByReference size);
+
+    /** Writes the product of the dimensions before {@code axis} to {@code *size}. */
+    int syncedmem_tensor_size_to_dim(Tensor tensor, int axis, LongByReference size);
+
+    /**
+     * Writes the product of the dimensions between two axes, without theirs and in either order, to {@code *size}.
+     */
+    int syncedmem_tensor_size_between_dim(Tensor tensor, int axis, int other, LongByReference size);
+
+    /**
+     * Writes the number of an axis from the start to {@code *canonical}, where a negative one counts from the end.
+     */
+    int syncedmem_tensor_canonical_axis_index(Tensor tensor, int axis, IntByReference canonical);
+
+    /** Writes a line about the tensor for people, as {@code syncedmem_report} writes its text. */
+    int syncedmem_tensor_debug_string(Tensor tensor, byte[] text, long capacity, LongByReference length);
+
+    /** Creates an empty blob and writes its handle to {@code *blob}. */
+    int syncedmem_typed_blob_create(PointerByReference blob);
+
+    /** Makes one more holder of the blob, which {@code syncedmem_typed_blob_destroy} ends. */
+    int syncedmem_typed_blob_retain(TypedBlob blob);
+
+    /** Ends one holder of the blob; the last one ends the blob and its value. */
+    int syncedmem_typed_blob_destroy(TypedBlob blob);
+
+    /** Writes the type of the value to {@code *meta}; its {@code id} is NULL for an empty blob. */
+    int syncedmem_typed_blob_meta(TypedBlob blob, Typemeta meta);
+
+    /** Writes to {@code *is} whether the value is of that type. */
+    int syncedmem_typed_blob_is_type(TypedBlob blob, Typemeta meta, ByteByReference is);
+
+    /** Writes the address of the value to {@code *value}. */
+    int syncedmem_typed_blob_get(TypedBlob blob, Typemeta meta, PointerByReference value);
+
+    /** Writes the address of a value of that type to {@code *value}. */
+    int syncedmem_typed_blob_get_mutable(
+            TypedBlob blob,
+            Typemeta meta,
+            ByteByReference is_new,
+            PointerByReference value);
+
+    /**
+     * Gives the blob a value of the caller's, and ends the old one. {@code deleter} is called with {@code value} and
+     * {@code context} at the new one's end; without one (NULL) the value stays the caller's.
+     */
+    int syncedmem_typed_blob_reset(
+            TypedBlob blob,
+            Pointer value,
+            Typemeta meta,
+            Deleter deleter,
+            Pointer context);
+
+    /**
+     * Makes the value the caller's, and writes its address to {@code *value}; NULL for an empty blob. {@code deleter}
+     * and {@code context} may be NULL: the address of the function that ends it (a {@code syncedmem_deleter_t}) and
+     * what that gets; NULL for a value without one.
+     */
+    int syncedmem_typed_blob_release(
+            TypedBlob blob,
+            PointerByReference value,
+            PointerByReference deleter,
+            PointerByReference context);
+
+    /** Exchanges the values of two blobs. */
+    int syncedmem_typed_blob_swap(TypedBlob blob, TypedBlob other);
+
+    /**
+     * Writes a handle of the tensor that is the value, of either side, to {@code *tensor}: one more holder, so the
+     * tensor lives on whatever becomes of the blob.
+     */
+    int syncedmem_typed_blob_get_tensor(TypedBlob blob, PointerByReference tensor);
+
+    /** As {@code syncedmem_typed_blob_get_tensor}, of a tensor of that side ({@code syncedmem_side_t}). */
+    int syncedmem_typed_blob_get_mutable_tensor(
+            TypedBlob blob,
+            int side,
+            ByteByReference is_new,
+            PointerByReference tensor);
+
+    /** Makes a tensor the value, and ends the old one. */
+    int syncedmem_typed_blob_set_tensor(TypedBlob blob, Tensor tensor);
+
+    /** Creates an empty workspace and writes its handle to {@code *workspace}. */
+    int syncedmem_workspace_create(Workspace parent, PointerByReference workspace);
+
+    /** Makes one more holder of the workspace, which {@code syncedmem_workspace_destroy} ends. */
+    int syncedmem_workspace_retain(Workspace workspace);
+
+    /** Ends one holder of the workspace; the last one ends it. */
+    int syncedmem_workspace_destroy(Workspace workspace);
+
+    /**
+     * Writes a handle of the blob of that name to {@code *blob}: that of this workspace, of a mapping or of a parent,
+     * or else a new empty one of this workspace.
+     */
+    int syncedmem_workspace_create_blob(Workspace workspace, String name, PointerByReference blob);
+
+    /**
+     * As {@code syncedmem_workspace_create_blob}, of a blob of this workspace itself: it hides one of a mapping or a
+     * parent.
+     */
+    int syncedmem_workspace_create_local_blob(Workspace workspace, String name, PointerByReference blob);
+
+    /**
+     * Writes a handle of the blob of that name to {@code *blob}, as {@code syncedmem_workspace_create_blob}; NULL if
+     * there is none.
+     */
+    int syncedmem_workspace_get_blob(Workspace workspace, String name, PointerByReference blob);
+
+    /**
+     * Writes to {@code *has} whether there is a blob of that name: of this workspace, of a mapping or of a parent.
+     */
+    int syncedmem_workspace_has_blob(Workspace workspace, String name, ByteByReference has);
+
+    /** Removes a blob of this workspace itself, and writes to {@code *removed} whether there was one. */
+    int syncedmem_workspace_remove_blob(Workspace workspace, String name, ByteByReference removed);
+
+    /**
+     * Gives a blob of this workspace itself a new name, under which no blob is visible, and writes a handle of it to
+     * {@code *blob}, which may be NULL.
+     */
+    int syncedmem_workspace_rename_blob(
+            Workspace workspace,
+            String name,
+            String new_name,
+            PointerByReference blob);
+
+    /** Makes the blob {@code name} of another workspace visible in this one as {@code new_name}. */
+    int syncedmem_workspace_add_blob_mapping(
+            Workspace workspace,
+            String new_name,
+            Workspace other,
+            String name,
+            boolean skip_defined);
+
+    /**
+     * Calls {@code visitor} with each blob of this workspace itself, or, unless {@code local}, with each that is
+     * visible in it, sorted by name.
+     */
+    int syncedmem_workspace_blobs(Workspace workspace, boolean local, BlobVisitor visitor, Pointer context);
+
+    /**
+     * Attaches {@code pointer} to the tensor, unless something is attached, and writes what is attached to {@code
+     * *attached}.
+     */
+    int syncedmem_tensor_attach(
+            Tensor tensor,
+            Pointer pointer,
+            Deleter deleter,
+            Pointer context,
+            PointerByReference attached);
+
+    /** As {@code syncedmem_tensor_attach}, for a blob. */
+    int syncedmem_typed_blob_attach(
+            TypedBlob blob,
+            Pointer pointer,
+            Deleter deleter,
+            Pointer context,
+            PointerByReference attached);
+
+    /**
+     * Allocates {@code bytes} of host memory, filled with zeros and aligned to 64 bytes, and writes its address to
+     * {@code *data}.
+     */
+    int syncedmem_cpu_new(long bytes, PointerByReference data);
+
+    /** Frees memory of {@code syncedmem_cpu_new}. */
+    void syncedmem_cpu_delete(Pointer data);
+
+    /**
+     * Switches Caffe2's report: a line on standard error for each block that a tensor allocates, and one when that
+     * block is freed, with the bytes of all memory in the library's account, which is switched on too.
+     */
+    int syncedmem_tensor_report_allocations(boolean on);
+
+    /**
+     * Reads an {@code init_net.pb} into tensors of the host: each becomes the value of the blob of its name, which is
+     * created where the workspace has none.
+     */
+    int syncedmem_workspace_load_init_net(Workspace workspace, String path);
 
     /**
      * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its

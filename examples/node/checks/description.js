@@ -24,17 +24,18 @@ const types = {
   'const char *': 'char * String Input',
   'const int64_t *': 'int64_t * Pointer Input',
   'bool *': 'bool * Pointer Output',
+  'const void *': 'void * Pointer Input',
   'double *': 'double * Pointer Output',
   'int *': 'int * Pointer Output',
+  'int32_t *': 'int32_t * Pointer Output',
   'int64_t *': 'int64_t * Pointer Output',
   'size_t *': 'size_t * Pointer Output',
   'uint64_t *': 'uint64_t * Pointer Output',
   'void **': 'void ** Pointer Output',
   'const void **': 'void ** Pointer Output',
   'const char **': 'char ** Pointer Output',
-  'syncedmem_error_callback_t': 'syncedmem_error_callback_t * Callback Input',
-  'syncedmem_mode_callback_t': 'syncedmem_mode_callback_t * Callback Input',
 };
+for (const { name } of api.callbacks) types[name] = `${name} * Callback Input`;
 for (const { name } of api.enums) types[`${name} *`] = 'int32_t * Pointer Output';
 for (const { name } of api.structs) {
   types[`${name} *`] = `${name} * Pointer Input/Output`;
@@ -45,6 +46,7 @@ for (const { name } of api.opaque) {
   types[`${name} **`] = `${name} ** Pointer Output`;
 }
 const returned = {
+  'bool': 'bool Bool',
   'int': 'int Int32',
   'void': 'void Void',
   'void *': 'void * Pointer',
@@ -70,7 +72,7 @@ module.exports = async function () {
     assert.deepEqual(found, Object.fromEntries(api.functions.map((each) => [each.name, wanted(each)])));
   });
   await check('every structure has the layout that C gives it', () => {
-    const sizes = { 'bool': 1, 'int': 4, 'int32_t': 4, 'size_t': 8, 'uint64_t': 8 };
+    const sizes = { 'bool': 1, 'int': 4, 'int32_t': 4, 'int64_t': 8, 'size_t': 8, 'uint64_t': 8 };
     for (const type of ['void *', 'char *', 'int64_t *']) sizes[type] = 8;
     for (const { name } of api.callbacks) sizes[`${name} *`] = 8;
     const callbacks = api.callbacks.map(({ name }) => name);
@@ -97,7 +99,9 @@ module.exports = async function () {
     }
   });
   await check('every callback is declared as it is described', () => {
-    const given = { 'syncedmem_status_t': 'int32_t', 'const char *': 'char *', 'void *': 'void *', 'size_t': 'size_t' };
+    const given = { 'syncedmem_status_t': 'int32_t', 'const char *': 'char *', 'size_t': 'size_t' };
+    for (const type of ['void *', 'const void *']) given[type] = 'void *';
+    for (const { name } of api.opaque) given[`${name} *`] = `${name} *`;
     for (const { name, returns, parameters } of api.callbacks) {
       const { proto } = koffi.type(name);
       assert.equal(spelt(proto.result), returned[returns]);

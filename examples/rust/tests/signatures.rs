@@ -97,7 +97,7 @@ const _: fn(syncedmem_memory_stats_t) -> (u64, u64, u64, u64, syncedmem_sum_t, s
 const _: fn(syncedmem_stats_t) -> (usize, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_memory_stats_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, syncedmem_sum_t, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, ) = |syncedmem_stats_t { size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped,  }| (size, pageable, pinned, device, to_device_pinned, to_device_staged, to_device_pageable, to_host_pinned, to_host_staged, to_host_pageable, host_fills, device_fills, waits, synchronises, registrations, host_evictions, device_evictions, host_failures, device_failures, objects_made, objects_unseen, objects_ended, host_reads, host_writes, host_overwrites, device_reads, device_writes, device_overwrites, dropped, );
 const _: fn(syncedmem_host_allocator_t) -> (usize, syncedmem_allocate_t, syncedmem_release_t, *mut c_void, bool, ) = |syncedmem_host_allocator_t { size, allocate, release, context, zeroed,  }| (size, allocate, release, context, zeroed, );
 const _: fn(syncedmem_typemeta_t) -> (*const c_void, *const c_char, usize, syncedmem_construct_t, syncedmem_destruct_t, syncedmem_copy_t, ) = |syncedmem_typemeta_t { id, name, itemsize, construct, destruct, copy,  }| (id, name, itemsize, construct, destruct, copy, );
-const _: fn(syncedmem_tensor_info_t) -> (syncedmem_typemeta_t, *const i64, i64, usize, usize, i32, i32, bool, ) = |syncedmem_tensor_info_t { meta, dims, size, nbytes, capacity_nbytes, ndim, side, shares_data,  }| (meta, dims, size, nbytes, capacity_nbytes, ndim, side, shares_data, );
+const _: fn(syncedmem_tensor_info_t) -> (syncedmem_typemeta_t, *const i64, u64, i64, usize, usize, i32, i32, bool, ) = |syncedmem_tensor_info_t { meta, dims, changes, size, nbytes, capacity_nbytes, ndim, side, shares_data,  }| (meta, dims, changes, size, nbytes, capacity_nbytes, ndim, side, shares_data, );
 const _: fn(syncedmem_model_info_t) -> (usize, i32, i32, i32, *const c_char, *const c_char, ) = |syncedmem_model_info_t { size, kind, iter, current_step, name, learned_net,  }| (size, kind, iter, current_step, name, learned_net, );
 const _: fn(syncedmem_blob_info_t) -> (usize, i32, c_int, *const i64, c_int, *const i64, u64, bool, i32, ) = |syncedmem_blob_info_t { size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type,  }| (size, element_type, axes, shape, net_axes, net_shape, count, has_diff, diff_element_type, );
 const _: fn(syncedmem_error_callback_t) -> Option<unsafe extern "C" fn(syncedmem_status_t, *const c_char, *mut c_void)> = |callback| callback;
@@ -234,6 +234,7 @@ const _: unsafe extern "C" fn(*const syncedmem_tensor_t, *mut *mut syncedmem_t) 
 const _: unsafe extern "C" fn(*mut syncedmem_tensor_t, *const syncedmem_tensor_t) -> syncedmem_status_t = syncedmem_tensor_copy_from;
 const _: unsafe extern "C" fn(*mut syncedmem_tensor_t, *const syncedmem_tensor_t) -> syncedmem_status_t = syncedmem_tensor_share_data;
 const _: unsafe extern "C" fn(*mut syncedmem_tensor_t, *mut c_void, *const syncedmem_typemeta_t, usize, syncedmem_deleter_t, *mut c_void) -> syncedmem_status_t = syncedmem_tensor_share_external;
+const _: unsafe extern "C" fn(*mut syncedmem_tensor_t, *const syncedmem_typemeta_t, *mut c_void, bool) -> syncedmem_status_t = syncedmem_tensor_share_dlpack;
 const _: unsafe extern "C" fn(*const syncedmem_tensor_t, *mut syncedmem_tensor_info_t) -> syncedmem_status_t = syncedmem_tensor_info;
 const _: unsafe extern "C" fn(*const syncedmem_tensor_t, *const syncedmem_typemeta_t, *mut bool) -> syncedmem_status_t = syncedmem_tensor_is_type;
 const _: unsafe extern "C" fn(*const syncedmem_tensor_t, i32, *mut i64) -> syncedmem_status_t = syncedmem_tensor_dim;
@@ -251,7 +252,7 @@ const _: unsafe extern "C" fn(*const syncedmem_typed_blob_t, *const syncedmem_ty
 const _: unsafe extern "C" fn(*const syncedmem_typed_blob_t, *const syncedmem_typemeta_t, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_get;
 const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *const syncedmem_typemeta_t, *mut bool, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_get_mutable;
 const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *mut c_void, *const syncedmem_typemeta_t, syncedmem_deleter_t, *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_reset;
-const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_release;
+const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *mut *mut c_void, *mut *mut c_void, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_release;
 const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, *mut syncedmem_typed_blob_t) -> syncedmem_status_t = syncedmem_typed_blob_swap;
 const _: unsafe extern "C" fn(*const syncedmem_typed_blob_t, *mut *mut syncedmem_tensor_t) -> syncedmem_status_t = syncedmem_typed_blob_get_tensor;
 const _: unsafe extern "C" fn(*mut syncedmem_typed_blob_t, i32, *mut bool, *mut *mut syncedmem_tensor_t) -> syncedmem_status_t = syncedmem_typed_blob_get_mutable_tensor;
@@ -265,11 +266,14 @@ const _: unsafe extern "C" fn(*const syncedmem_workspace_t, *const c_char, *mut 
 const _: unsafe extern "C" fn(*const syncedmem_workspace_t, *const c_char, *mut bool) -> syncedmem_status_t = syncedmem_workspace_has_blob;
 const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char, *mut bool) -> syncedmem_status_t = syncedmem_workspace_remove_blob;
 const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char, *const c_char, *mut *mut syncedmem_typed_blob_t) -> syncedmem_status_t = syncedmem_workspace_rename_blob;
-const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *mut syncedmem_workspace_t, usize, *const *const c_char, *const *const c_char, bool) -> syncedmem_status_t = syncedmem_workspace_add_blob_mapping;
+const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char, *mut syncedmem_workspace_t, *const c_char, bool) -> syncedmem_status_t = syncedmem_workspace_add_blob_mapping;
 const _: unsafe extern "C" fn(*const syncedmem_workspace_t, bool, syncedmem_blob_visitor_t, *mut c_void) -> syncedmem_status_t = syncedmem_workspace_blobs;
+const _: unsafe extern "C" fn(*const syncedmem_tensor_t, *mut c_void, syncedmem_deleter_t, *mut c_void, *mut *mut c_void) -> syncedmem_status_t = syncedmem_tensor_attach;
+const _: unsafe extern "C" fn(*const syncedmem_typed_blob_t, *mut c_void, syncedmem_deleter_t, *mut c_void, *mut *mut c_void) -> syncedmem_status_t = syncedmem_typed_blob_attach;
 const _: unsafe extern "C" fn(usize, *mut *mut c_void) -> syncedmem_status_t = syncedmem_cpu_new;
 const _: unsafe extern "C" fn(*mut c_void) = syncedmem_cpu_delete;
 const _: unsafe extern "C" fn(bool) -> syncedmem_status_t = syncedmem_tensor_report_allocations;
+const _: unsafe extern "C" fn(*mut syncedmem_workspace_t, *const c_char) -> syncedmem_status_t = syncedmem_workspace_load_init_net;
 const _: unsafe extern "C" fn(*const c_char, *mut *mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_open;
 const _: unsafe extern "C" fn(*mut syncedmem_model_t) -> syncedmem_status_t = syncedmem_model_close;
 const _: unsafe extern "C" fn(*const syncedmem_model_t, *mut syncedmem_model_info_t) -> syncedmem_status_t = syncedmem_model_info;

@@ -1,8 +1,8 @@
 """Caffe's SyncedMemory: one buffer with a host side and a GPU side, each copied only when the other is newer.
 
-`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; `Blob` is Caffe's shape with two arrays. NumPy,
-PyTorch, CuPy and other libraries with DLPack share its memory without copies. The CUDA driver is loaded when it is first
-needed, not by the import; `cuda_status()` says whether there is one.
+`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; `Blob` is Caffe's shape with two arrays;
+`Tensor` and `Workspace` are Caffe2's. NumPy, PyTorch, CuPy and other libraries with DLPack share its memory without copies.
+The CUDA driver is loaded when it is first needed, not by the import; `cuda_status()` says whether there is one.
 
 Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` give access to the whole C API.
 """
@@ -10,6 +10,8 @@ Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` give access to 
 from ._access import Access, DeviceAccess, HostAccess
 from ._array import SyncedArray
 from ._blob import Blob, BlobArray
+from ._caffe2_tensor import Tensor, get_keep_on_shrink, set_keep_on_shrink
+from ._caffe2_workspace import Workspace, load_init_net
 from ._device import DeviceArray
 from ._errors import Error, ExportedError, OutOfMemoryError
 from ._library import ffi, include_dir, lib, library_path, version
@@ -104,6 +106,8 @@ __all__ = [
     "Sum",
     "SyncedArray",
     "SyncedMemory",
+    "Tensor",
+    "Workspace",
     "__version__",
     "blobs_computed_on_host",
     "cuda_status",
@@ -114,6 +118,7 @@ __all__ = [
     "get_compare",
     "get_device_check",
     "get_error_policy",
+    "get_keep_on_shrink",
     "get_mode",
     "get_pinned_limit",
     "get_pinning",
@@ -127,6 +132,7 @@ __all__ = [
     "library_path",
     "load_binaryproto",
     "load_caffemodel",
+    "load_init_net",
     "load_solverstate",
     "open_caffemodel",
     "report",
@@ -137,6 +143,7 @@ __all__ = [
     "set_device_check",
     "set_error_policy",
     "set_host_allocator",
+    "set_keep_on_shrink",
     "set_mode",
     "set_pinned_limit",
     "set_pinning",

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import ShapeLike, SyncedArray, lengths_of
-from ._errors import failure
+from ._errors import check_argument, failure
 from ._handle import Handle
 from ._library import ffi, lib
 from ._memory import SyncedMemory
@@ -26,14 +26,6 @@ _TYPES = {
     np.dtype(np.int32): lib.SYNCEDMEM_INT32,
     np.dtype(np.uint32): lib.SYNCEDMEM_UINT32,
 }
-
-
-def _check(number: int) -> None:
-    """Raises `ValueError` for a refused argument, and the package's exceptions for other failures."""
-    if number == Status.INVALID_ARGUMENT:
-        raise ValueError(str(failure(number)))
-    if number != 0:
-        raise failure(number)
 
 
 def _check_range(numbers: Shape) -> None:
@@ -53,7 +45,7 @@ class _BlobHandle(Handle):
 
     def __init__(self, element_type: int) -> None:
         made = ffi.new("syncedmem_blob_t **")
-        _check(lib.syncedmem_blob_create(element_type, made))
+        check_argument(lib.syncedmem_blob_create(element_type, made))
         self._own(ffi.gc(made[0], lib.syncedmem_blob_destroy))
 
 
@@ -64,7 +56,7 @@ class _HeldHandle(Handle):
 
     def __init__(self, blob: _BlobHandle, array: int) -> None:
         made = ffi.new("syncedmem_t **")
-        _check(lib.syncedmem_blob_hold_memory(blob.pointer, array, made))
+        check_argument(lib.syncedmem_blob_hold_memory(blob.pointer, array, made))
         self._own(ffi.gc(made[0], lib.syncedmem_blob_release_memory))
 
     def close(self) -> None:
@@ -78,7 +70,7 @@ class _BlobMemory(SyncedMemory):
 
     def __init__(self, blob: _BlobHandle, array: int) -> None:
         nbytes = ffi.new("size_t *")
-        _check(lib.syncedmem_blob_capacity(blob.pointer, array, nbytes))
+        check_argument(lib.syncedmem_blob_capacity(blob.pointer, array, nbytes))
         self._handle = _HeldHandle(blob, array)
         self._nbytes = int(nbytes[0])
         self._name = None
@@ -175,7 +167,7 @@ class Blob:
         """The shape and the count as Caffe's log has them, such as "2 3 4 5 (120)"."""
         text = ffi.new("char[]", lib.SYNCEDMEM_BLOB_SHAPE_STRING_BYTES)
         with self._handle.alone:
-            _check(lib.syncedmem_blob_shape_string(self._handle.pointer, text, len(text)))
+            check_argument(lib.syncedmem_blob_shape_string(self._handle.pointer, text, len(text)))
         return str(ffi.string(text).decode())
 
     def reshape(self, *shape: Any) -> None:
@@ -200,7 +192,7 @@ class Blob:
     def _reshape(self, lengths: Shape) -> None:
         _check_range(lengths)
         with self._alone():
-            _check(lib.syncedmem_blob_reshape(self._handle.pointer, len(lengths), lengths))
+            check_argument(lib.syncedmem_blob_reshape(self._handle.pointer, len(lengths), lengths))
             self._follow()
 
     # --- its arrays -----------------------------------------------------------------------------
@@ -231,7 +223,7 @@ class Blob:
         with self._alone(source):
             array = _DIFF if diff else _DATA
             try:
-                _check(lib.syncedmem_blob_copy_from(self._handle.pointer, array, source._handle.pointer, reshape))
+                check_argument(lib.syncedmem_blob_copy_from(self._handle.pointer, array, source._handle.pointer, reshape))
             finally:
                 # The copy may have failed behind the reshape.
                 if reshape:
@@ -248,7 +240,7 @@ class Blob:
     def update(self) -> None:
         """Subtracts the diff from the data, where the data is. `Error` if the data was never touched."""
         with self._alone():
-            _check(lib.syncedmem_blob_update(self._handle.pointer))
+            check_argument(lib.syncedmem_blob_update(self._handle.pointer))
 
     def asum_data(self) -> float:
         """The sum of the absolute values of the data; 0 if it was never touched. `Error` for integers."""
@@ -279,22 +271,22 @@ class Blob:
     def _ask(self, function: Any, *arguments: Any) -> int:
         answer = ffi.new("int64_t *")
         with self._handle.alone:
-            _check(function(self._handle.pointer, *arguments, answer))
+            check_argument(function(self._handle.pointer, *arguments, answer))
         return int(answer[0])
 
     def _sum(self, function: Any, array: int) -> float:
         total = ffi.new("double *")
         with self._alone():
-            _check(function(self._handle.pointer, array, total))
+            check_argument(function(self._handle.pointer, array, total))
         return float(total[0])
 
     def _scale(self, array: int, factor: float) -> None:
         with self._alone():
-            _check(lib.syncedmem_blob_scale(self._handle.pointer, array, factor))
+            check_argument(lib.syncedmem_blob_scale(self._handle.pointer, array, factor))
 
     def _share(self, array: int, other: Blob) -> None:
         with self._alone(other):
-            _check(lib.syncedmem_blob_share(self._handle.pointer, array, other._handle.pointer))
+            check_argument(lib.syncedmem_blob_share(self._handle.pointer, array, other._handle.pointer))
             self._memories[array] = other._memories[array]
 
     @contextlib.contextmanager
@@ -315,17 +307,17 @@ class Blob:
         with self._handle.alone:
             if not self._memories:
                 # The library's sentence says what is wrong.
-                _check(lib.syncedmem_blob_memory(self._handle.pointer, array, ffi.new("syncedmem_t **")))
+                check_argument(lib.syncedmem_blob_memory(self._handle.pointer, array, ffi.new("syncedmem_t **")))
             return BlobArray(self._memories[array], self._dtype, self._shape)
 
     def _follow(self) -> None:
         """Reads the shape, and finds the memories that the blob has now."""
         blob = self._handle.pointer
         axes, length, memory = ffi.new("size_t *"), ffi.new("int64_t *"), ffi.new("syncedmem_t **")
-        _check(lib.syncedmem_blob_axes(blob, axes))
+        check_argument(lib.syncedmem_blob_axes(blob, axes))
         lengths = []
         for axis in range(axes[0]):
-            _check(lib.syncedmem_blob_shape(blob, axis, length))
+            check_argument(lib.syncedmem_blob_shape(blob, axis, length))
             lengths.append(int(length[0]))
         self._shape = tuple(lengths)
         for array in (_DATA, _DIFF):

@@ -47,3 +47,10 @@ def check(number: int) -> None:
     """Raises an exception unless the status is success."""
     if number != 0:
         raise failure(number)
+
+
+def check_argument(number: int) -> None:
+    """As `check`, and raises `ValueError` for a refused argument."""
+    if number == Status.INVALID_ARGUMENT:
+        raise ValueError(str(failure(number)))
+    check(number)

@@ -15,14 +15,10 @@ from ._array import SyncedArray
 from ._errors import check
 from ._library import ffi, lib
 from ._memory import SyncedMemory
-from ._tensors import DType, Shape, bytes_of
+from ._tensors import DTYPES, ELEMENT_TYPES, DType, Shape, bytes_of
 from ._types import ModelKind
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
-
-_NAMES = ("float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
-_DTYPES = {getattr(lib, f"SYNCEDMEM_{name.upper()}"): np.dtype(name) for name in _NAMES}
-_TYPES = {dtype: number for number, dtype in _DTYPES.items()}
 
 
 def _text(string: Any) -> str:
@@ -223,8 +219,8 @@ class ModelBlob:
         self._file, self._layer, self.index = file, layer, index
         self.shape = tuple(info.shape[0 : info.axes])
         self.net_shape = tuple(info.net_shape[0 : info.net_axes])
-        self.dtype, self.size = _DTYPES[info.element_type], int(info.count)
-        self.has_diff, self.diff_dtype = bool(info.has_diff), _DTYPES[info.diff_element_type]
+        self.dtype, self.size = DTYPES[info.element_type], int(info.count)
+        self.has_diff, self.diff_dtype = bool(info.has_diff), DTYPES[info.diff_element_type]
 
     def read(self, dtype: npt.DTypeLike | None = None, *, diff: bool = False) -> SyncedArray:
         """Its values, or its gradients, in a new `SyncedMemory`: as they are stored, or as float32 or float64.
@@ -233,7 +229,7 @@ class ModelBlob:
         """
         stored = self.diff_dtype if diff else self.dtype
         wanted = np.dtype(dtype) if dtype is not None else stored
-        if wanted not in _TYPES:
+        if wanted not in ELEMENT_TYPES:
             raise TypeError(f"values are not read as {wanted}; ask for float32, float64 or the stored {stored}")
         # Of a damaged file the shape may be larger than memory: what is read has the values that there are.
         memory = SyncedMemory(self.size * wanted.itemsize)
@@ -246,7 +242,7 @@ class ModelBlob:
         array = lib.SYNCEDMEM_DIFF if diff else lib.SYNCEDMEM_DATA
         with handle.alone:
             place = self._file.pointer, self._layer, self.index
-            check(lib.syncedmem_model_read_blob(*place, array, _TYPES[np.dtype(dtype)], handle.pointer))
+            check(lib.syncedmem_model_read_blob(*place, array, ELEMENT_TYPES[np.dtype(dtype)], handle.pointer))
 
     def to_torch(self) -> Any:
         """Its values as a PyTorch tensor, which keeps the memory that they were read into; nothing is copied."""

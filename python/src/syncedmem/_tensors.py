@@ -26,6 +26,12 @@ _LONGEST = {"f": 8, "c": 16}  # bytes; C's long double is not an IEEE format
 _NUMPY_READS = tuple(int(number) for number in np.__version__.split(".")[:2]) >= (2, 1)
 _NUMPY_WRITES = _NUMPY_READS and np.from_dlpack(np.empty(1)).flags.writeable
 
+_NAMES = ("float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
+DTYPES = {getattr(lib, f"SYNCEDMEM_{name.upper()}"): np.dtype(name) for name in _NAMES}
+"""The dtype of each `syncedmem_type_t`."""
+ELEMENT_TYPES = {dtype: number for number, dtype in DTYPES.items()}
+"""The `syncedmem_type_t` of a dtype."""
+
 if TYPE_CHECKING:
     DType = np.dtype[Any]
 else:

@@ -22,7 +22,7 @@ pub struct syncedmem_typed_blob_t(#[expect(dead_code, reason = "never looked at 
 ///
 /// # Safety
 /// A handle that is neither NULL nor misaligned is held.
-unsafe fn blob<'a>(blob: *const syncedmem_typed_blob_t) -> Result<&'a Blob, Error> {
+pub(super) unsafe fn blob<'a>(blob: *const syncedmem_typed_blob_t) -> Result<&'a Blob, Error> {
     let blob = blob.cast::<Blob>();
     if blob.is_null() || !blob.is_aligned() {
         return Err(Error::Argument(
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
         let meta = unsafe { optional(meta) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(value) }?;
-        out.set(blob.get(meta.as_ref())?);
+        out.set(blob.get(meta)?);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -211,7 +211,9 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
         let new = unsafe { optional_out(is_new) }?;
         let (pointer, made) = blob.get_mutable(meta)?;
         out.set(pointer);
-        new.map(|new| new.set(made));
+        if let Some(new) = new {
+            new.set(made);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -255,22 +257,37 @@ pub unsafe extern "C" fn syncedmem_typed_blob_reset(
     unsafe { with("syncedmem_typed_blob_reset", blob, reset) }
 }
 
-/// Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. The blob goes on to refer to it. What
+/// Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context` may be NULL:
+/// the address of the function that ends it (a `syncedmem_deleter_t`) and what that gets; NULL for a value without one. The blob
+/// goes on to refer to it. What
 /// `syncedmem_typed_blob_get_mutable` made is ended by its type's `destruct`, then `free()`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL).
 ///
 /// # Safety
-/// `blob` is NULL or a handle; `value` is NULL or writable.
+/// `blob` is NULL or a handle; `value`, `deleter` and `context` are NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_release(
     blob: *mut syncedmem_typed_blob_t,
     value: *mut *mut c_void,
+    deleter: *mut *mut c_void,
+    context: *mut *mut c_void,
 ) -> syncedmem_status_t {
     let release = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(value) }?;
-        out.set(blob.release());
+        // SAFETY: the caller guarantees it.
+        let end = unsafe { optional_out(deleter) }?;
+        // SAFETY: the caller guarantees it.
+        let its = unsafe { optional_out(context) }?;
+        let (pointer, ends, with) = blob.release();
+        out.set(pointer);
+        if let Some(end) = end {
+            end.set(ends.map_or(std::ptr::null_mut(), |ends| ends as *mut c_void));
+        }
+        if let Some(its) = its {
+            its.set(with);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -341,7 +358,9 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
         let new = unsafe { optional_out(is_new) }?;
         let (holder, made) = blob.mutable_tensor(side_of(side)?)?;
         out.set(handle_of(holder));
-        new.map(|new| new.set(made));
+        if let Some(new) = new {
+            new.set(made);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
         let out = unsafe { Out::new(data) }?;
         // SAFETY: the caller guarantees it.
         let tensor = unsafe { handle.tensor() };
-        out.set(pointer(tensor.raw_data(meta.as_ref())?));
+        out.set(pointer(tensor.raw_data(meta)?));
         Ok(())
     })
 }
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
         let meta = unsafe { optional(meta) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(data) }?;
-        out.set(pointer(tensor.raw_mutable_data(meta.as_ref())?));
+        out.set(pointer(tensor.raw_mutable_data(meta)?));
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -168,4 +168,33 @@ pub unsafe extern "C" fn syncedmem_tensor_share_external(
     };
     // SAFETY: the caller guarantees it.
     unsafe { change("syncedmem_tensor_share_external", tensor, share) }
+}
+
+/// Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items of `meta`.
+/// The memory has as many bytes as the tensor's items. The library owns `dlpack` on success, and calls its deleter once no tensor
+/// uses the memory.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL, another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items), `OUT_OF_MEMORY`,
+/// `NO_GPU`.
+///
+/// # Safety
+/// `tensor` is NULL or a handle; `meta` is NULL or a type; `dlpack` is NULL or a `DLManagedTensorVersioned`, or, without
+/// `versioned`, a `DLManagedTensor`, that describes its memory correctly. Pointers to the tensor's data are not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_tensor_share_dlpack(
+    tensor: *mut syncedmem_tensor_t,
+    meta: *const syncedmem_typemeta_t,
+    dlpack: *mut c_void,
+    versioned: bool,
+) -> syncedmem_status_t {
+    let share = |tensor: &mut Tensor| {
+        // SAFETY: the caller guarantees it.
+        let meta = unsafe { required(meta) }?;
+        let dlpack = NonNull::new(dlpack).ok_or(Error::Argument("dlpack is NULL; pass a tensor of DLPack"))?;
+        // SAFETY: the caller guarantees it.
+        unsafe { tensor.share_dlpack(meta, dlpack, versioned) }
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { change("syncedmem_tensor_share_dlpack", tensor, share) }
 }

@@ -23,6 +23,8 @@ pub struct syncedmem_tensor_info_t {
     pub meta: syncedmem_typemeta_t,
     /// The dimensions, until they change.
     pub dims: *const i64,
+    /// Another number after each change of the dimensions, for a copy of them that is kept.
+    pub changes: u64,
     /// The number of items; -1 without a shape.
     pub size: i64,
     /// The bytes of the items.
@@ -74,6 +76,7 @@ pub unsafe extern "C" fn syncedmem_tensor_info(
         Ok(syncedmem_tensor_info_t {
             meta: *tensor.meta(),
             dims: tensor.dims().as_ptr(),
+            changes: tensor.changes(),
             size: tensor.count(),
             nbytes: tensor.nbytes(),
             capacity_nbytes: tensor.capacity(),

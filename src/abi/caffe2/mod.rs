@@ -19,10 +19,13 @@
 //! Errors, NULL, signals, fork and exit are as in syncedmem.h. After an error tensors, blobs and workspaces are as before; the
 //! items of a copy's target may be old or new. Detected: NULL and misalignment. Not detected: a destroyed handle.
 
+pub mod attach;
 pub mod blob;
 pub mod cpu;
 pub mod data;
 pub mod info;
+#[cfg(feature = "blob")]
+pub mod init_net;
 pub mod tensor;
 pub mod typemeta;
 pub mod workspace;
@@ -33,8 +36,10 @@ use crate::caffe2::error::Error;
 
 impl Failure for Error {
     fn status(&self) -> syncedmem_status_t {
-        match *self {
-            Error::Own(error) => error.into(),
+        match self {
+            Error::Own(error) => (*error).into(),
+            #[cfg(feature = "blob")]
+            Error::File(failure) => failure.status(),
             Error::Argument(_) | Error::OtherType { .. } => SYNCEDMEM_ERROR_INVALID_ARGUMENT,
             Error::State(_) | Error::Refused(..) => SYNCEDMEM_ERROR_INVALID_STATE,
             Error::Unsupported(_) | Error::NotCopied(_) => SYNCEDMEM_ERROR_UNSUPPORTED,
@@ -42,8 +47,10 @@ impl Failure for Error {
     }
 
     fn cause(&self) -> Option<crate::error::Error> {
-        match *self {
-            Error::Own(error) => Some(error),
+        match self {
+            Error::Own(error) => Some(*error),
+            #[cfg(feature = "blob")]
+            Error::File(failure) => failure.cause(),
             _ => None,
         }
     }

@@ -319,8 +319,12 @@ pub unsafe extern "C" fn syncedmem_tensor_swap(
         if std::ptr::eq(one, other) {
             return Ok(());
         }
-        // SAFETY: the caller guarantees it, of both, which are two.
-        unsafe { one.change(|one| other.change(|other| one.swap(other))) }
+        let swap = |one: &mut Tensor| {
+            // SAFETY: the caller guarantees it.
+            unsafe { other.change(|other| one.swap(other)) }
+        };
+        // SAFETY: the caller guarantees it, and they are two.
+        unsafe { one.change(swap) }
     })
 }
 

@@ -15,7 +15,7 @@ use crate::caffe2::typemeta::{TypeMeta, syncedmem_typemeta_t};
 ///
 /// # Safety
 /// A pointer that is neither NULL nor misaligned leads to a type.
-pub(super) unsafe fn optional(meta: *const syncedmem_typemeta_t) -> Result<Option<TypeMeta>, Error> {
+pub(super) unsafe fn optional<'a>(meta: *const syncedmem_typemeta_t) -> Result<Option<&'a TypeMeta>, Error> {
     if meta.is_null() {
         return Ok(None);
     }
@@ -23,7 +23,7 @@ pub(super) unsafe fn optional(meta: *const syncedmem_typemeta_t) -> Result<Optio
         return Err(Error::Argument("meta is misaligned; pass the address of a syncedmem_typemeta_t"));
     }
     // SAFETY: the caller guarantees it.
-    Ok(Some(unsafe { meta.read() }))
+    Ok(Some(unsafe { &*meta }))
 }
 
 /// The type of a pointer to one.
@@ -32,7 +32,7 @@ pub(super) unsafe fn optional(meta: *const syncedmem_typemeta_t) -> Result<Optio
 /// As for `optional`.
 pub(super) unsafe fn required(meta: *const syncedmem_typemeta_t) -> Result<TypeMeta, Error> {
     // SAFETY: the caller guarantees it.
-    unsafe { optional(meta) }?.ok_or(Error::Argument(
+    unsafe { optional(meta) }?.copied().ok_or(Error::Argument(
         "meta is NULL; pass the address of a type, such as one that syncedmem_typemeta has written",
     ))
 }

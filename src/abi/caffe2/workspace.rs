@@ -10,7 +10,7 @@ use crate::abi::arguments::Out;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::blob::another_holder;
 use crate::caffe2::error::Error;
-use crate::caffe2::workspace::{Name, Workspace};
+use crate::caffe2::workspace::Workspace;
 use crate::platform::shared::Shared;
 
 /// Named blobs, over those of a parent.
@@ -33,7 +33,7 @@ pub type syncedmem_blob_visitor_t = Option<
 ///
 /// # Safety
 /// A handle that is neither NULL nor misaligned is held.
-unsafe fn workspace<'a>(workspace: *const syncedmem_workspace_t) -> Result<&'a Workspace, Error> {
+pub(super) unsafe fn workspace<'a>(workspace: *const syncedmem_workspace_t) -> Result<&'a Workspace, Error> {
     let workspace = workspace.cast::<Workspace>();
     if workspace.is_null() || !workspace.is_aligned() {
         return Err(Error::Argument(
@@ -250,7 +250,9 @@ pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
         // SAFETY: the caller guarantees it.
         let out = unsafe { optional_out(removed) }?;
         let was_there = workspace.remove(name);
-        out.map(|out| out.set(was_there));
+        if let Some(out) = out {
+            out.set(was_there);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -277,53 +279,37 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
         // SAFETY: the caller guarantees it.
         let out = unsafe { optional_out(blob) }?;
         let renamed = workspace.rename(name, new)?;
-        out.map(|out| out.set(blob_of(renamed)));
+        if let Some(out) = out {
+            out.set(blob_of(renamed));
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.
     unsafe { with("syncedmem_workspace_rename_blob", workspace, name, rename) }
 }
 
-/// Makes `count` blobs of another workspace visible in this one, which holds the other: that of `names[i]` there under
-/// `new_names[i]` here. Names are looked up at each use. A name that is visible here already is an error, or with `skip_defined` is
-/// left as it is.
+/// Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one, and the name is
+/// looked up there at each use. If a blob is visible as `new_name` already, that is an error, or with `skip_defined` nothing is done.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, a name that is visible already), `OUT_OF_MEMORY`. Nothing is
-/// mapped then.
+/// Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
 ///
 /// # Safety
-/// `workspace` and `other` are NULL or handles; `names` and `new_names` are readable for `count` strings.
+/// `workspace` and `other` are NULL or handles; `new_name` and `name` are NULL or strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     workspace: *mut syncedmem_workspace_t,
+    new_name: *const c_char,
     other: *mut syncedmem_workspace_t,
-    count: usize,
-    new_names: *const *const c_char,
-    names: *const *const c_char,
+    name: *const c_char,
     skip_defined: bool,
 ) -> syncedmem_status_t {
-    call("syncedmem_workspace_add_blob_mapping", || {
+    let map = |workspace: &Workspace, new_name: &[u8]| {
         // SAFETY: the caller guarantees it.
-        let workspace = unsafe { self::workspace(workspace) }?;
-        // SAFETY: the caller guarantees it.
-        let other = unsafe { holder_of(other) }?;
-        let are_there = |list: *const *const c_char| !list.is_null() && list.is_aligned();
-        if count > 0 && !(are_there(names) && are_there(new_names)) {
-            return Err(Error::Argument("names or new_names is NULL or misaligned; pass arrays of count strings"));
-        }
-        let mut pairs = Vec::new();
-        pairs.try_reserve_exact(count).map_err(|_| Error::no_room(count.saturating_mul(size_of::<(Name, Name)>())))?;
-        for at in 0..count {
-            let copy = |list: *const *const c_char| {
-                // SAFETY: the caller guarantees so many strings.
-                let name = unsafe { list.wrapping_add(at).read() };
-                // SAFETY: as above.
-                Name::new(unsafe { name_of(name) }?)
-            };
-            pairs.push((copy(new_names)?, copy(names)?));
-        }
-        workspace.map(&other, pairs, skip_defined)
-    })
+        let (other, name) = (unsafe { holder_of(other) }?, unsafe { name_of(name) }?);
+        workspace.map(new_name, &other, name, skip_defined)
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_workspace_add_blob_mapping", workspace, new_name, map) }
 }
 
 /// Calls `visitor` with each blob of this workspace itself, or, unless `local`, with each that is visible in it, sorted by name. The

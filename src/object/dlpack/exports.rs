@@ -10,7 +10,7 @@ use syncedmem_trace::head::Side;
 use super::{Holding, Imported};
 use crate::error::{Cause, Error};
 use crate::platform::sync::{ForkLock, Lock};
-use crate::state::flags::{self, KEPT};
+use crate::state::flags;
 // Not loom's: it is a hint. A thread that exports or borrows has the object, or knows that no other thread changes it.
 use std::sync::atomic::{
     AtomicUsize,
@@ -126,9 +126,16 @@ impl Registry {
         is_empty
     }
 
+    /// Whether the object has no entry, as [`Self::is_empty_by_now`].
+    pub fn is_free_of(&self, object: usize) -> bool {
+        self.is_empty_by_now() || self.entries.with(|entries| !entries.by_object.contains_key(&object))
+    }
+
     fn recount(&self, entries: &Entries) {
+        let count = entries.by_object.len();
+        flags::count_kept(self.count.load(Relaxed), count);
         // Release: the effects of a tensor's user precede the tensor's end.
-        self.count.store(entries.by_object.len(), Release);
+        self.count.store(count, Release);
     }
 
     /// Number of tensors in use: of the host side, and of the device side.
@@ -207,7 +214,6 @@ impl Registry {
 
     /// Runs `work` with the object's entry; creates one if there is none.
     fn with_room<R>(&self, object: usize, work: impl FnOnce(&mut Entry) -> R) -> Result<R, Error> {
-        flags::raise_if(true, KEPT);
         self.entries.with(|entries| {
             if entries.by_object.try_reserve(1).is_err() {
                 let asked = size_of::<Entry>();

@@ -13,7 +13,7 @@ use syncedmem_trace::head::Side;
 
 use crate::object::claims::Identity;
 use crate::platform::sync::{FOR_EVER, ForkLock, Gate, Interrupted, Lock};
-use crate::state::flags::{self, KEPT};
+use crate::state::flags;
 // Not loom's: the count is a hint. The thread that sets an object's policy has the object to itself.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -151,7 +151,6 @@ impl Registry {
     /// Sets the policy of an object; `false` if there is no memory for an entry. Open accesses stay open. The caller has
     /// purged the entry of an earlier object at this address.
     pub fn set(&self, identity: Identity, policy: Policy) -> bool {
-        flags::raise_if(true, KEPT);
         self.entries.with(|entries| {
             if let Some(entry) = entries.of(identity) {
                 entry.policy = policy;
@@ -161,10 +160,16 @@ impl Registry {
             if room {
                 let entry = Entry { identity, policy, open: 0, last_use: entries.tick(), is_taken: false };
                 entries.by_object.insert(identity.object, entry);
-                self.count.store(entries.by_object.len(), Relaxed);
+                self.recount(entries);
             }
             room
         })
+    }
+
+    fn recount(&self, entries: &Entries) {
+        let count = entries.by_object.len();
+        flags::count_kept(self.count.load(Relaxed), count);
+        self.count.store(count, Relaxed);
     }
 
     /// The policy of an object; `Never` without an entry.
@@ -188,7 +193,7 @@ impl Registry {
                     return Some(self.gate.ticket());
                 }
                 entries.by_object.remove(&object);
-                self.count.store(entries.by_object.len(), Relaxed);
+                self.recount(entries);
                 None
             })
         };

@@ -23,6 +23,7 @@ use crate::memory::driver::host_register::Registration;
 use crate::platform::sync::{Lock, locked_static};
 use crate::platform::text::warn_once;
 use crate::settings;
+use crate::state::flags;
 pub use pin::{hold, pin, unpin};
 
 #[derive(Clone, Copy)]
@@ -62,7 +63,9 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 fn with_table<R>(work: impl FnOnce(&mut Table) -> R) -> R {
     TABLE.with(|table| {
         let result = work(table);
-        COUNT.store(table.entries.len(), Ordering::Relaxed);
+        let count = table.entries.len();
+        flags::count_kept(COUNT.load(Ordering::Relaxed), count);
+        COUNT.store(count, Ordering::Relaxed);
         result
     })
 }

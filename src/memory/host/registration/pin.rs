@@ -17,7 +17,6 @@ use crate::memory::cache::budget;
 use crate::memory::driver::host_register::{self, Registration};
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
-use crate::state::flags::{self, KEPT};
 
 /// Registers host memory of an object at the user's request.
 ///
@@ -30,7 +29,6 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
         Look(Registration),
         Register,
     }
-    flags::raise_if(true, KEPT);
     let elsewhere = with_table(|table| table.holders.get(&holder).copied().filter(|&held| held != key(address)));
     if let Some(stale) = elsewhere.and_then(|held| NonNull::new(std::ptr::without_provenance_mut(held))) {
         // The holder was an earlier object at this address, which ended without a call to the library.

@@ -1,0 +1,361 @@
+// The tensor's rules, and what is not copied of Caffe2.
+#include <climits>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "caffe2/support.hpp"
+
+namespace {
+
+using namespace caffe2;
+using std::vector;
+
+using Dims = vector<TIndex>;
+
+class TensorRules : public testing::Test {
+ protected:
+  void TearDown() override {
+    FLAGS_caffe2_keep_on_shrink = true;
+    FLAGS_caffe2_max_keep_on_shrink_memory = LLONG_MAX;
+  }
+  CPUContext context_;
+};
+using TensorNotCopied = TensorRules;
+
+TensorCPU counting(const Dims& dims) {
+  TensorCPU tensor(dims);
+  int* const items = tensor.mutable_data<int>();
+  std::iota(items, items + tensor.size(), 0);
+  return tensor;
+}
+
+TEST_F(TensorRules, AllocatesOnlyForMutableData) {
+  TensorCPU tensor(Dims{1000, 1000});
+  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
+  EXPECT_THROW(tensor.data<float>(), EnforceNotMet);
+  EXPECT_EQ(tensor.mutable_data<float>()[999999], 0.0f);
+  EXPECT_EQ(tensor.capacity_nbytes(), 4000000u);
+}
+
+TEST_F(TensorRules, DescribesItsShape) {
+  const TensorCPU tensor = counting({2, 3, 5, 7});
+  EXPECT_EQ(tensor.ndim(), 4);
+  EXPECT_EQ(tensor.size(), 210);
+  EXPECT_EQ(tensor.itemsize(), sizeof(int));
+  EXPECT_EQ(tensor.nbytes(), 210 * sizeof(int));
+  EXPECT_EQ(tensor.dims(), (Dims{2, 3, 5, 7}));
+  EXPECT_EQ(tensor.size_from_dim(2), 35);
+  EXPECT_EQ(tensor.size_to_dim(2), 6);
+  EXPECT_EQ(tensor.size_to_dim(4), 210);
+  EXPECT_EQ(tensor.size_between_dim(0, 3), 15);
+  EXPECT_EQ(tensor.size_between_dim(3, 0), 15);
+  EXPECT_EQ(tensor.canonical_axis_index(-1), 3);
+  EXPECT_EQ(tensor.canonical_axis_index(0), 0);
+  EXPECT_THROW(tensor.canonical_axis_index(4), EnforceNotMet);
+  EXPECT_THROW(tensor.canonical_axis_index(-5), EnforceNotMet);
+  EXPECT_THROW(tensor.dim(4), EnforceNotMet);
+  EXPECT_THROW(tensor.dim(-1), EnforceNotMet);
+  EXPECT_EQ(tensor.DebugString(), "A Tensor of item size 4 and type int and dimension (2,3,5,7,).");
+}
+
+TEST_F(TensorRules, ResizeOfTheSameCountKeepsMemoryAndItems) {
+  TensorCPU tensor = counting({2, 6});
+  const int* const items = tensor.data<int>();
+  tensor.Resize(3, 4);
+  EXPECT_EQ(tensor.data<int>(), items);
+  EXPECT_EQ(items[11], 11);
+}
+
+TEST_F(TensorRules, ResizeFreesWhatItShrinksIfThatIsSwitchedOff) {
+  FLAGS_caffe2_keep_on_shrink = false;
+  TensorCPU tensor = counting({12});
+  tensor.Resize(3);
+  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
+  EXPECT_FALSE(static_cast<bool>(FLAGS_caffe2_keep_on_shrink));
+}
+
+TEST_F(TensorRules, ResizeLikeTakesTheShapeAlone) {
+  const TensorCPU source = counting({3, 4});
+  TensorCPU tensor;
+  tensor.ResizeLike(source);
+  EXPECT_EQ(tensor.dims(), source.dims());
+  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
+}
+
+TEST_F(TensorRules, ReshapeKeepsTheCountOrFails) {
+  TensorCPU tensor = counting({3, 4});
+  tensor.Reshape(vector<int>{2, 6});
+  EXPECT_EQ(tensor.dims(), (Dims{2, 6}));
+  EXPECT_THROW(tensor.Reshape(Dims{5}), EnforceNotMet);
+  EXPECT_EQ(tensor.dims(), (Dims{2, 6}));
+}
+
+TEST_F(TensorRules, ShrinkKeepsMemoryAndItems) {
+  FLAGS_caffe2_keep_on_shrink = false;
+  TensorCPU tensor = counting({4, 3});
+  const int* const items = tensor.data<int>();
+  tensor.Shrink(2);
+  EXPECT_EQ(tensor.dims(), (Dims{2, 3}));
+  EXPECT_EQ(tensor.data<int>(), items);
+  EXPECT_EQ(items[5], 5);
+  EXPECT_EQ(tensor.capacity_nbytes(), 12 * sizeof(int));
+  EXPECT_THROW(tensor.Shrink(3), EnforceNotMet);
+  EXPECT_THROW(TensorCPU((Dims())).Shrink(0), EnforceNotMet);
+}
+
+TEST_F(TensorRules, ReservedMemoryStaysUntilItIsTooSmall) {
+  FLAGS_caffe2_keep_on_shrink = false;
+  TensorCPU tensor = counting({2, 3});
+  tensor.Reserve(Dims{10, 3}, &context_);
+  EXPECT_EQ(tensor.dims(), (Dims{2, 3}));
+  EXPECT_EQ(tensor.data<int>()[5], 5);
+  const int* const items = tensor.data<int>();
+  tensor.Resize(1, 3);
+  tensor.Resize(10, 3);
+  EXPECT_EQ(tensor.data<int>(), items);
+  tensor.Resize(11, 3);
+  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
+}
+
+TEST_F(TensorRules, ExtendKeepsItemsAndGrowsByTheFactor) {
+  TensorCPU tensor = counting({10, 2});
+  tensor.Extend(1, 50, &context_);
+  EXPECT_EQ(tensor.dims(), (Dims{11, 2}));
+  EXPECT_EQ(tensor.capacity_nbytes(), 15 * 2 * sizeof(int));
+  EXPECT_EQ(tensor.data<int>()[19], 19);
+  const int* const items = tensor.data<int>();
+  tensor.Extend(4, 50, &context_);
+  EXPECT_EQ(tensor.data<int>(), items);
+  tensor.Extend(100, 50, &context_);
+  EXPECT_EQ(tensor.dims(), (Dims{115, 2}));
+  EXPECT_EQ(tensor.capacity_nbytes(), 115 * 2 * sizeof(int));
+  EXPECT_EQ(tensor.data<int>()[19], 19);
+}
+
+TEST_F(TensorRules, FreeMemoryKeepsShapeAndType) {
+  TensorCPU tensor = counting({2, 3});
+  tensor.FreeMemory();
+  EXPECT_EQ(tensor.dims(), (Dims{2, 3}));
+  EXPECT_TRUE(tensor.IsType<int>());
+  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
+  EXPECT_EQ(tensor.mutable_data<int>()[5], 0);
+}
+
+TEST_F(TensorRules, CopyFromTakesShapeTypeAndItems) {
+  const TensorCPU source = counting({2, 3});
+  TensorCPU tensor(Dims{100});
+  tensor.mutable_data<double>();
+  tensor.CopyFrom(source);
+  EXPECT_EQ(tensor.dims(), (Dims{2, 3}));
+  EXPECT_EQ(tensor.data<int>()[5], 5);
+  EXPECT_NE(tensor.raw_data(), source.raw_data());
+  tensor.CopyFrom(tensor, &context_);
+  EXPECT_EQ(tensor.data<int>()[5], 5);
+}
+
+TEST_F(TensorRules, IsMadeOfValues) {
+  TensorCPU tensor(Dims{2, 2}, vector<float>{1, 2, 3, 4}, &context_);
+  EXPECT_EQ(tensor.data<float>()[3], 4);
+  TensorCPU scalar(2.5, &context_);
+  EXPECT_EQ(scalar.ndim(), 0);
+  EXPECT_EQ(*scalar.data<double>(), 2.5);
+  EXPECT_THROW(TensorCPU(Dims{3}, vector<float>{1}, &context_), EnforceNotMet);
+}
+
+TEST_F(TensorRules, ExternalMemoryIsGivenToItsDeleterOnce) {
+  int calls = 0;
+  float memory[8] = {};
+  {
+    TensorCPU tensor(Dims{4});
+    tensor.ShareExternalPointer(memory, sizeof memory, [&calls, &memory](void* pointer) {
+      EXPECT_EQ(pointer, memory);
+      ++calls;
+    });
+    EXPECT_EQ(tensor.capacity_nbytes(), sizeof memory);
+    EXPECT_TRUE(tensor.shares_data());
+    TensorCPU other(Dims{4});
+    other.ShareData(tensor);
+    tensor.FreeMemory();
+    EXPECT_EQ(calls, 0);
+    EXPECT_EQ(other.data<float>(), memory);
+  }
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(TensorRules, ASharedTensorThatOutgrowsItsMemoryHasItsOwn) {
+  float memory[4] = {1, 2, 3, 4};
+  TensorCPU tensor(Dims{4});
+  tensor.ShareExternalPointer(memory);
+  tensor.Resize(5);
+  EXPECT_NE(tensor.mutable_data<float>(), memory);
+  EXPECT_EQ(memory[3], 4);
+}
+
+TEST_F(TensorRules, DimsAreThoseOfNowAfterEveryChange) {
+  TensorCPU tensor, other(Dims{9});
+  const Dims& dims = tensor.dims();
+  EXPECT_EQ(dims, Dims());
+  tensor.Resize(4, 3);
+  EXPECT_EQ(tensor.dims(), (Dims{4, 3}));
+  tensor.mutable_data<int>();
+  tensor.Reshape(Dims{6, 2});
+  EXPECT_EQ(tensor.dims(), (Dims{6, 2}));
+  tensor.Shrink(5);
+  EXPECT_EQ(tensor.dims(), (Dims{5, 2}));
+  tensor.Extend(2, 0, &context_);
+  EXPECT_EQ(tensor.dims(), (Dims{7, 2}));
+  tensor.CopyFrom(counting({3}));
+  EXPECT_EQ(tensor.dims(), (Dims{3}));
+  EXPECT_EQ(other.dims(), (Dims{9}));
+  tensor.swap(other);
+  EXPECT_EQ(tensor.dims(), (Dims{9}));
+  EXPECT_EQ(other.dims(), (Dims{3}));
+  // One vector for all of a tensor's life, as code written for Caffe2 expects.
+  EXPECT_EQ(&tensor.dims(), &dims);
+}
+
+TEST_F(TensorRules, SwapsAllOfTwoTensors) {
+  TensorCPU first = counting({2, 3});
+  TensorCPU second(Dims{1});
+  const void* const items = first.raw_data();
+  first.swap(second);
+  EXPECT_EQ(second.raw_data(), items);
+  EXPECT_EQ(second.dims(), (Dims{2, 3}));
+  EXPECT_EQ(first.dims(), (Dims{1}));
+}
+
+TEST_F(TensorRules, RunsConstructorsAndDestructors) {
+  const int before = Counted::alive;
+  {
+    TensorCPU tensor(Dims{5});
+    EXPECT_EQ(tensor.mutable_data<Counted>()[4].value, 7);
+    EXPECT_EQ(Counted::alive, before + 5);
+    tensor.Resize(2);
+    EXPECT_EQ(Counted::alive, before + 5);
+    tensor.Resize(6);
+    EXPECT_EQ(Counted::alive, before);
+    tensor.mutable_data<Counted>();
+    EXPECT_EQ(Counted::alive, before + 6);
+    tensor.mutable_data<int>();
+    EXPECT_EQ(Counted::alive, before);
+    tensor.mutable_data<Counted>();
+  }
+  EXPECT_EQ(Counted::alive, before);
+}
+
+TEST_F(TensorRules, AConstructorThatThrowsChangesNothing) {
+  TensorCPU tensor = counting({4});
+  Throwing::left = 3;
+  EXPECT_THROW(tensor.mutable_data<Throwing>(), std::runtime_error);
+  EXPECT_EQ(Throwing::alive, 0);
+  EXPECT_EQ(tensor.data<int>()[3], 3);
+}
+
+TEST_F(TensorRules, AnAssignmentThatThrowsIsTheCallersException) {
+  Throwing::left = 1000;
+  TensorCPU source(Dims{2}), tensor;
+  source.mutable_data<Throwing>()[1].refuses = true;
+  EXPECT_EQ(sentence_of<std::runtime_error>([&] { tensor.CopyFrom(source); }), "this one is not copied");
+}
+
+TEST_F(TensorRules, ItemsThatCannotBeAssignedAreNotCopied) {
+  TensorCPU source(Dims{2}), tensor;
+  source.mutable_data<std::unique_ptr<int>>();
+  EXPECT_THROW(tensor.CopyFrom(source), EnforceNotMet);
+}
+
+TEST_F(TensorRules, ManyThreadsReadOneTensor) {
+  const TensorCPU tensor = counting({64, 2});
+  vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&tensor] {
+      for (int round = 0; round < 200; ++round) {
+        ASSERT_EQ(tensor.dims()[0], 64);
+        ASSERT_EQ(tensor.data<int>()[round % 128], round % 128);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// What follows fails with Caffe2 itself.
+
+TEST_F(TensorNotCopied, CopyFromOfLargerItemsHasMemoryForThem) {
+  TensorCPU source(Dims{6}), tensor(Dims{6});
+  source.mutable_data<double>()[5] = 2.5;
+  tensor.mutable_data<char>();
+  tensor.CopyFrom(source);
+  EXPECT_GE(tensor.capacity_nbytes(), 6 * sizeof(double));
+  EXPECT_EQ(tensor.data<double>()[5], 2.5);
+}
+
+TEST_F(TensorNotCopied, ItemsAreConstructedAfterAChangeOfTypeAtSizeZero) {
+  const int before = Counted::alive;
+  TensorCPU tensor(Dims{8});
+  tensor.mutable_data<Counted*>();
+  tensor.Resize(0);
+  tensor.mutable_data<Counted>();
+  tensor.Resize(4);
+  EXPECT_EQ(tensor.mutable_data<Counted>()[3].value, 7);
+  EXPECT_EQ(Counted::alive, before + 4);
+}
+
+TEST_F(TensorNotCopied, ReserveAndExtendThatFailKeepTheItems) {
+  TensorCPU tensor = counting({4});
+  EXPECT_THROW(tensor.Reserve(Dims{1LL << 60}, &context_), EnforceNotMet);
+  EXPECT_EQ(tensor.data<int>()[3], 3);
+  EXPECT_THROW(tensor.Extend(1LL << 60, 0, &context_), EnforceNotMet);
+  EXPECT_EQ(tensor.dims(), (Dims{4}));
+  EXPECT_EQ(tensor.data<int>()[3], 3);
+}
+
+TEST_F(TensorNotCopied, ReserveOfItemsThatThrowKeepsTheItems) {
+  Throwing::left = 1000;
+  TensorCPU tensor(Dims{2});
+  tensor.mutable_data<Throwing>()[1].refuses = true;
+  EXPECT_THROW(tensor.Reserve(Dims{5}, &context_), std::runtime_error);
+  EXPECT_TRUE(tensor.data<Throwing>()[1].refuses);
+  EXPECT_EQ(Throwing::alive, 2);
+}
+
+TEST_F(TensorNotCopied, RefusesNegativeDimensionsAndCountsThatOverflow) {
+  TensorCPU tensor = counting({4});
+  EXPECT_THROW(tensor.Resize(-1), EnforceNotMet);
+  EXPECT_THROW(tensor.Resize(1LL << 40, 1LL << 40), EnforceNotMet);
+  EXPECT_THROW(tensor.Reshape(Dims{-2, -2}), EnforceNotMet);
+  EXPECT_THROW(tensor.Shrink(-1), EnforceNotMet);
+  EXPECT_EQ(tensor.data<int>()[3], 3);
+  EXPECT_EQ(tensor.dims(), (Dims{4}));
+}
+
+TEST_F(TensorNotCopied, ShareDataThatFailsLeavesTheType) {
+  TensorCPU tensor = counting({4});
+  TensorCPU other(Dims{5});
+  other.mutable_data<double>();
+  EXPECT_THROW(tensor.ShareData(other), EnforceNotMet);
+  EXPECT_TRUE(tensor.IsType<int>());
+  EXPECT_EQ(tensor.data<int>()[3], 3);
+}
+
+TEST_F(TensorNotCopied, SharesDataEndsWithTheSharing) {
+  TensorCPU source = counting({4}), tensor(Dims{4});
+  tensor.ShareData(source);
+  EXPECT_TRUE(tensor.shares_data());
+  EXPECT_FALSE(source.shares_data());
+  tensor.FreeMemory();
+  EXPECT_FALSE(tensor.shares_data());
+  tensor.ShareData(source);
+  tensor.Resize(5);
+  tensor.mutable_data<int>();
+  EXPECT_FALSE(tensor.shares_data());
+}
+
+TEST_F(TensorNotCopied, Dim32ReturnsTheLargestInt) {
+  const TensorCPU tensor(Dims{INT_MAX});
+  EXPECT_EQ(tensor.dim32(0), INT_MAX);
+}
+
+}  // namespace

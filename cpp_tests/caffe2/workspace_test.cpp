@@ -1,0 +1,188 @@
+// Workspace: the tests of Caffe2 by their names, its rules, and what is not copied of it.
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+
+#include "caffe2/support.hpp"
+
+namespace {
+
+using namespace caffe2;
+using Names = std::vector<std::string>;
+using Mapping = std::unordered_map<std::string, std::string>;
+
+class Foo {};
+
+Names sorted(Names names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(WorkspaceTest, BlobAccess) {
+  Workspace ws;
+  EXPECT_FALSE(ws.HasBlob("absent"));
+  EXPECT_EQ(ws.GetBlob("absent"), nullptr);
+  EXPECT_EQ(ws.GetBlob("made"), nullptr);
+  EXPECT_NE(ws.CreateBlob("made"), nullptr);
+  EXPECT_NE(ws.GetBlob("made"), nullptr);
+  EXPECT_TRUE(ws.HasBlob("made"));
+  EXPECT_FALSE(ws.HasBlob("absent"));
+
+  Blob* blob = ws.GetBlob("made");
+  blob->GetMutable<int>();
+  EXPECT_TRUE(blob->IsType<int>());
+  EXPECT_FALSE(blob->IsType<Foo>());
+  EXPECT_EQ(&blob->Get<int>(), blob->GetRaw());
+  // Making it again changes nothing.
+  EXPECT_EQ(ws.CreateBlob("made"), blob);
+  EXPECT_TRUE(blob->IsType<int>());
+
+  EXPECT_FALSE(ws.RemoveBlob("absent"));
+  EXPECT_TRUE(ws.RemoveBlob("made"));
+  EXPECT_FALSE(ws.HasBlob("made"));
+}
+
+TEST(WorkspaceTest, Sharing) {
+  Workspace parent;
+  EXPECT_FALSE(parent.HasBlob("a"));
+  EXPECT_TRUE(parent.CreateBlob("a"));
+  EXPECT_TRUE(parent.GetBlob("a"));
+  Workspace child(&parent);
+  EXPECT_TRUE(child.HasBlob("a"));
+  EXPECT_TRUE(child.GetBlob("a"));
+  EXPECT_FALSE(child.HasBlob("b"));
+  EXPECT_FALSE(child.GetBlob("b"));
+  EXPECT_TRUE(child.CreateBlob("b"));
+  EXPECT_TRUE(child.GetBlob("b"));
+  EXPECT_FALSE(parent.GetBlob("b"));
+  EXPECT_FALSE(parent.HasBlob("b"));
+  // One name, two blobs: the child's hides the parent's.
+  EXPECT_TRUE(parent.CreateBlob("b"));
+  EXPECT_NE(child.GetBlob("b"), parent.GetBlob("b"));
+  EXPECT_TRUE(child.CreateBlob("a"));
+  EXPECT_EQ(child.GetBlob("a"), parent.GetBlob("a"));
+  EXPECT_TRUE(child.CreateLocalBlob("a"));
+  EXPECT_NE(child.GetBlob("a"), parent.GetBlob("a"));
+}
+
+TEST(WorkspaceTest, BlobMapping) {
+  Workspace parent;
+  EXPECT_TRUE(parent.CreateBlob("a"));
+  Workspace child(&parent, Mapping{{"inner_a", "a"}});
+  EXPECT_FALSE(child.HasBlob("a"));
+  EXPECT_TRUE(child.HasBlob("inner_a"));
+  EXPECT_EQ(child.GetBlob("inner_a"), parent.GetBlob("a"));
+  Workspace other;
+  EXPECT_TRUE(other.CreateBlob("b"));
+  child.AddBlobMapping(&other, Mapping{{"inner_b", "b"}});
+  EXPECT_FALSE(child.HasBlob("b"));
+  EXPECT_TRUE(child.HasBlob("inner_b"));
+  EXPECT_EQ(child.GetBlob("inner_b"), other.GetBlob("b"));
+}
+
+TEST(WorkspaceRules, ListsLocalBlobsAndAllBlobs) {
+  Workspace parent;
+  parent.CreateBlob("weights");
+  Workspace child(&parent);
+  child.CreateBlob("data");
+  EXPECT_EQ(child.LocalBlobs(), Names{"data"});
+  EXPECT_EQ(sorted(child.Blobs()), (Names{"data", "weights"}));
+}
+
+TEST(WorkspaceRules, RemovesOnlyItsOwnBlobs) {
+  Workspace parent;
+  parent.CreateBlob("a");
+  Workspace child(&parent);
+  EXPECT_FALSE(child.RemoveBlob("a"));
+  EXPECT_TRUE(parent.HasBlob("a"));
+}
+
+TEST(WorkspaceRules, RenamesALocalBlobToANameThatIsVisibleNowhere) {
+  Workspace parent;
+  parent.CreateBlob("taken");
+  Workspace child(&parent);
+  Blob* const blob = child.CreateBlob("old");
+  *blob->GetMutable<int>() = 4;
+  EXPECT_EQ(child.RenameBlob("old", "new"), blob);
+  EXPECT_FALSE(child.HasBlob("old"));
+  EXPECT_EQ(child.GetBlob("new")->Get<int>(), 4);
+  EXPECT_THROW(child.RenameBlob("new", "taken"), EnforceNotMet);
+  EXPECT_THROW(child.RenameBlob("absent", "other"), EnforceNotMet);
+  EXPECT_THROW(child.RenameBlob("taken", "other"), EnforceNotMet);
+}
+
+TEST(WorkspaceRules, MapsANameOnceAndRefusesAnotherMeaning) {
+  Workspace parent;
+  parent.CreateBlob("a");
+  parent.CreateBlob("b");
+  Workspace child;
+  child.AddBlobMapping(&parent, Mapping{{"x", "a"}});
+  EXPECT_NO_THROW(child.AddBlobMapping(&parent, Mapping{{"x", "a"}}));
+  EXPECT_THROW(child.AddBlobMapping(&parent, Mapping{{"x", "b"}}), EnforceNotMet);
+  EXPECT_THROW(child.AddBlobMapping(&parent, Mapping{{"y", "absent"}}), EnforceNotMet);
+  EXPECT_THROW(child.AddBlobMapping(nullptr, Mapping{{"y", "a"}}), EnforceNotMet);
+  child.CreateBlob("own");
+  EXPECT_THROW(child.AddBlobMapping(&parent, Mapping{{"own", "a"}}), EnforceNotMet);
+  EXPECT_NO_THROW(child.AddBlobMapping(&parent, Mapping{{"own", "a"}}, true));
+  EXPECT_NE(child.GetBlob("own"), parent.GetBlob("a"));
+}
+
+TEST(WorkspaceRules, ItsRootFolderIsTheWorkingFolderUnlessOneIsNamed) {
+  EXPECT_EQ(Workspace().RootFolder(), ".");
+  EXPECT_EQ(Workspace("/data").RootFolder(), "/data");
+}
+
+TEST(WorkspaceNotCopied, KeepsItsParentAlive) {
+  std::unique_ptr<Workspace> parent(new Workspace());
+  *parent->CreateBlob("a")->GetMutable<std::string>() = "still here";
+  Workspace child(parent.get());
+  parent.reset();
+  EXPECT_EQ(child.GetBlob("a")->Get<std::string>(), "still here");
+}
+
+TEST(WorkspaceNotCopied, KeepsAMappedWorkspaceAlive) {
+  Workspace child;
+  {
+    Workspace other;
+    *other.CreateBlob("b")->GetMutable<int>() = 8;
+    child.AddBlobMapping(&other, Mapping{{"x", "b"}});
+  }
+  EXPECT_EQ(child.GetBlob("x")->Get<int>(), 8);
+}
+
+TEST(WorkspaceNotCopied, ListsAHiddenNameOnce) {
+  Workspace parent;
+  parent.CreateBlob("a");
+  Workspace child(&parent);
+  child.CreateLocalBlob("a");
+  EXPECT_EQ(child.Blobs(), Names{"a"});
+}
+
+TEST(WorkspaceNotCopied, AHeldBlobOutlivesItsRemoval) {
+  Workspace ws;
+  *ws.CreateBlob("a")->GetMutable<std::string>() = "held";
+  const std::shared_ptr<Blob> held = ws.HoldBlob("a");
+  EXPECT_TRUE(ws.RemoveBlob("a"));
+  EXPECT_EQ(held->Get<std::string>(), "held");
+  EXPECT_EQ(ws.HoldBlob("a"), nullptr);
+}
+
+TEST(WorkspaceNotCopied, SeveralThreadsMakeOneBlobOfOneName) {
+  Workspace ws;
+  Blob* made[4] = {};
+  std::vector<std::thread> threads;
+  for (Blob*& each : made) {
+    threads.emplace_back([&ws, &each] {
+      for (int round = 0; round < 100; ++round) {
+        each = ws.CreateBlob("one");
+        ws.CreateBlob("round" + std::to_string(round));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (Blob* each : made) EXPECT_EQ(each, made[0]);
+  EXPECT_EQ(ws.Blobs().size(), 101u);
+}
+
+}  // namespace

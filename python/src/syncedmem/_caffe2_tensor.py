@@ -1,0 +1,342 @@
+"""Caffe2's `Tensor`: a shape, a type, and memory that comes with the first write."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NoReturn, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from ._array import ShapeLike, lengths_of
+from ._device import DeviceArray
+from ._errors import check_argument
+from ._exporting import DLDevice, Source, Version, export
+from ._handle import Handle
+from ._lending import Lent, as_array
+from ._library import ffi, lib
+from ._tensors import CPU, CUDA, DTYPES, ELEMENT_TYPES, DType, Layout, Shape
+from ._types import Kind, Side
+
+
+class TensorHandle(Handle):
+    """A tensor of the library. All of Python's objects for one tensor share this, and its lock."""
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self, held: Any) -> None:
+        self._own(ffi.gc(held, lib.syncedmem_tensor_destroy))
+
+    def change(self, function: Any, *arguments: Any) -> None:
+        """Calls a function on the tensor, without the GIL."""
+        with self.alone:
+            check_argument(function(self.pointer, *arguments))
+
+    def info(self) -> Any:
+        """What the tensor is: C's `syncedmem_tensor_info_t`. Its dimensions stay until they change."""
+        info = ffi.new("syncedmem_tensor_info_t *")
+        self.change(lib.syncedmem_tensor_info, info)
+        return info
+
+
+_handles: weakref.WeakValueDictionary[int, TensorHandle] = weakref.WeakValueDictionary()
+
+
+def tensor_of(held: Any) -> Tensor:
+    """The tensor of a handle of the library, of which the holder is taken over."""
+    address = int(ffi.cast("uintptr_t", held))
+    handle = _handles.get(address)
+    if handle is None:
+        handle = TensorHandle(held)
+        handle = _handles.setdefault(address, handle)
+    else:
+        lib.syncedmem_tensor_destroy(held)
+    made = Tensor.__new__(Tensor)
+    made._handle = handle
+    return made
+
+
+class _Memory(Handle):
+    """The memory of a tensor, for arrays that use it after the tensor has other memory."""
+
+    __slots__ = ("_keeper",)
+
+    def __init__(self, tensor: TensorHandle, side: Side) -> None:
+        # Another tensor that shares the memory.
+        made = ffi.new("syncedmem_tensor_t **")
+        check_argument(lib.syncedmem_tensor_create(side, made))
+        self._keeper = TensorHandle(made[0])
+        with tensor.alone:
+            self._keeper.change(lib.syncedmem_tensor_resize_like, tensor.pointer)
+            self._keeper.change(lib.syncedmem_tensor_share_data, tensor.pointer)
+        memory = ffi.new("syncedmem_t **")
+        self._keeper.change(lib.syncedmem_tensor_memory, memory)
+        self._own(memory[0])
+
+
+def _numbers(shape: Shape) -> Any:
+    if any(not -(1 << 63) <= length < 1 << 63 for length in shape):
+        raise ValueError(f"no tensor has the shape {shape}: a length is at most 2**63 - 1")
+    return ffi.new("int64_t[]", shape) if shape else ffi.NULL
+
+
+class Tensor:
+    """Caffe2's tensor: items of one type in contiguous memory, on the host or on a device.
+
+    Memory comes with the first `mutable_data`, and a resize keeps it where it is large enough. Tensors may share memory,
+    with each other, with C and C++, and through DLPack; the last holder frees it. Threads may share a tensor: a lock
+    gives it to one call at a time, and calls release the GIL.
+    """
+
+    __slots__ = ("__weakref__", "_handle")
+    _handle: TensorHandle
+
+    def __init__(self, shape: ShapeLike | None = None, *, device: bool = False) -> None:
+        """Makes a tensor without a type, on the host or the device, and allocates nothing."""
+        made = ffi.new("syncedmem_tensor_t **")
+        check_argument(lib.syncedmem_tensor_create(Side.DEVICE if device else Side.HOST, made))
+        self._handle = TensorHandle(made[0])
+        _handles[int(ffi.cast("uintptr_t", made[0]))] = self._handle
+        if shape is not None:
+            self.resize(shape)
+
+    # --- what it is -----------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape | None:
+        """The number of items along each axis; None without a shape."""
+        with self._handle.alone:
+            info = self._handle.info()
+            return None if info.size < 0 else tuple(info.dims[axis] for axis in range(info.ndim))
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return int(self._handle.info().ndim)
+
+    @property
+    def size(self) -> int:
+        """The number of items; -1 without a shape."""
+        return int(self._handle.info().size)
+
+    @property
+    def dtype(self) -> DType | None:
+        """The type of an item; None before the first `mutable_data`. `Error` for a type of C++ alone."""
+        info = self._handle.info()
+        if info.meta.id == ffi.NULL:
+            return None
+        number = ffi.new("int32_t *")
+        check_argument(lib.syncedmem_typemeta_element(ffi.addressof(info.meta), number))
+        return DTYPES[number[0]]
+
+    @property
+    def type_name(self) -> str | None:
+        """The name of the items' type, in the language that chose it; None before the first `mutable_data`."""
+        meta = self._handle.info().meta
+        return None if meta.id == ffi.NULL else str(ffi.string(meta.name).decode("utf-8", "replace"))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an item; 0 without a type."""
+        return int(self._handle.info().meta.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all items."""
+        return int(self._handle.info().nbytes)
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of the memory; 0 before it is allocated."""
+        return int(self._handle.info().capacity_nbytes)
+
+    @property
+    def shares_data(self) -> bool:
+        """Whether the memory came from another tensor, or from outside the library."""
+        return bool(self._handle.info().shares_data)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether its memory is a device's."""
+        return bool(self._handle.info().side == Side.DEVICE)
+
+    @property
+    def handle(self) -> Any:
+        """The `syncedmem_tensor_t *` for functions of `syncedmem.lib`, valid while this object lives."""
+        return self._handle.pointer
+
+    # --- its shape ------------------------------------------------------------------------------
+
+    def resize(self, *shape: Any) -> None:
+        """Takes another shape: `resize(2, 3)` or `resize((2, 3))`; `resize(())` makes a scalar.
+
+        The items stay if their number does not change. Memory is freed if it is too small, or by `set_keep_on_shrink`.
+        """
+        lengths = lengths_of(shape[0] if len(shape) == 1 else shape)
+        self._handle.change(lib.syncedmem_tensor_resize, len(lengths), _numbers(lengths))
+
+    def reshape(self, *shape: Any) -> None:
+        """Takes another shape of the same number of items, which stay."""
+        lengths = lengths_of(shape[0] if len(shape) == 1 else shape)
+        self._handle.change(lib.syncedmem_tensor_reshape, len(lengths), _numbers(lengths))
+
+    def shrink(self, length: SupportsIndex) -> None:
+        """Cuts the first axis to `length`. Memory and items stay where they are."""
+        self._handle.change(lib.syncedmem_tensor_shrink, *_numbers((int(length),)))
+
+    def extend(self, more: SupportsIndex, *, growth: float = 0.0) -> None:
+        """Adds `more` to the first axis. The items stay; memory that is too small grows by `growth` percent or more."""
+        self._handle.change(lib.syncedmem_tensor_extend, *_numbers((int(more),)), growth)
+
+    def reserve(self, shape: ShapeLike) -> None:
+        """Makes room for the items of `shape`. Shape and items stay."""
+        lengths = lengths_of(shape)
+        self._handle.change(lib.syncedmem_tensor_reserve, len(lengths), _numbers(lengths))
+
+    def free_memory(self) -> None:
+        """Gives its memory up. Shape and type stay."""
+        self._handle.change(lib.syncedmem_tensor_free_memory)
+
+    # --- its items ------------------------------------------------------------------------------
+
+    def data(self) -> Any:
+        """The items for reading: a read-only NumPy array, or a `DeviceArray` of a tensor on the device.
+
+        Raises `Error` before the memory is allocated.
+        """
+        return self._view(Kind.READ)
+
+    def mutable_data(self, dtype: npt.DTypeLike | None = None) -> Any:
+        """The items for reading and writing, as `dtype`, by default the present type: a NumPy array or a `DeviceArray`.
+
+        Allocates memory unless there is some that serves the type: zeros on the host. Memory of another type of at most
+        the same size is used again. Arrays that were made of it before keep it, and see what is written.
+        """
+        address = ffi.new("void **")
+        self._handle.change(lib.syncedmem_tensor_mutable_data, self._meta(dtype), address)
+        return self._view(Kind.WRITE)
+
+    @staticmethod
+    def _meta(dtype: npt.DTypeLike | None) -> Any:
+        if dtype is None:
+            return ffi.NULL
+        asked = np.dtype(dtype)
+        if asked not in ELEMENT_TYPES:
+            raise TypeError(f"a Tensor has no items of {asked}; they are {', '.join(map(str, ELEMENT_TYPES))}")
+        meta = ffi.new("syncedmem_typemeta_t *")
+        check_argument(lib.syncedmem_typemeta(ELEMENT_TYPES[asked], meta))
+        return meta
+
+    def _source(self, kind: Kind) -> Source | None:
+        """Its memory with type and shape; None without items."""
+        with self._handle.alone:
+            address = ffi.new("const void **")
+            self._handle.change(lib.syncedmem_tensor_data, ffi.NULL, address)
+            shape, dtype = self.shape, self.dtype
+            if shape is None or dtype is None or 0 in shape:
+                return None
+            side = Side.DEVICE if self.on_device else Side.HOST
+            return _Memory(self._handle, side), side, kind, Layout(dtype, shape)
+
+    def _view(self, kind: Kind) -> Any:
+        with self._handle.alone:
+            source = self._source(kind)
+            if source is None:
+                empty = np.empty(self.shape or 0, self.dtype or np.float32)
+                empty.flags.writeable = kind is not Kind.READ
+                return empty
+            handle, side, _, layout = source
+            return DeviceArray(handle, kind, layout) if side is Side.DEVICE else layout.on_host(handle, kind)
+
+    def copy_from(self, source: Any) -> None:
+        """Takes the shape, the type and a copy of the items of another tensor, of either side, or of an array."""
+        if isinstance(source, Tensor):
+            # Two threads may copy in both directions.
+            first, second = sorted((self._handle, source._handle), key=id)
+            with first.alone, second.alone:
+                self._handle.change(lib.syncedmem_tensor_copy_from, source._handle.pointer)
+            return
+        array = as_array(source)
+        made = Tensor(array.shape)
+        made.mutable_data(array.dtype)[...] = array
+        self.copy_from(made)
+
+    def share(self, source: Any) -> None:
+        """Uses the memory of another tensor with as many items, or of an object with DLPack or the buffer protocol.
+
+        Of such an object it takes the shape and the type too. The memory lives as long as either uses it. A resize
+        beyond the memory, or `free_memory`, ends the sharing for this tensor.
+
+        Raises `BufferError` for memory that is read-only, not contiguous, or on the other side.
+        """
+        if isinstance(source, Tensor):
+            first, second = sorted((self._handle, source._handle), key=id)
+            with first.alone, second.alone:
+                self._handle.change(lib.syncedmem_tensor_share_data, source._handle.pointer)
+            return
+        lent = Lent(source)
+        lent.check(Side.DEVICE if self.on_device else Side.HOST, lent.nbytes)
+        meta = self._meta(lent.dtype)
+        with self._handle.alone:
+            self.resize(lent.shape)
+            pointer, taken = self._handle.pointer, lent.taken
+            # First: if Python is interrupted in between, the tensor has at most one owner.
+            try:
+                taken.take()
+            except BaseException:
+                taken.give_back()
+                raise
+            status = lib.syncedmem_tensor_share_dlpack(pointer, meta, taken.tensor, taken.versioned)
+            if status != 0:
+                taken.give_back()
+            check_argument(status)
+
+    def __dlpack_device__(self) -> DLDevice:
+        """DLPack's kind of device, kDLCPU (1) or kDLCUDA (2), and its ordinal."""
+        return (CUDA, self._view(Kind.READ).device) if self.on_device else (CPU, 0)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: Version | None = None,
+        dl_device: DLDevice | None = None,
+        copy: bool | None = None,
+    ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
+        """A capsule of the items for reading, which keeps the memory alive; those of `mutable_data` may be written."""
+        source = self._source(Kind.READ)
+        if source is None:
+            return np.empty(self.shape or 0, self.dtype or np.float32).__dlpack__()
+        return export(source, self.__dlpack_device__(), stream, max_version, dl_device, copy)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """NumPy's array interface, version 3: the items, read-only. `Error` for a tensor on the device."""
+        if self.on_device:
+            raise AttributeError("a Tensor on the device has no array interface; copy it to one on the host")
+        array = self._view(Kind.READ)
+        interface = dict(array.__array_interface__)
+        # Memory instead of an address: its consumer keeps the access alive, and not this tensor, which may live longer.
+        interface["data"] = array.reshape(-1).view(np.uint8).data
+        return interface
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Tensor cannot be copied or pickled; use copy_from, or copy its data")
+
+    def __repr__(self) -> str:
+        where = "device" if self.on_device else "host"
+        shared = ", shared" if self.shares_data else ""
+        memory = f"{self.nbytes} of {self.capacity} bytes{shared}"
+        return f"<Tensor {self.type_name or 'without a type'} {self.shape}, {where}, {memory}>"
+
+
+def set_keep_on_shrink(keep: bool, most_unused_bytes: int = 2**63 - 1) -> None:
+    """Sets for the process whether a resize keeps memory that is then unused, and how many bytes of it at most."""
+    check_argument(lib.syncedmem_tensor_set_keep_on_shrink(keep, *_numbers((most_unused_bytes,))))
+
+
+def get_keep_on_shrink() -> tuple[bool, int]:
+    """What `set_keep_on_shrink` has set; at first True, without a limit."""
+    keep, most = ffi.new("bool *"), ffi.new("int64_t *")
+    check_argument(lib.syncedmem_tensor_get_keep_on_shrink(keep, most))
+    return bool(keep[0]), int(most[0])

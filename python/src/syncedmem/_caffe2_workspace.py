@@ -1,0 +1,178 @@
+"""Caffe2's `Workspace`: named blobs, as a mapping of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any
+
+from ._caffe2_tensor import Tensor, tensor_of
+from ._errors import check_argument
+from ._library import ffi, lib
+from ._model import Path, encoded
+
+
+def _name(name: object) -> bytes:
+    if not isinstance(name, str):
+        raise TypeError(f"a blob's name is text, not {type(name).__name__}")
+    text = name.encode("utf-8")
+    if b"\0" in text:
+        raise ValueError("a blob's name has no NUL in it")
+    return text
+
+
+def _held(blob: Any) -> Any:
+    """A blob's handle, of which the holder ends with this."""
+    return ffi.gc(blob, lib.syncedmem_typed_blob_destroy)
+
+
+class Workspace(MutableMapping[str, Tensor]):
+    """Named blobs, over those of a parent: a mapping from names to tensors.
+
+    C, C++ and Python see the same blobs and tensors, and the last holder frees them. Any number of threads may use a
+    workspace at once.
+    """
+
+    __slots__ = ("__weakref__", "_pointer")
+    _pointer: Any
+
+    def __init__(self, parent: Workspace | None = None) -> None:
+        """Makes an empty workspace, which keeps its parent."""
+        made = ffi.new("syncedmem_workspace_t **")
+        check_argument(lib.syncedmem_workspace_create(ffi.NULL if parent is None else parent._pointer, made))
+        self._pointer = ffi.gc(made[0], lib.syncedmem_workspace_destroy)
+
+    @classmethod
+    def from_handle(cls, handle: Any) -> Workspace:
+        """A workspace that C or C++ has made: its `syncedmem_workspace_t *`, or the address as an int.
+
+        It is one more holder of the workspace: the other one ends its own.
+        """
+        pointer = ffi.cast("syncedmem_workspace_t *", handle)
+        check_argument(lib.syncedmem_workspace_retain(pointer))
+        made = cls.__new__(cls)
+        made._pointer = ffi.gc(pointer, lib.syncedmem_workspace_destroy)
+        return made
+
+    @property
+    def handle(self) -> Any:
+        """The `syncedmem_workspace_t *` for functions of `syncedmem.lib`, valid while this object lives."""
+        return self._pointer
+
+    def _blob(self, function: Any, name: object) -> Any:
+        made = ffi.new("syncedmem_typed_blob_t **")
+        check_argument(function(self._pointer, _name(name), made))
+        return _held(made[0]) if made[0] != ffi.NULL else None
+
+    # --- tensors ----------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Tensor:
+        """The tensor of that name, here or in a parent. `TypeError` for a blob that holds something else."""
+        blob = self._blob(lib.syncedmem_workspace_get_blob, name)
+        if blob is None:
+            raise KeyError(name)
+        made = ffi.new("syncedmem_tensor_t **")
+        if lib.syncedmem_typed_blob_get_tensor(blob, made) != 0:
+            raise TypeError(f"the blob {name!r} holds {_type_name(blob) or 'nothing'}, and no tensor")
+        return tensor_of(made[0])
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Puts a tensor into the blob of that name, here or in a parent, or a new one: the tensor itself.
+
+        An array is copied into a new tensor.
+        """
+        if not isinstance(value, Tensor):
+            made = Tensor()
+            made.copy_from(value)
+            value = made
+        blob = self._blob(lib.syncedmem_workspace_create_blob, name)
+        check_argument(lib.syncedmem_typed_blob_set_tensor(blob, value.handle))
+
+    def __delitem__(self, name: str) -> None:
+        """Removes a blob of this workspace itself. Others that hold its tensor keep it."""
+        removed = ffi.new("bool *")
+        check_argument(lib.syncedmem_workspace_remove_blob(self._pointer, _name(name), removed))
+        if not removed[0]:
+            raise KeyError(name)
+
+    def tensor(self, name: str, *, device: bool = False) -> Tensor:
+        """The tensor of that name, here or in a parent, or a new one; a value of another type is replaced."""
+        return self._made(lib.syncedmem_workspace_create_blob, name, device)
+
+    def local_tensor(self, name: str, *, device: bool = False) -> Tensor:
+        """The tensor of that name of this workspace itself, or a new one, which hides that of a parent."""
+        return self._made(lib.syncedmem_workspace_create_local_blob, name, device)
+
+    def _made(self, function: Any, name: str, device: bool) -> Tensor:
+        made = ffi.new("syncedmem_tensor_t **")
+        side = lib.SYNCEDMEM_DEVICE if device else lib.SYNCEDMEM_HOST
+        blob = self._blob(function, name)
+        check_argument(lib.syncedmem_typed_blob_get_mutable_tensor(blob, side, ffi.NULL, made))
+        return tensor_of(made[0])
+
+    # --- names ------------------------------------------------------------------------------------
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        has = ffi.new("bool *")
+        check_argument(lib.syncedmem_workspace_has_blob(self._pointer, _name(name), has))
+        return bool(has[0])
+
+    def __iter__(self) -> Iterator[str]:
+        """The names that are visible, each once and sorted; also those of blobs that hold no tensor."""
+        return iter([name for name, _ in self._seen(local=False)])
+
+    def __len__(self) -> int:
+        return len(self._seen(local=False))
+
+    @property
+    def local(self) -> list[str]:
+        """The names of this workspace itself, sorted."""
+        return [name for name, _ in self._seen(local=True)]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each tensor's memory by name. Memory that several share counts with the first of them."""
+        return dict(self._seen(local=False))
+
+    def _seen(self, *, local: bool) -> list[tuple[str, int]]:
+        seen: list[tuple[str, int]] = []
+
+        def visit(name: Any, _blob: Any, nbytes: int, _context: Any) -> None:
+            seen.append((ffi.string(name).decode("utf-8", "replace"), nbytes))
+
+        visitor = ffi.callback("syncedmem_blob_visitor_t", visit)
+        check_argument(lib.syncedmem_workspace_blobs(self._pointer, local, visitor, ffi.NULL))
+        return seen
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Gives a blob of this workspace itself another name, which is visible nowhere."""
+        check_argument(lib.syncedmem_workspace_rename_blob(self._pointer, _name(name), _name(new_name), ffi.NULL))
+
+    def map(self, other: Workspace, names: Mapping[str, str], *, skip: bool = False) -> None:
+        """Makes blobs of another workspace visible here, from the name here to the name there.
+
+        With `skip`, names that are visible already stay what they are; without, they raise `ValueError`.
+        """
+        for name, theirs in names.items():
+            function = lib.syncedmem_workspace_add_blob_mapping
+            check_argument(function(self._pointer, _name(name), other._pointer, _name(theirs), skip))
+
+    def __repr__(self) -> str:
+        return f"<Workspace of {len(self)} blobs, {sum(self.sizes.values())} bytes>"
+
+
+def _type_name(blob: Any) -> str | None:
+    meta = ffi.new("syncedmem_typemeta_t *")
+    check_argument(lib.syncedmem_typed_blob_meta(blob, meta))
+    return None if meta.id == ffi.NULL else str(ffi.string(meta.name).decode("utf-8", "replace"))
+
+
+def load_init_net(path: Path) -> Workspace:
+    """The weights of Caffe2's `init_net.pb`: a new workspace with a tensor on the host for each.
+
+    Raises `Error` for a file that is none, or that has a tensor of texts or no values.
+    """
+    made = Workspace()
+    check_argument(lib.syncedmem_workspace_load_init_net(made.handle, encoded(path)))
+    return made

@@ -1,0 +1,312 @@
+"""Caffe2's `Tensor`: its rules, as Caffe2's own tests have them, its arrays, and DLPack both ways."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+import weakref
+from typing import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import syncedmem
+from dlpack import see
+from syncedmem import DeviceArray, Error, OutOfMemoryError, Tensor
+
+
+def counting(*shape: int, dtype: str = "i4") -> Tensor:
+    tensor = Tensor(shape)
+    data = tensor.mutable_data(dtype)
+    data[...] = np.arange(data.size).reshape(shape)
+    return tensor
+
+
+@pytest.fixture
+def keep_on_shrink() -> Iterator[None]:
+    yield
+    syncedmem.set_keep_on_shrink(True)
+
+
+def test_a_tensor_has_neither_shape_nor_type_nor_memory_at_first() -> None:
+    tensor = Tensor()
+    assert (tensor.shape, tensor.ndim, tensor.size, tensor.dtype, tensor.type_name) == (None, 0, -1, None, None)
+    assert (tensor.nbytes, tensor.capacity, tensor.itemsize) == (0, 0, 0)
+    assert not tensor.shares_data and not tensor.on_device
+    assert repr(tensor) == "<Tensor without a type None, host, 0 of 0 bytes>"
+    with pytest.raises(Error, match="shape"):
+        tensor.data()
+    with pytest.raises(Error, match="shape"):
+        tensor.mutable_data("f4")
+
+
+def test_memory_comes_with_the_first_mutable_data_as_zeros() -> None:
+    tensor = Tensor((2, 3))
+    assert (tensor.shape, tensor.size, tensor.capacity) == ((2, 3), 6, 0)
+    with pytest.raises(Error, match="memory"):
+        tensor.data()
+    with pytest.raises(Error, match="type"):
+        tensor.mutable_data()
+    array = tensor.mutable_data(np.float32)
+    assert array.shape == (2, 3) and array.dtype == np.float32 and not array.any()
+    assert array.ctypes.data % 32 == 0
+    array[1, 2] = 7
+    assert tensor.data()[1, 2] == 7
+    assert (tensor.dtype, tensor.type_name) == (np.dtype("f4"), "float32")
+    assert (tensor.itemsize, tensor.nbytes, tensor.capacity) == (4, 24, 24)
+    assert repr(tensor) == "<Tensor float32 (2, 3), host, 24 of 24 bytes>"
+
+
+def test_an_array_for_reading_is_read_only() -> None:
+    tensor = counting(3)
+    array = tensor.data()
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1
+    with pytest.raises(ValueError):
+        array.flags.writeable = True
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "?"])
+def test_every_element_type_has_its_dtype(dtype: str) -> None:
+    tensor = Tensor(2)
+    tensor.mutable_data(dtype)[:] = [0, 1]
+    assert tensor.dtype == np.dtype(dtype)
+    assert tensor.data().tolist() == [0, 1]
+
+
+def test_other_dtypes_are_refused() -> None:
+    for dtype in ("c8", "u8", "O", "M8[s]", ">f4"):
+        with pytest.raises(TypeError, match="no items of"):
+            Tensor(2).mutable_data(dtype)
+
+
+def test_a_scalar_and_a_tensor_without_items() -> None:
+    scalar = Tensor(())
+    scalar.mutable_data("f8")[...] = 2.5
+    assert (scalar.shape, scalar.size, float(scalar.data())) == ((), 1, 2.5)
+    empty = Tensor((2, 0, 5))
+    assert empty.mutable_data("f4").shape == (2, 0, 5)
+    assert empty.data().shape == (2, 0, 5) and empty.capacity == 0
+
+
+def test_a_resize_keeps_memory_that_is_large_enough(keep_on_shrink: None) -> None:
+    tensor = counting(2, 3)
+    address = tensor.data().ctypes.data
+    tensor.resize(1, 2)
+    assert (tensor.data().ctypes.data, tensor.nbytes, tensor.capacity) == (address, 8, 24)
+    tensor.resize((3, 2))
+    assert tensor.data().tolist() == [[0, 1], [2, 3], [4, 5]]
+    tensor.resize(7)
+    assert tensor.capacity == 0
+    syncedmem.set_keep_on_shrink(True, 8)
+    assert syncedmem.get_keep_on_shrink() == (True, 8)
+    tensor.mutable_data()
+    tensor.resize(5)
+    assert tensor.capacity == 28
+    tensor.resize(4)
+    assert tensor.capacity == 0
+    syncedmem.set_keep_on_shrink(False)
+    tensor.mutable_data()
+    tensor.resize(3)
+    assert tensor.capacity == 0
+
+
+def test_shrink_extend_and_reserve_keep_the_items() -> None:
+    tensor = counting(4, 2)
+    address = tensor.data().ctypes.data
+    tensor.shrink(2)
+    assert tensor.data().tolist() == [[0, 1], [2, 3]] and tensor.data().ctypes.data == address
+    tensor.extend(1)
+    assert tensor.shape == (3, 2) and tensor.data().ctypes.data == address
+    tensor.extend(2, growth=200)
+    assert (tensor.shape, tensor.capacity) == ((5, 2), 9 * 2 * 4)
+    assert tensor.data()[:2].tolist() == [[0, 1], [2, 3]]
+    tensor.reserve((100, 2))
+    assert (tensor.shape, tensor.capacity, tensor.data()[1, 1]) == ((5, 2), 800, 3)
+    tensor.free_memory()
+    assert (tensor.shape, tensor.dtype, tensor.capacity) == ((5, 2), np.dtype("i4"), 0)
+
+
+def test_a_reshape_keeps_the_number_of_items() -> None:
+    tensor = counting(2, 3)
+    tensor.reshape(3, 2)
+    assert tensor.data().tolist() == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(ValueError, match="number of items"):
+        tensor.reshape(5)
+
+
+def test_impossible_shapes_change_nothing() -> None:
+    tensor = counting(3)
+    for shape in ((-1,), (1 << 40, 1 << 40), (1 << 63,), (1,) * 65):
+        with pytest.raises(ValueError):
+            tensor.resize(shape)
+    with pytest.raises(ValueError):
+        tensor.shrink(4)
+    with pytest.raises(ValueError):
+        tensor.extend(-1)
+    with pytest.raises(OutOfMemoryError):
+        tensor.reserve((1 << 60,))
+    assert tensor.data().tolist() == [0, 1, 2]
+
+
+def test_memory_serves_another_type_of_at_most_the_same_size() -> None:
+    tensor = Tensor(6)
+    address = tensor.mutable_data("i4").ctypes.data
+    assert tensor.mutable_data("f4").ctypes.data == address
+    assert tensor.mutable_data("f2").ctypes.data == address
+    assert (tensor.dtype, tensor.nbytes, tensor.capacity) == (np.dtype("f2"), 12, 24)
+    assert tensor.mutable_data("f8")[5] == 0 and tensor.capacity == 48
+
+
+def test_a_copy_has_memory_of_its_own() -> None:
+    source, target = counting(2, 3), Tensor(100)
+    target.mutable_data("f8")
+    target.copy_from(source)
+    source.mutable_data()[...] = 9
+    assert target.data().tolist() == [[0, 1, 2], [3, 4, 5]] and target.dtype == np.int32
+    target.copy_from(np.arange(4, dtype="f4")[::-1])
+    assert target.data().tolist() == [3, 2, 1, 0]
+    target.copy_from(target)
+    assert target.data().tolist() == [3, 2, 1, 0]
+
+
+def test_tensors_share_memory_until_one_outgrows_it() -> None:
+    source, flat = counting(2, 3), Tensor(6)
+    flat.share(source)
+    assert flat.shares_data and not source.shares_data and repr(flat).endswith(", shared>")
+    source.mutable_data()[0, 0] = 8
+    assert flat.data().tolist() == [8, 1, 2, 3, 4, 5]
+    flat.resize(7)
+    flat.mutable_data()[:] = 1
+    assert not flat.shares_data and source.data()[1, 2] == 5
+    with pytest.raises(ValueError, match="number of items"):
+        flat.share(source)
+
+
+def test_an_array_outlives_the_tensor_and_its_other_memory(alive: Callable[[], int]) -> None:
+    tensor = Tensor(1 << 18)
+    array = tensor.mutable_data("f4")
+    array[:] = 3
+    tensor.resize(1 << 19)
+    tensor.mutable_data()[:] = 4
+    assert array[-1] == 3 and alive() == (1 << 20) + (1 << 21)
+    del tensor
+    assert array[-1] == 3 and alive() == 1 << 20
+    del array
+    assert alive() == 0
+
+
+def test_numpy_reads_a_tensor_without_a_copy() -> None:
+    tensor = counting(2, 3)
+    array = np.asarray(tensor)
+    assert array.ctypes.data == tensor.data().ctypes.data and not array.flags.writeable
+    del tensor
+    gc.collect()
+    assert array[1, 2] == 5
+
+
+def test_a_capsule_says_what_the_tensor_is() -> None:
+    tensor = counting(2, 3)
+    seen = see(tensor.__dlpack__(max_version=(1, 0)))
+    assert (seen.data, seen.shape, seen.dtype) == (tensor.data().ctypes.data, (2, 3), (0, 32, 1))
+    assert tensor.__dlpack_device__() == (1, 0)
+    with pytest.raises(BufferError):
+        tensor.__dlpack__()
+
+
+def test_a_tensor_shares_the_memory_of_an_array_both_ways() -> None:
+    array = np.arange(6, dtype="f4").reshape(2, 3)
+    tensor = Tensor()
+    tensor.share(array)
+    assert (tensor.shape, tensor.dtype, tensor.shares_data) == ((2, 3), np.dtype("f4"), True)
+    tensor.mutable_data()[0, 0] = 9
+    array[1, 2] = 8
+    assert array[0, 0] == 9 and tensor.data()[1, 2] == 8
+    del array
+    gc.collect()
+    assert tensor.data()[1, 2] == 8
+
+
+def test_shared_memory_is_returned_by_the_last_holder() -> None:
+    class Lender(bytearray):
+        pass
+
+    lender = Lender(1000)
+    lives = weakref.ref(lender)
+    first, second = Tensor(), Tensor(1000)
+    first.share(lender)
+    assert first.dtype == np.uint8
+    second.share(first)
+    del lender, first
+    gc.collect()
+    assert lives() is not None and second.data()[999] == 0
+    second.free_memory()
+    gc.collect()
+    assert lives() is None
+
+
+def test_memory_that_cannot_be_shared_is_refused() -> None:
+    tensor = counting(3)
+    readonly = np.zeros(3)
+    readonly.flags.writeable = False
+    for array in (readonly, np.zeros((3, 3))[:, 1]):
+        with pytest.raises(BufferError):
+            tensor.share(array)
+    with pytest.raises(TypeError, match="no items of"):
+        tensor.share(np.zeros(3, "c8"))
+    with pytest.raises(TypeError):
+        tensor.share(object())
+    assert tensor.data().tolist() == [0, 1, 2]
+
+
+def test_a_tensor_is_neither_copied_nor_pickled_by_accident() -> None:
+    with pytest.raises(TypeError, match="copy_from"):
+        pickle.dumps(Tensor())
+
+
+def test_threads_use_one_tensor_one_after_the_other() -> None:
+    tensor = counting(1)
+
+    def extends() -> None:
+        for _ in range(50):
+            tensor.extend(1, growth=50)
+            assert tensor.shape is not None
+            tensor.data()
+
+    threads = [threading.Thread(target=extends) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert tensor.shape == (201,)
+
+
+def test_a_tensor_goes_to_the_device_and_back(simulated: object) -> None:
+    device, back = Tensor(device=True), Tensor()
+    device.copy_from(counting(2, 3))
+    assert device.on_device and device.__dlpack_device__()[0] == 2
+    view = device.data()
+    assert isinstance(view, DeviceArray) and view.shape == (2, 3) and view.readonly
+    assert repr(device) == "<Tensor int32 (2, 3), device, 24 of 24 bytes>"
+    back.copy_from(device)
+    assert back.data().tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(ValueError, match="side"):
+        back.share(device)
+
+
+def test_a_device_array_outlives_the_tensor_s_other_memory(simulated: object) -> None:
+    tensor = Tensor(8, device=True)
+    array = tensor.mutable_data("f4")
+    tensor.resize(1 << 20)
+    tensor.mutable_data()
+    del tensor
+    gc.collect()
+    assert see(array.__dlpack__(max_version=(1, 0), stream=1)).data == array.ptr
+
+
+@pytest.mark.no_driver
+def test_a_tensor_on_the_device_needs_a_driver() -> None:
+    tensor = Tensor(8, device=True)
+    with pytest.raises(Error, match="no GPU"):
+        tensor.mutable_data("f4")

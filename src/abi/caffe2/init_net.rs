@@ -1,0 +1,38 @@
+//! Caffe2's saved weights as the tensors of a workspace.
+#![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::call;
+use super::workspace::{syncedmem_workspace_t, workspace};
+use crate::abi::status::syncedmem_status_t;
+use crate::caffe2::error::Error;
+use crate::caffe2::init_net;
+
+/// Reads an `init_net.pb` into tensors of the host: each becomes the value of the blob of its name, which is created where the workspace
+/// has none. The values that such blobs had end. Values are read into the tensors' memory without a copy in between.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL; another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one whose values are
+/// not in the file), `OUT_OF_MEMORY`. Then no blob has another value, and new ones are empty.
+///
+/// # Safety
+/// `workspace` is NULL or a handle; `path` is NULL or a string. The addresses of old values are not used any more.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_workspace_load_init_net(
+    workspace: *mut syncedmem_workspace_t,
+    path: *const c_char,
+) -> syncedmem_status_t {
+    call("syncedmem_workspace_load_init_net", || {
+        // SAFETY: the caller guarantees it.
+        let workspace = unsafe { self::workspace(workspace) }?;
+        if path.is_null() {
+            return Err(Error::Argument("path is NULL; pass the name of an init_net.pb"));
+        }
+        // SAFETY: the caller guarantees it.
+        let path = unsafe { CStr::from_ptr(path) };
+        init_net::load(workspace, Path::new(OsStr::from_bytes(path.to_bytes())))
+    })
+}

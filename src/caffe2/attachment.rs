@@ -1,0 +1,56 @@
+//! What a language keeps with a tensor or a blob, such as its own object for it.
+//!
+//! Invariant: the first attachment stays until the tensor or blob ends. So its address may be given out without a lock.
+#![expect(unsafe_code, reason = "a pointer of the caller's, and the function that ends it")]
+
+use std::ffi::c_void;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::error::Error;
+use super::external::Lent;
+use crate::platform::shared::Shared;
+
+/// The attachment of one tensor or blob, if there is one.
+#[derive(Default)]
+pub struct Attachment(AtomicPtr<Attached>);
+
+struct Attached(Lent);
+
+// SAFETY: the caller lets any thread use and end what it attaches.
+unsafe impl Send for Attached {}
+// SAFETY: as above.
+unsafe impl Sync for Attached {}
+
+impl Attachment {
+    /// What is attached; null if nothing is.
+    pub fn get(&self) -> *mut c_void {
+        // Acquire: sees what the thread that attached it wrote before.
+        let attached = NonNull::new(self.0.load(Ordering::Acquire));
+        // SAFETY: it stays as long as `self`.
+        attached.map_or(null_mut(), |attached| unsafe { attached.as_ref() }.0.pointer.as_ptr())
+    }
+
+    /// Attaches `new` unless something is attached. Returns what is attached then: `new` stays the caller's if that is another.
+    pub fn attach(&self, new: Lent) -> Result<*mut c_void, Error> {
+        let made = Shared::new(Attached(new)).map_err(Error::no_room)?.into_address();
+        let first = self.0.compare_exchange(null_mut(), made.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if !first {
+            // SAFETY: this holder was given to no one else.
+            drop(unsafe { Shared::from_address(made) });
+        }
+        Ok(self.get())
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        let Some(attached) = NonNull::new(*self.0.get_mut()) else { return };
+        // SAFETY: `attach` put its only holder there.
+        let Some(Attached(lent)) = unsafe { Shared::from_address(attached) }.into_value() else { return };
+        if let Some(deleter) = lent.deleter {
+            // SAFETY: the caller of `attach` gave it for this.
+            unsafe { deleter(lent.pointer.as_ptr(), lent.context) };
+        }
+    }
+}

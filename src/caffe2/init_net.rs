@@ -1,0 +1,68 @@
+//! Caffe2's saved weights, `init_net.pb`, as the tensors of a workspace.
+#![expect(unsafe_code, reason = "the memory of new tensors is filled")]
+
+use std::path::Path;
+
+use syncedmem_trace::head::Side;
+
+use super::blob::Value;
+use super::error::Error;
+use super::handle::Handle;
+use super::tensor::Tensor;
+use super::typemeta::TypeMeta;
+use super::workspace::Workspace;
+use crate::models::{At, Failure, Kind, Model, element_type};
+use crate::platform::shared::Shared;
+
+/// Makes each tensor of the file the value of the blob of its name in the workspace, where a new one is created. After an error no blob
+/// has another value; new blobs may be there, which are empty.
+pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
+    let model = Model::open(path)?;
+    if model.kind() != Kind::InitNet {
+        return Err(Error::Argument(
+            "the file holds no net of Caffe2's that fills tensors; pass an init_net.pb, or read the file by syncedmem_model_open",
+        ));
+    }
+    let mut read = Vec::new();
+    let no_room = |_| Error::no_room(model.layer_count() * size_of::<(Shared<super::blob::Blob>, Value)>());
+    read.try_reserve_exact(model.layer_count()).map_err(no_room)?;
+    for layer in 0..model.layer_count() {
+        let value = Value::tensor(tensor(&model, layer)?)?;
+        let (_, name, _) = model.layer(layer)?;
+        read.push((workspace.create(name.to_bytes())?, value));
+    }
+    for (blob, value) in read {
+        blob.set(value);
+    }
+    Ok(())
+}
+
+/// A new tensor with the values of one operator.
+fn tensor(model: &Model, layer: usize) -> Result<Shared<Handle>, Error> {
+    let (operator, name, of) = model.layer(layer)?;
+    if operator.blobs().is_empty() {
+        let (name, of) = (name.to_string_lossy(), of.to_string_lossy());
+        return Err(Error::File(Failure::Unsupported(format!(
+            "the tensor {name} is filled by {of}, whose values are not in the file or are texts; run the net in Caffe2 and save its \
+             weights as numbers"
+        ))));
+    }
+    let at = At::data(layer, 0);
+    // First: a shape that does not fit might need any amount of memory.
+    model.check(at)?;
+    let (blob, shape) = model.blob(at)?;
+    let element = element_type(blob.data().element());
+    let fill = |tensor: &mut Tensor| {
+        tensor.resize(shape)?;
+        tensor.raw_mutable_data(Some(&TypeMeta::of(element)))?;
+        match tensor.storage() {
+            // SAFETY: only this thread knows the new tensor.
+            Some(storage) => Ok(unsafe { model.read(at, element, storage.object()) }?),
+            None => Ok::<(), Error>(()),
+        }
+    };
+    let handle = Handle::new(Side::Host)?;
+    // SAFETY: as above.
+    unsafe { handle.change(fill) }?;
+    Ok(handle)
+}

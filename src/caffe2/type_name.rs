@@ -1,0 +1,35 @@
+//! The name of a type, for sentences.
+#![expect(unsafe_code, reason = "the name is a string of the type's maker")]
+
+use std::ffi::{CStr, c_char};
+use std::fmt;
+
+use syncedmem_trace::text::Escaped;
+
+/// A type's name. It is read where the sentence is made: at once, while the type is in use.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeName(Option<*const c_char>);
+
+impl TypeName {
+    /// The name of no type.
+    pub const NONE: TypeName = TypeName(None);
+
+    /// The name at that address.
+    ///
+    /// # Safety
+    /// It is NULL or a string, which stays while this is used.
+    pub unsafe fn at(name: *const c_char) -> TypeName {
+        TypeName(Some(name))
+    }
+}
+
+impl fmt::Display for TypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str("no type"),
+            Some(name) if name.is_null() => f.write_str("a type without a name"),
+            // SAFETY: the caller of `at` guarantees it.
+            Some(name) => Escaped(unsafe { CStr::from_ptr(name) }.to_bytes()).fmt(f),
+        }
+    }
+}
