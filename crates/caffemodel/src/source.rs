@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 pub fn open_regular(path: &Path) -> io::Result<Option<(File, u64)>> {
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let about = file.metadata()?;
-    Ok(about.is_file().then(|| (file, about.len())))
+    Ok(about.is_file().then_some((file, about.len())))
 }
 
 #[derive(Debug)]
