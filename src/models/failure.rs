@@ -22,16 +22,6 @@ pub enum Failure {
     Argument(String),
 }
 
-impl Failure {
-    /// The error of an open call, whose one argument is the path.
-    pub fn at_open(error: caffemodel::Error) -> Self {
-        match Self::from(error) {
-            Self::Argument(sentence) => Self::File(sentence),
-            other => other,
-        }
-    }
-}
-
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Own(error)

@@ -34,7 +34,7 @@ impl Model {
     pub fn open(path: &Path) -> Result<Self, Failure> {
         // Reading is a cancellation point.
         let _guard = CancelGuard::begin();
-        let file = caffemodel::Model::open(path).map_err(Failure::at_open)?;
+        let file = caffemodel::Model::open(path)?;
         let layers = file.layers().iter().map(|layer| (text(layer.name()), text(layer.type_name()))).collect();
         let learned_net = text(file.state().map_or("", |state| &state.learned_net));
         Ok(Self { name: text(file.name()), learned_net, layers, file })

@@ -1,6 +1,7 @@
 //! Files that are refused: each with a status and a sentence, and none with a wait, a signal or memory beyond its size.
 
-use std::ffi::CString;
+use std::cell::Cell;
+use std::ffi::{CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 
 use syncedmem::abi::status::syncedmem_status_t;
@@ -9,6 +10,35 @@ use crate::opened::*;
 use crate::support::folder::Folder;
 use crate::support::*;
 use crate::wire::{self, bytes, layer, shape, varint};
+
+thread_local! {
+    static SWAPPED: Cell<bool> = const { Cell::new(false) };
+    static FLAGS: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// In place of the C library's, by whose name std opens files: puts a pipe in the file's place at the last moment.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
+    let swaps = SWAPPED.replace(false);
+    if swaps {
+        FLAGS.set(flags);
+        assert_eq!(unsafe { (libc::unlink(path), libc::mkfifo(path, 0o600)) }, (0, 0));
+    }
+    // Without a wait, so that a library that would wait fails the test instead.
+    let flags = if swaps { flags | libc::O_NONBLOCK } else { flags };
+    unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int }
+}
+
+fn a_pipe_that_takes_the_files_place_while_it_is_opened_is_refused_without_a_wait() {
+    let folder = Folder::new();
+    let path = folder.path("a.caffemodel");
+    std::fs::write(&path, layer("ip", "InnerProduct", &[])).unwrap();
+    SWAPPED.set(true);
+    assert_eq!(open(&path).err(), Some(SYNCEDMEM_ERROR_FILE), "{}", last_error());
+    assert!(last_error().contains("is a folder, a pipe or a device; name a regular file"), "{}", last_error());
+    let wanted = libc::O_NONBLOCK | libc::O_CLOEXEC;
+    assert_eq!(FLAGS.get() & wanted, wanted);
+}
 
 fn what_is_no_regular_file_is_refused_without_a_wait() {
     let folder = Folder::new();
@@ -66,6 +96,7 @@ fn names_that_c_cannot_have_end_at_their_nul() {
 }
 
 crate::support::harness::tests![
+    a_pipe_that_takes_the_files_place_while_it_is_opened_is_refused_without_a_wait,
     what_is_no_regular_file_is_refused_without_a_wait,
     a_file_that_is_not_there_or_not_readable_is_named_with_the_systems_reason,
     damaged_and_foreign_files_are_told_apart,

@@ -81,4 +81,5 @@ pub use kind::Kind;
 pub use model::{At, Model, Part};
 pub use net::{Layer, Texts, Version};
 pub use solver::State;
+pub use source::open_regular;
 pub use write::{Edit, NewFile, Values, write_blob};

@@ -61,8 +61,8 @@ impl Model {
     /// Opens a file and scans its structure. The name decides what it is (`.caffemodel`, `.solverstate`), else its fields do.
     ///
     /// # Errors
-    /// `Io`: it cannot be opened or read. `Argument`: it is no regular file. `Format`: it is damaged, cut off, or no Caffe file.
-    /// `Unsupported`: it is a file of another format.
+    /// `Io`: it cannot be opened or read, or is no regular file. `Format`: it is damaged, cut off, or no Caffe file. `Unsupported`: it
+    /// is a file of another format.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::scan(Source::open(path.as_ref())?, Kind::of_name(path.as_ref()))
     }

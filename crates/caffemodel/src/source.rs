@@ -2,10 +2,23 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
+
+/// Opens a regular file for reading; also returns its length in bytes. `None`: it is something else.
+///
+/// The type is that of the open file: another program may have put a pipe in its place since any earlier look. Opening a pipe does
+/// not wait for a writer (`O_NONBLOCK`), and programs that this one starts do not inherit the file (`O_CLOEXEC`, which std sets).
+///
+/// # Errors
+/// Of the system.
+pub fn open_regular(path: &Path) -> io::Result<Option<(File, u64)>> {
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    let about = file.metadata()?;
+    Ok(about.is_file().then_some((file, about.len())))
+}
 
 #[derive(Debug)]
 enum Bytes {
@@ -28,13 +41,10 @@ impl Source {
             Error::new(ErrorKind::Io, &name, "cannot be opened", "check the path and the file's permissions")
                 .because(cause)
         };
-        // Before it is opened: opening a pipe would wait for a writer.
-        if !std::fs::metadata(path).map_err(io)?.is_file() {
+        let Some((file, length)) = open_regular(path).map_err(io)? else {
             let advice = "name a regular file: values are read from any place in it";
-            return Err(Error::new(ErrorKind::Argument, &name, "is a folder, a pipe or a device", advice));
-        }
-        let file = File::open(path).map_err(io)?;
-        let length = file.metadata().map_err(io)?.len();
+            return Err(Error::new(ErrorKind::Io, &name, "is a folder, a pipe or a device", advice));
+        };
         Ok(Self { bytes: Bytes::File(file), length, name })
     }
 

@@ -74,7 +74,7 @@ fn what_is_no_regular_file_is_refused_without_waiting() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for path in [&pipe, &folder.0] {
         let error = Model::open(path).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Argument);
+        assert_eq!(error.kind(), ErrorKind::Io);
         assert!(error.to_string().ends_with("name a regular file: values are read from any place in it"), "{error}");
     }
     let missing = Model::open(folder.0.join("missing")).unwrap_err();

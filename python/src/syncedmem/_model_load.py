@@ -88,10 +88,9 @@ def _loaded(stored: ModelBlob) -> Blob:
 
 
 def _is_hdf5(path: Path) -> bool:
-    if not os.path.isfile(path):
-        return False  # Opening a pipe would wait for a writer. The library says what is wrong.
     try:
-        with open(os.fsdecode(path), "rb") as file:
+        # Opening a pipe does not wait for a writer, and reading it ends at once.
+        with open(os.fsdecode(path), "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             return file.read(len(_HDF5)) == _HDF5
     except OSError:
         return False  # The library says why.

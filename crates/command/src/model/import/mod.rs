@@ -115,11 +115,10 @@ fn import(options: &Options) -> Result<String, Problems> {
 
 fn open(path: &Path) -> Result<Arc<File>, String> {
     let failed = |error| format!("cannot be opened: {error}; check the path and the file's permissions");
-    // Opening a pipe would wait for a writer.
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err("is a folder, a pipe or a device; name a regular file".into());
+    match caffemodel::open_regular(path).map_err(failed)? {
+        Some((file, _)) => Ok(Arc::new(file)),
+        None => Err("is a folder, a pipe or a device; name a regular file".into()),
     }
-    File::open(path).map(Arc::new).map_err(failed)
 }
 
 /// The places of the model's arrays, each with the array that is given for it.
