@@ -21,17 +21,16 @@ pub fn side(number: i32) -> Result<Side, Error> {
     one_of(number, [Side::Host, Side::Device], what)
 }
 
-/// The `length` numbers at `first`, which may be NULL if there are none. `what` is the sentence about a
-/// NULL or misaligned one, or more numbers than memory holds.
+/// The `length` numbers at `first`, which may be NULL if there are none. `what` is the sentence about a NULL, a misaligned
+/// address, or more numbers than memory holds.
 ///
 /// # Safety
 /// `first` is NULL, misaligned, or leads to so many numbers, which do not change while the result is used.
 pub unsafe fn numbers<'a>(first: *const i64, length: usize, what: &'static str) -> Result<&'a [i64], Error> {
+    let is_too_many = length > isize::MAX as usize / size_of::<i64>();
     match length {
         0 => Ok(&[]),
-        _ if first.is_null() || !first.is_aligned() || length > isize::MAX as usize / size_of::<i64>() => {
-            Err(Error::InvalidArgument { what })
-        }
+        _ if first.is_null() || !first.is_aligned() || is_too_many => Err(Error::InvalidArgument { what }),
         // SAFETY: the caller guarantees it.
         _ => Ok(unsafe { std::slice::from_raw_parts(first, length) }),
     }

@@ -73,8 +73,7 @@ pub(super) unsafe fn change(
 /// # Safety
 /// As for [`arguments::numbers`].
 pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a [i64], Error> {
-    let what = "the numbers are NULL, misaligned or more than memory holds; pass the address of as many int64_t as their count \
-                says";
+    let what = "the numbers are NULL, misaligned or more than memory holds; pass the address of as many int64_t as their count says";
     // SAFETY: the caller guarantees it.
     Ok(unsafe { arguments::numbers(first, length, what) }?)
 }
