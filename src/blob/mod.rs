@@ -72,12 +72,10 @@ impl Blob {
         }
     }
 
-    /// The type of its elements.
     pub fn element(&self) -> ElementType {
         self.element
     }
 
-    /// Its dimensions.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }

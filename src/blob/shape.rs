@@ -33,7 +33,6 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Its dimensions.
     pub fn dims(&self) -> &[i32] {
         &self.dims[..self.axes]
     }

@@ -50,9 +50,8 @@ impl Storage {
             Side::Host => SyncedMemory::create_at_host(bytes, zeroed || !plain)?,
             Side::Device => SyncedMemory::create(bytes)?,
         };
-        let mut storage = Storage::of(object, meta, bytes, side)?;
-        let data = storage.object().data(if side == Side::Host { Access::Write } else { Access::Overwrite }, side)?;
-        let Some(memory) = storage.0.alone() else { return Ok(storage) };
+        let mut memory = Memory { object, side, meta, bytes, constructed: None, reported: false };
+        let data = memory.object().data(if side == Side::Host { Access::Write } else { Access::Overwrite }, side)?;
         if let Some(items) = NonNull::new(data).filter(|_| !plain) {
             let count = bytes / meta.itemsize;
             // SAFETY: the block is new, of that size, and aligned to 64 bytes.
@@ -60,7 +59,7 @@ impl Storage {
             memory.constructed = Some((items, count));
         }
         memory.reported = report::allocated(side, bytes);
-        Ok(storage)
+        Storage::of(memory)
     }
 
     /// The caller's memory of `bytes`. Once success is returned, the last tensor calls the deleter.
@@ -68,7 +67,7 @@ impl Storage {
     /// # Safety
     /// The memory stays readable and writable until then, holds items of the type, and is on `side`.
     pub unsafe fn external(meta: TypeMeta, bytes: usize, side: Side, lent: Lent) -> Result<Storage, Error> {
-        let storage = Storage::of(SyncedMemory::create(bytes)?, meta, bytes, side)?;
+        let storage = Storage::empty(meta, bytes, side)?;
         // SAFETY: the caller guarantees the memory.
         unsafe { lent.lend_to(storage.object(), bytes, side) }?;
         Ok(storage)
@@ -92,22 +91,26 @@ impl Storage {
                 "the tensor of DLPack is on the other side; share with one of that side, or copy",
             ));
         }
-        let storage = Storage::of(SyncedMemory::create(bytes)?, meta, bytes, side)?;
+        let storage = Storage::empty(meta, bytes, side)?;
         // SAFETY: the caller guarantees it.
         unsafe { storage.object().set_tensor(tensor, versioned) }?;
         Ok(storage)
     }
 
-    /// Takes a new object, which ends here if there is no memory for the rest.
-    fn of(object: NonNull<SyncedMemory>, meta: TypeMeta, bytes: usize, side: Side) -> Result<Storage, Error> {
-        let memory = Memory { object, side, meta, bytes, constructed: None, reported: false };
+    /// A new object without memory.
+    fn empty(meta: TypeMeta, bytes: usize, side: Side) -> Result<Storage, Error> {
+        let object = SyncedMemory::create(bytes)?;
+        Storage::of(Memory { object, side, meta, bytes, constructed: None, reported: false })
+    }
+
+    /// The first share. Without memory for it the object ends.
+    fn of(memory: Memory) -> Result<Storage, Error> {
         Shared::new(memory).map(Storage).map_err(Error::no_room)
     }
 
     /// The object, which lives as long as this share.
     pub fn object(&self) -> &SyncedMemory {
-        // SAFETY: the last share ends it.
-        unsafe { self.0.object.as_ref() }
+        self.0.object()
     }
 
     /// The object's handle, for a caller who uses it beside the tensor.
@@ -178,17 +181,22 @@ impl Storage {
     }
 }
 
+impl Memory {
+    fn object(&self) -> &SyncedMemory {
+        // SAFETY: `create` made it, and `drop` ends it.
+        unsafe { self.object.as_ref() }
+    }
+}
+
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some((items, count)) = self.constructed {
             // SAFETY: `new` constructed them, and no tensor is left that knows them.
             unsafe { self.meta.destruct(items, count) };
         }
-        // SAFETY: `create` made the storage, which lives until `destroy`.
-        let object = unsafe { self.object.as_ref() };
         // It fails only if a caller has ended the object against the rules.
         // SAFETY: an object of `create`, which only its tensors of DLPack use now.
-        let _ = unsafe { object.destroy() };
+        let _ = unsafe { self.object().destroy() };
         if self.reported {
             report::freed(self.side, self.bytes);
         }

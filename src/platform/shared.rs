@@ -32,16 +32,6 @@ impl<T> Shared<T> {
         Ok(Shared(block))
     }
 
-    /// The value, if this is its only holder.
-    pub fn alone(&mut self) -> Option<&mut T> {
-        // Acquire: sees what the holders before did with the value.
-        if self.counted().holders.load(Ordering::Acquire) != 1 {
-            return None;
-        }
-        // SAFETY: there is no other holder, and this one is borrowed.
-        Some(unsafe { &mut self.0.as_mut().value })
-    }
-
     /// The value itself, if this was its last holder.
     pub fn into_value(self) -> Option<T> {
         let counted = self.0;
@@ -152,10 +142,8 @@ mod tests {
 
     #[test]
     fn only_the_last_holder_gets_the_value_and_an_address_stands_for_a_holder() {
-        let mut one = Shared::new(5).ok().filter(|shared| **shared == 5);
-        assert_eq!(one.as_mut().and_then(Shared::alone), Some(&mut 5));
+        let one = Shared::new(5).ok().filter(|shared| **shared == 5);
         let other = one.clone().map(Shared::into_address);
-        assert_eq!(one.as_mut().and_then(Shared::alone), None);
         assert_eq!(one.and_then(Shared::into_value), None);
         // SAFETY: it came from `into_address`.
         let other = other.map(|address| unsafe { Shared::from_address(address) });
