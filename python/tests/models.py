@@ -1,4 +1,4 @@
-"""Model files, spelt out in protobuf's wire format. As a program it writes those that docs/models.md reads to a folder."""
+"""Model files, spelt out in protobuf's wire format. As a program it writes those that the documents read to a folder."""
 
 from __future__ import annotations
 
@@ -61,8 +61,24 @@ LENET = (
 """A net of three layers."""
 
 
+def fills(of: str, output: str, dims: Sequence[int], values: bytes) -> bytes:
+    """Caffe2's operator that fills a tensor: `values` is the field of its argument that has them."""
+    lengths = b"".join(number(6, length) for length in dims)
+    arguments = field(5, field(1, "shape") + lengths) + field(5, field(1, "values") + values)
+    return field(2, field(2, output) + field(4, of) + arguments)
+
+
+INIT_NET = (
+    field(1, "init")
+    + fills("GivenTensorFill", "fc_w", [2, 3], field(5, struct.pack("<6f", 1, 2, 3, 4, 5, 6)))
+    + fills("GivenTensorInt64Fill", "steps", [2], number(6, 7) + number(6, 8))
+)
+"""Weights as Caffe2 saves them."""
+
+
 def write(folder: Path) -> None:
-    """Writes the files of docs/models.md."""
+    """Writes the files of docs/models.md and docs/caffe2.md."""
+    (folder / "init_net.pb").write_bytes(INIT_NET)
     history = b"".join(field(3, blob([1], [each])) for each in range(3))
     (folder / "lenet.caffemodel").write_bytes(LENET)
     (folder / "cut.caffemodel").write_bytes(LENET[:-3])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import struct
 import subprocess
 import threading
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Callable, Iterator
 
 import numpy as np
 import pytest
 
+import models
 import syncedmem
 from syncedmem import Error, Tensor, Workspace, ffi, lib, load_init_net
 
@@ -192,32 +192,9 @@ def test_what_only_cpp_knows_is_named_and_ended(cpp: ctypes.CDLL) -> None:
 # --- init_net.pb ------------------------------------------------------------------------------
 
 
-def field(number: int, value: Any) -> bytes:
-    """A field of protobuf: a number as a varint, text and bytes with their length."""
-
-    def varint(of: int) -> bytes:
-        return (bytes([of & 127 | 128]) + varint(of >> 7)) if of > 127 else bytes([of])
-
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def filler(kind: str, output: str, shape: list[int], values: bytes) -> bytes:
-    """An operator that fills a tensor: its argument `values` has these bytes as a field."""
-    dims = b"".join(field(6, length) for length in shape)
-    arguments = field(5, field(1, "shape") + dims) + field(5, field(1, "values") + values)
-    return field(2, field(2, output) + field(4, kind) + arguments)
-
-
 def test_weights_are_loaded_from_an_init_net(tmp_path: Path) -> None:
-    floats = field(5, struct.pack("<6f", 1, 2, 3, 4, 5, 6))
-    ints = b"".join(field(6, value) for value in (7, 8))
-    net = field(1, "init") + filler("GivenTensorFill", "fc_w", [2, 3], floats)
-    net += filler("GivenTensorInt64Fill", "steps", [2], ints)
     path = tmp_path / "init_net.pb"
-    path.write_bytes(net)
+    path.write_bytes(models.INIT_NET)
     ws = load_init_net(path)
     assert list(ws) == ["fc_w", "steps"]
     assert ws["fc_w"].data().tolist() == [[1, 2, 3], [4, 5, 6]] and ws["fc_w"].dtype == np.float32

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use syncedmem_trace::head::Side;
 
 use crate::error::{Cause, Error};
+use crate::state::word::Word;
 
 /// A value that C has a handle of.
 #[repr(C)]
@@ -24,7 +25,8 @@ pub struct Handle<T> {
 
 /// The type of a value that C has handles of.
 pub trait Handled: Send + Sync + Sized {
-    /// The mark of its handles: a number that memory does not have by chance, another for each type.
+    /// The mark of its handles: a number that memory does not have by chance, another for each type. An object has its word in
+    /// this place: the mark is no word of a live object, so that a handle is not taken for one.
     const LIVE: u64;
     /// The sentence about a handle that is NULL or misaligned.
     const NULL: &'static str;
@@ -36,6 +38,7 @@ impl<T: Handled> Handle<T> {
     /// Moves a value into storage of its own.
     pub fn make(value: T) -> Result<NonNull<Self>, Error> {
         const { assert!(align_of::<Self>() <= 16) };
+        const { assert!(Word(T::LIVE).head().is_none() && Word(T::LIVE).is_slow()) };
         let asked = size_of::<Self>();
         // SAFETY: malloc has no preconditions; its memory is aligned to 16.
         let storage = NonNull::new(unsafe { libc::malloc(asked) }.cast::<Self>()).ok_or(Error::OutOfMemory {

@@ -3,8 +3,10 @@
 
 use crate::support::blob::*;
 use crate::support::*;
+use syncedmem::abi::blob::shape::syncedmem_blob_reshape;
 use syncedmem::abi::c::access::syncedmem_cpu_data;
 use syncedmem::abi::c::object::syncedmem_head_t::*;
+use syncedmem::abi::c::object::{syncedmem_destroy, syncedmem_size};
 
 fn a_default_constructed_blob_has_no_axes_no_elements_and_no_memory() {
     let blob = Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap();
@@ -320,7 +322,30 @@ fn a_handle_that_is_null_or_of_a_destroyed_blob_is_refused() {
     std::mem::forget(ended);
 }
 
+fn a_handle_of_a_blob_is_no_object() {
+    let mut blob = Blob::new(&[2]);
+    let object = blob.0.cast();
+    let (mut address, mut size) = (std::ptr::null(), 7);
+    assert_eq!(unsafe { syncedmem_cpu_data(object, &mut address) }, SYNCEDMEM_ERROR_INVALID_HANDLE);
+    assert_eq!(unsafe { syncedmem_size(object, &mut size) }, SYNCEDMEM_ERROR_INVALID_HANDLE);
+    assert_eq!(unsafe { syncedmem_destroy(object) }, SYNCEDMEM_ERROR_INVALID_HANDLE);
+    assert_eq!((address.is_null(), size, blob.count()), (true, 7, 2));
+    assert_eq!(blob.reshape(&[3]), Ok(()));
+}
+
+fn more_numbers_than_memory_holds_are_refused() {
+    let blob = Blob::new(&[2]);
+    for length in [usize::MAX, 1 << 62, 1 << 60] {
+        let status = unsafe { syncedmem_blob_reshape(blob.0, length, [2i64].as_ptr()) };
+        assert_eq!(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+        assert!(last_error().contains("more than memory holds"), "{}", last_error());
+    }
+    assert_eq!(blob.count(), 2);
+}
+
 crate::support::harness::tests![
+    a_handle_of_a_blob_is_no_object,
+    more_numbers_than_memory_holds_are_refused,
     a_default_constructed_blob_has_no_axes_no_elements_and_no_memory,
     reshape_is_lazy_on_both_sides,
     an_untouched_array_reads_as_zeros,

@@ -10,6 +10,7 @@ mod account;
 #[allow(dead_code, reason = "what it counts is for another room")]
 #[path = "../process/allocator.rs"]
 mod allocator;
+mod bindings;
 mod device_tensors;
 mod handles;
 mod init_net;
@@ -28,6 +29,7 @@ mod workspace_rules;
 
 support::harness::suites![
     account,
+    bindings,
     device_tensors,
     init_net,
     mended,

@@ -76,6 +76,13 @@ fn the_page_on_blobs_shows_what_the_example_says_and_prints() {
 }
 
 #[test]
+fn the_page_on_caffe2_shows_what_the_example_prints() {
+    let page = read("docs/caffe2.md");
+    assert!(page.contains("<!-- from examples/caffe2.txt -->"));
+    checked_in::is_same("docs/caffe2.md", &filled(&page, read));
+}
+
+#[test]
 fn the_page_on_model_files_shows_what_the_examples_say() {
     let page = read("docs/models.md");
     assert!(page.contains("<!-- from examples/c/model.c -->"));

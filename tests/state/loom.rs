@@ -18,6 +18,7 @@ use loom::thread;
 use syncedmem::object::SyncedMemory;
 use syncedmem::object::claims::{Blocking, Claim, Claimed, Identity, Table};
 use syncedmem::object::policy::{Policy, Registry, Use};
+use syncedmem::object::shared::Owners;
 use syncedmem_trace::head::{Access, Head, Side};
 
 /// Filled without a claim: of two threads, one frees its block.
@@ -247,5 +248,28 @@ fn an_object_is_not_ended_while_an_eviction_has_it_in_its_hands() {
         storage.with_mut(|storage| unsafe { *storage = 0 });
         other.join().unwrap();
         assert!(!object.marks.knows(IDENTITY.object));
+    });
+}
+
+/// Two owners, each of which uses the object once more and leaves: the last one ends it, after both.
+#[test]
+fn the_last_owner_ends_an_object_after_the_others_have_used_it() {
+    loom::model(|| {
+        let object = Arc::new((Owners::one(), UnsafeCell::new(7)));
+        object.0.join();
+        let leave = |object: &(Owners, UnsafeCell<i32>)| {
+            object.1.with(|storage| assert_eq!(unsafe { *storage }, 7));
+            let is_last = object.0.leave();
+            if is_last {
+                object.1.with_mut(|storage| unsafe { *storage = 0 });
+            }
+            is_last
+        };
+        let other = thread::spawn({
+            let object = object.clone();
+            move || leave(&object)
+        });
+        let here = leave(&object);
+        assert_ne!(here, other.join().unwrap(), "one of them is the last");
     });
 }

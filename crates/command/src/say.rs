@@ -9,8 +9,7 @@ pub const FAILED: u8 = 1;
 
 /// Prints an error on standard error, after the command's name.
 pub fn error(what: impl Display) {
-    // One line, even if a name in it has line ends.
-    beside(format_args!("syncedmem: {}", what.to_string().replace('\n', "\\n")));
+    beside(format_args!("syncedmem: {}", one_line(what)));
 }
 
 /// Prints a line on standard error.
@@ -20,7 +19,12 @@ pub fn beside(line: impl Display) {
 
 /// Prints a line on standard output.
 pub fn line(line: impl Display) {
-    let _ = writeln!(io::stdout(), "{}", plain(line));
+    let _ = writeln!(io::stdout(), "{}", plain(one_line(line)));
+}
+
+/// One line, even if a name in it has line ends.
+fn one_line(text: impl Display) -> String {
+    text.to_string().replace('\n', "\\n")
 }
 
 /// Escapes control characters other than line ends, so that names in files cannot steer the terminal.

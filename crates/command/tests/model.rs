@@ -53,11 +53,12 @@ fn inspect_as_json_has_all_of_it_for_programs() {
 #[test]
 fn inspect_shows_a_net_whose_blobs_cannot_be_read_and_refuses_what_is_no_model() {
     let folder = Folder::new("problems");
-    let file = folder.named("a.caffemodel", &layer("conv\u{1b}[2J", "Convolution", &[blob(&[3], &[1.0])]));
+    let file = folder.named("a.caffemodel", &layer("conv\u{1b}[2J\nb: ok", "Convolution", &[blob(&[3], &[1.0])]));
     let (status, text, _) = folder.model(&["inspect", &file, "--ranges"]);
     assert_eq!(status, 0);
     assert!(text.contains("its data has 1 values, and its shape 3 needs 3"), "{text}");
     assert!(!text.contains('\u{1b}'), "names cannot steer the terminal");
+    assert!(text.contains("\\nb: ok") && !text.contains("\nb: ok"), "nor pass for a line: {text}");
     let file = folder.named("net.prototxt", b"name: \"net\"\nlayer { name: \"a\" }\n");
     let (status, text, error) = folder.model(&["inspect", &file]);
     assert_eq!((status, &*text), (1, ""));

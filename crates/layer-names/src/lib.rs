@@ -6,7 +6,8 @@
 //!
 //! - `Net::Init` makes the net: layers, parameters and outputs get names. A `SyncedMemory` that is constructed meanwhile
 //!   belongs to the newest layer.
-//! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory: new objects get the names of the old.
+//! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory: new objects get the names of the old. Only after an object was
+//!   constructed is the net walked again.
 //! - `SGDSolver::PreSolve` makes the history of the parameters of the net that `Solver::InitTrainNet` made.
 //!
 //! The net is read through Caffe's exported accessors alone (`layer_names()`, `top_vecs()`, …), so no member's place is
@@ -131,6 +132,7 @@ macro_rules! constructor {
             static CONSTRUCT: Original<unsafe extern "C-unwind" fn(*mut c_void, usize)> = Original::new($symbol);
             // SAFETY: the caller called this constructor with these arguments.
             unsafe { CONSTRUCT.get()(this, bytes) };
+            record::constructed();
             if let Some(net) = IN_INIT.get() {
                 naming(move || record::internal(net, this));
             }

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 use std::mem::transmute;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::layout::{NewString, OldString, Shared, Vector, elements, is_readable};
 use crate::original::find;
@@ -38,10 +39,19 @@ struct Accessors {
 }
 
 impl Accessors {
+    /// Not in a OnceLock: a child of fork would wait for ever for a thread that was looking them up. Threads that do so at once find
+    /// the same.
     fn of(letter: &'static str) -> Option<&'static Accessors> {
-        static FLOAT: OnceLock<Option<Accessors>> = OnceLock::new();
-        static DOUBLE: OnceLock<Option<Accessors>> = OnceLock::new();
-        (if letter == "f" { &FLOAT } else { &DOUBLE }).get_or_init(|| Accessors::find(letter)).as_ref()
+        static FLOAT: AtomicPtr<Option<Accessors>> = AtomicPtr::new(null_mut());
+        static DOUBLE: AtomicPtr<Option<Accessors>> = AtomicPtr::new(null_mut());
+        let place = if letter == "f" { &FLOAT } else { &DOUBLE };
+        let mut found = place.load(Ordering::Acquire);
+        if found.is_null() {
+            found = Box::into_raw(Box::new(Accessors::find(letter)));
+            place.store(found, Ordering::Release);
+        }
+        // SAFETY: it was boxed here, and is never freed.
+        unsafe { &*found }.as_ref()
     }
 
     fn find(letter: &str) -> Option<Accessors> {

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::transmute;
-use std::sync::{Mutex, OnceLock};
+use std::ptr::null_mut;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::layout::is_readable;
 use crate::net::{Named, Net};
@@ -17,18 +19,39 @@ const OBJECT: usize = 32;
 /// `syncedmem_set_name`
 type SetName = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
 
-/// By the address of a net: the objects that have got its names, in the order of the walk. Nets that ended leave their entry,
-/// until another begins at their address.
-static NAMED: Mutex<Option<HashMap<usize, Vec<usize>>>> = Mutex::new(None);
+/// The objects that have got the names of a net.
+#[derive(Default)]
+struct Objects {
+    /// In the order of the walk.
+    addresses: Vec<usize>,
+    /// [`CONSTRUCTED`] before the walk.
+    constructed: usize,
+}
+
+/// By the address of a net. Nets that ended leave their entry, until another begins at their address.
+static NAMED: Mutex<Option<HashMap<usize, Objects>>> = Mutex::new(None);
+
+/// Objects that Caffe has constructed: a net gets no other memory. It stays 0 where the constructor is inlined, before Caffe's rc4.
+static CONSTRUCTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes that an object was constructed.
+pub fn constructed() {
+    CONSTRUCTED.fetch_add(1, Ordering::Relaxed);
+}
 
 fn set_name(object: *mut c_void, name: &str) -> Option<()> {
-    static SET_NAME: OnceLock<Option<SetName>> = OnceLock::new();
-    let set_name = (*SET_NAME.get_or_init(|| {
+    static SET_NAME: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    let mut found = SET_NAME.load(Ordering::Relaxed);
+    if found.is_null() {
         // SAFETY: the symbol is NUL-terminated.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"syncedmem_set_name".as_ptr()) };
-        // SAFETY: syncedmem.h gives this name this signature; no function is null.
-        (!found.is_null()).then(|| unsafe { transmute::<*mut c_void, SetName>(found) })
-    }))?;
+        found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"syncedmem_set_name".as_ptr()) };
+        if found.is_null() {
+            return None;
+        }
+        SET_NAME.store(found, Ordering::Relaxed);
+    }
+    // SAFETY: syncedmem.h gives this name this signature; no function is null.
+    let set_name = unsafe { transmute::<*mut c_void, SetName>(found) };
     let name = CString::new(beginning(name, LONGEST)).ok()?;
     if is_readable(object.addr(), OBJECT) {
         // SAFETY: the object is a SyncedMemory that a blob of Caffe's holds. A refusal leaves it without a name.
@@ -46,21 +69,26 @@ pub fn net(net: Net, is_new: bool) -> Option<()> {
         nets.remove(&net.address());
     }
     let before = nets.entry(net.address()).or_default();
-    let mut now = Vec::with_capacity(before.len());
+    // Of this thread, which is the net's, none is missing.
+    let constructed = CONSTRUCTED.load(Ordering::Relaxed);
+    if constructed != 0 && before.constructed == constructed {
+        return Some(());
+    }
+    let mut now = Vec::with_capacity(before.addresses.len());
     let mut seen = HashSet::new();
     for Named { blob, name } in net.parameters()?.into_iter().chain(net.outputs()?) {
         let gradient = format!("{name} gradient");
         for (object, name) in net.memory(blob)?.into_iter().zip([name, gradient]) {
             // Layers share memory: the first one names it.
             if seen.insert(object.addr()) {
-                if before.get(now.len()) != Some(&object.addr()) {
+                if before.addresses.get(now.len()) != Some(&object.addr()) {
                     set_name(object, &name)?;
                 }
                 now.push(object.addr());
             }
         }
     }
-    *before = now;
+    *before = Objects { addresses: now, constructed };
     Some(())
 }
 

@@ -1,8 +1,8 @@
 """Caffe's SyncedMemory: one buffer with a host side and a GPU side, each copied only when the other is newer.
 
-`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; `Blob` is Caffe's shape with two arrays. NumPy,
-PyTorch, CuPy and other libraries with DLPack share its memory without copies. The CUDA driver is loaded when it is first
-needed, not by the import; `cuda_status()` says whether there is one.
+`SyncedMemory` is the object, `SyncedMemory.array` a typed view of it; `Blob` is Caffe's shape with two arrays;
+`Tensor` and `Workspace` are Caffe2's. NumPy, PyTorch, CuPy and other libraries with DLPack share its memory without copies.
+The CUDA driver is loaded when it is first needed, not by the import; `cuda_status()` says whether there is one.
 
 Sizes are in bytes. Every call releases the GIL. `ffi` and `lib` give access to the whole C API.
 """

@@ -112,7 +112,11 @@ class Workspace(MutableMapping[str, Tensor]):
     # --- names ------------------------------------------------------------------------------------
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._blob(lib.syncedmem_workspace_get_blob, name) is not None
+        if not isinstance(name, str):
+            return False
+        has = ffi.new("bool *")
+        check_argument(lib.syncedmem_workspace_has_blob(self._pointer, _name(name), has))
+        return bool(has[0])
 
     def __iter__(self) -> Iterator[str]:
         """The names that are visible, each once and sorted; also those of blobs that hold no tensor."""

@@ -15,7 +15,7 @@ use crate::error;
 pub struct syncedmem_blob_t(#[expect(dead_code, reason = "never looked at through this type")] Handle<Blob>);
 
 impl Handled for Blob {
-    const LIVE: u64 = 0x626c_6f62_73a1_4e07;
+    const LIVE: u64 = u64::from_le_bytes(*b"\x17blob\xa1\xf3\x9a");
     const NULL: &'static str = "the blob is NULL or misaligned; pass a handle from syncedmem_blob_create";
     const ENDED: &'static str =
         "the handle does not lead to a live blob: it was destroyed, or its memory was overwritten; create another";
@@ -76,10 +76,13 @@ pub(super) unsafe fn change(
 pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a [i64], Error> {
     match length {
         0 => Ok(&[]),
-        _ if first.is_null() || !first.is_aligned() => Err(error::Error::InvalidArgument {
-            what: "the numbers are NULL or misaligned; pass the address of as many int64_t as their count says",
+        _ if first.is_null() || !first.is_aligned() || length > isize::MAX as usize / size_of::<i64>() => {
+            Err(error::Error::InvalidArgument {
+                what: "the numbers are NULL, misaligned or more than memory holds; pass the address of as many int64_t as their \
+                       count says",
+            }
+            .into())
         }
-        .into()),
         // SAFETY: the caller guarantees it.
         _ => Ok(unsafe { std::slice::from_raw_parts(first, length) }),
     }

@@ -282,8 +282,12 @@ pub unsafe extern "C" fn syncedmem_typed_blob_release(
         let its = unsafe { optional_out(context) }?;
         let (pointer, ends, with) = blob.release();
         out.set(pointer);
-        end.map(|end| end.set(ends.map_or(std::ptr::null_mut(), |ends| ends as *mut c_void)));
-        its.map(|its| its.set(with));
+        if let Some(end) = end {
+            end.set(ends.map_or(std::ptr::null_mut(), |ends| ends as *mut c_void));
+        }
+        if let Some(its) = its {
+            its.set(with);
+        }
         Ok(())
     };
     // SAFETY: the caller guarantees it.

@@ -133,9 +133,9 @@ impl<'s> Blank<'s> {
         let mut stride = 1;
         for (axis, &length) in self.layout.shape.iter().enumerate().rev() {
             // SAFETY: `new` allocated two numbers for each axis.
-            unsafe { shape.add(axis).write(length) };
+            unsafe { shape.wrapping_add(axis).write(length) };
             // SAFETY: as above.
-            unsafe { strides.add(axis).write(stride) };
+            unsafe { strides.wrapping_add(axis).write(stride) };
             // `Layout::new` has checked that this does not overflow.
             stride *= length.max(1);
         }

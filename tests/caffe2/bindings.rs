@@ -1,0 +1,143 @@
+//! What bindings use: attachments, the number of a shape's changes, memory by DLPack, and the deleter of a released value.
+
+use std::ffi::c_void;
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::Barrier;
+
+use syncedmem::abi::caffe2::attach::*;
+use syncedmem::abi::caffe2::blob::*;
+use syncedmem::abi::caffe2::data::*;
+
+use crate::handles::*;
+use crate::objects::*;
+use crate::support::tensor::Theirs;
+
+fn attach(tensor: &Tensor, pointer: usize, lent: &Lent) -> usize {
+    let mut attached = null_mut();
+    let (pointer, context) = (without_provenance_mut(pointer), std::ptr::from_ref(lent).cast_mut().cast());
+    let status = unsafe { syncedmem_tensor_attach(tensor.0, pointer, lent.deleter(), context, &mut attached) };
+    assert_eq!(status, SYNCEDMEM_SUCCESS);
+    attached.addr()
+}
+
+fn the_first_attachment_stays_and_comes_back_with_the_last_holder() {
+    let lent = Lent::default();
+    let tensor = Tensor::of(&[3]);
+    assert_eq!(attach(&tensor, 0, &lent), 0);
+    assert_eq!(attach(&tensor, 0x40, &lent), 0x40);
+    assert_eq!(attach(&tensor, 0x80, &lent), 0x40);
+    let other = tensor.clone();
+    drop(tensor);
+    assert_eq!((attach(&other, 0, &lent), lent.returned()), (0x40, vec![]));
+    drop(other);
+    assert_eq!(lent.returned(), [0x40]);
+}
+
+fn threads_that_attach_at_once_agree() {
+    let tensor = Tensor::new();
+    let start = Barrier::new(4);
+    let attached = std::thread::scope(|scope| {
+        let threads = [1, 2, 3, 4].map(|pointer| {
+            let (tensor, start) = (&tensor, &start);
+            scope.spawn(move || {
+                let mut attached = null_mut();
+                start.wait();
+                let pointer = without_provenance_mut(pointer);
+                unsafe { syncedmem_tensor_attach(tensor.0, pointer, None, null_mut(), &mut attached) };
+                attached.addr()
+            })
+        });
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert!(attached[0] != 0 && attached.iter().all(|each| *each == attached[0]));
+}
+
+fn a_blob_has_an_attachment_too() {
+    let lent = Lent::default();
+    let blob = Blob::new();
+    let mut attached = null_mut();
+    let context = std::ptr::from_ref(&lent).cast_mut().cast();
+    let pointer = without_provenance_mut(0x40);
+    let status = unsafe { syncedmem_typed_blob_attach(blob.0, pointer, lent.deleter(), context, &mut attached) };
+    assert_eq!((status, attached.addr()), (SYNCEDMEM_SUCCESS, 0x40));
+    drop(blob);
+    assert_eq!(lent.returned(), [0x40]);
+}
+
+fn the_number_of_a_shape_differs_after_every_change_also_after_an_exchange() {
+    let (tensor, other) = (Tensor::of(&[4, 2]), Tensor::of(&[9]));
+    let mut before = vec![tensor.info().changes];
+    let mut differs = |what: &str| {
+        let now = tensor.info().changes;
+        assert!(!before.contains(&now), "{what}");
+        before.push(now);
+    };
+    tensor.mutable::<f32>(&float()).unwrap();
+    tensor.resize(&[8]).unwrap();
+    differs("resize");
+    tensor.shrink(5).unwrap();
+    differs("shrink");
+    tensor.extend(2, 0.0).unwrap();
+    differs("extend");
+    unsafe { syncedmem::abi::caffe2::tensor::syncedmem_tensor_swap(tensor.0, other.0) };
+    differs("swap");
+}
+
+fn share(tensor: &Tensor, theirs: &mut Theirs) -> syncedmem::abi::status::syncedmem_status_t {
+    let dlpack = std::ptr::from_mut(&mut *theirs.managed).cast();
+    unsafe { syncedmem_tensor_share_dlpack(tensor.0, &float(), dlpack, true) }
+}
+
+fn memory_of_dlpack_comes_back_with_the_last_tensor_that_shares_it() {
+    let mut memory = [1.0_f32, 2.0, 3.0, 4.0];
+    let mut theirs = Theirs::of(memory.as_mut_ptr().cast(), 16);
+    let (tensor, other) = (Tensor::of(&[2, 2]), Tensor::of(&[4]));
+    assert_eq!(share(&tensor, &mut theirs), SYNCEDMEM_SUCCESS);
+    assert_eq!((tensor.info().shares_data, tensor.info().capacity_nbytes), (true, 16));
+    other.share_data(&tensor).unwrap();
+    assert_eq!(other.data::<f32>(&float()), Ok(memory.as_ptr()));
+    drop(tensor);
+    assert_eq!(theirs.deleted(), 0);
+    drop(other);
+    assert_eq!(theirs.deleted(), 1);
+}
+
+fn memory_of_dlpack_that_does_not_fit_stays_its_makers() {
+    let mut memory = [0.0_f32; 4];
+    let mut theirs = Theirs::of(memory.as_mut_ptr().cast(), 16);
+    assert_eq!(share(&Tensor::of(&[5]), &mut theirs), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "of 20 bytes");
+    assert_eq!(share(&Tensor::new(), &mut theirs), SYNCEDMEM_ERROR_INVALID_STATE, "without a shape");
+    theirs.managed.tensor.device = (2, 0);
+    assert_eq!(share(&Tensor::of(&[4]), &mut theirs), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "on the device");
+    assert_eq!(theirs.deleted(), 0);
+}
+
+fn a_released_value_has_its_deleter_and_what_that_gets() {
+    let lent = Lent::default();
+    let blob = Blob::new();
+    let mut value = 5_u32;
+    let context: *mut c_void = std::ptr::from_ref(&lent).cast_mut().cast();
+    let pointer: *mut c_void = std::ptr::from_mut(&mut value).cast();
+    unsafe { syncedmem_typed_blob_reset(blob.0, pointer, &meta(SYNCEDMEM_UINT32), lent.deleter(), context) };
+    let release = || {
+        let (mut value, mut deleter, mut gets) = (null_mut(), null_mut(), null_mut());
+        let status = unsafe { syncedmem_typed_blob_release(blob.0, &mut value, &mut deleter, &mut gets) };
+        assert_eq!(status, SYNCEDMEM_SUCCESS);
+        (value, deleter.addr(), gets)
+    };
+    let address = lent.deleter().map_or(0, |deleter| deleter as usize);
+    assert_eq!(release(), (pointer, address, context));
+    assert_eq!(release(), (pointer, 0, null_mut()), "it is the caller's already");
+    drop(blob);
+    assert_eq!(lent.returned(), Vec::<usize>::new());
+}
+
+crate::support::harness::tests![
+    the_first_attachment_stays_and_comes_back_with_the_last_holder,
+    threads_that_attach_at_once_agree,
+    a_blob_has_an_attachment_too,
+    the_number_of_a_shape_differs_after_every_change_also_after_an_exchange,
+    memory_of_dlpack_comes_back_with_the_last_tensor_that_shares_it,
+    memory_of_dlpack_that_does_not_fit_stays_its_makers,
+    a_released_value_has_its_deleter_and_what_that_gets,
+];
