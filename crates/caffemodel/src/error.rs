@@ -1,6 +1,6 @@
 //! What can go wrong, as a kind for programs and a sentence for people.
 
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write};
 use std::io;
 
 use crate::room;
@@ -167,7 +167,15 @@ impl Display for Place<'_> {
         }
         let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
         let more = if end < name.len() { "…" } else { "" };
-        write!(formatter, " \"{}{more}\"", name[..end].escape_debug())
+        formatter.write_str(" \"")?;
+        // Not `escape_debug`, whose tables of letters are larger than this file's code.
+        name[..end].chars().try_for_each(|letter| match letter {
+            letter if letter.is_control() || matches!(letter, '"' | '\\') => {
+                write!(formatter, "{}", letter.escape_default())
+            }
+            letter => formatter.write_char(letter),
+        })?;
+        write!(formatter, "{more}\"")
     }
 }
 

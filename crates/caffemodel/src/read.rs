@@ -18,6 +18,7 @@ impl Model {
     /// # Errors
     /// `Argument`: `into` is no whole number of values, or reaches behind the last one. `Io`: reading failed, or the file was cut
     /// since it was opened. Those of [`Model::array`].
+    #[inline(never)]
     pub fn read_bytes(&self, at: At, first: u64, into: &mut [u8]) -> Result<(), Error> {
         let array = self.array(at)?;
         let size = array.element.size();
@@ -37,6 +38,7 @@ impl Model {
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
+    #[inline(never)]
     pub fn read_f32(&self, at: At, first: u64, into: &mut [f32]) -> Result<(), Error> {
         let array = self.array(at)?;
         self.check_range(at, array, first, into.len())?;
@@ -63,6 +65,7 @@ impl Model {
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
+    #[inline(never)]
     pub fn read_f64(&self, at: At, first: u64, into: &mut [f64]) -> Result<(), Error> {
         let array = self.array(at)?;
         self.check_range(at, array, first, into.len())?;

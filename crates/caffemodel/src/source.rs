@@ -36,6 +36,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    #[inline(never)]
     pub fn open(path: &Path) -> Result<Self, Error> {
         let name = room::text(&path.display())?;
         let io = |cause| {
