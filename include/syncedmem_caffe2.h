@@ -642,9 +642,9 @@ syncedmem_status_t syncedmem_typed_blob_reset(struct syncedmem_typed_blob_t *blo
 
 /**
  * Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context` may be NULL:
- * the address of the function that ends it (a `syncedmem_deleter_t`) and what that gets; NULL for a value without one. The blob
- * goes on to refer to it. What
- * `syncedmem_typed_blob_get_mutable` made is ended by its type's `destruct`, then `free()`.
+ * the address of the function that ends it (a `syncedmem_deleter_t`) and the context that this function gets; NULL for a value
+ * without one. The blob goes on to refer to the value. A value that `syncedmem_typed_blob_get_mutable` made is ended by its type's
+ * `destruct`, then `free()`.
  *
  * Errors: `INVALID_ARGUMENT` (NULL).
  *

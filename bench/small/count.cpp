@@ -95,8 +95,8 @@ int main(int argc, char** argv) {
   const Library library = load(argv[1], argv[2]);
   prepare(library, state);
   for (const std::size_t bytes : {4UL, 256UL, 4096UL, 65536UL}) {
-    // In a thread of its own, which gets a new heap from malloc: the free blocks that other work left in a heap decide over
-    // 200 instructions of a malloc of 4 KiB.
+    // In a thread of its own, which gets a new heap from malloc: the free blocks that other work left in a heap change a malloc
+    // of 4 KiB by some 200 instructions.
     std::thread(count, std::cref(library), std::cref(state), bytes).join();
   }
 }

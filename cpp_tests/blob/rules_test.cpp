@@ -18,14 +18,15 @@ namespace caffe = syncedmem;
 /// Allocations of C++ that this thread still gets; below 0: all.
 static thread_local int allocations = -1;
 
-void* operator new(std::size_t bytes) {
+// Not inlined: the compiler would take free() for that of a block of another operator new.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   if (allocations == 0) throw std::bad_alloc();
   if (allocations > 0) --allocations;
   if (void* block = std::malloc(bytes)) return block;
   throw std::bad_alloc();
 }
-void operator delete(void* block) noexcept { std::free(block); }
-void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 
 namespace {
 

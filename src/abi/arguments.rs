@@ -1,8 +1,10 @@
-//! Arguments: numbers of enumerations, and pointers for results. A NULL or misaligned pointer is an error; that any other
-//! is writable is the caller's promise.
+//! Arguments: numbers of enumerations, and pointers for results. A NULL or misaligned pointer is an error; the caller guarantees
+//! that any other is writable.
 #![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
 use std::ffi::c_char;
+
+use syncedmem_trace::head::Side;
 
 use super::call::call;
 use super::status::syncedmem_status_t;
@@ -11,6 +13,27 @@ use crate::error::Error;
 /// The value of an enumeration's number, which is its place in `all`.
 pub fn one_of<T: Copy, const N: usize>(number: i32, all: [T; N], what: &'static str) -> Result<T, Error> {
     usize::try_from(number).ok().and_then(|number| all.get(number).copied()).ok_or(Error::InvalidArgument { what })
+}
+
+/// The side of a `syncedmem_side_t`.
+pub fn side(number: i32) -> Result<Side, Error> {
+    let what = "side is not a syncedmem_side_t; pass SYNCEDMEM_HOST (0) or SYNCEDMEM_DEVICE (1)";
+    one_of(number, [Side::Host, Side::Device], what)
+}
+
+/// The `length` numbers at `first`, which may be NULL if there are none. `what` is the sentence about a NULL, a misaligned
+/// address, or more numbers than memory holds.
+///
+/// # Safety
+/// `first` is NULL, misaligned, or leads to so many numbers, which do not change while the result is used.
+pub unsafe fn numbers<'a>(first: *const i64, length: usize, what: &'static str) -> Result<&'a [i64], Error> {
+    let is_too_many = length > isize::MAX as usize / size_of::<i64>();
+    match length {
+        0 => Ok(&[]),
+        _ if first.is_null() || !first.is_aligned() || is_too_many => Err(Error::InvalidArgument { what }),
+        // SAFETY: the caller guarantees it.
+        _ => Ok(unsafe { std::slice::from_raw_parts(first, length) }),
+    }
 }
 
 /// A pointer for a result.
@@ -49,7 +72,7 @@ impl<T> SizedOut<T> {
         let structure = structure.ok_or(Error::InvalidArgument {
             what: "the pointer for the result is NULL or misaligned; pass the address of a structure of its type",
         })?;
-        // SAFETY: not null, aligned, and so much of it readable, says the caller.
+        // SAFETY: not null and aligned, and the caller guarantees that a size is readable.
         let size = unsafe { structure.cast::<usize>().read() };
         if size < least {
             return Err(Error::InvalidArgument {
@@ -61,7 +84,7 @@ impl<T> SizedOut<T> {
 
     /// Writes the result, whose own size is `self.size`.
     pub fn set(self, value: &T) {
-        // SAFETY: that many bytes are writable, says the caller of `new`; `value` has them.
+        // SAFETY: the caller of `new` guaranteed that many writable bytes, and `value` has as many.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 std::ptr::from_ref(value).cast::<u8>(),

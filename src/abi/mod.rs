@@ -1,5 +1,5 @@
-//! The two ABIs over [`crate::object`]. An entry point checks its arguments, calls one safe method and converts the
-//! result. Only the form of a failure is decided here.
+//! The functions that others link: Caffe's C++ symbols, and the C API of each header. An entry point checks its arguments, calls one
+//! safe method and converts the result. Only the form of a failure is decided here.
 
 mod arguments;
 #[cfg(feature = "blob")]

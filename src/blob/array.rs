@@ -26,7 +26,7 @@ pub struct Array<'b> {
 
 /// The side to work on; `None` of memory that was never touched.
 ///
-/// Compat: SYNCED means the device, where there is one.
+/// Compat: as in Caffe, SYNCED means the device, where there is one.
 fn side(memory: &Shared) -> Result<Option<Side>, Error> {
     Ok(match memory.head()? {
         Head::Uninitialized => None,
@@ -79,7 +79,7 @@ impl Array<'_> {
             self.check_one_device(diff)?;
             let from = Open::new(diff.memory, Access::Read, side)?;
             let own = Open::new(self.memory, Access::Write, side)?;
-            // SAFETY: both have the count's elements; here and below.
+            // SAFETY: the memories of a blob have at least the count's elements; here and below.
             return unsafe { math.subtract(&own, &from) };
         }
         let from = Open::new(diff.memory, Access::Read, Side::Host)?;
@@ -143,7 +143,7 @@ impl Array<'_> {
         if side == Side::Host {
             return Ok(None);
         }
-        // Reading a current side changes nothing, if it turns out that the host has to compute.
+        // For reading: if the host has to compute, the head stays as it is.
         let own = Open::new(self.memory, Access::Read, side)?;
         Math::begin(&own, self.element, self.count)
     }

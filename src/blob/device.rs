@@ -8,9 +8,9 @@ use syncedmem_trace::head::Side;
 
 use super::error::Error;
 use super::open::Open;
+use crate::copy;
 use crate::cuda::cublas::{Blas, BlasFailure, Precision};
 use crate::cuda::{self, driver};
-use crate::error;
 use crate::memory::device::{self, Entered};
 use crate::memory::driver::blocks;
 use crate::object::element::ElementType;
@@ -21,16 +21,12 @@ use crate::platform::text::warn_once;
 /// # Safety
 /// Both sides have that many bytes.
 pub unsafe fn copy(target: &Open<'_>, source: &Open<'_>, bytes: usize) -> Result<(), Error> {
+    let (Some(to), Some(from)) = (NonNull::new(target.address), NonNull::new(source.address)) else { return Ok(()) };
     if bytes == 0 {
         return Ok(());
     }
-    let driver = cuda::driver()?;
-    let _entered = enter(driver, target)?;
     // SAFETY: the caller guarantees it.
-    unsafe { driver.copy(address(target), address(source), bytes) }.map_err(error::Error::from)?;
-    goes_on(target);
-    goes_on(source);
-    Ok(())
+    Ok(unsafe { copy::between_devices(cuda::driver()?, (to, owner(target)?), from, bytes) }?)
 }
 
 /// cuBLAS in the context of an array, whose head names the device.
@@ -125,9 +121,13 @@ fn note_host() {
 
 /// Makes the context of an open device side current.
 fn enter<'d>(driver: &'d driver::Driver, open: &Open<'_>) -> Result<Entered<'d>, Error> {
-    let owner = open.memory.owns(Side::Device)?.then_some(open.memory.as_ptr().addr());
     let block = NonNull::new(open.address).unwrap_or(NonNull::dangling());
-    Ok(device::enter(driver, block, owner)?)
+    Ok(device::enter(driver, block, owner(open)?)?)
+}
+
+/// The address of the object, if it owns its device block.
+fn owner(open: &Open<'_>) -> Result<Option<usize>, Error> {
+    Ok(open.memory.owns(Side::Device)?.then_some(open.memory.as_ptr().addr()))
 }
 
 fn address(open: &Open<'_>) -> u64 {

@@ -222,7 +222,7 @@ impl Blob {
             None => {
                 let memory = Shared::new(size_of_val(self.shape.dims()))?;
                 array::fill(&memory, self.shape.dims())?;
-                // Nothing runs inside the cell: a fork leaves none half initialised.
+                // The memory was made before: a fork in between leaves no cell half initialised.
                 self.gpu_shape.get_or_init(|| memory)
             }
         };

@@ -22,7 +22,7 @@ impl<'b> Open<'b> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        // An error: the object became evictable meanwhile, and has no open access.
+        // It fails if the object became evictable meanwhile: then no access is open.
         let _ = self.memory.end_access();
     }
 }

@@ -36,7 +36,7 @@ impl Attachment {
         let made = Shared::new(Attached(new)).map_err(Error::no_room)?.into_address();
         let first = self.0.compare_exchange(null_mut(), made.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_ok();
         if !first {
-            // SAFETY: this holder was given to no one else.
+            // SAFETY: `into_address` gave this holder up a moment ago, and no other thread knows the address.
             drop(unsafe { Shared::from_address(made) });
         }
         Ok(self.get())

@@ -14,13 +14,13 @@ use super::typemeta::{TypeMeta, syncedmem_deleter_t};
 use crate::memory::malloc;
 use crate::platform::shared::Shared;
 
-/// A blob, with a lock over its value: see [`locked`].
+/// A blob. The room's lock guards its value: see [`locked`].
 pub struct Blob {
     value: Guarded<Value>,
     attachment: Attachment,
 }
 
-/// A value and its end. The default is none.
+/// A value, its type, and the way in which it ends. The default is no value.
 pub struct Value {
     meta: TypeMeta,
     pointer: *mut c_void,
@@ -173,7 +173,7 @@ impl Blob {
             return Ok((pointer, false));
         }
         let mut new = Value::made(meta)?;
-        // What is not in the blob afterwards ends with `new`, behind the lock.
+        // `new` then has the old value, or the one that is not needed: it ends after the lock is released.
         Ok(locked(|held| match there(held) {
             Some(pointer) => (pointer, false),
             None => {

@@ -184,8 +184,9 @@ impl Drop for Memory {
             // SAFETY: `new` constructed them, and no tensor is left that knows them.
             unsafe { self.meta.destruct(items, count) };
         }
-        // SAFETY: the object is live, unless a caller has ended it against the rules: then this is an error.
+        // SAFETY: `create` made the storage, which lives until `destroy`.
         let object = unsafe { self.object.as_ref() };
+        // It fails only if a caller has ended the object against the rules.
         // SAFETY: an object of `create`, which only its tensors of DLPack use now.
         let _ = unsafe { object.destroy() };
         if self.reported {

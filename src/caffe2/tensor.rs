@@ -2,7 +2,8 @@
 //!
 //! Invariant: a storage has room for the items of the dimensions, and serves the type. So an access to data that is there is one
 //! look at the storage, and every operation makes what can fail before it changes anything.
-#![expect(unsafe_code, reason = "a caller's memory is shared")]
+
+mod sharing;
 
 use std::ffi::c_void;
 use std::fmt::{self, Write};
@@ -12,7 +13,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use syncedmem_trace::head::{Access, Side};
 
 use super::error::Error;
-use super::external::Lent;
 use super::shape::{self, UNSHAPED};
 use super::storage::Storage;
 use super::typemeta::TypeMeta;
@@ -261,72 +261,6 @@ impl Tensor {
         }
         self.meta = source.meta;
         self.set_dims(&source.dims, source.count);
-        Ok(())
-    }
-
-    /// Shares another tensor's memory, which has as many items.
-    pub fn share_data(&mut self, source: &Tensor) -> Result<(), Error> {
-        if self.side != source.side {
-            return Err(Error::Argument("the tensors are on different sides; share with one of the same, or copy"));
-        }
-        if self.count != source.count {
-            return Err(Error::Argument(
-                "the source has another number of items; resize to as many before its data is shared",
-            ));
-        }
-        if source.storage.is_none() && source.count != 0 {
-            return Err(Error::State("the source has no memory to share yet; ask for its mutable data first"));
-        }
-        self.meta = source.meta;
-        match &source.storage {
-            Some(storage) => self.replace(storage.clone(), true),
-            None => self.free_memory(),
-        }
-        Ok(())
-    }
-
-    /// Uses the caller's memory of `capacity` bytes; 0 for as many as the items need.
-    ///
-    /// # Safety
-    /// As for [`Storage::external`].
-    pub unsafe fn share_external(&mut self, meta: TypeMeta, capacity: usize, lent: Lent) -> Result<(), Error> {
-        usable(&meta)?;
-        if self.count <= 0 {
-            return Err(Error::State("the tensor has no items; call resize before memory is shared with it"));
-        }
-        let needed = shape::bytes(self.count, meta.itemsize)?;
-        let capacity = if capacity == 0 { needed } else { capacity };
-        if capacity < needed {
-            return Err(Error::Argument(
-                "capacity is smaller than the tensor's items; pass the bytes of the memory, or 0",
-            ));
-        }
-        // SAFETY: the caller guarantees it.
-        let storage = unsafe { Storage::external(meta, capacity, self.side, lent) }?;
-        self.meta = meta;
-        self.replace(storage, true);
-        Ok(())
-    }
-
-    /// Uses the memory of a tensor of DLPack with as many bytes as the items. On an error it stays the caller's.
-    ///
-    /// # Safety
-    /// As for [`Storage::dlpack`].
-    pub unsafe fn share_dlpack(
-        &mut self,
-        meta: TypeMeta,
-        tensor: NonNull<c_void>,
-        versioned: bool,
-    ) -> Result<(), Error> {
-        usable(&meta)?;
-        if self.count <= 0 {
-            return Err(Error::State("the tensor has no items; call resize before memory is shared with it"));
-        }
-        let bytes = shape::bytes(self.count, meta.itemsize)?;
-        // SAFETY: the caller guarantees it.
-        let storage = unsafe { Storage::dlpack(meta, bytes, self.side, tensor, versioned) }?;
-        self.meta = meta;
-        self.replace(storage, true);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Types of items at run time: what a tensor holds many of, and a blob one.
+//! Types at run time: of the items of a tensor, and of the value of a blob.
 #![expect(unsafe_code, reason = "functions of the caller's types are called")]
 
 use std::ffi::{CStr, c_char, c_void};

@@ -49,12 +49,12 @@ pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Resul
     Ok(path)
 }
 
-/// Copies `bytes` (not 0) from one device block to another, in the context of the second. `owner` is the address of the
-/// object that owns that one.
+/// Copies `bytes` (not 0) from one device block to another, in the context of `to`. `owner` is the address of the object that
+/// owns `to`.
 ///
 /// # Safety
 /// Both blocks have that many bytes.
-#[cfg(feature = "caffe2")]
+#[cfg(any(feature = "blob", feature = "caffe2"))]
 pub unsafe fn between_devices(
     driver: &Driver,
     (to, owner): (NonNull<c_void>, Option<usize>),

@@ -119,7 +119,7 @@ fn functions() -> Option<&'static Functions> {
         return None;
     }
     match search() {
-        // The functions are found before: a fork during this leaves no cell half initialised.
+        // The search came before: a fork in between leaves no cell half initialised.
         Some(found) => Some(FOUND.get_or_init(|| found)),
         None => {
             MISSED_AT.store(loaded::loaded_so_far(), Relaxed);
@@ -135,7 +135,7 @@ fn search() -> Option<Functions> {
     loaded.chain(served.map(|(name, _)| (name, libc::RTLD_LAZY))).find_map(|(name, flags)| {
         // SAFETY: the name is NUL-terminated; its initialisers are cuBLAS's own.
         let library = unsafe { libc::dlopen(name.as_ptr(), flags) };
-        // SAFETY: nothing else bears these names.
+        // SAFETY: `dlopen` found it by a soname of cuBLAS.
         if library.is_null() { None } else { unsafe { Functions::of(library) } }
     })
 }

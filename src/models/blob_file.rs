@@ -52,7 +52,8 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
     let count = blob.shape().count();
     let array = |which| Open::new(blob.memory(which)?, Access::Read, Side::Host);
     let values = |open: &Open<'_>| {
-        // SAFETY: the memory has as many elements, and no thread writes it, says the caller of a blob that is shared for reading.
+        // SAFETY: the memory has that many elements while it is open. The C API's caller, who lends the blob for reading, guarantees that
+        // no thread writes it.
         let bytes = unsafe { std::slice::from_raw_parts(open.address.cast::<u8>(), count * blob.element().bytes()) };
         Values::new(element, count as u64, bytes).stored_as(element)
     };

@@ -8,7 +8,7 @@ use crate::object::SyncedMemory;
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Values that are converted at once.
+/// The most values that are converted in one call.
 const AT_ONCE: usize = 512;
 
 /// The type of stored values.
@@ -28,8 +28,8 @@ pub fn element_type(element: Element) -> ElementType {
 }
 
 impl Model {
-    /// Reads an array into the host side of an object as values of type `of`, which is then the newest side. Of an object that is
-    /// larger the rest stays.
+    /// Reads an array into the host side of an object as values of type `of`. The host is then the newest side. The rest of a larger
+    /// object stays.
     ///
     /// Values are read as they are stored, as floats (doubles are rounded) or as doubles.
     ///

@@ -10,7 +10,8 @@ use crate::platform::sync::{AtomicUsize, Ordering};
 
 /// An owner of an object of [`SyncedMemory::create`]. A clone is one more owner.
 ///
-/// As std's `Arc`, which cannot be had without an abort where memory runs out. Tensors of the object may outlive its owners.
+/// The count of owners lies in the object's own storage, so that an owner is the object's handle in C, and no second allocation can fail.
+/// Tensors of the object may outlive its owners.
 #[derive(Debug)]
 pub struct Shared(NonNull<SyncedMemory>);
 

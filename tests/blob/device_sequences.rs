@@ -45,7 +45,7 @@ struct World<'g> {
     blobs: [Blob; 2],
     model: Model,
     /// Memory that was lent. It outlives the blobs, which are declared before it.
-    lent: Vec<Box<[f32; 3]>>,
+    lent: Vec<Vec<f32>>,
     steps: usize,
 }
 
@@ -74,7 +74,7 @@ impl<'g> World<'g> {
             Step::Reshape(_, count) => own.reshape(&[count]),
             Step::Share(_, array) => own.share(array, other),
             Step::Set(_, array) => {
-                self.lent.push(Box::new(values));
+                self.lent.push(values.to_vec());
                 own.set_cpu(array, self.lent.last_mut().unwrap().as_mut_ptr())
             }
             Step::Copy(_, array, reshape) => own.copy_from(array, other, reshape),

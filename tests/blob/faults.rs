@@ -11,8 +11,11 @@ use crate::support::*;
 
 type Blobs = [Blob; 2];
 
+/// Shape, capacities and memories of a blob.
+type State = (Vec<i64>, [usize; 2], [Answer<*mut syncedmem_t>; 2]);
+
 /// What an operation must not change if it fails.
-fn state(blobs: &Blobs) -> Vec<(Vec<i64>, [usize; 2], [Answer<*mut syncedmem_t>; 2])> {
+fn state(blobs: &Blobs) -> Vec<State> {
     let both = |blob: &Blob| {
         let arrays = [DATA, DIFF];
         (blob.shape(), arrays.map(|array| blob.capacity(array)), arrays.map(|array| blob.memory(array)))

@@ -1,6 +1,8 @@
-//! Files that are checked in and made from others: whether they are what those give, and how they are written.
+//! Files that are checked in: whether those made from others are what these give, and how they are written; their size.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::prose::files;
 
 /// Fails where a checked-in file is not what was generated; `UPDATE` in the environment writes it before.
 pub fn is_same(file: &str, generated: &str) {
@@ -15,4 +17,12 @@ pub fn is_same(file: &str, generated: &str) {
         assert_eq!(ours, theirs, "{file} differs at line {}; run UPDATE=1 cargo test --test project", number + 1);
     }
     assert!(checked_in == generated, "{file} differs in length; run UPDATE=1 cargo test --test project");
+}
+
+/// The largest file is the description of the C API. A download, such as a wheel, is larger.
+#[test]
+fn no_file_has_more_than_half_a_mebibyte() {
+    let large = |file: &PathBuf| std::fs::metadata(file).unwrap().len() > 512 << 10;
+    let found: Vec<_> = files(Path::new(env!("CARGO_MANIFEST_DIR"))).into_iter().filter(large).collect();
+    assert!(found.is_empty(), "downloads are not checked in: {found:?}");
 }

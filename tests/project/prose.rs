@@ -47,7 +47,7 @@ fn syntax(path: &Path, text: &str) -> Option<Syntax> {
 }
 
 /// Every file of the project, as git lists them.
-fn files(root: &Path) -> Vec<PathBuf> {
+pub fn files(root: &Path) -> Vec<PathBuf> {
     let listed = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)

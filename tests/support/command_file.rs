@@ -1,4 +1,4 @@
-//! The `syncedmem` command, which is a package of its own.
+//! The `syncedmem` command, and the library that it preloads beside the main one: packages of their own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,8 @@ pub fn command_file() -> &'static PathBuf {
     FILE.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("");
         let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into()));
-        build.args(["build", "--quiet", "--package", "syncedmem-command", "--target-dir"]).arg(&target);
+        let packages = ["--package", "syncedmem-command", "--package", "syncedmem-layer-names"];
+        build.args(["build", "--quiet"]).args(packages).arg("--target-dir").arg(&target);
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
         assert!(build.status().is_ok_and(|status| status.success()), "the command does not build");
         target.join("debug/syncedmem")

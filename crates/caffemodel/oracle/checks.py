@@ -9,7 +9,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import traceback
 import warnings
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import numpy  # noqa: E402
 from caffe.proto import caffe_pb2  # noqa: E402
 from google.protobuf.message import DecodeError  # noqa: E402
 from messages import C3D, CAFFE2, NVIDIA  # noqa: E402
+from running import run  # noqa: E402
 
 V0_TYPES = (
     "accuracy bnll concat conv data dropout euclidean_loss flatten hdf5_data hdf5_output im2col images infogain_loss "
@@ -410,20 +410,11 @@ def main() -> int:
     options.add_argument("--upgrade", required=True)
     options.add_argument("--keep", help="leave the files that were written in this folder")
     chosen = options.parse_args()
-    failed = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(chosen.keep or temporary)
         folder.mkdir(exist_ok=True)
         context = Context(chosen.dump, chosen.upgrade, folder)
-        for check in CHECKS:
-            try:
-                print(f"ok - {check.__doc__}: {check(context)}")
-            except Exception:  # pylint: disable=broad-except
-                failed += 1
-                print(f"not ok - {check.__doc__}")
-                traceback.print_exc(file=sys.stdout)
-    print(f"models: {len(CHECKS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+        return run("models", CHECKS, context)
 
 
 if __name__ == "__main__":

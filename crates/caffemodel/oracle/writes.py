@@ -9,11 +9,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 
 from checks import Context, caffe, caffe_pb2, dims, dumped, fill, numpy, trained
 from messages import C3D, NVIDIA
+from running import run
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 
@@ -243,18 +243,9 @@ def main() -> int:
     options.add_argument("--edit", required=True)
     options.add_argument("--command", required=True)
     chosen = options.parse_args()
-    failed = 0
     with tempfile.TemporaryDirectory() as folder:
         context = Writer(chosen.dump, chosen.edit, chosen.command, Path(folder))
-        for check in CHECKS:
-            try:
-                print(f"ok - {check.__doc__}: {check(context)}")
-            except Exception:  # pylint: disable=broad-except
-                failed += 1
-                print(f"not ok - {check.__doc__}")
-                traceback.print_exc(file=sys.stdout)
-    print(f"writes: {len(CHECKS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+        return run("writes", CHECKS, context)
 
 
 if __name__ == "__main__":

@@ -38,9 +38,10 @@ impl Element {
         }
     }
 
-    /// Whether its values have digits behind the point.
-    pub fn is_float(self) -> bool {
-        matches!(self, Self::F64 | Self::F32 | Self::F16)
+    /// Whether each of its values is one of `other` too: of the same type, or of a float that is at least as wide.
+    pub fn is_exact_as(self, other: Self) -> bool {
+        let is_float = |element| matches!(element, Self::F64 | Self::F32 | Self::F16);
+        self == other || is_float(self) && is_float(other) && self.size() < other.size()
     }
 
     /// A whole number as this type, of which it takes the first bytes. `None`: it does not fit, or the type is one of floats.

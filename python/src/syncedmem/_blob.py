@@ -16,16 +16,11 @@ from ._errors import check_argument, failure
 from ._handle import Handle
 from ._library import ffi, lib
 from ._memory import SyncedMemory
-from ._tensors import DType, Shape
+from ._tensors import ELEMENT_TYPES, DType, Shape
 from ._types import Head, Kind, Status
 
 _DATA, _DIFF = lib.SYNCEDMEM_DATA, lib.SYNCEDMEM_DIFF
-_TYPES = {
-    np.dtype(np.float32): lib.SYNCEDMEM_FLOAT32,
-    np.dtype(np.float64): lib.SYNCEDMEM_FLOAT64,
-    np.dtype(np.int32): lib.SYNCEDMEM_INT32,
-    np.dtype(np.uint32): lib.SYNCEDMEM_UINT32,
-}
+_DTYPES = tuple(map(np.dtype, ("float32", "float64", "int32", "uint32")))
 
 
 def _check_range(numbers: Shape) -> None:
@@ -118,9 +113,9 @@ class Blob:
         Raises `ValueError` for an impossible shape, `TypeError` for another dtype.
         """
         self._dtype: DType = np.dtype(dtype)
-        if self._dtype not in _TYPES:
+        if self._dtype not in _DTYPES:
             raise TypeError(f"a Blob cannot have elements of {self._dtype}; they are float32, float64, int32 or uint32")
-        self._handle = _BlobHandle(_TYPES[self._dtype])
+        self._handle = _BlobHandle(ELEMENT_TYPES[self._dtype])
         self._memories: dict[int, SyncedMemory] = {}
         self._shape: Shape = ()
         if shape is not None:

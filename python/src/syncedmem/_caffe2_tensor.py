@@ -33,7 +33,10 @@ class TensorHandle(Handle):
             check_argument(function(self.pointer, *arguments))
 
     def info(self) -> Any:
-        """What the tensor is: C's `syncedmem_tensor_info_t`. Its dimensions stay until they change."""
+        """What the tensor is: C's `syncedmem_tensor_info_t`. Its dimensions stay until they change.
+
+        The result owns its members: `meta` is only valid while it lives.
+        """
         info = ffi.new("syncedmem_tensor_info_t *")
         self.change(lib.syncedmem_tensor_info, info)
         return info
@@ -72,6 +75,11 @@ class _Memory(Handle):
         memory = ffi.new("syncedmem_t **")
         self._keeper.change(lib.syncedmem_tensor_memory, memory)
         self._own(memory[0])
+
+
+def name_of(meta: Any) -> str | None:
+    """The name of a `syncedmem_typemeta_t`; None for no type."""
+    return None if meta.id == ffi.NULL else str(ffi.string(meta.name).decode("utf-8", "replace"))
 
 
 def _numbers(shape: Shape) -> Any:
@@ -132,13 +140,14 @@ class Tensor:
     @property
     def type_name(self) -> str | None:
         """The name of the items' type, in the language that chose it; None before the first `mutable_data`."""
-        meta = self._handle.info().meta
-        return None if meta.id == ffi.NULL else str(ffi.string(meta.name).decode("utf-8", "replace"))
+        info = self._handle.info()
+        return name_of(info.meta)
 
     @property
     def itemsize(self) -> int:
         """Bytes of an item; 0 without a type."""
-        return int(self._handle.info().meta.itemsize)
+        info = self._handle.info()
+        return int(info.meta.itemsize)
 
     @property
     def nbytes(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
-from ._caffe2_tensor import Tensor, tensor_of
+from ._caffe2_tensor import Tensor, name_of, tensor_of
 from ._errors import check_argument
 from ._library import ffi, lib
 from ._model import Path, encoded
@@ -165,7 +165,7 @@ class Workspace(MutableMapping[str, Tensor]):
 def _type_name(blob: Any) -> str | None:
     meta = ffi.new("syncedmem_typemeta_t *")
     check_argument(lib.syncedmem_typed_blob_meta(blob, meta))
-    return None if meta.id == ffi.NULL else str(ffi.string(meta.name).decode("utf-8", "replace"))
+    return name_of(meta[0])
 
 
 def load_init_net(path: Path) -> Workspace:

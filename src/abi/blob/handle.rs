@@ -1,14 +1,13 @@
 //! Handles: construction and destruction, and the arguments of the other functions.
 #![expect(unsafe_code, reason = "C functions")]
 
-use crate::abi::arguments::{Out, one_of};
+use crate::abi::arguments::{self, Out, one_of};
 use crate::abi::call::{call, call_for};
 use crate::abi::element::element_type;
 use crate::abi::handle::{Handle, Handled};
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::error::Error;
 use crate::blob::{Blob, Which};
-use crate::error;
 
 /// A blob.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
@@ -69,23 +68,14 @@ pub(super) unsafe fn change(
     call_for(name, || change(unsafe { Handle::value_mut(handle.cast()) }?))
 }
 
-/// The `length` numbers at `first`, which may be NULL if there are none.
+/// The `length` numbers at `first`.
 ///
 /// # Safety
-/// `first` is NULL, misaligned, or that of so many numbers.
+/// As for [`arguments::numbers`].
 pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a [i64], Error> {
-    match length {
-        0 => Ok(&[]),
-        _ if first.is_null() || !first.is_aligned() || length > isize::MAX as usize / size_of::<i64>() => {
-            Err(error::Error::InvalidArgument {
-                what: "the numbers are NULL, misaligned or more than memory holds; pass the address of as many int64_t as their \
-                       count says",
-            }
-            .into())
-        }
-        // SAFETY: the caller guarantees it.
-        _ => Ok(unsafe { std::slice::from_raw_parts(first, length) }),
-    }
+    let what = "the numbers are NULL, misaligned or more than memory holds; pass the address of as many int64_t as their count says";
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { arguments::numbers(first, length, what) }?)
 }
 
 /// Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to `*blob`. It has no memory

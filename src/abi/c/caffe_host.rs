@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use crate::abi::arguments::Out;
 use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
-use crate::memory::host;
+use crate::memory::host::caffe_host;
 
 /// Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address to `*ptr`, and to
 /// `*use_cuda` whether it is page-locked.
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn CaffeMallocHost(
         let out = unsafe { Out::new(ptr) }?;
         // SAFETY: the caller guarantees it.
         let pinned = unsafe { Out::new(use_cuda) }?;
-        let block = host::caffe_malloc(size)?;
+        let block = caffe_host::malloc(size)?;
         out.set(block.address.as_ptr());
         pinned.set(block.pinned);
         Ok(())
@@ -48,6 +48,6 @@ pub unsafe extern "C" fn CaffeMallocHost(
 pub unsafe extern "C" fn CaffeFreeHost(ptr: *mut c_void, use_cuda: bool) -> syncedmem_status_t {
     call("CaffeFreeHost", || {
         // SAFETY: the caller guarantees it.
-        unsafe { host::caffe_free(ptr, use_cuda) }
+        unsafe { caffe_host::free(ptr, use_cuda) }
     })
 }

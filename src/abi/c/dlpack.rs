@@ -4,10 +4,10 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::head::Access;
 
 use super::object::{object, syncedmem_t, with};
-use crate::abi::arguments::{Out, one_of};
+use crate::abi::arguments::{Out, numbers, one_of, side};
 use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
@@ -81,14 +81,13 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
         let object = unsafe { object(mem) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(tensor) }?;
-        let what = "side is not a syncedmem_side_t; pass SYNCEDMEM_HOST (0) or SYNCEDMEM_DEVICE (1)";
-        let side = one_of(side, [Side::Host, Side::Device], what)?;
+        let side = self::side(side)?;
         let what = "access is not a syncedmem_access_t; pass SYNCEDMEM_READ (0), SYNCEDMEM_WRITE (1) or \
                     SYNCEDMEM_OVERWRITE (2)";
         let access = one_of(access, [Access::Read, Access::Write, Access::Overwrite], what)?;
         let data_type = DataType::new(type_code, type_bits)?;
         // SAFETY: the caller guarantees it.
-        let shape = unsafe { numbers(shape, ndim) }?;
+        let shape = unsafe { lengths(shape, ndim) }?;
         let layout = Layout::new(shape, data_type, object.size()?)?;
         out.set(object.export(access, side, layout, versioned)?.as_ptr());
         Ok(())
@@ -97,16 +96,11 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
 
 /// # Safety
 /// `shape` is NULL, misaligned, or readable for `ndim` numbers.
-unsafe fn numbers<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> {
-    match usize::try_from(ndim) {
-        Ok(0) => Ok(&[]),
-        Ok(count) if !shape.is_null() && shape.is_aligned() => {
-            // SAFETY: the caller guarantees it.
-            Ok(unsafe { std::slice::from_raw_parts(shape, count) })
-        }
-        Ok(_) => Err(Error::InvalidArgument { what: "shape is NULL or misaligned; pass the address of ndim numbers" }),
-        Err(_) => Err(Error::InvalidArgument { what: "ndim is negative; pass how many numbers shape has" }),
-    }
+unsafe fn lengths<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> {
+    let what = "ndim is negative; pass how many numbers shape has";
+    let count = usize::try_from(ndim).map_err(|_| Error::InvalidArgument { what })?;
+    // SAFETY: the caller guarantees it.
+    unsafe { numbers(shape, count, "shape is NULL or misaligned; pass the address of ndim numbers") }
 }
 
 /// Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does for memory of the CPU and

@@ -16,7 +16,7 @@ use syncedmem_trace::head::{Access, Side};
 use super::guard::guard;
 use crate::caffe::{self, Build};
 use crate::error::{Error, WhyNot};
-use crate::memory::host;
+use crate::memory::host::caffe_host;
 use crate::object::SyncedMemory;
 use crate::observe::call_counts::{Call, count};
 use crate::settings;
@@ -290,7 +290,7 @@ pub unsafe extern "C-unwind" fn check_device(this: *const SyncedMemory) {
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, use_cuda: *mut bool) {
     count(Call::MallocHost);
-    let block = or_fail!(Call::MallocHost, host::caffe_malloc(size));
+    let block = or_fail!(Call::MallocHost, caffe_host::malloc(size));
     // SAFETY: the caller guarantees it.
     unsafe { ptr.write(block.address.as_ptr()) };
     // SAFETY: the caller guarantees it.
@@ -305,7 +305,7 @@ pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, 
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size: usize) {
     count(Call::MallocHost);
-    let block = or_fail!(Call::MallocHost, host::caffe_malloc_pageable(size));
+    let block = or_fail!(Call::MallocHost, caffe_host::malloc_pageable(size));
     // SAFETY: the caller guarantees it.
     unsafe { ptr.write(block.address.as_ptr()) };
 }
@@ -319,7 +319,7 @@ pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size
 pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
     count(Call::FreeHost);
     // SAFETY: the caller guarantees it.
-    or_fail!(Call::FreeHost, unsafe { host::caffe_free(ptr, use_cuda) });
+    or_fail!(Call::FreeHost, unsafe { caffe_host::free(ptr, use_cuda) });
 }
 
 /// Compat: `void CaffeFreeHost(void* ptr)`, before rc3.
@@ -331,5 +331,5 @@ pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
 pub unsafe extern "C-unwind" fn free_host_pageable(ptr: *mut c_void) {
     count(Call::FreeHost);
     // SAFETY: the caller guarantees it.
-    or_fail!(Call::FreeHost, unsafe { host::caffe_free(ptr, false) });
+    or_fail!(Call::FreeHost, unsafe { caffe_host::free(ptr, false) });
 }

@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 
 use super::call;
 use super::tensor::{handle_of, holder_of, syncedmem_tensor_t};
-use super::typemeta::{optional, required, side_of};
-use crate::abi::arguments::Out;
+use super::typemeta::{optional, required};
+use crate::abi::arguments::{Out, side};
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::blob::{Blob, Value, another_holder};
 use crate::caffe2::error::Error;
@@ -51,6 +51,26 @@ unsafe fn with(
         // SAFETY: the caller guarantees it.
         work(unsafe { blob(handle) }?)
     })
+}
+
+/// Writes what `question` returns for a blob to `*out`, for the C function `name`.
+///
+/// # Safety
+/// As for `blob`; `out` is NULL or writable.
+unsafe fn ask<T>(
+    name: &str,
+    handle: *const syncedmem_typed_blob_t,
+    out: *mut T,
+    question: impl FnOnce(&Blob) -> Result<T, Error>,
+) -> syncedmem_status_t {
+    let write = |blob: &Blob| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(out) }?;
+        out.set(question(blob)?);
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with(name, handle, write) }
 }
 
 /// A result that the caller may not want: NULL is allowed.
@@ -127,14 +147,8 @@ pub unsafe extern "C" fn syncedmem_typed_blob_meta(
     blob: *const syncedmem_typed_blob_t,
     meta: *mut syncedmem_typemeta_t,
 ) -> syncedmem_status_t {
-    let ask = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(meta) }?;
-        out.set(blob.meta());
-        Ok(())
-    };
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_meta", blob, ask) }
+    unsafe { ask("syncedmem_typed_blob_meta", blob, meta, |blob| Ok(blob.meta())) }
 }
 
 /// Writes to `*is` whether the value is of that type.
@@ -149,16 +163,10 @@ pub unsafe extern "C" fn syncedmem_typed_blob_is_type(
     meta: *const syncedmem_typemeta_t,
     is: *mut bool,
 ) -> syncedmem_status_t {
-    let ask = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        let meta = unsafe { required(meta) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(is) }?;
-        out.set(blob.meta() == meta);
-        Ok(())
-    };
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_is_type", blob, ask) }
+    let same = |blob: &Blob| Ok(blob.meta() == unsafe { required(meta) }?);
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_typed_blob_is_type", blob, is, same) }
 }
 
 /// Writes the address of the value to `*value`. If `meta` is not NULL, the value must be of that type; otherwise the address is NULL
@@ -174,16 +182,10 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
     meta: *const syncedmem_typemeta_t,
     value: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    let ask = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        let meta = unsafe { optional(meta) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(value) }?;
-        out.set(blob.get(meta)?);
-        Ok(())
-    };
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_get", blob, ask) }
+    let get = |blob: &Blob| blob.get(unsafe { optional(meta) }?);
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_typed_blob_get", blob, value, get) }
 }
 
 /// Writes the address of a value of that type to `*value`. Unless there is one, the blob gets a new one as the type makes it, in
@@ -258,9 +260,9 @@ pub unsafe extern "C" fn syncedmem_typed_blob_reset(
 }
 
 /// Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context` may be NULL:
-/// the address of the function that ends it (a `syncedmem_deleter_t`) and what that gets; NULL for a value without one. The blob
-/// goes on to refer to it. What
-/// `syncedmem_typed_blob_get_mutable` made is ended by its type's `destruct`, then `free()`.
+/// the address of the function that ends it (a `syncedmem_deleter_t`) and the context that this function gets; NULL for a value
+/// without one. The blob goes on to refer to the value. A value that `syncedmem_typed_blob_get_mutable` made is ended by its type's
+/// `destruct`, then `free()`.
 ///
 /// Errors: `INVALID_ARGUMENT` (NULL).
 ///
@@ -326,14 +328,8 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
     blob: *const syncedmem_typed_blob_t,
     tensor: *mut *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    let get = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(tensor) }?;
-        out.set(handle_of(blob.tensor()?));
-        Ok(())
-    };
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_get_tensor", blob, get) }
+    unsafe { ask("syncedmem_typed_blob_get_tensor", blob, tensor, |blob| blob.tensor().map(handle_of)) }
 }
 
 /// As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the blob gets a new
@@ -356,7 +352,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
         let out = unsafe { Out::new(tensor) }?;
         // SAFETY: the caller guarantees it.
         let new = unsafe { optional_out(is_new) }?;
-        let (holder, made) = blob.mutable_tensor(side_of(side)?)?;
+        let (holder, made) = blob.mutable_tensor(self::side(side)?)?;
         out.set(handle_of(holder));
         if let Some(new) = new {
             new.set(made);

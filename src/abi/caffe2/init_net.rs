@@ -1,14 +1,12 @@
 //! Caffe2's saved weights as the tensors of a workspace.
 #![expect(unsafe_code, reason = "C functions")]
 
-use std::ffi::{CStr, OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::c_char;
 
 use super::call;
 use super::workspace::{syncedmem_workspace_t, workspace};
+use crate::abi::model::open;
 use crate::abi::status::syncedmem_status_t;
-use crate::caffe2::error::Error;
 use crate::caffe2::init_net;
 
 /// Reads an `init_net.pb` into tensors of the host: each becomes the value of the blob of its name, which is created where the workspace
@@ -28,11 +26,7 @@ pub unsafe extern "C" fn syncedmem_workspace_load_init_net(
     call("syncedmem_workspace_load_init_net", || {
         // SAFETY: the caller guarantees it.
         let workspace = unsafe { self::workspace(workspace) }?;
-        if path.is_null() {
-            return Err(Error::Argument("path is NULL; pass the name of an init_net.pb"));
-        }
         // SAFETY: the caller guarantees it.
-        let path = unsafe { CStr::from_ptr(path) };
-        init_net::load(workspace, Path::new(OsStr::from_bytes(path.to_bytes())))
+        init_net::load(workspace, unsafe { open::path(path) }?)
     })
 }

@@ -4,8 +4,7 @@
 use std::ptr::NonNull;
 
 use super::call;
-use super::typemeta::side_of;
-use crate::abi::arguments::{Out, answer};
+use crate::abi::arguments::{Out, answer, numbers, side};
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::blob::another_holder;
 use crate::caffe2::error::Error;
@@ -104,9 +103,8 @@ unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) ->
         .ok()
         .filter(|&count| count <= MOST)
         .ok_or(Error::Argument("ndim is negative or above 64; pass how many dimensions there are"))?;
-    if count > 0 && (dims.is_null() || !dims.is_aligned()) {
-        return Err(Error::Argument("dims is NULL or misaligned; pass the address of ndim numbers"));
-    }
+    // SAFETY: the caller guarantees it.
+    let dims = unsafe { numbers(dims, count, "dims is NULL or misaligned; pass the address of ndim numbers") }?;
     let (mut few, mut many);
     let copy: &mut [i64] = if count <= FEW {
         few = [0; FEW];
@@ -116,10 +114,7 @@ unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) ->
         &mut many
     };
     let copy = &mut copy[..count];
-    if count > 0 {
-        // SAFETY: the caller guarantees that many; the copy is this function's.
-        unsafe { std::ptr::copy_nonoverlapping(dims, copy.as_mut_ptr(), count) };
-    }
+    copy.copy_from_slice(dims);
     work(copy)
 }
 
@@ -138,7 +133,7 @@ pub unsafe extern "C" fn syncedmem_tensor_create(
     call("syncedmem_tensor_create", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(tensor) }?;
-        out.set(handle_of(Handle::new(side_of(side)?)?));
+        out.set(handle_of(Handle::new(self::side(side)?)?));
         Ok(())
     })
 }

@@ -1,10 +1,8 @@
 //! Types of items.
 #![expect(unsafe_code, reason = "C functions")]
 
-use syncedmem_trace::head::Side;
-
 use super::call;
-use crate::abi::arguments::{Out, answer, one_of};
+use crate::abi::arguments::{Out, answer, side};
 use crate::abi::element::element_type;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
@@ -35,14 +33,6 @@ pub(super) unsafe fn required(meta: *const syncedmem_typemeta_t) -> Result<TypeM
     unsafe { optional(meta) }?.copied().ok_or(Error::Argument(
         "meta is NULL; pass the address of a type, such as one that syncedmem_typemeta has written",
     ))
-}
-
-pub(super) fn side_of(side: i32) -> Result<Side, crate::error::Error> {
-    one_of(
-        side,
-        [Side::Host, Side::Device],
-        "side is not a syncedmem_side_t; pass SYNCEDMEM_HOST (0) or SYNCEDMEM_DEVICE (1)",
-    )
 }
 
 /// Writes the type of a `syncedmem_type_t` to `*meta`.
@@ -91,5 +81,5 @@ pub unsafe extern "C" fn syncedmem_typemeta_element(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_typemeta(side: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_tensor_typemeta", meta, || Ok(handle::meta(side_of(side)?))) }
+    unsafe { answer("syncedmem_tensor_typemeta", meta, || Ok(handle::meta(self::side(side)?))) }
 }

@@ -85,6 +85,27 @@ unsafe fn with(
     })
 }
 
+/// Writes what `question` returns for a workspace and a name to `*out`, for the C function `function`.
+///
+/// # Safety
+/// As for `with`; `out` is NULL or writable.
+unsafe fn ask<T>(
+    function: &str,
+    handle: *const syncedmem_workspace_t,
+    name: *const c_char,
+    out: *mut T,
+    question: impl FnOnce(&Workspace, &[u8]) -> Result<T, Error>,
+) -> syncedmem_status_t {
+    let write = |workspace: &Workspace, name: &[u8]| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(out) }?;
+        out.set(question(workspace, name)?);
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with(function, handle, name, write) }
+}
+
 /// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it with
 /// `syncedmem_workspace_destroy`.
 ///
@@ -156,14 +177,9 @@ pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let create = |workspace: &Workspace, name: &[u8]| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(blob) }?;
-        out.set(blob_of(workspace.create(name)?));
-        Ok(())
-    };
+    let create = |workspace: &Workspace, name: &[u8]| workspace.create(name).map(blob_of);
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_create_blob", workspace, name, create) }
+    unsafe { ask("syncedmem_workspace_create_blob", workspace, name, blob, create) }
 }
 
 /// As `syncedmem_workspace_create_blob`, of a blob of this workspace itself: it hides one of a mapping or a parent.
@@ -178,14 +194,9 @@ pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let create = |workspace: &Workspace, name: &[u8]| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(blob) }?;
-        out.set(blob_of(workspace.create_local(name)?));
-        Ok(())
-    };
+    let create = |workspace: &Workspace, name: &[u8]| workspace.create_local(name).map(blob_of);
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_create_local_blob", workspace, name, create) }
+    unsafe { ask("syncedmem_workspace_create_local_blob", workspace, name, blob, create) }
 }
 
 /// Writes a handle of the blob of that name to `*blob`, as `syncedmem_workspace_create_blob`; NULL if there is none.
@@ -200,14 +211,9 @@ pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let get = |workspace: &Workspace, name: &[u8]| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(blob) }?;
-        out.set(workspace.get(name).map_or(std::ptr::null_mut(), blob_of));
-        Ok(())
-    };
+    let get = |workspace: &Workspace, name: &[u8]| Ok(workspace.get(name).map_or(std::ptr::null_mut(), blob_of));
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_get_blob", workspace, name, get) }
+    unsafe { ask("syncedmem_workspace_get_blob", workspace, name, blob, get) }
 }
 
 /// Writes to `*has` whether there is a blob of that name: of this workspace, of a mapping or of a parent.
@@ -222,14 +228,9 @@ pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     name: *const c_char,
     has: *mut bool,
 ) -> syncedmem_status_t {
-    let ask = |workspace: &Workspace, name: &[u8]| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(has) }?;
-        out.set(workspace.get(name).is_some());
-        Ok(())
-    };
+    let is_there = |workspace: &Workspace, name: &[u8]| Ok(workspace.get(name).is_some());
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_has_blob", workspace, name, ask) }
+    unsafe { ask("syncedmem_workspace_has_blob", workspace, name, has, is_there) }
 }
 
 /// Removes a blob of this workspace itself, and writes to `*removed` whether there was one. Other holders keep it. `removed` may be

@@ -36,11 +36,11 @@ pub(super) unsafe fn model<'a>(handle: *const syncedmem_model_t) -> Result<&'a M
 ///
 /// # Safety
 /// `string` is NULL or a string, which stays while the result is used.
-pub(super) unsafe fn path<'a>(string: *const c_char) -> Result<&'a Path, Error> {
+pub(in crate::abi) unsafe fn path<'a>(string: *const c_char) -> Result<&'a Path, Error> {
     if string.is_null() {
         return Err(Error::InvalidArgument { what: "path is NULL; pass the name of a file" });
     }
-    // SAFETY: a string, says the caller.
+    // SAFETY: the caller guarantees a string.
     let string = unsafe { CStr::from_ptr(string) };
     Ok(Path::new(OsStr::from_bytes(string.to_bytes())))
 }

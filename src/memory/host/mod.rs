@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(crate) mod allocator;
+pub mod caffe_host;
 mod copies;
 mod junk;
 mod pinned;
@@ -323,44 +324,6 @@ unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
         // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
         None => unsafe { libc::free(address.as_ptr()) },
     }
-}
-
-/// Caffe's `CaffeMallocHost`: in GPU mode page-locked memory, which `cudaFreeHost` takes, else memory that `free()` takes.
-/// Its contents are undefined.
-pub fn caffe_malloc(bytes: usize) -> Result<Block, Error> {
-    settings::read_host_settings();
-    check_size(bytes, Side::Host)?;
-    if bytes > 0 && wants_pinned(bytes) {
-        if let Some(address) = pinned::caffe_malloc(bytes) {
-            return Ok(Block { address, owned: true, pinned: true });
-        }
-    }
-    caffe_malloc_pageable(bytes)
-}
-
-/// Caffe's `CaffeMallocHost` before rc3: memory that `free()` takes, in every mode.
-pub fn caffe_malloc_pageable(bytes: usize) -> Result<Block, Error> {
-    check_size(bytes, Side::Host)?;
-    match aligned(bytes) {
-        // Compat: the original's block of 0 bytes is non-null too, and `free()` takes it.
-        Some(address) => Ok(Block { address, owned: true, pinned: false }),
-        None => Err(out_of_memory(bytes, Cause::System)),
-    }
-}
-
-/// Caffe's `CaffeFreeHost`, for memory of [`caffe_malloc`], `malloc()` or `cudaMallocHost()`, or NULL.
-///
-/// # Safety
-/// `address` came from one of them, is page-locked if `pinned`, and is not used again.
-pub unsafe fn caffe_free(address: *mut c_void, pinned: bool) -> Result<(), Error> {
-    let Some(address) = NonNull::new(address) else { return Ok(()) };
-    if pinned {
-        // SAFETY: the caller guarantees it.
-        return unsafe { pinned::caffe_free(address) };
-    }
-    // SAFETY: the caller guarantees it.
-    unsafe { libc::free(address.as_ptr()) };
-    Ok(())
 }
 
 /// An error for a size beyond the address space.

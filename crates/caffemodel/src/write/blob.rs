@@ -173,8 +173,7 @@ impl<'v> Target<'v> {
         let stored = stored.filter(|array| array.count() > 0);
         let usual = || if values.element == Element::F64 { Element::F64 } else { Element::F32 };
         let element = values.wanted.or(stored.map(Array::element)).unwrap_or_else(usual);
-        let is_exact = values.element.is_float() && element.is_float() && values.element.size() <= element.size();
-        if values.element != element && !is_exact {
+        if !values.element.is_exact_as(element) {
             let what = format!("{} values are to be stored as {element}, which is not exact", values.element);
             return self.refuse(what, "convert them before, or ask for their own type (stored_as)");
         }

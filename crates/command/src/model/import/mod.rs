@@ -165,8 +165,7 @@ fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemo
         return Ok(Some(what));
     }
     let stored = array.element();
-    let is_exact = |of: Element| of == stored || of.is_float() && stored.is_float() && of.size() < stored.size();
-    if given.of.element().is_some_and(is_exact) {
+    if given.of.element().is_some_and(|element| element.is_exact_as(stored)) {
         return Ok(None);
     }
     Ok(Some(format!("is {}, and the model's is {stored}; convert it to {stored}", given.of.name())))

@@ -109,8 +109,8 @@ mod tests {
     #[test]
     fn headers_are_read_whatever_their_order_and_spaces() {
         let expected = |shape: &[u64], length| Ok(Header { of: Type::Of(Element::F32), shape: shape.to_vec(), length });
-        assert_eq!(of("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n"), expected(&[2, 3], 70));
-        assert_eq!(of("{\"shape\":(5,),\"fortran_order\":False,\"descr\":\"<f4\"}"), expected(&[5], 59));
+        assert_eq!(of("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n"), expected(&[2, 3], 73));
+        assert_eq!(of("{\"shape\":(5,),\"fortran_order\":False,\"descr\":\"<f4\"}"), expected(&[5], 60));
         assert_eq!(of("{'descr': '<f4', 'fortran_order': False, 'shape': ()}"), expected(&[], 63));
         assert_eq!(
             of("{'descr': '>f4', 'fortran_order': False, 'shape': ()}").map(|header| header.of),
