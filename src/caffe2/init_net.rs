@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use syncedmem_trace::head::Side;
+use syncedmem_trace::text::Escaped;
 
 use super::blob::Value;
 use super::error::Error;
@@ -27,7 +28,7 @@ pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
     let no_room = |_| Error::no_room(model.layer_count() * size_of::<(Shared<super::blob::Blob>, Value)>());
     read.try_reserve_exact(model.layer_count()).map_err(no_room)?;
     for layer in 0..model.layer_count() {
-        let value = Value::tensor(tensor(&model, layer)?)?;
+        let value = Value::tensor(tensor(&model, layer, path)?)?;
         let (_, name, _) = model.layer(layer)?;
         read.push((workspace.create(name.to_bytes())?, value));
     }
@@ -38,14 +39,16 @@ pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
 }
 
 /// A new tensor with the values of one operator.
-fn tensor(model: &Model, layer: usize) -> Result<Shared<Handle>, Error> {
+fn tensor(model: &Model, layer: usize, path: &Path) -> Result<Shared<Handle>, Error> {
     let (operator, name, of) = model.layer(layer)?;
     if operator.blobs().is_empty() {
-        let (name, of) = (name.to_string_lossy(), of.to_string_lossy());
-        return Err(Error::File(Failure::Unsupported(format!(
-            "the tensor {name} is filled by {of}, whose values are not in the file or are texts; run the net in Caffe2 and save its \
-             weights as numbers"
-        ))));
+        let (name, of) = (Escaped(name.to_bytes()), Escaped(of.to_bytes()));
+        return Err(Failure::unsupported(
+            path,
+            format_args!("the tensor {name} is filled by {of}, whose values are not in the file or are texts"),
+            "run the net in Caffe2 and save its weights as numbers",
+        )
+        .into());
     }
     let at = At::data(layer, 0);
     // First: a shape that does not fit might need any amount of memory.

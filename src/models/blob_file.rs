@@ -19,8 +19,8 @@ use crate::platform::cancel_guard::CancelGuard;
 pub unsafe fn read(blob: &mut Blob, path: &Path) -> Result<(), Failure> {
     let model = Model::open(path)?;
     if model.kind() != Kind::Blob {
-        let sentence = format!("{}: is no file of one blob; open it with syncedmem_model_open", path.display());
-        return Err(Failure::Unsupported(sentence));
+        let advice = "open it with syncedmem_model_open";
+        return Err(Failure::unsupported(path, format_args!("is no file of one blob"), advice));
     }
     let element = blob.element();
     let (stored, _) = model.blob(At::data(0, 0))?;
@@ -42,9 +42,11 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
         ElementType::Float32 => Element::F32,
         ElementType::Float64 => Element::F64,
         other => {
-            let sentence =
-                format!("files of one blob have no values of {}; write a blob of float32 or float64", other.name());
-            return Err(Failure::Unsupported(sentence));
+            return Err(Failure::unsupported(
+                path,
+                format_args!("files of one blob have no values of {}", other.name()),
+                "write a blob of float32 or float64",
+            ));
         }
     };
     let count = blob.shape().count();

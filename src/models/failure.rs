@@ -1,9 +1,13 @@
-//! Errors of this room: the library's own, those of a file, and those of an argument.
+//! Errors of this room: the library's own, and those of a file.
 
 use std::fmt;
+use std::path::Path;
+
+use syncedmem_trace::head::Side;
 
 use crate::blob;
-use crate::error::Error;
+use crate::error::{Cause, Error};
+use crate::platform::file_error::write_reason;
 
 /// Why a file or an array could not be read or written. The object that it was for is as `SyncedMemory::fill` says.
 #[derive(Debug)]
@@ -12,14 +16,20 @@ pub enum Failure {
     Own(Error),
     /// An error of a blob, such as a shape that it cannot have.
     Blob(blob::error::Error),
-    /// The file cannot be opened, read or written.
-    File(String),
-    /// The file is damaged, cut off, or another file.
-    Format(String),
-    /// The file is sound and has something that is not read, or the type asked for is not one that it can be read as.
-    Unsupported(String),
-    /// An argument cannot be used.
-    Argument(String),
+    /// An error of the file, or of an argument that it does not allow.
+    File(caffemodel::Error),
+}
+
+impl Failure {
+    /// The call does not read or write such a file.
+    pub fn unsupported(path: &Path, what: fmt::Arguments, advice: &'static str) -> Self {
+        caffemodel::Error::new(caffemodel::ErrorKind::Unsupported, path.display(), what, advice).into()
+    }
+
+    /// No memory for the library's own bookkeeping of so many bytes.
+    pub fn no_room(asked: usize) -> Self {
+        Self::Own(Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping })
+    }
 }
 
 impl From<Error> for Failure {
@@ -36,12 +46,9 @@ impl From<blob::error::Error> for Failure {
 
 impl From<caffemodel::Error> for Failure {
     fn from(error: caffemodel::Error) -> Self {
-        let sentence = error.to_string();
         match error.kind() {
-            caffemodel::ErrorKind::Format => Self::Format(sentence),
-            caffemodel::ErrorKind::Unsupported => Self::Unsupported(sentence),
-            caffemodel::ErrorKind::Io => Self::File(sentence),
-            caffemodel::ErrorKind::Argument => Self::Argument(sentence),
+            caffemodel::ErrorKind::OutOfMemory { asked } => Self::no_room(asked),
+            _ => Self::File(error),
         }
     }
 }
@@ -51,9 +58,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Own(error) => error.fmt(f),
             Self::Blob(error) => error.fmt(f),
-            Self::File(sentence) | Self::Format(sentence) | Self::Unsupported(sentence) | Self::Argument(sentence) => {
-                f.write_str(sentence)
-            }
+            Self::File(error) => error.write(f, write_reason),
         }
     }
 }

@@ -12,7 +12,7 @@ mod read;
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
-pub use caffemodel::{At, Kind, Part};
+pub use caffemodel::{At, ErrorKind, Kind, Part};
 use caffemodel::{Blob, Layer, State};
 
 pub use failure::Failure;
@@ -35,9 +35,14 @@ impl Model {
         // Reading is a cancellation point.
         let _guard = CancelGuard::begin();
         let file = caffemodel::Model::open(path)?;
-        let layers = file.layers().iter().map(|layer| (text(layer.name()), text(layer.type_name()))).collect();
-        let learned_net = text(file.state().map_or("", |state| &state.learned_net));
-        Ok(Self { name: text(file.name()), learned_net, layers, file })
+        let mut layers = Vec::new();
+        let no_room = |_| Failure::no_room(size_of_val(file.layers()));
+        layers.try_reserve_exact(file.layers().len()).map_err(no_room)?;
+        for layer in file.layers() {
+            layers.push((text(layer.name())?, text(layer.type_name())?));
+        }
+        let learned_net = text(file.state().map_or("", |state| &state.learned_net))?;
+        Ok(Self { name: text(file.name())?, learned_net, layers, file })
     }
 
     /// What the file is.
@@ -86,6 +91,11 @@ impl Model {
 }
 
 /// A name as C has it: one with a NUL in it ends there.
-fn text(name: &str) -> CString {
-    CString::new(name.split('\0').next().unwrap_or_default()).unwrap_or_default()
+fn text(name: &str) -> Result<CString, Failure> {
+    let name = name.split('\0').next().unwrap_or_default();
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(name.len() + 1).map_err(|_| Failure::no_room(name.len() + 1))?;
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.push(0);
+    Ok(CString::from_vec_with_nul(bytes).unwrap_or_default())
 }

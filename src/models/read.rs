@@ -41,16 +41,25 @@ impl Model {
         let (count, stored) = (array.count(), array.element());
         let is_stored_type = of == element_type(stored);
         if !is_stored_type && !matches!(of, ElementType::Float32 | ElementType::Float64) {
-            let what = format!("its values are {}, which are not read as {}", element_type(stored).name(), of.name());
             return Err(self
                 .file
-                .refuse(at, what, "ask for float32, float64 or the type that they are stored in")
+                .refuse(
+                    at,
+                    format_args!("its values are {}, which are not read as {}", element_type(stored).name(), of.name()),
+                    "ask for float32, float64 or the type that they are stored in",
+                )
                 .into());
         }
         let (size, needed) = (into.size()?, count.saturating_mul(of.bytes() as u64));
         if needed > size as u64 {
-            let what = format!("its {count} values of {} need {needed} bytes, and the object has {size}", of.name());
-            return Err(self.file.refuse(at, what, "pass an object of at least that size").into());
+            return Err(self
+                .file
+                .refuse(
+                    at,
+                    format_args!("its {count} values of {} need {needed} bytes, and the object has {size}", of.name()),
+                    "pass an object of at least that size",
+                )
+                .into());
         }
         self.check_end(at, stored, count)?;
         // SAFETY: the caller guarantees it.

@@ -1,7 +1,9 @@
-//! The reasons why a file that a setting names cannot be written, or why a trace ends early.
+//! The reasons why a file that a setting names cannot be written, or why a trace ends early; and std's reasons, without an allocation.
+#![expect(unsafe_code, reason = "strerror_r(3)")]
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::fmt;
+use std::io;
 
 /// The reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,4 +50,14 @@ impl fmt::Display for FileError {
             FileError::System(errno) => return write!(f, "the system refused (errno {errno})"),
         })
     }
+}
+
+/// Writes an error of std as std does. Of the system's errors std makes a string, and ends the process if it cannot.
+pub fn write_reason(error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Some(errno) = error.raw_os_error() else { return fmt::Display::fmt(error, f) };
+    let mut words = [0u8; 128];
+    // SAFETY: `words` is writable for its length. What does not fit is cut off.
+    unsafe { libc::strerror_r(errno, words.as_mut_ptr().cast(), words.len()) };
+    let words = CStr::from_bytes_until_nul(&words).unwrap_or_default().to_str().unwrap_or_default();
+    write!(f, "{words} (os error {errno})")
 }

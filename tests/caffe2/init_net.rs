@@ -17,18 +17,18 @@ fn argument(name: &str, values: &[u8]) -> Vec<u8> {
     bytes(5, &[bytes(1, name.as_bytes()), values.to_vec()].concat())
 }
 
-fn shape(dims: &[u8]) -> Vec<u8> {
+pub fn shape(dims: &[u8]) -> Vec<u8> {
     let ints: Vec<u8> = dims.iter().flat_map(|&dim| [6 << 3, dim]).collect();
     argument("shape", &ints)
 }
 
-fn floats(values: &[f32]) -> Vec<u8> {
+pub fn floats(values: &[f32]) -> Vec<u8> {
     let all: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     argument("values", &bytes(5, &all))
 }
 
 /// An operator that fills a tensor.
-fn operator(output: &str, of: &str, arguments: &[Vec<u8>]) -> Vec<u8> {
+pub fn operator(output: &str, of: &str, arguments: &[Vec<u8>]) -> Vec<u8> {
     bytes(2, &[bytes(2, output.as_bytes()), bytes(4, of.as_bytes()), arguments.concat()].concat())
 }
 

@@ -2,15 +2,19 @@
 //! can be seen has changed, and the same call succeeds afterwards.
 
 use std::ffi::CString;
+use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use syncedmem::abi::caffe2::cpu::*;
+use syncedmem::abi::caffe2::init_net::syncedmem_workspace_load_init_net;
 
 use crate::allocator::*;
 use crate::handles::*;
+use crate::init_net::{floats, operator, shape};
 use crate::objects::object;
+use crate::support::folder::Folder;
 
 /// Fails every allocation of `operation` in turn; it must make `at_least` so many. `look` returns what can be seen.
 fn every_allocation<S, L: PartialEq + std::fmt::Debug>(
@@ -163,6 +167,20 @@ fn names_of_a_workspace() {
     every_allocation(3, two, look, list);
 }
 
+fn weights_of_a_file() {
+    let folder = Folder::new();
+    let path = CString::new(folder.path("init_net.pb").into_os_string().into_vec()).unwrap();
+    let float = |name| operator(name, "GivenTensorFill", &[shape(&[2]), floats(&[1.0, 2.0])]);
+    std::fs::write(folder.path("init_net.pb"), [float("a"), float("b")].concat()).unwrap();
+    let load = |workspace: &Workspace| {
+        let status = unsafe { syncedmem_workspace_load_init_net(workspace.0, path.as_ptr()) };
+        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+    };
+    // New blobs may be there, which are empty.
+    let look = |workspace: &Workspace| workspace.get("a").map_or(std::ptr::null(), |blob| blob.get_raw());
+    every_allocation(20, Workspace::new, look, load);
+}
+
 crate::support::harness::tests![
     new_handles,
     dimensions_of_a_tensor,
@@ -170,4 +188,5 @@ crate::support::harness::tests![
     copies_and_shares_of_a_tensor,
     values_of_a_blob,
     names_of_a_workspace,
+    weights_of_a_file,
 ];

@@ -6,10 +6,14 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[allow(dead_code, reason = "another room follows blocks of some sizes")]
+#[path = "../process/allocator.rs"]
+mod allocator;
 mod blob_files;
 mod device_reading;
 mod model_handles;
 mod opened;
+mod out_of_memory;
 mod reading;
 mod reading_faults;
 mod refused_files;
@@ -18,4 +22,12 @@ mod support;
 #[path = "../../crates/caffemodel/tests/support/mod.rs"]
 mod wire;
 
-support::harness::suites![blob_files, device_reading, model_handles, reading, reading_faults, refused_files];
+support::harness::suites![
+    blob_files,
+    device_reading,
+    model_handles,
+    out_of_memory,
+    reading,
+    reading_faults,
+    refused_files
+];

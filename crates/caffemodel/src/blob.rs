@@ -6,6 +6,7 @@ use crate::chunks::{Chunks, Run};
 use crate::element::Element;
 use crate::error::Error;
 use crate::problem::{MOST_AXES, Problem};
+use crate::room;
 use crate::varints::Varints;
 use crate::wire::{Field, Scanner, Wire};
 
@@ -39,7 +40,7 @@ pub(crate) enum Stored {
     /// Doubles as floats.
     Floats(Chunks),
     /// Whole numbers, in as many bytes as each needs.
-    Varints(Box<Varints>),
+    Varints(Box<[Varints; 1]>),
     /// One for all.
     Constant { value: [u8; 8], count: u64 },
 }
@@ -62,7 +63,7 @@ impl Array {
     pub fn count(&self) -> u64 {
         match &self.stored {
             Stored::Runs(chunks) | Stored::Floats(chunks) => chunks.count(),
-            Stored::Varints(varints) => varints.count(),
+            Stored::Varints(varints) => varints[0].count(),
             Stored::Constant { count, .. } => *count,
         }
     }
@@ -178,9 +179,8 @@ impl Parts {
             (5, wire) if is_list(wire, Element::F32) => list(scanner, field, end, Element::F32, &mut self.five)?,
             (6, wire) if is_list(wire, Element::F32) => list(scanner, field, end, Element::F32, &mut self.six)?,
             (7, Wire::Bytes) => {
-                scanner.charge::<Range<u64>>(1)?;
-                let range = scanner.bytes(end)?;
-                self.seven.push(range);
+                scanner.make_room(&mut self.seven)?;
+                self.seven.push(scanner.bytes(end)?);
             }
             (8, wire) if is_list(wire, Element::F64) => list(scanner, field, end, Element::F64, &mut self.double_data)?,
             (9, wire) if is_list(wire, Element::F64) => list(scanner, field, end, Element::F64, &mut self.double_diff)?,
@@ -199,24 +199,25 @@ impl Parts {
         let is_legacy = self.dims.iter().any(Option::is_some);
         if is_legacy {
             self.axes = 4;
-            self.shape = self.dims[..4].iter().map(|dim| dim.unwrap_or(0)).collect();
+            self.shape = room::copy(&self.dims.map(Option::unwrap_or_default)[..4])?;
         }
         let Self { shape, axes, five, six, double_data, double_diff, raw_types, raw, .. } = self;
         let dialect = if raw.iter().any(Option::is_some) { Dialect::Nvidia } else { Dialect::Bvlc };
         let (mut problem, mut unread) = (None, [false; 2]);
         let [raw_data, raw_diff] = raw;
         let mut array = |part, doubles, floats, raw: Option<Range<u64>>, raw_type| {
-            stored(doubles, floats).unwrap_or_else(|| match raw {
-                Some(range) => raw_array(part, range, raw_type).unwrap_or_else(|found| {
+            Ok(match (stored(doubles, floats), raw) {
+                (Some(array), _) => array,
+                (None, Some(range)) => raw_array(part, range, raw_type)?.unwrap_or_else(|found| {
                     unread[usize::from(part == "diff")] = true;
                     problem.get_or_insert(found);
                     Array::none()
                 }),
-                None => Array::none(),
+                (None, None) => Array::none(),
             })
         };
-        let data = array("data", double_data, five, raw_data, raw_types[0]);
-        let diff = Some(array("diff", double_diff, six, raw_diff, raw_types[1])).filter(|diff| diff.count() > 0);
+        let data = array("data", double_data, five, raw_data, raw_types[0])?;
+        let diff = Some(array("diff", double_diff, six, raw_diff, raw_types[1])?).filter(|diff| diff.count() > 0);
         Ok(Blob { unread, ..fitted(shape, axes, is_legacy, dialect, data, diff, problem) })
     }
 
@@ -225,7 +226,7 @@ impl Parts {
         for range in self.seven {
             packed(scanner, range, Element::F32, &mut diff)?;
         }
-        let shape: Vec<i64> = self.dims.iter().map(|dim| dim.unwrap_or(0)).collect();
+        let shape = room::copy(&self.dims.map(Option::unwrap_or_default))?;
         let floats = |chunks| Array::of(Element::F32, Stored::Runs(chunks));
         let diff = Some(floats(diff)).filter(|diff| diff.count() > 0);
         Ok(fitted(shape, 5, true, Dialect::C3d, floats(self.six), diff, None))
@@ -254,7 +255,7 @@ impl Parts {
         self.axes += 1;
         // A shape with more axes is refused: one of millions need not be kept.
         if self.shape.len() < MOST_AXES {
-            scanner.charge::<i64>(1)?;
+            scanner.make_room(&mut self.shape)?;
             self.shape.push(dim);
         }
         Ok(())
@@ -287,8 +288,9 @@ pub(crate) fn list(
 fn packed(scanner: &mut Scanner, range: Range<u64>, element: Element, into: &mut Chunks) -> Result<(), Error> {
     let (bytes, size) = (range.end - range.start, element.size() as u64);
     if bytes % size != 0 {
-        let what = format!("a list of {bytes} bytes cannot hold values of {size} bytes");
-        return Err(scanner.format(what, range.start));
+        return Err(
+            scanner.format(format_args!("a list of {bytes} bytes cannot hold values of {size} bytes"), range.start)
+        );
     }
     push(scanner, Run { at: range.start, count: bytes / size, step: size }, into)
 }
@@ -297,8 +299,7 @@ fn push(scanner: &mut Scanner, run: Run, into: &mut Chunks) -> Result<(), Error>
     if !into.continues(run) {
         scanner.charge::<Run>(1)?;
     }
-    into.push(run);
-    Ok(())
+    into.push(run)
 }
 
 fn stored(doubles: Chunks, floats: Chunks) -> Option<Array> {
@@ -309,20 +310,19 @@ fn stored(doubles: Chunks, floats: Chunks) -> Option<Array> {
 }
 
 /// NVIDIA's bytes as an array.
-fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Result<Array, Problem> {
+fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Result<Result<Array, Problem>, Error> {
     let element = match number {
         Some(0) => Element::F64,
         Some(1) => Element::F32,
         Some(2) => Element::F16,
-        _ => return Err(Problem::RawType { part, number }),
+        _ => return Ok(Err(Problem::RawType { part, number })),
     };
     let (bytes, size) = (range.end - range.start, element.size() as u64);
     if bytes % size != 0 {
-        return Err(Problem::RawCut { part, bytes, size });
+        return Ok(Err(Problem::RawCut { part, bytes, size }));
     }
-    let mut chunks = Chunks::default();
-    chunks.push(Run { at: range.start, count: bytes / size, step: size });
-    Ok(Array { is_raw: true, ..Array::of(element, Stored::Runs(chunks)) })
+    let chunks = Chunks::of(Run { at: range.start, count: bytes / size, step: size })?;
+    Ok(Ok(Array { is_raw: true, ..Array::of(element, Stored::Runs(chunks)) }))
 }
 
 /// The blob, with what keeps its values from fitting its shape.
@@ -343,7 +343,7 @@ fn fitted(
         let parts = [("data", Some(&data)), ("diff", diff.as_ref())];
         parts.into_iter().find_map(|(part, array)| {
             let found = array?.count();
-            (found != needed).then(|| Problem::Count { part, found, shape: shape.clone(), needed })
+            (found != needed).then_some(Problem::Count { part, found, needed })
         })
     });
     Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem, unread: [false; 2] }

@@ -1,5 +1,8 @@
 //! Where the values of one array lie in the file: packed runs, or single values with a tag before each.
 
+use crate::error::Error;
+use crate::room;
+
 /// A run of values, evenly spaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
@@ -26,19 +29,27 @@ pub(crate) struct Run {
 }
 
 impl Chunks {
+    pub fn of(run: Run) -> Result<Self, Error> {
+        let mut chunks = Self::default();
+        chunks.push(run)?;
+        Ok(chunks)
+    }
+
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Adds a run; one that follows the last at the same pace is made part of it.
-    pub fn push(&mut self, run: Run) {
+    pub fn push(&mut self, run: Run) -> Result<(), Error> {
         if run.count == 0 {
-            return;
+            return Ok(());
         }
         if !self.continues(run) {
+            room::for_one(&mut self.runs)?;
             self.runs.push(Chunk { first: self.count, at: run.at, step: run.step });
         }
         self.count += run.count;
+        Ok(())
     }
 
     /// Whether a run follows the last one at the same pace, and so needs no memory.
@@ -64,15 +75,22 @@ impl Chunks {
 mod tests {
     use super::*;
 
+    fn of(runs: &[Run]) -> Chunks {
+        let mut chunks = Chunks::default();
+        runs.iter().for_each(|run| assert!(chunks.push(*run).is_ok()));
+        chunks
+    }
+
     #[test]
     fn runs_that_follow_each_other_become_one_and_any_value_is_found() {
-        let mut chunks = Chunks::default();
-        chunks.push(Run { at: 10, count: 3, step: 4 });
-        chunks.push(Run { at: 22, count: 2, step: 4 });
-        chunks.push(Run { at: 40, count: 1, step: 5 });
-        chunks.push(Run { at: 45, count: 1, step: 5 });
-        chunks.push(Run { at: 99, count: 0, step: 4 });
-        chunks.push(Run { at: 60, count: 2, step: 4 });
+        let chunks = of(&[
+            Run { at: 10, count: 3, step: 4 },
+            Run { at: 22, count: 2, step: 4 },
+            Run { at: 40, count: 1, step: 5 },
+            Run { at: 45, count: 1, step: 5 },
+            Run { at: 99, count: 0, step: 4 },
+            Run { at: 60, count: 2, step: 4 },
+        ]);
         assert_eq!((chunks.count(), chunks.runs.len()), (9, 3));
         assert_eq!(chunks.run(1, 10), Some(Run { at: 14, count: 4, step: 4 }));
         assert_eq!(chunks.run(4, 10), Some(Run { at: 26, count: 1, step: 4 }));
@@ -80,9 +98,7 @@ mod tests {
         assert_eq!(chunks.run(7, 1), Some(Run { at: 60, count: 1, step: 4 }));
         assert_eq!(chunks.run(9, 1), None);
         // Of another pace, where the next value would lie.
-        let mut chunks = Chunks::default();
-        chunks.push(Run { at: 10, count: 1, step: 6 });
-        chunks.push(Run { at: 16, count: 2, step: 4 });
+        let chunks = of(&[Run { at: 10, count: 1, step: 6 }, Run { at: 16, count: 2, step: 4 }]);
         assert_eq!(chunks.run(2, 1), Some(Run { at: 20, count: 1, step: 4 }));
     }
 }

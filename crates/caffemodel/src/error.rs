@@ -1,7 +1,9 @@
 //! What can go wrong, as a kind for programs and a sentence for people.
 
-use std::fmt;
+use std::fmt::{self, Display, Write};
 use std::io;
+
+use crate::room;
 
 /// What kind of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,10 +16,20 @@ pub enum ErrorKind {
     Io,
     /// The caller asked for something that is not there, or lent a buffer of the wrong size.
     Argument,
+    /// Memory ran out.
+    OutOfMemory {
+        /// Bytes that were asked for.
+        asked: usize,
+    },
 }
 
 /// An error: its sentence names the file, the layer, the blob, the offset, what is wrong and what to do.
-pub struct Error(Box<Inner>);
+pub struct Error {
+    /// `None`: memory ran out.
+    inner: Option<Box<[Inner; 1]>>,
+    /// Bytes that were asked for when memory ran out.
+    asked: usize,
+}
 
 struct Inner {
     kind: ErrorKind,
@@ -34,61 +46,92 @@ struct Inner {
 const LONGEST_NAME: usize = 80;
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, file: &str, what: impl Into<String>, advice: &'static str) -> Self {
-        let (file, what) = (file.to_string(), what.into());
-        Self(Box::new(Inner { kind, file, layer: None, blob: None, what, offset: None, advice, cause: None }))
+    /// The error, or `OutOfMemory` if there is no memory to describe it: what is wrong with the file, and what to do.
+    pub fn new(kind: ErrorKind, file: impl Display, what: impl Display, advice: &'static str) -> Self {
+        Self::described(kind, &file, &what, advice).unwrap_or_else(|no_room| no_room)
     }
 
-    pub(crate) fn format(file: &str, what: impl Into<String>, advice: &'static str) -> Self {
+    fn described(kind: ErrorKind, file: &dyn Display, what: &dyn Display, advice: &'static str) -> Result<Self, Self> {
+        let (file, what) = (room::text(file)?, room::text(what)?);
+        let inner = Inner { kind, file, layer: None, blob: None, what, offset: None, advice, cause: None };
+        Ok(Self { inner: Some(room::boxed(inner)?), asked: 0 })
+    }
+
+    pub(crate) fn no_room(asked: usize) -> Self {
+        Self { inner: None, asked }
+    }
+
+    fn inner(&self) -> Option<&Inner> {
+        self.inner.as_deref()?.first()
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut Inner> {
+        self.inner.as_deref_mut()?.first_mut()
+    }
+
+    pub(crate) fn format(file: &str, what: impl Display, advice: &'static str) -> Self {
         Self::new(ErrorKind::Format, file, what, advice)
     }
 
     pub(crate) fn at(mut self, offset: u64) -> Self {
-        self.0.offset = Some(offset);
+        if let Some(inner) = self.inner_mut() {
+            inner.offset = Some(offset);
+        }
         self
     }
 
     pub(crate) fn because(mut self, cause: io::Error) -> Self {
-        self.0.cause = Some(cause);
+        if let Some(inner) = self.inner_mut() {
+            inner.cause = Some(cause);
+        }
         self
     }
 
     /// Adds the blob's number.
     pub(crate) fn in_blob(mut self, index: usize) -> Self {
-        self.0.blob.get_or_insert(index);
+        if let Some(inner) = self.inner_mut() {
+            inner.blob.get_or_insert(index);
+        }
         self
     }
 
     /// Adds the layer's number, and its name if it is known.
     pub(crate) fn in_layer(mut self, index: usize, name: &str) -> Self {
-        self.0.layer.get_or_insert_with(|| match name {
-            "" => format!("layer {index}"),
-            _ => format!("layer {index} \"{}\"", shortened(name).escape_debug()),
-        });
+        if let Some(inner) = self.inner_mut().filter(|inner| inner.layer.is_none()) {
+            match room::text(&Place { index, name }) {
+                Ok(place) => inner.layer = Some(place),
+                Err(no_room) => return no_room,
+            }
+        }
         self
     }
 
     /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
-        self.0.kind
+        self.inner().map_or(ErrorKind::OutOfMemory { asked: self.asked }, |inner| inner.kind)
     }
 
     /// Where in the file the error was found, in bytes, if it has a place.
     pub fn offset(&self) -> Option<u64> {
-        self.0.offset
+        self.inner()?.offset
     }
-}
 
-pub(crate) fn shortened(name: &str) -> String {
-    if name.chars().count() <= LONGEST_NAME {
-        return name.to_string();
-    }
-    name.chars().take(LONGEST_NAME).chain(['…']).collect()
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let Inner { file, layer, blob, what, offset, advice, cause, .. } = &*self.0;
+    /// Writes the sentence, with the system's reason by `reason`: std allocates for its own, and ends the process if it cannot.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    pub fn write(
+        &self,
+        formatter: &mut fmt::Formatter,
+        reason: impl Fn(&io::Error, &mut fmt::Formatter) -> fmt::Result,
+    ) -> fmt::Result {
+        let Some(Inner { file, layer, blob, what, offset, advice, cause, .. }) = self.inner() else {
+            let asked = self.asked;
+            return write!(
+                formatter,
+                "{asked} bytes for a file's structure were refused: memory ran out; free some of it"
+            );
+        };
         write!(formatter, "{file}: ")?;
         match (layer, blob) {
             (Some(layer), Some(blob)) => write!(formatter, "{layer}, blob {blob}: ")?,
@@ -98,7 +141,9 @@ impl fmt::Display for Error {
         }
         formatter.write_str(what)?;
         if let Some(cause) = cause {
-            write!(formatter, " ({cause})")?;
+            formatter.write_str(" (")?;
+            reason(cause, formatter)?;
+            formatter.write_str(")")?;
         }
         if let Some(offset) = offset {
             write!(formatter, ", at byte {offset}")?;
@@ -107,14 +152,47 @@ impl fmt::Display for Error {
     }
 }
 
+/// A layer in a sentence.
+struct Place<'n> {
+    index: usize,
+    name: &'n str,
+}
+
+impl Display for Place<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let Self { index, name } = self;
+        write!(formatter, "layer {index}")?;
+        if name.is_empty() {
+            return Ok(());
+        }
+        let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
+        let more = if end < name.len() { "…" } else { "" };
+        formatter.write_str(" \"")?;
+        // Not `escape_debug`, whose tables of letters are larger than this file's code.
+        name[..end].chars().try_for_each(|letter| match letter {
+            letter if letter.is_control() || matches!(letter, '"' | '\\') => {
+                write!(formatter, "{}", letter.escape_default())
+            }
+            letter => formatter.write_char(letter),
+        })?;
+        write!(formatter, "{more}\"")
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.write(formatter, Display::fmt)
+    }
+}
+
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "{:?}({self})", self.0.kind)
+        write!(formatter, "{:?}({self})", self.kind())
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.cause.as_ref().map(|cause| cause as _)
+        self.inner()?.cause.as_ref().map(|cause| cause as _)
     }
 }

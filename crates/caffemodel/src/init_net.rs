@@ -1,5 +1,6 @@
 //! Caffe2's saved weights: a net of operators, each of which fills a tensor with the values in its arguments.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::blob::{self, Array, Blob, Stored};
@@ -8,6 +9,7 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::net::{Layer, Texts};
 use crate::problem::{MOST_AXES, Problem};
+use crate::room;
 use crate::varints::Varints;
 use crate::wire::{Scanner, Wire};
 
@@ -74,7 +76,7 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
             }
             (2, Wire::Bytes) => {
                 let index = layers.len();
-                scanner.charge::<Layer>(1)?;
+                scanner.make_room(&mut layers)?;
                 let operator = scanner.bytes(end).and_then(|range| operator(scanner, range));
                 layers.push(operator.map_err(|error| error.in_layer(index, ""))?);
             }
@@ -115,12 +117,14 @@ impl Argument {
                     let dims = &mut argument.dims;
                     argument.ints.take(scanner, field, range.end, |value| {
                         if dims.len() < MOST_AXES {
+                            room::for_one(dims)?;
                             dims.push(value as i64);
                         }
+                        Ok(())
                     })?;
                 }
                 (7, Wire::Bytes) => {
-                    scanner.charge::<Range<u64>>(1)?;
+                    scanner.make_room(&mut argument.texts)?;
                     argument.texts.push(scanner.bytes(range.end)?);
                 }
                 _ => scanner.skip(field, range.end)?,
@@ -165,9 +169,9 @@ impl Arguments {
     fn dtype(&self, scanner: &Scanner) -> Result<Option<Result<Filled, Problem>>, Error> {
         let Some(dtype) = &self.dtype else { return Ok(None) };
         let mut buffer = [0; LONGEST_WORD];
-        let name = scanner.word(dtype.text.clone(), &mut buffer)?.to_ascii_uppercase();
+        let name = scanner.word(dtype.text.clone(), &mut buffer)?;
         let is_named = |(number, of, _): &&(i64, &[u8], Filled)| {
-            if name.is_empty() { dtype.int == Some(*number) } else { **of == *name }
+            if name.is_empty() { dtype.int == Some(*number) } else { of.eq_ignore_ascii_case(name) }
         };
         let found = TYPES.iter().find(is_named).map(|(.., filled)| *filled);
         Ok(Some(found.ok_or(Problem::Fill("has a dtype that is not read"))))
@@ -177,9 +181,11 @@ impl Arguments {
 /// Longer than all names of arguments and types that are looked for.
 const LONGEST_WORD: usize = 16;
 
-/// A tensor's values, or its texts.
+/// A tensor's values, its whole numbers, its bytes in the file, or its texts.
 enum Contents {
     Array(Array),
+    Ints(Element, Varints),
+    Bytes(Range<u64>),
     Texts(Vec<Range<u64>>),
 }
 
@@ -209,7 +215,7 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
         }
     }
     scanner.position = span.end;
-    let mut layer = Layer::of_operator(name.unwrap_or_default(), type_name, span.clone());
+    let mut layer = Layer::of_operator(Cow::Owned(name.unwrap_or_default()), type_name, span.clone());
     let is_constant = layer.type_name() == CONSTANT;
     let given = GIVEN.iter().find(|(name, _)| *name == layer.type_name()).map(|(_, filled)| *filled);
     // Of other operators, and of a constant as large as another tensor, the values are not in the file.
@@ -226,17 +232,22 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
         Some(filled) => arguments.given(filled, dtype),
         None => arguments.constant(dtype, blob::count(&shape, axes)),
     };
-    scanner.charge::<Blob>(1)?;
+    scanner.make_room(&mut layer.blobs)?;
     let (array, problem) = match contents {
         Ok(Contents::Array(array)) => (array, None),
+        Ok(Contents::Ints(element, ints)) => (Array::of(element, Stored::Varints(room::boxed(ints)?)), None),
+        Ok(Contents::Bytes(range)) => {
+            let bytes = Run { at: range.start, count: range.end - range.start, step: 1 };
+            (Array::of(Element::U8, Stored::Runs(Chunks::of(bytes)?)), None)
+        }
         Ok(Contents::Texts(texts)) => match blob::count(&shape, axes) {
             Ok(needed) if needed == texts.len() as u64 => {
-                layer.texts = Some(Box::new(Texts { shape, ranges: texts }));
+                layer.texts = Some(room::boxed(Texts { shape, ranges: texts })?);
                 return Ok(layer);
             }
             Ok(needed) => {
                 let found = texts.len() as u64;
-                (Array::none(), Some(Problem::Count { part: "data", found, shape: shape.clone(), needed }))
+                (Array::none(), Some(Problem::Count { part: "data", found, needed }))
             }
             Err(problem) => (Array::none(), Some(problem)),
         },
@@ -259,13 +270,11 @@ impl Arguments {
         let array = match filled {
             Filled::Values(Element::F32) => Array::of(Element::F32, Stored::Runs(floats)),
             Filled::Values(Element::F64) => Array::of(Element::F64, Stored::Floats(floats)),
-            Filled::Values(element) => Array::of(element, Stored::Varints(Box::new(ints))),
+            Filled::Values(element) => return Ok(Contents::Ints(element, ints)),
             Filled::Texts => return Ok(Contents::Texts(texts)),
             _ => {
                 let [text] = &texts[..] else { return Err(Problem::Fill("has not one text of bytes")) };
-                let mut bytes = Chunks::default();
-                bytes.push(Run { at: text.start, count: text.end - text.start, step: 1 });
-                Array::of(Element::U8, Stored::Runs(bytes))
+                return Ok(Contents::Bytes(text.clone()));
             }
         };
         Ok(Contents::Array(array))

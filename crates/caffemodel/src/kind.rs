@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::blob;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::init_net;
 use crate::source::Source;
 use crate::wire::{Scanner, Wire};
@@ -53,8 +53,8 @@ impl Kind {
                 (1, Wire::Varint) => has_number = true,
                 (2, Wire::Bytes) if !has_number => {
                     // Damage is reported by the scan of a net, with its layer.
-                    let Ok(range) = scanner.bytes(end) else { return Ok(Self::Net) };
-                    match init_net::is_operator(&mut scanner, &range).unwrap_or(Some(false)) {
+                    let Some(range) = sound(scanner.bytes(end))? else { return Ok(Self::Net) };
+                    match sound(init_net::is_operator(&mut scanner, &range))?.unwrap_or(Some(false)) {
                         Some(true) => return Ok(Self::InitNet),
                         Some(false) => return Ok(Self::Net),
                         None => (scanner.position, is_net) = (range.end, true),
@@ -74,8 +74,8 @@ impl Kind {
         }
         match first {
             // A name is not a message, or has no values.
-            Some(range) => match blob::scan(&mut scanner, range) {
-                Ok(blob) if blob.data().count() > 0 => Ok(Self::Blobs),
+            Some(range) => match sound(blob::scan(&mut scanner, range))? {
+                Some(blob) if blob.data().count() > 0 => Ok(Self::Blobs),
                 _ => Ok(Self::Net),
             },
             None if has_number => Ok(Self::SolverState),
@@ -84,5 +84,13 @@ impl Kind {
                 Err(Error::format(source.name(), what, "name a .caffemodel, .binaryproto or .solverstate"))
             }
         }
+    }
+}
+
+/// What a scan found; `None` if the file is damaged there.
+fn sound<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+    match found {
+        Err(error) if matches!(error.kind(), ErrorKind::Format | ErrorKind::Unsupported) => Ok(None),
+        found => found.map(Some),
     }
 }

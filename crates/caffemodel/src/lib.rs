@@ -67,6 +67,7 @@ mod model;
 mod net;
 mod problem;
 mod read;
+mod room;
 mod solver;
 mod source;
 mod upgrade;

@@ -1,5 +1,6 @@
 //! A file that is open: its layers and blobs.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use crate::blob;
@@ -9,6 +10,7 @@ use crate::foreign;
 use crate::init_net;
 use crate::kind::Kind;
 use crate::net::{self, Layer};
+use crate::room;
 use crate::solver::{self, State};
 use crate::source::Source;
 use crate::wire::Scanner;
@@ -80,7 +82,7 @@ impl Model {
     /// # Errors
     /// Those of [`Model::open`].
     pub fn from_bytes(bytes: Vec<u8>, name: &str, kind: Option<Kind>) -> Result<Self, Error> {
-        Self::scan(Source::of(bytes, name), kind)
+        Self::scan(Source::of(bytes, name)?, kind)
     }
 
     fn scan(source: Source, kind: Option<Kind>) -> Result<Self, Error> {
@@ -88,7 +90,7 @@ impl Model {
         let scanned = foreign::refuse(&source).and_then(|()| {
             let kind = kind.map_or_else(|| Kind::of_fields(&source), Ok)?;
             let mut scanner = Scanner::new(&source);
-            let listed = |name, blobs| (String::new(), vec![Layer::of_blobs(name, blobs, 0..end)], None);
+            let listed = |name, blobs| room::one(Layer::of_blobs(name, blobs, 0..end));
             let (name, layers, state) = match kind {
                 Kind::Net => {
                     let (name, layers) = net::scan(&mut scanner, end)?;
@@ -99,13 +101,13 @@ impl Model {
                     (name, operators, None)
                 }
                 Kind::Blob => {
-                    listed("blobs", vec![blob::scan(&mut scanner, 0..end).map_err(|error| error.in_blob(0))?])
+                    let blob = blob::scan(&mut scanner, 0..end).map_err(|error| error.in_blob(0))?;
+                    (String::new(), listed("blobs", room::one(blob)?)?, None)
                 }
-                Kind::Blobs => listed("blobs", solver::blobs(&mut scanner, end)?),
+                Kind::Blobs => (String::new(), listed("blobs", solver::blobs(&mut scanner, end)?)?, None),
                 Kind::SolverState => {
                     let (state, history) = solver::scan(&mut scanner, end)?;
-                    let (name, layers, _) = listed("history", history);
-                    (name, layers, Some(state))
+                    (String::new(), listed("history", history)?, Some(state))
                 }
             };
             Ok((kind, name, layers, state))
@@ -146,7 +148,8 @@ impl Model {
     pub fn array(&self, at: At) -> Result<&Array, Error> {
         let blob = self.blob(at)?;
         if let Some(problem) = blob.problem() {
-            let error = Error::new(problem.kind(), self.source.name(), problem.to_string(), problem.advice());
+            let error =
+                Error::new(problem.kind(), self.source.name(), problem.in_words(blob.shape()), problem.advice());
             return Err(self.place(error.at(blob.span().start), at));
         }
         match at.part {
@@ -167,8 +170,13 @@ impl Model {
     /// `Argument`: there is no such layer.
     pub fn layer(&self, index: usize) -> Result<&Layer, Error> {
         self.layers.get(index).ok_or_else(|| {
-            let what = format!("has no layer {index}: it has {}", self.layers.len());
-            Error::new(ErrorKind::Argument, self.source.name(), what, "layers are numbered from 0")
+            let layers = self.layers.len();
+            Error::new(
+                ErrorKind::Argument,
+                self.source.name(),
+                format_args!("has no layer {index}: it has {layers}"),
+                "layers are numbered from 0",
+            )
         })
     }
 
@@ -179,9 +187,13 @@ impl Model {
     pub fn blob(&self, at: At) -> Result<&Blob, Error> {
         let layer = self.layer(at.layer)?;
         layer.blobs().get(at.blob).ok_or_else(|| {
-            let what = format!("has no blob {}: it has {}", at.blob, layer.blobs().len());
-            let error = Error::new(ErrorKind::Argument, self.source.name(), what, "blobs are numbered from 0");
-            error.in_layer(at.layer, layer.name())
+            Error::new(
+                ErrorKind::Argument,
+                self.source.name(),
+                format_args!("has no blob {}: it has {}", at.blob, layer.blobs().len()),
+                "blobs are numbered from 0",
+            )
+            .in_layer(at.layer, layer.name())
         })
     }
 
@@ -192,17 +204,17 @@ impl Model {
     pub fn text(&self, layer: usize, number: usize) -> Result<Vec<u8>, Error> {
         let texts = self.layers.get(layer).and_then(Layer::texts);
         let range = texts.and_then(|texts| texts.ranges.get(number)).ok_or_else(|| {
-            let what = format!("has no text {number}");
-            Error::new(ErrorKind::Argument, self.source.name(), what, "ask for one of a layer's texts")
+            let (kind, advice) = (ErrorKind::Argument, "ask for one of a layer's texts");
+            Error::new(kind, self.source.name(), format_args!("has no text {number}"), advice)
                 .in_layer(layer, self.layers.get(layer).map_or("", Layer::name))
         })?;
-        let mut text = vec![0; (range.end - range.start) as usize];
+        let mut text = room::zeros((range.end - range.start) as usize)?;
         self.source.read(&mut text, range.start)?;
         Ok(text)
     }
 
     /// An error of kind `Argument` about an array: what is wrong with the caller's request, and what to do.
-    pub fn refuse(&self, at: At, what: impl Into<String>, advice: &'static str) -> Error {
+    pub fn refuse(&self, at: At, what: impl Display, advice: &'static str) -> Error {
         self.place(Error::new(ErrorKind::Argument, self.source.name(), what, advice), at)
     }
 

@@ -22,14 +22,14 @@ pub enum Version {
 /// A layer of a net; an operator of a Caffe2 net, under the name of the tensor that it fills; or all blobs of a file that is no net.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    pub(crate) name: String,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) type_name: Cow<'static, str>,
     /// The type's number, of V1 alone.
     number: Option<i32>,
     version: Version,
     pub(crate) blobs: Vec<Blob>,
     /// In a box: few layers have them, and each layer counts against what a scan may hold.
-    pub(crate) texts: Option<Box<Texts>>,
+    pub(crate) texts: Option<Box<[Texts; 1]>>,
     span: Range<u64>,
 }
 
@@ -80,7 +80,7 @@ impl Layer {
 
     /// The texts of a Caffe2 tensor that has texts in place of numbers. [`Model::text`](crate::Model::text) reads them.
     pub fn texts(&self) -> Option<&Texts> {
-        self.texts.as_deref()
+        self.texts.as_deref()?.first()
     }
 
     /// The bytes of its message in the file, without the tag and the length before it.
@@ -104,10 +104,10 @@ impl Layer {
     }
 
     pub(crate) fn of_blobs(name: &'static str, blobs: Vec<Blob>, span: Range<u64>) -> Self {
-        Self { blobs, ..Self::of_operator(name.to_string(), String::new(), span) }
+        Self { blobs, ..Self::of_operator(Cow::Borrowed(name), String::new(), span) }
     }
 
-    pub(crate) fn of_operator(name: String, type_name: String, span: Range<u64>) -> Self {
+    pub(crate) fn of_operator(name: Cow<'static, str>, type_name: String, span: Range<u64>) -> Self {
         let (type_name, version) = (Cow::Owned(type_name), Version::V2);
         Self { name, type_name, number: None, version, blobs: Vec::new(), texts: None, span }
     }
@@ -131,7 +131,7 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
             }
         };
         let index = layers.len();
-        scanner.charge::<Layer>(1)?;
+        scanner.make_room(&mut layers)?;
         let (span, cut) = scanner.bytes_or_rest(end).map_err(|error| error.in_layer(index, ""))?;
         if let Some(error) = cut {
             return Err(error.in_layer(index, &name_of_rest(scanner, span, version)));
@@ -142,7 +142,7 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
     let is_c3d = layers.iter().flat_map(|layer| &layer.blobs).any(|blob| blob.dialect() == Dialect::C3d);
     for layer in &mut layers {
         if let Some(number) = layer.number {
-            layer.type_name = upgrade::numbered(number, is_c3d);
+            layer.type_name = upgrade::numbered(number, is_c3d)?;
         }
     }
     Ok((name, layers))
@@ -185,7 +185,7 @@ impl Draft {
             }
             Wire::Bytes if field.number == numbers.blobs => {
                 let index = self.blobs.len();
-                scanner.charge::<Blob>(1)?;
+                scanner.make_room(&mut self.blobs)?;
                 let blob = scanner.bytes(end).and_then(|span| blob::scan(scanner, span));
                 self.blobs.push(blob.map_err(|error| error.in_blob(index))?);
             }
@@ -212,7 +212,7 @@ fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize
         return Ok(None);
     }
     let type_name = if version == Version::V0 { upgrade::from_v0(kind) } else { Cow::Owned(kind) };
-    Ok(Some(Layer { name, type_name, number, version, blobs, texts: None, span }))
+    Ok(Some(Layer { name: Cow::Owned(name), type_name, number, version, blobs, texts: None, span }))
 }
 
 /// The name in a layer that is cut off, if it comes before the cut.

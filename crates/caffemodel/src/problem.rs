@@ -18,7 +18,6 @@ pub(crate) enum Problem {
     Count {
         part: &'static str,
         found: u64,
-        shape: Vec<i64>,
         needed: u64,
     },
     /// A type of NVIDIA's Caffe, if one is stored beside the bytes.
@@ -43,6 +42,10 @@ impl Problem {
         }
     }
 
+    pub fn in_words<'p>(&'p self, shape: &'p [i64]) -> impl fmt::Display + 'p {
+        InWords(self, shape)
+    }
+
     pub fn advice(&self) -> &'static str {
         match self {
             Self::RawType { number: Some(_), .. } => "save it as float with the Caffe that wrote it",
@@ -53,20 +56,23 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+/// A problem of a blob with this shape.
+struct InWords<'p>(&'p Problem, &'p [i64]);
+
+impl fmt::Display for InWords<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::Fill(what) => write!(formatter, "the operator {what}"),
-            Self::Axes(axes) => write!(formatter, "its shape has {axes} axes, and at most {MOST_AXES} are allowed"),
-            Self::Negative { axis, dim } => write!(formatter, "dimension {axis} of its shape is {dim}"),
-            Self::TooLarge => write!(formatter, "its shape has more values than 64 bits can count"),
-            Self::Count { part, found, shape, needed } => {
-                write!(formatter, "its {part} has {found} values, and its shape {} needs {needed}", Shape(shape))
+        match self.0 {
+            Problem::Fill(what) => write!(formatter, "the operator {what}"),
+            Problem::Axes(axes) => write!(formatter, "its shape has {axes} axes, and at most {MOST_AXES} are allowed"),
+            Problem::Negative { axis, dim } => write!(formatter, "dimension {axis} of its shape is {dim}"),
+            Problem::TooLarge => write!(formatter, "its shape has more values than 64 bits can count"),
+            Problem::Count { part, found, needed } => {
+                write!(formatter, "its {part} has {found} values, and its shape {} needs {needed}", Shape(self.1))
             }
-            Self::RawType { part, number: None } => {
+            Problem::RawType { part, number: None } => {
                 write!(formatter, "its {part} is stored as bytes without their type")
             }
-            Self::RawType { part, number: Some(number) } => {
+            Problem::RawType { part, number: Some(number) } => {
                 let name = match number {
                     3 => "INT",
                     4 => "UINT",
@@ -75,7 +81,7 @@ impl fmt::Display for Problem {
                 };
                 write!(formatter, "its {part} is stored as bytes of type {number} ({name}), which is not read")
             }
-            Self::RawCut { part, bytes, size } => {
+            Problem::RawCut { part, bytes, size } => {
                 write!(formatter, "its {part} has {bytes} bytes, and a value has {size}")
             }
         }

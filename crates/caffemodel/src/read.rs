@@ -18,12 +18,17 @@ impl Model {
     /// # Errors
     /// `Argument`: `into` is no whole number of values, or reaches behind the last one. `Io`: reading failed, or the file was cut
     /// since it was opened. Those of [`Model::array`].
+    #[inline(never)]
     pub fn read_bytes(&self, at: At, first: u64, into: &mut [u8]) -> Result<(), Error> {
         let array = self.array(at)?;
         let size = array.element.size();
         if into.len() % size != 0 {
-            let what = format!("a buffer of {} bytes is no whole number of values of {size} bytes", into.len());
-            return Err(self.refuse(at, what, "lend one of a multiple of that size"));
+            let length = into.len();
+            return Err(self.refuse(
+                at,
+                format_args!("a buffer of {length} bytes is no whole number of values of {size} bytes"),
+                "lend one of a multiple of that size",
+            ));
         }
         self.check_range(at, array, first, into.len() / size)?;
         self.stored(at, array, first, into)
@@ -33,6 +38,7 @@ impl Model {
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
+    #[inline(never)]
     pub fn read_f32(&self, at: At, first: u64, into: &mut [f32]) -> Result<(), Error> {
         let array = self.array(at)?;
         self.check_range(at, array, first, into.len())?;
@@ -59,6 +65,7 @@ impl Model {
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
+    #[inline(never)]
     pub fn read_f64(&self, at: At, first: u64, into: &mut [f64]) -> Result<(), Error> {
         let array = self.array(at)?;
         self.check_range(at, array, first, into.len())?;
@@ -87,8 +94,11 @@ impl Model {
         if first.checked_add(length as u64).is_some_and(|end| end <= count) {
             return Ok(());
         }
-        let what = format!("{length} values from number {first} on were asked for, and it has {count}");
-        Err(self.refuse(at, what, "ask for fewer"))
+        Err(self.refuse(
+            at,
+            format_args!("{length} values from number {first} on were asked for, and it has {count}"),
+            "ask for fewer",
+        ))
     }
 
     /// Reads whole values as those of the array's type; the range was checked.
@@ -97,7 +107,7 @@ impl Model {
         let read = match &array.stored {
             Stored::Runs(chunks) => self.runs(chunks, size, first, into),
             Stored::Floats(chunks) => self.widened(chunks, first, into),
-            Stored::Varints(varints) => self.ints(varints, array.element, first, into),
+            Stored::Varints(varints) => self.ints(&varints[0], array.element, first, into),
             Stored::Constant { value, .. } => {
                 into.chunks_exact_mut(size).for_each(|into| into.copy_from_slice(&value[..size]));
                 Ok(())
@@ -143,8 +153,11 @@ impl Model {
         let end = first + rest.len() as u64;
         varints.read(&mut Scanner::new(&self.source), first..end, |value| {
             let Some(bytes) = element.of_int(value as i64) else {
-                let what = format!("value {number} is {}, which is no {element}", value as i64);
-                return Err(Error::format(self.source.name(), what, "Caffe2 refuses it too: save the net anew"));
+                return Err(Error::format(
+                    self.source.name(),
+                    format_args!("value {number} is {}, which is no {element}", value as i64),
+                    "Caffe2 refuses it too: save the net anew",
+                ));
             };
             if let Some(into) = rest.next() {
                 into.copy_from_slice(&bytes[..size]);

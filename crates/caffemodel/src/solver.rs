@@ -46,7 +46,7 @@ pub(crate) fn blobs(scanner: &mut Scanner, end: u64) -> Result<Vec<Blob>, Error>
 
 fn blob_of(scanner: &mut Scanner, end: u64, blobs: &mut Vec<Blob>) -> Result<(), Error> {
     let index = blobs.len();
-    scanner.charge::<Blob>(1)?;
+    scanner.make_room(blobs)?;
     let blob = scanner.bytes(end).and_then(|span| blob::scan(scanner, span));
     blobs.push(blob.map_err(|error| error.in_blob(index))?);
     Ok(())

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
+use crate::room;
 
 /// Opens a regular file for reading; also returns its length in bytes. `None`: it is something else.
 ///
@@ -35,8 +36,9 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    #[inline(never)]
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let name = path.display().to_string();
+        let name = room::text(&path.display())?;
         let io = |cause| {
             Error::new(ErrorKind::Io, &name, "cannot be opened", "check the path and the file's permissions")
                 .because(cause)
@@ -48,8 +50,8 @@ impl Source {
         Ok(Self { bytes: Bytes::File(file), length, name })
     }
 
-    pub fn of(bytes: Vec<u8>, name: &str) -> Self {
-        Self { length: bytes.len() as u64, bytes: Bytes::Memory(bytes), name: name.to_string() }
+    pub fn of(bytes: Vec<u8>, name: &str) -> Result<Self, Error> {
+        Ok(Self { length: bytes.len() as u64, bytes: Bytes::Memory(bytes), name: room::text(&name)? })
     }
 
     pub fn name(&self) -> &str {
@@ -74,8 +76,10 @@ impl Source {
                 io::ErrorKind::UnexpectedEof => "another program has cut the file since it was opened: open it again",
                 _ => "the disk or the network may be at fault: try again, or copy the file",
             };
-            let what = format!("{} bytes could not be read", into.len());
-            Error::new(ErrorKind::Io, &self.name, what, advice).at(offset).because(cause)
+            let length = into.len();
+            Error::new(ErrorKind::Io, &self.name, format_args!("{length} bytes could not be read"), advice)
+                .at(offset)
+                .because(cause)
         })
     }
 }

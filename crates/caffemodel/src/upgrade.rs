@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::error::Error;
+use crate::room;
+
 /// Types of V1 by their numbers, ten in a row.
 #[rustfmt::skip]
 const V1: [&str; 40] = [
@@ -55,10 +58,13 @@ const V0: [(&str, &str); 24] = [
 ];
 
 /// The name of a type of V1; `#57` for a number that has none.
-pub(crate) fn numbered(number: i32, is_c3d: bool) -> Cow<'static, str> {
+pub(crate) fn numbered(number: i32, is_c3d: bool) -> Result<Cow<'static, str>, Error> {
     let own = C3D.iter().find(|(of_c3d, _)| is_c3d && *of_c3d == number).map(|(_, name)| *name);
     let shared = || usize::try_from(number).ok().and_then(|number| V1.get(number).copied());
-    own.or_else(shared).map_or_else(|| Cow::Owned(format!("#{number}")), Cow::Borrowed)
+    match own.or_else(shared) {
+        Some(name) => Ok(Cow::Borrowed(name)),
+        None => Ok(Cow::Owned(room::text(&format_args!("#{number}"))?)),
+    }
 }
 
 /// The name of a type of V0; one that Caffe does not know stays as it is.

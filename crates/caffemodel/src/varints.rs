@@ -36,26 +36,26 @@ impl Varints {
         scanner: &mut Scanner,
         field: Field,
         end: u64,
-        mut each: impl FnMut(u64),
+        mut each: impl FnMut(u64) -> Result<(), Error>,
     ) -> Result<(), Error> {
         (self.number, self.end) = (field.number, end);
         if field.wire == Wire::Varint {
             self.mark(scanner, Mark { at: field.at, packed_end: None })?;
-            each(scanner.varint(end)?);
+            each(scanner.varint(end)?)?;
             return Ok(());
         }
         let range = scanner.bytes(end)?;
         scanner.position = range.start;
         while scanner.position < range.end {
             self.mark(scanner, Mark { at: scanner.position, packed_end: Some(range.end) })?;
-            each(scanner.varint(range.end)?);
+            each(scanner.varint(range.end)?)?;
         }
         Ok(())
     }
 
     fn mark(&mut self, scanner: &mut Scanner, mark: Mark) -> Result<(), Error> {
         if self.count % MARK_EVERY == 0 {
-            scanner.charge::<Mark>(1)?;
+            scanner.make_room(&mut self.marks)?;
             self.marks.push(mark);
         }
         self.count += 1;

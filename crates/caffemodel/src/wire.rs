@@ -2,9 +2,11 @@
 //!
 //! The scanner reads the file through a small window, and reads nothing of what it steps over.
 
+use std::fmt::Display;
 use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
+use crate::room;
 use crate::source::Source;
 
 /// How the value of a field is written.
@@ -58,7 +60,7 @@ impl<'s> Scanner<'s> {
         Self { source, window: Vec::new(), window_at: 0, position: 0, budget }
     }
 
-    pub fn format(&self, what: impl Into<String>, offset: u64) -> Error {
+    pub fn format(&self, what: impl Display, offset: u64) -> Error {
         Error::format(self.source.name(), what, DAMAGED).at(offset)
     }
 
@@ -67,14 +69,22 @@ impl<'s> Scanner<'s> {
         self.charge_bytes(number as u64 * size_of::<T>() as u64 * GROWTH)
     }
 
+    /// Room for one more item of a growing vector, counted against what the scan may allocate.
+    pub fn make_room<T>(&mut self, items: &mut Vec<T>) -> Result<(), Error> {
+        self.charge::<T>(1)?;
+        room::for_one(items)
+    }
+
     fn charge_bytes(&mut self, bytes: u64) -> Result<(), Error> {
         self.budget = self.budget.checked_sub(bytes).ok_or_else(|| {
-            let what = format!(
-                "a file of {} bytes describes more layers, blobs and names than it can hold",
-                self.source.length()
-            );
-            let advice = "such a file was made to exhaust memory: do not use it";
-            Error::new(ErrorKind::Unsupported, self.source.name(), what, advice).at(self.position)
+            let length = self.source.length();
+            Error::new(
+                ErrorKind::Unsupported,
+                self.source.name(),
+                format_args!("a file of {length} bytes describes more layers, blobs and names than it can hold"),
+                "such a file was made to exhaust memory: do not use it",
+            )
+            .at(self.position)
         })?;
         Ok(())
     }
@@ -98,7 +108,7 @@ impl<'s> Scanner<'s> {
         };
         match (number, wire) {
             (Some(number), Some(wire)) => Ok(Some(Field { number, wire, at })),
-            _ => Err(self.format(format!("{tag} is not the tag of a field"), at)),
+            _ => Err(self.format(format_args!("{tag} is not the tag of a field"), at)),
         }
     }
 
@@ -141,7 +151,9 @@ impl<'s> Scanner<'s> {
             Wire::Fixed32 => self.step(4, end, field.at),
             Wire::Bytes => self.bytes(end).map(drop),
             Wire::GroupStart => self.skip_group(field, end),
-            Wire::GroupEnd => Err(self.format(format!("group {} ends, and has not begun", field.number), field.at)),
+            Wire::GroupEnd => {
+                Err(self.format(format_args!("group {} ends, and has not begun", field.number), field.at))
+            }
         }
     }
 
@@ -164,11 +176,12 @@ impl<'s> Scanner<'s> {
         let mut depth = 1;
         while depth > 0 {
             let at = self.position;
-            let field =
-                self.field(end)?.ok_or_else(|| self.format(format!("group {} has no end", open[depth - 1]), at))?;
+            let field = self
+                .field(end)?
+                .ok_or_else(|| self.format(format_args!("group {} has no end", open[depth - 1]), at))?;
             match field.wire {
                 Wire::GroupStart if depth == DEEPEST_GROUP => {
-                    return Err(self.format(format!("groups lie more than {DEEPEST_GROUP} deep"), at));
+                    return Err(self.format(format_args!("groups lie more than {DEEPEST_GROUP} deep"), at));
                 }
                 Wire::GroupStart => {
                     open[depth] = field.number;
@@ -176,8 +189,8 @@ impl<'s> Scanner<'s> {
                 }
                 Wire::GroupEnd if field.number == open[depth - 1] => depth -= 1,
                 Wire::GroupEnd => {
-                    let what = format!("group {} ends inside of group {}", field.number, open[depth - 1]);
-                    return Err(self.format(what, at));
+                    let (ends, inside) = (field.number, open[depth - 1]);
+                    return Err(self.format(format_args!("group {ends} ends inside of group {inside}"), at));
                 }
                 _ => self.skip(field, end)?,
             }
@@ -197,12 +210,15 @@ impl<'s> Scanner<'s> {
 
     fn cut(&self, length: u64, left: u64, end: u64, at: u64) -> Error {
         if end < self.source.length() {
-            return self.format(format!("a value of {length} bytes has {left} bytes left in its message"), at);
+            return self.format(format_args!("a value of {length} bytes has {left} bytes left in its message"), at);
         }
-        let what =
-            format!("the file ends {} bytes too early: {length} bytes are announced, {left} are left", length - left);
-        let advice = "it was cut off, or is no Caffe file: fetch or copy it again";
-        Error::format(self.source.name(), what, advice).at(at)
+        let missing = length - left;
+        Error::format(
+            self.source.name(),
+            format_args!("the file ends {missing} bytes too early: {length} bytes are announced, {left} are left"),
+            "it was cut off, or is no Caffe file: fetch or copy it again",
+        )
+        .at(at)
     }
 
     /// The text in `range` if it fits `buffer`; else an empty one.
@@ -225,9 +241,9 @@ impl<'s> Scanner<'s> {
         let length = range.end - range.start;
         // A replacement takes three bytes.
         self.charge_bytes(length.saturating_mul(GROWTH))?;
-        let mut bytes = vec![0; length as usize];
+        let mut bytes = room::zeros(length as usize)?;
         self.source.read(&mut bytes, range.start)?;
-        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        room::lossy(bytes)
     }
 
     fn byte(&mut self, end: u64, at: u64) -> Result<u8, Error> {
@@ -253,6 +269,8 @@ impl<'s> Scanner<'s> {
         let goes_on = self.position > 0 && behind.is_some_and(|bytes| bytes < WINDOW_AFTER_JUMP);
         let wanted = if goes_on { WINDOW } else { WINDOW_AFTER_JUMP };
         let length = wanted.min(self.source.length() - self.position);
+        let more = (length as usize).saturating_sub(self.window.len());
+        self.window.try_reserve_exact(more).map_err(|_| Error::no_room(more))?;
         self.window_at = self.position;
         self.window.resize(length as usize, 0);
         self.source.read(&mut self.window, self.position).inspect_err(|_| self.window.clear())

@@ -27,17 +27,20 @@ pub mod read;
 use super::call::Failure;
 use super::status::syncedmem_status_t;
 use crate::error::Error;
-use crate::models;
+use crate::models::{self, ErrorKind};
 
 impl Failure for models::Failure {
     fn status(&self) -> syncedmem_status_t {
         match self {
             Self::Own(error) => error.status(),
             Self::Blob(error) => error.status(),
-            Self::File(_) => syncedmem_status_t::SYNCEDMEM_ERROR_FILE,
-            Self::Format(_) => syncedmem_status_t::SYNCEDMEM_ERROR_FORMAT,
-            Self::Unsupported(_) => syncedmem_status_t::SYNCEDMEM_ERROR_UNSUPPORTED,
-            Self::Argument(_) => syncedmem_status_t::SYNCEDMEM_ERROR_INVALID_ARGUMENT,
+            Self::File(error) => match error.kind() {
+                ErrorKind::Io => syncedmem_status_t::SYNCEDMEM_ERROR_FILE,
+                ErrorKind::Format => syncedmem_status_t::SYNCEDMEM_ERROR_FORMAT,
+                ErrorKind::Unsupported => syncedmem_status_t::SYNCEDMEM_ERROR_UNSUPPORTED,
+                ErrorKind::Argument => syncedmem_status_t::SYNCEDMEM_ERROR_INVALID_ARGUMENT,
+                ErrorKind::OutOfMemory { .. } => syncedmem_status_t::SYNCEDMEM_ERROR_OUT_OF_MEMORY,
+            },
         }
     }
 

@@ -1,5 +1,7 @@
 //! The message of a blob with other values or another shape. Its other fields stay as they are and where they are.
 
+use std::fmt::Display;
+
 use super::encode;
 use super::plan::{Part as Piece, Parts};
 use super::values::Values;
@@ -110,7 +112,7 @@ struct Target<'v> {
 }
 
 impl<'v> Target<'v> {
-    fn refuse<T>(&self, what: impl Into<String>, advice: &'static str) -> Result<T, Error> {
+    fn refuse<T>(&self, what: impl Display, advice: &'static str) -> Result<T, Error> {
         Err(self.model.refuse(self.at, what, advice))
     }
 
@@ -119,7 +121,7 @@ impl<'v> Target<'v> {
         let shape = change.shape.as_deref().unwrap_or(self.blob.shape());
         let needed = match count(shape, shape.len() as u64) {
             Ok(needed) => needed,
-            Err(problem) => return self.refuse(problem.to_string(), "give it another shape"),
+            Err(problem) => return self.refuse(problem.in_words(shape), "give it another shape"),
         };
         let parts = [("data", &change.data, Some(self.blob.data())), ("diff", &change.diff, self.blob.diff())];
         for (part, new, stored) in parts {
@@ -133,7 +135,7 @@ impl<'v> Target<'v> {
                 _ => continue,
             };
             if found != needed {
-                return self.refuse(Problem::Count { part, found, shape: shape.to_vec(), needed }.to_string(), advice);
+                return self.refuse(Problem::Count { part, found, needed }.in_words(shape), advice);
             }
         }
         Ok(())

@@ -1,6 +1,5 @@
 //! A file with other values.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -29,8 +28,8 @@ use crate::wire::{Scanner, Wire};
 /// place and the type of those that they replace; a shape that was stored in the legacy dimensions stays there if it has four.
 pub struct Edit<'e> {
     model: &'e Model,
-    /// By layer and blob.
-    changes: BTreeMap<(usize, usize), Change<'e>>,
+    /// Sorted by layer and blob. Neither a map nor a sort of std's, whose code would make the library larger by several KiB.
+    changes: Vec<((usize, usize), Change<'e>)>,
     may_be_large: bool,
     progress: Box<dyn FnMut(u64) + 'e>,
 }
@@ -38,7 +37,7 @@ pub struct Edit<'e> {
 impl<'e> Edit<'e> {
     /// The file as it is.
     pub fn of(model: &'e Model) -> Self {
-        Self { model, changes: BTreeMap::new(), may_be_large: false, progress: Box::new(|_| {}) }
+        Self { model, changes: Vec::new(), may_be_large: false, progress: Box::new(|_| {}) }
     }
 
     /// Replaces the values of an array; adds a diff to a blob that has none.
@@ -55,12 +54,21 @@ impl<'e> Edit<'e> {
 
     /// Gives a blob another shape. If its count is another one, the values are to be replaced too.
     pub fn reshape(&mut self, layer: usize, blob: usize, dims: &[i64]) -> &mut Self {
-        self.changes.entry((layer, blob)).or_default().shape = Some(dims.to_vec());
+        self.change(layer, blob).shape = Some(dims.to_vec());
         self
     }
 
+    fn change(&mut self, layer: usize, blob: usize) -> &mut Change<'e> {
+        let place = (layer, blob);
+        let at = self.changes.binary_search_by_key(&place, |(place, _)| *place).unwrap_or_else(|at| {
+            self.changes.insert(at, (place, Change::default()));
+            at
+        });
+        &mut self.changes[at].1
+    }
+
     fn array(&mut self, at: At) -> &mut NewArray<'e> {
-        let change = self.changes.entry((at.layer, at.blob)).or_default();
+        let change = self.change(at.layer, at.blob);
         match at.part {
             Part::Data => &mut change.data,
             Part::Diff => &mut change.diff,
@@ -87,6 +95,11 @@ impl<'e> Edit<'e> {
     /// too large for Caffe. `Io`: the old file or the values could not be read, or the new one not be written. `Format`: the old file was
     /// changed since it was opened.
     pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.write(path.as_ref())
+    }
+
+    #[inline(never)]
+    fn write(&mut self, path: &Path) -> Result<(), Error> {
         let changes = std::mem::take(&mut self.changes);
         let source = &self.model.source;
         if self.model.kind() == Kind::InitNet && !changes.is_empty() {
@@ -98,10 +111,11 @@ impl<'e> Edit<'e> {
         for ((layer, blob), change) in changes {
             let at = At::data(layer, blob);
             let message = changed(self.model, &mut scanner, at, change)?;
-            blobs.push((self.model.blob(at)?.span(), message));
+            let span = self.model.blob(at)?.span();
+            // Near the end: only in a V0 layer of two pieces the blobs may lie in any order.
+            let behind = blobs.iter().rev().take_while(|(other, _)| is_before(&span, other)).count();
+            blobs.insert(blobs.len() - behind, (span, message));
         }
-        // In a V0 layer of two pieces the blobs may lie in any order.
-        blobs.sort_by_key(|(span, _)| (span.start, span.end));
         let mut blobs = blobs.into_iter().peekable();
         let parts = message(self.model, &mut scanner, 0..source.length(), &mut blobs, DEEPEST)?;
         if blobs.peek().is_some() {
@@ -112,8 +126,12 @@ impl<'e> Edit<'e> {
                 advice,
             ));
         }
-        parts.write(path.as_ref(), self.may_be_large, &mut self.progress)
+        parts.write(path, self.may_be_large, &mut self.progress)
     }
+}
+
+fn is_before(span: &Range<u64>, other: &Range<u64>) -> bool {
+    (span.start, span.end) < (other.start, other.end)
 }
 
 /// Messages in a message: a net, its layer, the V0 layer in that, and the blob.
@@ -176,8 +194,8 @@ impl fmt::Debug for Edit<'_> {
 ///
 /// # Errors
 /// Those of [`Edit::write_to`].
-pub fn write_blob(path: impl AsRef<Path>, dims: &[i64], data: Values, diff: Option<Values>) -> Result<(), Error> {
-    let path = path.as_ref();
+#[inline(never)]
+pub fn write_blob(path: &Path, dims: &[i64], data: Values, diff: Option<Values>) -> Result<(), Error> {
     // A blob of this shape that has no values yet.
     let empty = Model::from_bytes(encode::shape(dims), &path.display().to_string(), Some(Kind::Blob))?;
     let mut edit = Edit::of(&empty);

@@ -1,0 +1,75 @@
+//! Memory that may be refused: every allocation of reading is made here, and gives an error where there is none.
+
+use std::fmt::{self, Display, Write};
+
+use crate::error::Error;
+
+/// Room for one more item, which can then be pushed.
+pub(crate) fn for_one<T>(items: &mut Vec<T>) -> Result<(), Error> {
+    items.try_reserve(1).map_err(|_| Error::no_room(size_of::<T>()))
+}
+
+pub(crate) fn one<T>(item: T) -> Result<Vec<T>, Error> {
+    let mut one = Vec::new();
+    one.try_reserve_exact(1).map_err(|_| Error::no_room(size_of::<T>()))?;
+    one.push(item);
+    Ok(one)
+}
+
+/// An item in a box: of an array, because a vector that is full becomes one without an allocation.
+pub(crate) fn boxed<T>(item: T) -> Result<Box<[T; 1]>, Error> {
+    one(item)?.try_into().map_err(|_| Error::no_room(size_of::<T>()))
+}
+
+pub(crate) fn copy(items: &[i64]) -> Result<Vec<i64>, Error> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(items.len()).map_err(|_| Error::no_room(size_of_val(items)))?;
+    copy.extend_from_slice(items);
+    Ok(copy)
+}
+
+pub(crate) fn zeros(length: usize) -> Result<Vec<u8>, Error> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(length).map_err(|_| Error::no_room(length))?;
+    zeros.resize(length, 0);
+    Ok(zeros)
+}
+
+pub(crate) fn text(words: &dyn Display) -> Result<String, Error> {
+    let mut text = Growing { text: String::new(), refused: 0 };
+    match write!(text, "{words}") {
+        Ok(()) => Ok(text.text),
+        Err(_) => Err(Error::no_room(text.refused)),
+    }
+}
+
+/// Replaces bytes that are no UTF-8.
+pub(crate) fn lossy(bytes: Vec<u8>) -> Result<String, Error> {
+    struct Lossy<'b>(&'b [u8]);
+    impl Display for Lossy<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.utf8_chunks().try_for_each(|chunk| {
+                f.write_str(chunk.valid())?;
+                if chunk.invalid().is_empty() { Ok(()) } else { f.write_char(char::REPLACEMENT_CHARACTER) }
+            })
+        }
+    }
+    String::from_utf8(bytes).or_else(|error| text(&Lossy(error.as_bytes())))
+}
+
+struct Growing {
+    text: String,
+    /// Bytes for which there was no room.
+    refused: usize,
+}
+
+impl Write for Growing {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.text.try_reserve(more.len()).is_err() {
+            self.refused = more.len();
+            return Err(fmt::Error);
+        }
+        self.text.push_str(more);
+        Ok(())
+    }
+}

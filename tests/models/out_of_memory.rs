@@ -1,0 +1,171 @@
+//! Every allocation of a call on a model file fails in turn, alone and with all that follow: each time the status says so, and the same
+//! call does afterwards what it does with enough memory. Nothing aborts.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
+
+use syncedmem::abi::model::blob_file::syncedmem_blob_read;
+use syncedmem::abi::model::info::syncedmem_model_kind_t::{self, *};
+use syncedmem::abi::model::open::{syncedmem_model_close, syncedmem_model_open};
+use syncedmem::abi::status::syncedmem_status_t;
+
+use crate::allocator::*;
+use crate::opened::*;
+use crate::support::blob::Blob;
+use crate::support::folder::Folder;
+use crate::support::*;
+use crate::wire::{self, *};
+
+/// Fails every allocation of `call` in turn; it must make `at_least` so many. Without a failure it returns `expected`.
+fn every_allocation(at_least: isize, expected: syncedmem_status_t, mut call: impl FnMut() -> syncedmem_status_t) {
+    // One test at a time: the switch is the process's.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(call(), expected, "{}", last_error());
+    THREAD.store(this_thread(), Relaxed);
+    for for_good in [false, true] {
+        FOR_GOOD.store(for_good, Relaxed);
+        for nth in 0.. {
+            FIRED.store(false, Relaxed);
+            LEFT.store(nth, Relaxed);
+            let status = call();
+            LEFT.store(-1, Relaxed);
+            if !FIRED.load(Relaxed) {
+                assert!(nth >= at_least, "only {nth} allocations were seen, so not all were failed");
+                break;
+            }
+            // A failure that the call has a way around is none.
+            assert!([expected, SYNCEDMEM_ERROR_OUT_OF_MEMORY].contains(&status), "{nth}: {status:?}: {}", last_error());
+            assert_eq!(call(), expected, "after allocation {nth} failed");
+        }
+    }
+}
+
+/// Opens and closes a file; a file that opens must be of that kind, whatever failed.
+fn open_and_close(path: &Path, kind: Option<syncedmem_model_kind_t>) -> impl FnMut() -> syncedmem_status_t {
+    let path = CString::new(path.as_os_str().as_bytes()).unwrap();
+    move || {
+        let mut model = std::ptr::null_mut();
+        let status = unsafe { syncedmem_model_open(path.as_ptr(), &mut model) };
+        if status == SYNCEDMEM_SUCCESS {
+            let opened = Opened(model);
+            assert_eq!(Some(opened.info().kind), kind.map(|kind| kind as i32));
+        } else {
+            assert_eq!(unsafe { syncedmem_model_close(model) }, SYNCEDMEM_SUCCESS);
+        }
+        status
+    }
+}
+
+fn nvidias(bytes: &[u8]) -> Vec<u8> {
+    [shape(&[1]), number(10, 1), wire::bytes(12, bytes)].concat()
+}
+
+fn opening_every_kind_of_file() {
+    let floats = || wire::blob(&[2], &[1.0, 2.0]);
+    let with_diff = [floats(), bytes(6, f32_bytes(&[0.0; 2])), fixed64(8, 1.0)].concat();
+    let c3d = [legacy(&[1, 1, 1, 1, 2]), bytes(6, f32_bytes(&[1.0, 2.0]))].concat();
+    let old = [legacy(&[1, 1, 1, 2]), bytes(5, f32_bytes(&[3.0, 4.0]))].concat();
+    let net = [
+        bytes(1, "net"),
+        layer("ip", "InnerProduct", &[floats(), with_diff, nvidias(&[0; 4]), nvidias(&[0; 3])]),
+        // Bytes that are no UTF-8, and values that do not fit the shape.
+        bytes(100, [bytes(1, [b'a', 0xff, b'b']), bytes(7, wire::blob(&[3], &[1.0]))].concat()),
+        layer_v1("v1", 57, &[old.clone()]),
+        layer_v0("v0", "conv", &[old]),
+        layer_v1("c3d", 30, &[c3d]),
+    ]
+    .concat();
+    let texts = argument("values", &[bytes(7, "a"), bytes(7, "b")]);
+    let init_net = [
+        bytes(1, "init"),
+        operator("w", "GivenTensorFill", &[dims(&[2, 1]), float_values(&[1.5, -2.0])]),
+        operator("i", "GivenTensorIntFill", &[dims(&[2]), int_values(&[1, 2])]),
+        operator("t", "GivenTensorStringFill", &[dims(&[2]), texts.clone()]),
+        operator("u", "GivenTensorStringFill", &[dims(&[3]), texts]),
+        operator("b", "GivenTensorByteStringToUInt8Fill", &[dims(&[2]), argument("values", &[bytes(7, "ab")])]),
+        operator("c", "ConstantFill", &[dims(&[2]), argument("dtype", &[bytes(4, "int64")])]),
+    ]
+    .concat();
+    let state = [number(1, 7), bytes(2, "net.caffemodel"), bytes(3, floats()), number(4, 2)].concat();
+    let folder = Folder::new();
+    for (name, contents, kind, at_least) in [
+        ("a.caffemodel", net.clone(), SYNCEDMEM_MODEL_NET, 20),
+        // Its fields decide what it is.
+        ("a", net, SYNCEDMEM_MODEL_NET, 20),
+        ("init_net.pb", init_net, SYNCEDMEM_MODEL_INIT_NET, 20),
+        ("a.solverstate", state, SYNCEDMEM_MODEL_SOLVER_STATE, 10),
+        ("a.binaryproto", floats(), SYNCEDMEM_MODEL_BLOB, 6),
+        ("blobs.binaryproto", [bytes(1, floats()), bytes(1, floats())].concat(), SYNCEDMEM_MODEL_BLOBS, 6),
+        ("blob.binaryproto", bytes(1, floats()), SYNCEDMEM_MODEL_BLOBS, 6),
+    ] {
+        let path = folder.path(name);
+        std::fs::write(&path, contents).unwrap();
+        every_allocation(at_least, SYNCEDMEM_SUCCESS, open_and_close(&path, Some(kind)));
+    }
+}
+
+fn refusing_a_file() {
+    let folder = Folder::new();
+    let whole = layer("ip", "InnerProduct", &[wire::blob(&[4], &[1.0; 4])]);
+    for (name, contents, expected) in [
+        ("cut.caffemodel", whole[..whole.len() - 3].to_vec(), SYNCEDMEM_ERROR_FORMAT),
+        ("list.caffemodel", layer("ip", "Scale", &[bytes(5, [0; 3])]), SYNCEDMEM_ERROR_FORMAT),
+        ("group.caffemodel", b"\x0b\x14".to_vec(), SYNCEDMEM_ERROR_FORMAT),
+        ("noise", vec![0xff; 64], SYNCEDMEM_ERROR_FORMAT),
+        ("text.caffemodel", b"layer { name: \"data\" }".to_vec(), SYNCEDMEM_ERROR_UNSUPPORTED),
+        ("zip.caffemodel", b"PK\x03\x04 and so on".to_vec(), SYNCEDMEM_ERROR_UNSUPPORTED),
+    ] {
+        let path = folder.path(name);
+        std::fs::write(&path, contents).unwrap();
+        every_allocation(3, expected, open_and_close(&path, None));
+    }
+    every_allocation(3, SYNCEDMEM_ERROR_FILE, open_and_close(&folder.path("none"), None));
+    every_allocation(3, SYNCEDMEM_ERROR_FILE, open_and_close(&folder.path("."), None));
+}
+
+fn reading_and_refusing_values() {
+    let folder = Folder::new();
+    let values = [wire::blob(&[2], &[1.0, 2.0]), wire::blob(&[3], &[1.0])];
+    let model = opened(&folder, "a.caffemodel", &layer("ip", "InnerProduct", &values));
+    let read = |blob, of| {
+        let (model, mut storage) = (&model, Storage::new());
+        move || {
+            assert_eq!(storage.construct(8), SYNCEDMEM_SUCCESS);
+            let status = model.read(blob, of, &mut storage);
+            assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+            status
+        }
+    };
+    every_allocation(1, SYNCEDMEM_SUCCESS, read(0, SYNCEDMEM_FLOAT32));
+    // It does not fit the object, is no type of its values, does not fit its shape, and is not there.
+    every_allocation(3, SYNCEDMEM_ERROR_INVALID_ARGUMENT, read(0, SYNCEDMEM_FLOAT64));
+    every_allocation(3, SYNCEDMEM_ERROR_INVALID_ARGUMENT, read(0, SYNCEDMEM_INT32));
+    every_allocation(3, SYNCEDMEM_ERROR_FORMAT, read(1, SYNCEDMEM_FLOAT32));
+    every_allocation(3, SYNCEDMEM_ERROR_INVALID_ARGUMENT, read(2, SYNCEDMEM_FLOAT32));
+}
+
+fn reading_a_blob_file() {
+    let folder = Folder::new();
+    let string = |name: &str| CString::new(folder.path(name).as_os_str().as_bytes()).unwrap();
+    std::fs::write(folder.path("a.binaryproto"), wire::blob(&[2], &[1.0, 2.0])).unwrap();
+    std::fs::write(folder.path("net.caffemodel"), layer("ip", "InnerProduct", &[])).unwrap();
+    let read = |path: CString| {
+        move || match Blob::unshaped(SYNCEDMEM_FLOAT32) {
+            Ok(blob) => unsafe { syncedmem_blob_read(blob.0, path.as_ptr()) },
+            Err(status) => status,
+        }
+    };
+    every_allocation(8, SYNCEDMEM_SUCCESS, read(string("a.binaryproto")));
+    every_allocation(8, SYNCEDMEM_ERROR_UNSUPPORTED, read(string("net.caffemodel")));
+}
+
+crate::support::harness::tests![
+    opening_every_kind_of_file,
+    refusing_a_file,
+    reading_and_refusing_values,
+    reading_a_blob_file,
+];
