@@ -74,7 +74,7 @@ fn opening_every_kind_of_file() {
         layer("ip", "InnerProduct", &[floats(), with_diff, nvidias(&[0; 4]), nvidias(&[0; 3])]),
         // Bytes that are no UTF-8, and values that do not fit the shape.
         bytes(100, [bytes(1, [b'a', 0xff, b'b']), bytes(7, wire::blob(&[3], &[1.0]))].concat()),
-        layer_v1("v1", 57, &[old.clone()]),
+        layer_v1("v1", 57, std::slice::from_ref(&old)),
         layer_v0("v0", "conv", &[old]),
         layer_v1("c3d", 30, &[c3d]),
     ]
