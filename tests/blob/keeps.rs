@@ -193,7 +193,7 @@ fn memory_that_is_held_outlives_a_reshape_and_the_blob() {
     drop(blob);
     let mut data = std::ptr::null();
     assert_eq!(unsafe { syncedmem_cpu_data(held, &mut data) }, SYNCEDMEM_SUCCESS);
-    assert_eq!(unsafe { *data.cast::<f32>().add(1) }, 2.0);
+    assert_eq!(unsafe { data.cast::<[f32; 2]>().read() }, [1.0, 2.0]);
     release(held).unwrap();
     assert_eq!(release(held), Err(SYNCEDMEM_ERROR_INVALID_HANDLE), "it has ended");
 }
