@@ -1564,7 +1564,7 @@ public interface SyncedmemLibrary extends Library {
     /**
      * Makes the value the caller's, and writes its address to {@code *value}; NULL for an empty blob. {@code deleter}
      * and {@code context} may be NULL: the address of the function that ends it (a {@code syncedmem_deleter_t}) and
-     * what that gets; NULL for a value without one.
+     * the context that this function gets; NULL for a value without one.
      */
     int syncedmem_typed_blob_release(
             TypedBlob blob,
