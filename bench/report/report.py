@@ -107,7 +107,8 @@ def main() -> int:
     print_header(samples.about, system)
     print_table(samples.rows, kept)
     Path(options.json).write_text(json.dumps(as_json(samples, system, kept), indent=2) + "\n")
-    print(f"\nwritten to {options.json}")
+    print()
+    print(f"written to {options.json}", file=sys.stderr)
     if not options.check:
         return 0
     missed = misses(samples.rows, kept)

@@ -69,7 +69,7 @@ macro_rules! entry_points {
 
             $(/// # Safety
             /// The arguments are what cuBLAS asks for.
-            #[allow(clippy::too_many_arguments, reason = "cuBLAS's own")]
+            #[allow(clippy::too_many_arguments, reason = "the parameters are those of cuBLAS's function")]
             unsafe fn $name(&self, $($argument: $type),*) -> Result<(), BlasFailure> {
                 let _cancel_guard = CancelGuard::begin();
                 // SAFETY: the caller guarantees the arguments.

@@ -7,7 +7,7 @@
 )]
 
 mod account;
-#[allow(dead_code, reason = "what it counts is for another room")]
+#[allow(dead_code, reason = "of this file, tests/process alone uses the counts of blocks by size")]
 #[path = "../process/allocator.rs"]
 mod allocator;
 mod bindings;

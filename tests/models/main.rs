@@ -6,7 +6,7 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
-#[allow(dead_code, reason = "another room follows blocks of some sizes")]
+#[allow(dead_code, reason = "of this file, tests/process alone uses the counts of blocks by size")]
 #[path = "../process/allocator.rs"]
 mod allocator;
 mod blob_files;

@@ -1,6 +1,6 @@
 //! Writes protobuf by hand: what a test reads, it spells out here.
-#![allow(dead_code, reason = "each test takes what it needs")]
-#![allow(clippy::unwrap_used, reason = "what a test cannot prepare, it cannot test")]
+#![allow(dead_code, reason = "each test program uses a part of this module")]
+#![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 pub mod mutation;
 

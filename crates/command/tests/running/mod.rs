@@ -1,6 +1,6 @@
 //! Runs `syncedmem model` in a test's own folder.
-#![allow(dead_code, reason = "each test takes what it needs")]
-#![allow(clippy::unwrap_used, reason = "what a test cannot prepare, it cannot test")]
+#![allow(dead_code, reason = "each test program uses a part of this module")]
+#![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 use std::process::Command;
 
