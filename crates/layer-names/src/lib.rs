@@ -35,7 +35,7 @@ thread_local! {
     static IN_INIT: Cell<Option<Net>> = const { Cell::new(None) };
     /// The net that this thread initialised last.
     static NEWEST: Cell<Option<Net>> = const { Cell::new(None) };
-    /// The training net that this thread initialised last.
+    /// The training net that this thread initialised last, until its solver has made its history: the net may end after that.
     static TRAINED: Cell<Option<Net>> = const { Cell::new(None) };
 }
 
@@ -113,7 +113,7 @@ macro_rules! in_front_of {
                     Original::new(concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"));
                 // SAFETY: the caller called this function of Caffe with this argument.
                 unsafe { PRE_SOLVE.get()(this) };
-                if let Some(net) = TRAINED.get().filter(|net| net.letter() == $letter) {
+                if let Some(net) = TRAINED.take().filter(|net| net.letter() == $letter) {
                     naming(move || record::history(net, this));
                 }
             }
