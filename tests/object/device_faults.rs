@@ -3,6 +3,7 @@
 
 use crate::support::gpu::*;
 use crate::support::object::*;
+use crate::support::pools;
 use crate::support::states::*;
 use crate::support::*;
 use syncedmem::abi::c::caffe_host::CaffeFreeHost;
@@ -155,6 +156,9 @@ fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> 
 
 fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
     let gpu = simulated_gpu();
+    // A budget of the program's own does not depend on the device's free memory. Otherwise the driver is asked for that at
+    // most every 100 ms, so that a call may be made at one time and not at the next.
+    pools::set_budget(pools::DEVICE, 1 << 30);
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
         let mut faults = 0;
@@ -169,6 +173,22 @@ fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
     // The library keeps some for its next copies.
     let events = gpu.account().events;
     assert!(events <= 64, "{events} events are left");
+}
+
+fn an_allocation_succeeds_where_the_driver_does_not_say_how_much_memory_is_free() {
+    let errors = pools::alone_with_pools(&[], |gpu| {
+        for status in STATUSES {
+            gpu.fail("cuMemGetInfo_v2", 1, status);
+            let mut object = Object::new(BYTES);
+            let (address, calls) = gpu.watch(|| object.gpu_data());
+            assert!(address.is_ok(), "{status}: {}", last_error());
+            // The first block of this process, and the first after a failure: the driver is asked.
+            assert!(calls.iter().any(|call| call.function == "cuMemGetInfo_v2" && call.status == status), "{calls:?}");
+            drop(object);
+            pools::trim(pools::DEVICE);
+        }
+    });
+    assert_eq!(errors, "");
 }
 
 fn a_copy_that_gets_no_event_does_not_start() {
@@ -337,6 +357,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
 
 crate::support::harness::tests![
     every_driver_call_of_every_operation_from_every_state_fails_in_turn,
+    an_allocation_succeeds_where_the_driver_does_not_say_how_much_memory_is_free,
     a_copy_that_gets_no_event_does_not_start,
     every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once,
     every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other,
