@@ -11,9 +11,6 @@ use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
-/// Longer than a call that does not wait.
-const LAG: u32 = 20_000;
-
 fn on_the_device(bytes: usize) -> Object {
     let mut object = Object::new(bytes);
     object.overwrite_gpu_data().unwrap();
@@ -35,14 +32,14 @@ fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
         for refuse in [&|| set_budget(PINNED, 0) as (), &|| set_pools(false)] as [&dyn Fn(); 2] {
             let object = gpu.within(0, || page_locked(BYTES));
             assert!(gpu.alive().registered_blocks > 0);
-            gpu.control().simcuda_set_lag(LAG);
+            gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
             let (to, from) = (object.host_address() as u64, source.address as u64);
             assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
             refuse();
             // Freeing a block too early breaks a rule of the driver, for which the end of each test looks.
             drop(object);
             stream.synchronize();
-            gpu.control().simcuda_set_lag(0);
+            gpu.set_lag(0);
             set_pools(true);
         }
     });
@@ -55,7 +52,7 @@ fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has()
         let mut object = gpu.within(0, || on_the_device(BYTES));
         let address = object.device_address();
         let source = gpu.block(BYTES);
-        gpu.control().simcuda_set_lag(LAG);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
         let (to, from) = (address as u64, source.address as u64);
         // As a copy between peers, in a stream of the other one's.
         assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);

@@ -269,7 +269,6 @@ fn objects_of_another_device_make_no_room() {
 }
 
 fn what_still_runs_on_an_evicted_block_is_waited_for() {
-    const LAG: u32 = 20_000;
     let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
     for how in [SYNCEDMEM_EVICT_REDUNDANT, SYNCEDMEM_EVICT_ALWAYS] {
@@ -277,7 +276,7 @@ fn what_still_runs_on_an_evicted_block_is_waited_for() {
         let mut objects = full(&gpu, state, how);
         let (stream, to) = (gpu.stream(), gpu.pinned(MIB));
         // As a kernel would, on a stream that waits for nothing else, after the access was ended.
-        gpu.control().simcuda_set_lag(LAG);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
         let from = objects[0].gpu_data().unwrap().addr() as Address;
         gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(to.address as Address, from, MIB, stream.handle()), 0));
         objects[0].end_access();
@@ -291,7 +290,7 @@ fn what_still_runs_on_an_evicted_block_is_waited_for() {
         assert!(other.overwrite_gpu_data().is_ok(), "{}", last_error());
         assert!(stream.is_idle(), "it did not wait");
         assert_eq!(objects[0].device_address(), 0);
-        gpu.control().simcuda_set_lag(0);
+        gpu.set_lag(0);
         let copied = unsafe { std::slice::from_raw_parts(to.pointer(), MIB) };
         assert_bytes(copied, &state.contents(MIB), &state);
         // Evicted data that was the newest is on the host alone.

@@ -28,6 +28,9 @@ impl std::ops::Deref for Gpu {
     }
 }
 
+/// The lag of work that starts when a thread waits for it: however long the machine stops a test, it is late.
+pub const UNTIL_IT_IS_WAITED_FOR: u32 = u32::MAX;
+
 /// A call that the simulated driver logged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
@@ -153,7 +156,7 @@ impl Gpu {
         self.is_simulated().then_some(value)
     }
 
-    /// From now on all work of the simulated driver is late. A real one's is where `Stream::delay` makes it so.
+    /// From now on all work of the simulated driver is late by so many microseconds, or `UNTIL_IT_IS_WAITED_FOR`. A real one's is where `Stream::delay` makes it so.
     pub fn set_lag(&self, microseconds: u32) {
         if let Some(control) = &self.loaded.control {
             control.simcuda_set_lag(microseconds);
