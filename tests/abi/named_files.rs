@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::NEVER;
 use crate::support::folder::Folder;
 
 /// Uses an object and prints whether the system calls the program privileged. With an argument it fails as Caffe does.
@@ -90,7 +91,7 @@ fn run(command: &mut Command) -> Run {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > Duration::from_secs(30) {
+        if start.elapsed() > Duration::from_secs(NEVER.into()) {
             child.kill().unwrap();
             panic!("the program hangs: {command:?}");
         }

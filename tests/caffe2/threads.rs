@@ -65,8 +65,8 @@ fn step(workspace: &Workspace, child: &Workspace, random: &mut Random) {
     }
 }
 
-/// Runs eight threads until `work` is done. Returns how many steps they made.
-fn beside_threads(workspace: &Workspace, child: &Workspace, work: impl FnOnce()) -> usize {
+/// Runs eight threads until `work` is done, and they have made at least so many steps.
+fn beside_threads(workspace: &Workspace, child: &Workspace, at_least: usize, work: impl FnOnce()) {
     let (stop, steps) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|threads| {
         for thread in 0..THREADS {
@@ -80,18 +80,16 @@ fn beside_threads(workspace: &Workspace, child: &Workspace, work: impl FnOnce())
             });
         }
         work();
+        pools::until(|| steps.load(Ordering::Relaxed) >= at_least);
         stop.store(true, Ordering::Relaxed);
     });
-    steps.into_inner()
 }
 
 fn eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once() {
     alone(&[], || {
         let workspace = Workspace::new();
         let child = Workspace::over(&workspace);
-        let steps = beside_threads(&workspace, &child, || std::thread::sleep(std::time::Duration::from_millis(1500)));
-        println!("{steps} steps");
-        assert!(steps > 1000);
+        beside_threads(&workspace, &child, 100_000, || ());
         drop((workspace, child));
         assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
     });
@@ -126,7 +124,7 @@ fn forks_beside_eight_threads_leave_the_workspace_usable_in_the_child() {
                 let process = unsafe { libc::fork() };
                 if process == 0 {
                     // A child that hangs is ended by a signal.
-                    unsafe { libc::alarm(20) };
+                    unsafe { libc::alarm(NEVER) };
                     let kept = workspace.get("kept").and_then(|blob| blob.tensor().ok());
                     let read =
                         kept.and_then(|tensor| tensor.data::<f32>(&float()).ok()).map(|data| unsafe { data.read() });
@@ -139,11 +137,12 @@ fn forks_beside_eight_threads_leave_the_workspace_usable_in_the_child() {
                 assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "fork {number}: {status}");
             }
         };
-        assert!(beside_threads(&workspace, &child, forks) > 100);
+        beside_threads(&workspace, &child, 100, forks);
     });
 }
 
 fn a_process_may_end_under_threads_that_use_a_workspace() {
+    static STEPS: AtomicUsize = AtomicUsize::new(0);
     alone(&[], || {
         let workspace: &'static Workspace = Box::leak(Box::new(Workspace::new()));
         let child: &'static Workspace = Box::leak(Box::new(Workspace::over(workspace)));
@@ -152,10 +151,11 @@ fn a_process_may_end_under_threads_that_use_a_workspace() {
                 let mut random = Random::new(2, thread);
                 loop {
                     step(workspace, child, &mut random);
+                    STEPS.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        pools::until(|| STEPS.load(Ordering::Relaxed) > 1000);
         // The threads run on until the process has ended.
         assert!(workspace.create("last").is_ok());
     });

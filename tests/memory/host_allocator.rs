@@ -296,7 +296,7 @@ impl Book {
 
 fn an_allocator_may_use_the_library_inside_of_itself() {
     alone(&[figures::ON], || {
-        unsafe { libc::alarm(60) };
+        unsafe { libc::alarm(NEVER) };
         let book = Book::new();
         assert_eq!(allocators::set(Some(&book.table_within())), SYNCEDMEM_SUCCESS);
         for bytes in SIZES {
@@ -360,7 +360,7 @@ fn forks_under_eight_threads_that_use_it_leave_a_child_that_can() {
         unsafe { libc::free(block) };
     }
     alone(&[], || {
-        unsafe { libc::alarm(60) };
+        unsafe { libc::alarm(NEVER) };
         let table = syncedmem_host_allocator_t { allocate: Some(make), release: Some(free), ..Book::new().table() };
         assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
         let stop = AtomicBool::new(false);
@@ -376,7 +376,7 @@ fn forks_under_eight_threads_that_use_it_leave_a_child_that_can() {
                 .map(|_| {
                     let child = unsafe { libc::fork() };
                     if child == 0 {
-                        unsafe { libc::alarm(10) };
+                        unsafe { libc::alarm(NEVER) };
                         drop(SIZES.map(touched));
                         unsafe { libc::_exit(0) };
                     }

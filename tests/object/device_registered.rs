@@ -56,7 +56,7 @@ fn objects_that_pin_one_buffer_at_once_register_it_once() {
         control.simcuda_hold_registrations();
         std::thread::scope(|threads| {
             let handles = objects.each_mut().map(|object| threads.spawn(|| object.pin()));
-            until("one of them is at it", || control.simcuda_waiting_registrations() == 1);
+            pools::until(|| control.simcuda_waiting_registrations() == 1);
             control.simcuda_release_registrations();
             assert_eq!(handles.map(|handle| handle.join().unwrap()), [SYNCEDMEM_SUCCESS; 2]);
         });

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::support::object::Object;
 use crate::support::*;
 
-/// Seconds after which a process that hangs ends by a signal, which its parent reports.
-const LIMIT: u32 = 60;
 const FORKS: usize = 100;
 
 /// The lock of another library.
@@ -32,7 +30,7 @@ fn use_objects() -> bool {
 fn fork_and_use() -> i32 {
     let child = unsafe { libc::fork() };
     if child == 0 {
-        unsafe { libc::alarm(LIMIT) };
+        unsafe { libc::alarm(NEVER) };
         unsafe { libc::_exit(i32::from(!use_objects())) };
     }
     let mut status = -1;
@@ -42,7 +40,7 @@ fn fork_and_use() -> i32 {
 
 /// Forks again and again while other threads do `work`.
 fn fork_beside(work: impl Fn() + Sync) {
-    unsafe { libc::alarm(LIMIT) };
+    unsafe { libc::alarm(NEVER) };
     let stop = AtomicBool::new(false);
     std::thread::scope(|threads| {
         for _ in 0..3 {

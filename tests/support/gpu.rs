@@ -7,10 +7,10 @@ use syncedmem::abi::c::policy::syncedmem_set_pinning;
 use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
 use syncedmem::abi::c::pools::{syncedmem_set_pools, syncedmem_trim};
 
-use super::SYNCEDMEM_SUCCESS;
 use super::driver::{Account, Address, Control, Driver, Handle, Loaded, loaded, simulated};
 use super::harness::skip;
 pub use super::own::*;
+use super::{NEVER, SYNCEDMEM_SUCCESS};
 
 /// The driver, for as long as a test holds it. Its end checks that nothing is left and no rule was broken.
 pub struct Gpu {
@@ -69,7 +69,7 @@ fn take_turn(serves: fn(&Loaded) -> bool, need: &str) -> Gpu {
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // A test that waits for ever is ended.
-    unsafe { libc::alarm(300) };
+    unsafe { libc::alarm(NEVER) };
     assert_eq!(loaded.driver.cuInit(0), 0, "the driver does not start");
     // Most tests are about each call of the driver's. SYNCEDMEM_TEST_POOLS=on lets the others run with pools as well.
     let pools = std::env::var("SYNCEDMEM_TEST_POOLS").is_ok_and(|value| value == "on");
@@ -149,6 +149,11 @@ impl Gpu {
         let (result, calls) = self.watch(work);
         look(&calls);
         result
+    }
+
+    /// Says that the test goes on: one that takes long by what it does, and not by waiting, is not ended for that.
+    pub fn goes_on(&self) {
+        unsafe { libc::alarm(NEVER) };
     }
 
     /// What is expected of the simulated driver; of a real one nothing is known.

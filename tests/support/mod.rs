@@ -46,6 +46,9 @@ use syncedmem::abi::c::object::*;
 use syncedmem::abi::status::syncedmem_status_t;
 pub use syncedmem::abi::status::syncedmem_status_t::*;
 
+/// So many seconds are never needed, however busy the machine is: whatever takes longer hangs.
+pub const NEVER: u32 = 300;
+
 /// Fills storage before an object is made in it.
 pub const FILL: u8 = 0xA5;
 
@@ -138,8 +141,8 @@ pub fn all_zero(data: *const u8, bytes: usize) -> bool {
 }
 
 /// Runs `body`, which the running test calls this with, in a process of its own with `environment`: what the library reads
-/// from there it reads once. The test is skipped where it is skipped there. Returns what the process wrote to its standard
-/// error.
+/// from there it reads once. No idle block grows old there in any time that a test takes, unless `environment` says so. The test
+/// is skipped where it is skipped there. Returns what the process wrote to its standard error.
 pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     let test = harness::running();
     if inside() {
@@ -149,6 +152,7 @@ pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([&*test, "--exact", "--nocapture", "--test-threads=1"])
         .env(INSIDE, &test)
+        .env("SYNCEDMEM_POOL_AGE", "3600")
         .envs(environment.iter().copied())
         .output()
         .unwrap();
