@@ -9,7 +9,8 @@ use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{self, Caller, Finding, Holder, Process};
+use super::facts::{self, Caller, Finding, Holder, Part, Process};
+use super::held::Owner;
 use super::timeline::Timeline;
 
 /// The state of a process after the events so far.
@@ -46,7 +47,8 @@ impl Gathering {
         self.events += 1;
         self.ledger.take(event);
         let account = self.ledger.account();
-        self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
+        let live = Kind::ALL.map(|kind| account.memory(kind).live);
+        self.timeline.take(event, live, self.ledger.object(event.object));
         self.count_for_caller(event);
     }
 
@@ -73,13 +75,21 @@ impl Gathering {
 
     pub fn name(&mut self, object: u64, name: &str) {
         self.ledger.name(object, name);
+        self.timeline.name(object, self.ledger.object(object));
     }
 
     /// The facts of a process with that id, name and call sites.
-    pub fn finish(self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
+    pub fn finish(mut self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
         let summary = Summary::of(&self.ledger);
         let place = |site| facts::place(&places, site);
+        let parts = self.timeline.owners().map(|(Owner { holder, made }, held)| Part {
+            name: self.ledger.name_of(holder).map(str::to_string),
+            place: place(made).to_string(),
+            held,
+        });
+        let parts = parts.collect();
         Process {
+            parts,
             id,
             name,
             events: self.events,

@@ -3,6 +3,7 @@
 mod amount;
 mod facts;
 mod gather;
+mod held;
 mod page;
 mod read;
 #[cfg(test)]
