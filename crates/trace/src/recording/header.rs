@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::record::{self, CODES, Record};
-use super::{HEADER, LEAST, Layout, RECORD};
+use super::{HEADER, Layout, RECORD};
 use crate::event::{Event, What};
 use crate::kind::Kind;
 
@@ -18,16 +18,18 @@ pub const MAGIC: [u8; 8] = *b"syncmem\x01";
 /// Version of the format. A reader of an older version refuses the file.
 pub const VERSION: u64 = 1;
 
+const IDENTITY: usize = 7;
+const RUN: usize = 8;
+const ENDED: usize = 11;
+const CUT: usize = 12;
+const LOST: usize = 13;
+const PEAK_RESIDENT: usize = 14;
 const NAME: usize = 32;
 const NAME_WORDS: usize = 32;
 const LIBRARY: usize = 64;
 const LIBRARY_WORDS: usize = 8;
 const NEXT: usize = 128;
 const TEXTS: usize = 136;
-const ENDED: usize = 137;
-const CUT: usize = 138;
-const LOST: usize = 139;
-const PEAK_RESIDENT: usize = 140;
 const LIVE: usize = 144;
 const PEAK: usize = 152;
 const PEAK_TIME: usize = 160;
@@ -136,6 +138,27 @@ pub fn cut(words: &Words, errno: i32) {
 pub fn end(words: &Words, peak_resident: u64) {
     words[PEAK_RESIDENT].store(peak_resident, Relaxed);
     words[ENDED].store(1, Release);
+}
+
+/// Whose recording a file is: read from its first bytes, before another process writes to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    pub identity: u64,
+    pub run: u64,
+    /// Whether it ended as it should.
+    pub ended: bool,
+}
+
+impl Owner {
+    /// Bytes that [`Owner::read`] needs.
+    pub const BYTES: usize = 128;
+
+    /// `None` if the bytes are not the start of a recording.
+    pub fn read(bytes: &[u8; Owner::BYTES]) -> Option<Owner> {
+        let words: [u64; Owner::BYTES / 8] = words(bytes);
+        let is_one = words[0] == u64::from_le_bytes(MAGIC);
+        is_one.then_some(Owner { identity: words[IDENTITY], run: words[RUN], ended: words[ENDED] != 0 })
+    }
 }
 
 /// One kind of memory, counted from the recording's start.
@@ -266,6 +289,7 @@ pub(super) fn words<const BYTES: usize, const WORDS: usize>(bytes: &[u8; BYTES])
 mod tests {
     use super::*;
     use crate::event::{Origin, Site};
+    use crate::recording::LEAST;
 
     const LAYOUT: Layout = Layout::within(LEAST);
 
@@ -374,6 +398,17 @@ mod tests {
         end(&words, 1 << 30);
         let read = Header::read(&bytes(&words)).unwrap();
         assert_eq!((read.ended, read.cut, read.lost, read.peak_resident), (true, Some(28), 1, 1 << 30));
+    }
+
+    #[test]
+    fn the_first_bytes_say_whose_recording_it_is() {
+        let words = begun();
+        let owner = |words: &Words| Owner::read(bytes(words).first_chunk().unwrap());
+        let expected = Owner { identity: about().identity, run: about().run, ended: false };
+        assert_eq!(owner(&words), Some(expected));
+        end(&words, 0);
+        assert_eq!(owner(&words), Some(Owner { ended: true, ..expected }));
+        assert_eq!(Owner::read(&[0; Owner::BYTES]), None);
     }
 
     #[test]
