@@ -33,8 +33,12 @@ impl Open {
 
 /// Reads a file, or standard input.
 pub fn file(path: &Path) -> Result<Trace, ReadError> {
-    let name = input::name(path.file_name().map_or(path, Path::new));
-    all(Reader::new(input::open(path).map_err(ReadError::System)?), name)
+    opened(input::open(path).map_err(ReadError::System)?, path)
+}
+
+/// Reads an open file.
+pub fn opened(input: impl BufRead, path: &Path) -> Result<Trace, ReadError> {
+    all(Reader::new(input), input::name(path.file_name().map_or(path, Path::new)))
 }
 
 fn all<R: BufRead>(mut reader: Reader<R>, name: String) -> Result<Trace, ReadError> {
