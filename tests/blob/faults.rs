@@ -3,8 +3,6 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use syncedmem::abi::c::object::syncedmem_t;
-
 use crate::allocator::*;
 use crate::support::blob::*;
 use crate::support::*;

@@ -3,15 +3,6 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 
-use syncedmem::abi::c::object::syncedmem_t;
-use syncedmem::abi::caffe2::blob::*;
-use syncedmem::abi::caffe2::data::*;
-use syncedmem::abi::caffe2::info::*;
-use syncedmem::abi::caffe2::tensor::*;
-use syncedmem::abi::caffe2::typemeta::*;
-use syncedmem::abi::caffe2::workspace::*;
-pub use syncedmem::abi::element::syncedmem_type_t::*;
-use syncedmem::abi::status::syncedmem_status_t;
 pub use syncedmem::caffe2::typemeta::TypeMeta;
 pub use syncedmem::caffe2::typemeta::syncedmem_deleter_t;
 
@@ -24,7 +15,7 @@ fn result<T>(status: syncedmem_status_t, value: T) -> Status<T> {
 }
 
 /// A built-in type.
-pub fn meta(of: syncedmem::abi::element::syncedmem_type_t) -> TypeMeta {
+pub fn meta(of: syncedmem_type_t) -> TypeMeta {
     let mut meta = TypeMeta::NONE;
     assert_eq!(unsafe { syncedmem_typemeta(of as i32, &mut meta) }, SYNCEDMEM_SUCCESS);
     meta

@@ -2,10 +2,7 @@
 
 use std::ffi::CString;
 
-use syncedmem::abi::caffe2::init_net::syncedmem_workspace_load_init_net;
-
 use crate::handles::*;
-use crate::support::folder::Folder;
 
 /// A field of protobuf that holds bytes.
 fn bytes(number: u8, contents: &[u8]) -> Vec<u8> {

@@ -7,14 +7,10 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
-use syncedmem::abi::caffe2::cpu::*;
-use syncedmem::abi::caffe2::init_net::syncedmem_workspace_load_init_net;
-
 use crate::allocator::*;
 use crate::handles::*;
 use crate::init_net::{floats, operator, shape};
 use crate::objects::object;
-use crate::support::folder::Folder;
 
 /// Fails every allocation of `operation` in turn; it must make `at_least` so many. `look` returns what can be seen.
 fn every_allocation<S, L: PartialEq + std::fmt::Debug>(
@@ -128,9 +124,7 @@ fn names_of_a_workspace() {
     let name = CString::new("new").unwrap();
     let create = |(one, _): &(Workspace, Workspace)| {
         let mut blob = null_mut();
-        let status = unsafe {
-            syncedmem::abi::caffe2::workspace::syncedmem_workspace_create_blob(one.0, name.as_ptr(), &mut blob)
-        };
+        let status = unsafe { syncedmem_workspace_create_blob(one.0, name.as_ptr(), &mut blob) };
         if status != SYNCEDMEM_SUCCESS {
             return Err(status);
         }
@@ -141,27 +135,25 @@ fn names_of_a_workspace() {
     // The strings of the test's own are allocated as well, and must not fail.
     let (old, new) = (CString::new("a").unwrap(), CString::new("c").unwrap());
     let rename = |(one, _): &(Workspace, Workspace)| {
-        let rename = syncedmem::abi::caffe2::workspace::syncedmem_workspace_rename_blob;
-        let status = unsafe { rename(one.0, old.as_ptr(), new.as_ptr(), null_mut()) };
+        let status = unsafe { syncedmem_workspace_rename_blob(one.0, old.as_ptr(), new.as_ptr(), null_mut()) };
         if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
     };
     every_allocation(2, two, look, rename);
     let map = |(one, other): &(Workspace, Workspace)| {
-        let map = syncedmem::abi::caffe2::workspace::syncedmem_workspace_add_blob_mapping;
-        let status = unsafe { map(one.0, c"c".as_ptr(), other.0, c"b".as_ptr(), false) };
+        let status =
+            unsafe { syncedmem_workspace_add_blob_mapping(one.0, c"c".as_ptr(), other.0, c"b".as_ptr(), false) };
         if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
     };
     every_allocation(4, two, look, map);
     unsafe extern "C-unwind" fn ignore(
         _: *const std::ffi::c_char,
-        _: *mut syncedmem::abi::caffe2::blob::syncedmem_typed_blob_t,
+        _: *mut syncedmem_typed_blob_t,
         _: usize,
         _: *mut std::ffi::c_void,
     ) {
     }
     let list = |(one, _): &(Workspace, Workspace)| {
-        let list = syncedmem::abi::caffe2::workspace::syncedmem_workspace_blobs;
-        let status = unsafe { list(one.0, false, Some(ignore), null_mut()) };
+        let status = unsafe { syncedmem_workspace_blobs(one.0, false, Some(ignore), null_mut()) };
         if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
     };
     every_allocation(3, two, look, list);

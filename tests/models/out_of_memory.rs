@@ -7,11 +7,6 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
-use syncedmem::abi::model::blob_file::syncedmem_blob_read;
-use syncedmem::abi::model::info::syncedmem_model_kind_t::{self, *};
-use syncedmem::abi::model::open::{syncedmem_model_close, syncedmem_model_open};
-use syncedmem::abi::status::syncedmem_status_t;
-
 use crate::allocator::*;
 use crate::opened::*;
 use crate::support::blob::Blob;

@@ -6,12 +6,6 @@ use std::sync::atomic::Ordering;
 
 use crate::allocator::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::allocator::*;
-use syncedmem::abi::c::caffe_host::*;
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::c::policy::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 const LARGE: usize = 4 << 20;
 

@@ -2,18 +2,9 @@
 
 use std::ffi::{c_char, c_void};
 
-use syncedmem::abi::blob::arrays::*;
-use syncedmem::abi::blob::handle::*;
-use syncedmem::abi::blob::math::*;
-use syncedmem::abi::blob::shape::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::element::syncedmem_array_t::*;
-use syncedmem::abi::element::syncedmem_type_t;
 pub use syncedmem::abi::element::syncedmem_type_t::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
-use super::SYNCEDMEM_SUCCESS;
+use super::*;
 
 /// An array, as the C API numbers it.
 pub const DATA: i32 = SYNCEDMEM_DATA as i32;

@@ -1,5 +1,5 @@
 //! Helpers of several suites: an object in storage of the test's own, watched from outside through its bytes.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
@@ -41,10 +41,29 @@ pub mod world;
 use std::ffi::c_void;
 use std::process::Command;
 
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::status::syncedmem_status_t;
-pub use syncedmem::abi::status::syncedmem_status_t::*;
+pub use folder::Folder;
+pub use gpu::*;
+pub use harness::skip;
+pub use object::*;
+pub use random::Random;
+// As a program has them from the headers.
+#[cfg(feature = "blob")]
+pub use syncedmem::abi::blob::{arrays::*, handle::*, math::*, shape::*};
+pub use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
+pub use syncedmem::abi::c::object::syncedmem_head_t::*;
+pub use syncedmem::abi::c::pools::syncedmem_memory_t::*;
+pub use syncedmem::abi::c::{
+    access::*, account::*, allocator::*, caffe_host::*, cuda::*, dlpack::*, errors::*, eviction::*, object::*,
+    pinning::*, policy::*, pools::*, query::*, stats::*, trace::*, transfer::*,
+};
+#[cfg(all(feature = "blob", feature = "caffe2"))]
+pub use syncedmem::abi::caffe2::init_net::*;
+#[cfg(feature = "caffe2")]
+pub use syncedmem::abi::caffe2::{attach::*, blob::*, cpu::*, data::*, info::*, tensor::*, typemeta::*, workspace::*};
+pub use syncedmem::abi::element::{syncedmem_array_t::*, syncedmem_type_t, syncedmem_type_t::*};
+#[cfg(feature = "blob")]
+pub use syncedmem::abi::model::{blob_file::*, info::syncedmem_model_kind_t::*, info::*, open::*, read::*};
+pub use syncedmem::abi::status::syncedmem_status_t::{self, *};
 
 /// Fills storage before an object is made in it.
 pub const FILL: u8 = 0xA5;
