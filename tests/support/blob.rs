@@ -10,21 +10,11 @@ use super::*;
 pub const DATA: i32 = SYNCEDMEM_DATA as i32;
 pub const DIFF: i32 = SYNCEDMEM_DIFF as i32;
 
-/// A result, or the status of the failure.
-pub type Answer<T> = Result<T, syncedmem_status_t>;
-
 pub struct Blob(pub *mut syncedmem_blob_t);
 
 /// The value that `ask` writes.
 fn answer<T>(mut value: T, ask: impl FnOnce(&mut T) -> syncedmem_status_t) -> Answer<T> {
-    match ask(&mut value) {
-        SYNCEDMEM_SUCCESS => Ok(value),
-        status => Err(status),
-    }
-}
-
-fn done(status: syncedmem_status_t) -> Answer<()> {
-    answer((), |()| status)
+    super::answer(ask(&mut value), value)
 }
 
 /// Ends the hold of memory.
