@@ -5,12 +5,13 @@ use std::collections::HashMap;
 
 use syncedmem_analysis::advice::Advice;
 use syncedmem_analysis::evaluation::Evaluation;
+use syncedmem_analysis::ledger;
 use syncedmem_analysis::summary::{Entry, Label, Summary};
 use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{self, Caller, Finding, Holder, Process};
+use super::facts::{self, Caller, Ending, Finding, Holder, Process};
 use super::timeline::Timeline;
 
 /// The state of a process after the events so far.
@@ -21,6 +22,8 @@ pub struct Gathering {
     events: u64,
     every_access: bool,
     compared: bool,
+    /// The object that allocated last; 0: none.
+    growing: u64,
 }
 
 impl Gathering {
@@ -32,6 +35,7 @@ impl Gathering {
             events: 0,
             every_access: false,
             compared: false,
+            growing: 0,
         }
     }
 
@@ -49,6 +53,9 @@ impl Gathering {
         let account = self.all.ledger().account();
         self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
         self.count_for_caller(event);
+        if matches!(event.what, What::Allocated { .. }) {
+            self.growing = event.object;
+        }
     }
 
     /// Counts an event for its call site. If the event has none, it counts for the call site that made the object.
@@ -86,6 +93,10 @@ impl Gathering {
         let summary = Summary::of(self.all.ledger());
         let place = |site| facts::place(&places, site);
         let advice = self.all.advice();
+        let growing = self.all.ledger().object(self.growing).map(|object| match object.holder {
+            ledger::Holder::Site(site) => place(site).to_string(),
+            named => self.all.ledger().name_of(named).unwrap_or_default().to_string(),
+        });
         Process {
             id,
             name,
@@ -95,6 +106,7 @@ impl Gathering {
             findings: findings(&advice, place),
             unwatched: self.unwatched(),
             timeline: self.timeline,
+            ending: Ending { growing, ..Ending::default() },
             summary,
             every_access: self.all.has_every_access(),
             advice,
