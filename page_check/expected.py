@@ -127,4 +127,9 @@ def processes(trace: Path) -> dict[int, Expected]:
     for record in records(trace):
         by_process.setdefault(record["pid"], []).append(record)
     expected = {process: Expected(of_process) for process, of_process in by_process.items()}
+    for record in records(trace):
+        # A forked child knows its parent's call sites.
+        if parent := expected.get(record.get("args", {}).get("parent")):
+            places = expected[record["pid"]].held.places
+            places.update(parent.held.places | places)
     return {process: this for process, this in expected.items() if this.events > 0}

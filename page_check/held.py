@@ -38,9 +38,16 @@ class Life:
     size: int
     address: str
     first: int
-    place: str
+    made: int
+    # The texts of all call sites: that of `made` may come later.
+    places: dict[int, str]
     name: str | None = None
     last: float = float("inf")
+
+    @property
+    def place(self) -> str:
+        """The place that made its object."""
+        return self.places.get(self.made, "an unknown place")
 
     def layer(self) -> str:
         """The layer that it belongs to, or its own name or place."""
@@ -96,8 +103,7 @@ class Held:
         if what["what"] != "ended":
             self._made.setdefault(this, what.get("site", 0) if what["what"] == "made" else 0)
         if what["what"] == "allocated":
-            made = self.places.get(self._made[this], "an unknown place")
-            life = Life(what["kind"], what["bytes"], what["block"], len(self.times), made, self._names.get(this))
+            life = Life(what["kind"], what["bytes"], what["block"], len(self.times), self._made[this], self.places, self._names.get(this))
             self._close((this, life.kind == "device"))
             self._open[this, life.kind == "device"] = life
             self.lives.append(life)

@@ -77,16 +77,18 @@ for (const figure of document.querySelectorAll("figure.stacks")) {
   select(0, columns - 1);
 }
 
-// As the page writes amounts: at least three digits, in the largest unit in which the amount is 1 or more.
+// As the page writes amounts: with one decimal, in the largest unit in which the amount rounds to 1 or more.
 function scaled(amount, step, units) {
   let unit = 0;
-  for (; unit + 1 < units.length && amount >= step - 0.5; unit++) amount /= step;
-  const digits = unit === 0 ? 0 : amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0;
-  return `${amount.toFixed(digits)}\u00a0${units[unit]}`;
+  while (unit + 1 < units.length && amount >= step - (unit && 0.05)) {
+    amount /= step;
+    unit++;
+  }
+  return `${amount.toFixed(unit && 1)}\u00a0${units[unit]}`;
 }
 function bytes(amount) {
   return scaled(amount, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
 }
 function time(amount) {
-  return scaled(amount, 1000, ["ns", "µs", "ms", "s"]);
+  return scaled(amount, 1000, ["ns", "us", "ms", "s"]);
 }
