@@ -45,11 +45,12 @@ for (const figure of document.querySelectorAll("figure.stacks")) {
       stack.brush.style.width = `${((last + 1 - first) / columns) * 100}%`;
       const all = first === 0 && last === columns - 1;
       const between = `${time(first * width)} to ${time((last + 1) * width)}`;
+      stack.brush.hidden = all;
       stack.when.textContent = all ? "At the peak" : `${between}: at most ${bytes(most)}`;
       stack.rows.forEach((row, n) => {
         const held = stack.outlines[n][at] - (stack.outlines[n + 1]?.[at] ?? 0);
         show(row.cells[1], held, bytes(held));
-        show(row.cells[2], Math.floor((held / (most || 1)) * 1000), `${((held / (most || 1)) * 100).toFixed(1)}\u00a0%`);
+        show(row.cells[2], held, `${((held / (most || 1)) * 100).toFixed(1)}\u00a0%`);
       });
     }
   };

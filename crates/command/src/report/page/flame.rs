@@ -108,3 +108,41 @@ fn frame(html: &mut Html, this: &Frame, of: u64) {
     }
     html.markup("</li>");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(place: &str, name: Option<&str>) -> Part {
+        Part { name: name.map(str::to_string), place: place.to_string(), held: Default::default() }
+    }
+
+    #[test]
+    fn frames_begin_with_the_outermost_and_end_with_the_name() {
+        let told = |place, name| frames(&part(place, name)).map(str::to_string).collect::<Vec<_>>();
+        assert_eq!(
+            told("f, from g, from main (libcaffe.so.1)", Some("fc6 bias")),
+            ["libcaffe.so.1", "main", "g", "f", "fc6 bias"]
+        );
+        assert_eq!(told("f", None), ["f"]);
+        assert_eq!(told("g(int) (a.out)", None), ["a.out", "g(int)"]);
+        assert_eq!(told("", None), [""]);
+        assert_eq!(told(&"f, from ".repeat(100_000), None).len(), DEPTH);
+    }
+
+    #[test]
+    fn frames_are_sorted_by_bytes_and_small_ones_are_one() {
+        let mut all = Frame::default();
+        for (bytes, path) in [(5, ["a", "b"]), (3, ["c", "d"]), (1, ["c", "e"]), (1, ["f", "g"]), (40, ["h", "h"])] {
+            all.add(bytes, path.into_iter());
+        }
+        all.sort(2);
+        let told =
+            |frame: &Frame| frame.below.iter().map(|below| (below.text.to_string(), below.bytes)).collect::<Vec<_>>();
+        let named =
+            |frames: &[(&str, u64)]| frames.iter().map(|&(text, bytes)| (text.to_string(), bytes)).collect::<Vec<_>>();
+        assert_eq!(all.bytes, 50);
+        assert_eq!(told(&all), named(&[("h", 40), ("a", 5), ("c", 4), ("smaller ones", 1)]));
+        assert_eq!(told(&all.below[2]), named(&[("d", 3), ("smaller ones", 1)]));
+    }
+}

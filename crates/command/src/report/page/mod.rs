@@ -69,7 +69,7 @@ fn begin(html: &mut Html, trace: &Trace) {
     html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
     html.markup(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'sha256-20BOaKIQRKxVgZJrwWtYrbkghfqDFnDMj6P+BrY/j8g='\">",
+         script-src 'sha256-+s2kn5HK1TTkHyuzcHLis4s6MwWPrvu9BkZqvx2k690='\">",
     );
     html.markup("<title>Memory: ")
         .text(name)

@@ -40,7 +40,7 @@ impl By {
         match self {
             By::Role => "Role",
             By::Layer => "Layer",
-            By::Holder => "Name, or place that made it",
+            By::Holder => "Name or place",
         }
     }
 
@@ -172,8 +172,7 @@ fn table(html: &mut Html, bands: &[Band], by: By, peak: u64, column: usize) {
         html.markup("<tr><th scope=\"row\" class=\"who\"><i class=\"c").text(colour(by, place, band)).markup("\"></i>");
         let bytes = band.values[column];
         html.place(band.name).markup("</th>").number(bytes, Bytes(bytes));
-        let share = (u128::from(bytes) * 1000).checked_div(u128::from(peak)).unwrap_or(0) as u64;
-        html.number(share, Share { part: bytes, of: peak }).markup("</tr>");
+        html.number(bytes, Share { part: bytes, of: peak }).markup("</tr>");
     }
     html.markup("</tbody></table></div>");
 }
