@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 
 use crate::support::command_file::command_file;
-use crate::support::folder::Folder;
+use crate::support::*;
 
 const TRACE: &str = r#"[
 {"ph":"M","pid":7,"tid":7,"name":"process_name","cat":"syncedmem","args":{"name":"caffe","syncedmem":"0.1.0","format":1}},

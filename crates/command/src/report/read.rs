@@ -57,6 +57,9 @@ fn all<R: BufRead>(mut reader: Reader<R>, name: String) -> Result<Trace, ReadErr
                 of(&mut all, &mut going_on, process).places.insert(site, place);
             }
             Item::Name { process, object, name } => of(&mut all, &mut going_on, process).gathering.name(object, &name),
+            Item::Items { process, object, items } => {
+                of(&mut all, &mut going_on, process).gathering.items(object, items);
+            }
             Item::Event { process, event } => of(&mut all, &mut going_on, process).gathering.take(&event),
             Item::Mode { process, accesses, compares } => {
                 of(&mut all, &mut going_on, process).gathering.watches(accesses, compares);
