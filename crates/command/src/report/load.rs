@@ -1,6 +1,7 @@
 //! Loads a report from a trace, or from the JSON that `syncedmem report --json` made of one.
 
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -11,15 +12,29 @@ use super::{input, read};
 /// The error says what is wrong with the file, and what to do.
 pub fn document(path: &Path) -> Result<Document, String> {
     let unreadable = |error| format!("it cannot be read: {error}");
-    let mut input = input::open(path).map_err(unreadable)?;
-    // A JSON object: no trace begins like that.
-    if input.fill_buf().map_err(unreadable)?.first() != Some(&b'{') {
-        let trace = read::opened(input, path).map_err(|error| error.to_string())?;
-        return Ok(Document::from(&trace));
+    let mut spooled = input::spooled(path).map_err(unreadable)?;
+    let text = match &mut spooled {
+        Some(file) => json(file),
+        None => File::open(path).and_then(|mut file| json(&mut file)),
+    };
+    match text.map_err(unreadable)? {
+        Some(text) => parsed(&text),
+        None => read::read(path, spooled).map(|trace| Document::from(&trace)).map_err(|error| error.to_string()),
     }
+}
+
+/// The contents, if they begin as a JSON object does and no trace.
+fn json(file: &mut File) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
-    std::io::Read::read_to_end(&mut input, &mut text).map_err(unreadable)?;
-    parsed(&text)
+    if !file.metadata()?.is_file() {
+        return Ok(None);
+    }
+    file.take(1).read_to_end(&mut text)?;
+    if text == b"{" {
+        file.read_to_end(&mut text)?;
+        return Ok(Some(text));
+    }
+    file.rewind().map(|()| None)
 }
 
 #[derive(Deserialize)]
