@@ -1,12 +1,15 @@
 //! `syncedmem report`: shows a trace as a page or as text.
 
 mod amount;
+mod batch;
+mod details;
 mod facts;
 mod gather;
 mod page;
 mod read;
 #[cfg(test)]
 mod samples;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -17,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+pub use shown::Shown;
 use text::Text;
 
 use crate::say;
@@ -37,23 +41,29 @@ pub struct Options {
     /// Text for the terminal instead of a page.
     #[arg(long)]
     text: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 pub fn run(options: &Options) -> ExitCode {
-    let Options { trace, output, text } = options;
+    let Options { trace, output, text, shown } = options;
     let read = match read::file(trace) {
         Ok(read) => read,
         Err(error) => return say::failed(format_args!("{}: {error}", trace.display())),
     };
     if *text {
-        return write(&Text(&read).to_string(), output.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), trace);
+        return write(
+            &Text { trace: &read, shown: *shown }.to_string(),
+            output.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)),
+            trace,
+        );
     }
     write(&page::of(&read), &output.clone().unwrap_or_else(|| trace.with_extension("html")), trace)
 }
 
 /// A trace as text; the error says what is wrong with it.
-pub fn text_of(trace: &Path) -> Result<String, String> {
-    read::file(trace).map(|read| Text(&read).to_string()).map_err(|error| error.to_string())
+pub fn text_of(trace: &Path, shown: Shown) -> Result<String, String> {
+    read::file(trace).map(|read| Text { trace: &read, shown }.to_string()).map_err(|error| error.to_string())
 }
 
 /// Stands for standard output.
