@@ -12,6 +12,8 @@ mod page;
 mod read;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod screen_tests;
 mod shown;
 #[cfg(test)]
 mod tests;

@@ -90,20 +90,15 @@ impl Screen<'_> {
     }
 
     fn peak(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let several = self.kinds().count() > 1;
-        let peaks: Vec<String> = self
-            .kinds()
-            .map(|kind| {
-                format!(
-                    "{}{}{}",
-                    Size(self.peak_of(kind)),
-                    if several { " " } else { "" },
-                    if several { kind.name() } else { "" }
-                )
-            })
-            .collect();
-        let peaks = if peaks.is_empty() { Size(0).to_string() } else { peaks.join(", ") };
-        write!(f, "peak {peaks} of blobs")?;
+        let peaks: Vec<(u64, &str)> = self.kinds().map(|kind| (self.peak_of(kind), kind.name())).collect();
+        match peaks[..] {
+            [] => write!(f, "peak {} of blobs", Size(0))?,
+            [(peak, _)] => write!(f, "peak {} of blobs", Size(peak))?,
+            _ => {
+                let peaks: Vec<_> = peaks.iter().map(|&(peak, kind)| format!("{} {kind}", Size(peak))).collect();
+                write!(f, "peak {} memory of blobs", peaks.join(", "))?;
+            }
+        }
         if let Some(resident) = self.process.ending.resident_peak {
             let host = self.peak_of(Kind::Pageable) + self.peak_of(Kind::Pinned);
             write!(f, "; the process {}", Size(resident))?;
