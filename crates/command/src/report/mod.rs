@@ -6,6 +6,7 @@ mod details;
 pub mod document;
 mod facts;
 mod gather;
+mod held;
 pub mod input;
 pub mod load;
 mod page;
