@@ -15,6 +15,7 @@ mod read;
 mod samples;
 #[cfg(test)]
 mod screen_tests;
+mod sentences;
 mod shown;
 #[cfg(test)]
 mod tests;
