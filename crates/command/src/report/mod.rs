@@ -13,6 +13,9 @@ mod page;
 mod read;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod screen_tests;
+mod sentences;
 mod shown;
 #[cfg(test)]
 mod tests;

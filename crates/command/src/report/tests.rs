@@ -293,7 +293,7 @@ fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
 }
 
 #[test]
-fn the_text_is_the_librarys_own_with_the_places_of_the_trace() {
+fn the_text_has_a_screen_for_each_process_and_the_traces_faults() {
     let other = Process { id: 78, name: String::new(), ..process(&[at(5, 0, allocated(Kind::Device, 100))]) };
     let trace = Trace { name: "a.json".into(), processes: vec![process(&life()), other], notes: vec!["Cut.".into()] };
     let text = text_of(&trace);
@@ -304,7 +304,7 @@ fn the_text_is_the_librarys_own_with_the_places_of_the_trace() {
     ] {
         assert!(text.lines().any(|other| other == line), "{line} is missing in {text}");
     }
-    assert!(text.contains("4.5 KiB in     1 block   place 1"), "{text}");
+    assert!(text.contains("     4.5 KiB 100.0 %  place 1\n"), "{text}");
     let nothing = text_of(&Trace { name: "a.json".into(), ..Trace::default() });
     assert_eq!(nothing, "a.json: the trace holds no events of libsyncedmem.\n");
 }

@@ -7,15 +7,13 @@ use std::fmt::{self, Display};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Size, Text as Buffer};
 
-use super::batch::{Growth, growth};
 use super::details::Details;
-use super::facts::{Finding, Holder, Piece, Process, Spent, Trace};
-use super::shown::{Room, Shown};
+use super::facts::{Finding, Holder, Piece, Process, Trace};
+use super::sentences::{batch_lines, kinds, peak_line, percent, spent_line};
+use super::shown::Shown;
 
 /// Holders in a list.
 const HOLDERS: usize = 10;
-/// Batches in a report: nets of a training and of its tests.
-const BATCHES: usize = 3;
 /// Places of a piece of advice.
 const PLACES: usize = 3;
 const COLUMNS: usize = 110;
@@ -58,13 +56,18 @@ impl Screen<'_> {
         if let Some(line) = self.process.ending.first_line(&program, live) {
             writeln!(f, "{line}")?;
         }
-        self.peak(f)?;
-        for kind in self.kinds() {
+        writeln!(f, "{}", peak_line(self.process))?;
+        for kind in kinds(self.process) {
             self.roles(f, kind)?;
             self.holders(f, kind)?;
         }
-        self.batches(f)?;
-        self.spent(f)?;
+        let batches = batch_lines(self.process, self.shown);
+        if !batches.is_empty() {
+            writeln!(f)?;
+        }
+        batches.iter().try_for_each(|line| wrapped(f, "", line))?;
+        writeln!(f)?;
+        wrapped(f, "", &spent_line(self.process))?;
         self.advice(f)?;
         match self.process.summary.dropped {
             0 => Ok(()),
@@ -79,40 +82,9 @@ impl Screen<'_> {
         self.process.summary.account.memory(kind).peak
     }
 
-    /// Kinds of memory that there were.
-    fn kinds(&self) -> impl Iterator<Item = Kind> {
-        [Kind::Device, Kind::Pinned, Kind::Pageable].into_iter().filter(|&kind| self.peak_of(kind) > 0)
-    }
-
     /// `memory` of a program that has one kind, else `device memory`.
     fn words(&self, kind: Kind) -> String {
-        if self.kinds().count() == 1 { "memory".to_string() } else { format!("{} memory", kind.name()) }
-    }
-
-    fn peak(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let several = self.kinds().count() > 1;
-        let peaks: Vec<String> = self
-            .kinds()
-            .map(|kind| {
-                format!(
-                    "{}{}{}",
-                    Size(self.peak_of(kind)),
-                    if several { " " } else { "" },
-                    if several { kind.name() } else { "" }
-                )
-            })
-            .collect();
-        let peaks = if peaks.is_empty() { Size(0).to_string() } else { peaks.join(", ") };
-        write!(f, "peak {peaks} of blobs")?;
-        if let Some(resident) = self.process.ending.resident_peak {
-            let host = self.peak_of(Kind::Pageable) + self.peak_of(Kind::Pinned);
-            write!(f, "; the process {}", Size(resident))?;
-            match resident.checked_sub(host) {
-                Some(others) => write!(f, ", {} of it not in blobs", Size(others))?,
-                None => write!(f, ": not all of the blobs' memory was ever used")?,
-            }
-        }
-        writeln!(f)
+        if kinds(self.process).count() == 1 { "memory".to_string() } else { format!("{} memory", kind.name()) }
     }
 
     fn roles(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
@@ -143,72 +115,6 @@ impl Screen<'_> {
 
     fn line(&self, f: &mut fmt::Formatter<'_>, kind: Kind, bytes: u64, what: &str) -> fmt::Result {
         writeln!(f, "  {:>10} {:>5.1} %  {what}", size(bytes), percent(bytes, self.peak_of(kind)))
-    }
-
-    fn batches(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let growth = growth(self.process);
-        if growth.is_empty() {
-            return Ok(());
-        }
-        writeln!(f)?;
-        growth.iter().take(BATCHES).try_for_each(|growth| self.batch(f, growth))
-    }
-
-    fn batch(&self, f: &mut fmt::Formatter<'_>, growth: &Growth) -> fmt::Result {
-        let Growth { items, one_more, is_device, .. } = *growth;
-        let device = if is_device { " on the device" } else { "" };
-        write!(f, "at batch {items}, one more item costs {}{device}", Size(one_more))?;
-        if let Some(Room { bytes, whose }) = self.shown.room(is_device) {
-            match growth.fitting(bytes) {
-                Some(batch) => write!(f, "; {whose}{} would hold batch {batch}", Size(bytes))?,
-                None => write!(
-                    f,
-                    "; {whose}{} would hold no batch, since {} do not depend on it",
-                    Size(bytes),
-                    Size(growth.fixed())
-                )?,
-            }
-        }
-        writeln!(f)
-    }
-
-    fn spent(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Spent { copies, fills, not_measured, threads } = &self.process.spent;
-        let mut parts = Vec::new();
-        for (sum, one, many) in [(copies, "copy", "copies"), (fills, "fill", "fills")] {
-            if sum.count > 0 {
-                parts.push(format!(
-                    "{} {} ({}) took {}",
-                    sum.count,
-                    if sum.count == 1 { one } else { many },
-                    Size(sum.bytes),
-                    Duration(sum.nanoseconds)
-                ));
-            }
-        }
-        writeln!(f)?;
-        if parts.is_empty() && not_measured.count == 0 {
-            return writeln!(f, "no copies and no fills");
-        }
-        let (time, is_whole) = self.process.run_time();
-        let mut line = parts.join(", ");
-        if !parts.is_empty() {
-            let of = if is_whole { "of the run" } else { "from the first event to the last" };
-            line +=
-                &format!(": {:.1} % of the {} {of}", percent(self.process.spent.nanoseconds(), time), Duration(time));
-            if *threads > 1 {
-                line += &format!(", summed over {threads} threads");
-            }
-        }
-        if not_measured.count > 0 {
-            let begin = if line.is_empty() { "" } else { "; " };
-            line += &format!(
-                "{begin}copies on streams: {} ({}), time not measured",
-                not_measured.count,
-                Size(not_measured.bytes)
-            );
-        }
-        wrapped(f, "", &line)
     }
 
     fn advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -287,8 +193,4 @@ pub fn wrapped(f: &mut fmt::Formatter<'_>, indentation: &str, sentence: &str) ->
 /// A size that a column can align.
 pub fn size(bytes: u64) -> Buffer<24> {
     Buffer::of(format_args!("{}", Size(bytes)))
-}
-
-fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
 }
