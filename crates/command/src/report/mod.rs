@@ -71,7 +71,7 @@ pub fn run(options: &Options) -> ExitCode {
     let (report, place) = match (text, json) {
         (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
         (_, true) => (json_of(&read), STANDARD.into()),
-        _ => (page::of(&read), page_beside(trace)),
+        _ => (page::of(&read, *shown), page_beside(trace)),
     };
     write(&report, output.as_ref().unwrap_or(&place), trace)
 }
