@@ -15,12 +15,17 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  syncedmem doctor caffe                                can this caffe use the library?
-  syncedmem run -- caffe train --solver=solver.prototxt  how much memory, who held it, which copies were unnecessary
+  syncedmem doctor caffe
+      can this caffe use the library?
+  syncedmem run -- caffe train --solver=solver.prototxt
+      how much memory, who held it, which copies were unnecessary
   syncedmem run --trace train.json -- caffe train --solver=solver.prototxt
-  syncedmem report train.json                           the same, as a page with a timeline
-  syncedmem diff batch8.json batch16.json               two traces: what one of them holds or copies more
-  syncedmem model inspect lenet.caffemodel              the layers and shapes of a model, without Caffe
+  syncedmem report train.json
+      the same, as a page with a timeline
+  syncedmem diff batch8.json batch16.json
+      two traces: what one of them holds or copies more
+  syncedmem model inspect lenet.caffemodel
+      the layers and shapes of a model, without Caffe
 
 `syncedmem help COMMAND` says more about each command.";
 

@@ -39,11 +39,16 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem report train.json                  writes train.html: one file, for any browser
-  syncedmem report train.json --text           the account and the advice, for the terminal
-  syncedmem report train.json.gz --text        of a trace that gzip has compressed
-  syncedmem report train.json --json           the same as JSON, for programs and for syncedmem diff
-  syncedmem report - < train.json > page.html   from standard input")]
+  syncedmem report train.json
+      writes train.html: one file, for any browser
+  syncedmem report train.json --text
+      the account and the advice, for the terminal
+  syncedmem report train.json.gz --text
+      of a trace that gzip has compressed
+  syncedmem report train.json --json -o before.report.json
+      the same as JSON, for programs and for syncedmem diff
+  syncedmem report - < train.json > page.html
+      from standard input")]
 pub struct Options {
     /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
