@@ -37,6 +37,13 @@ def steps(outline: str, columns: int) -> list[int]:
     return values
 
 
+def is_shown(number: str, text: str) -> bool:
+    """Whether a text is the number, in readable units with one decimal: at most half a tenth of the unit away."""
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+    amount, _, unit = text.replace(",", "").partition("\u00a0")
+    return abs(float(amount) * units.get(unit, 1) - int(number)) <= units.get(unit, 0) * 0.0501
+
+
 class Figures:
     """The checks, for a class that has a browser, a page and what is expected."""
 
@@ -101,6 +108,9 @@ class Figures:
             shown = dict(stack["rows"])
             assert sum(shown.values()) == right.total(), f"{begin} to {end}: {shown}, not {right}"
             assert all(right[name] == size for name, size in shown.items() if name != OTHERS), f"{shown}, not {right}"
+            cells = "[...document.querySelectorAll('.stack td:nth-child(2)')].map((cell) => [cell.dataset.v, cell.textContent])"
+            wrong = [cell for cell in self.browser.value(cells) if not is_shown(*cell)]
+            assert not wrong, f"{wrong}"
         self.browser.value("document.querySelector('.stacks .ends input').focus()")
         before = self.browser.value("document.activeElement.value")
         self.browser.press("ArrowLeft")
