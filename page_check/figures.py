@@ -51,6 +51,10 @@ class Figures:
     page: Any
     expected: dict[int, Any]
 
+    def _kinds(self) -> set[tuple[int, str]]:
+        """Each process, with the kinds of memory that it held."""
+        return {(process, life.kind) for process, each in self.expected.items() for life in each.held.lives}
+
     def _stack(self, stack: dict[str, Any]) -> list[Counter[str]]:
         held: Held = self.expected[stack["process"]].held
         return held.stack(stack["kind"], Life.role if stack["by"] == "role" else Life.layer, stack["width"], stack["columns"])
@@ -61,8 +65,7 @@ class Figures:
         heads = self.browser.value("[...document.querySelectorAll('.process')].map((e) => [...e.querySelectorAll('h3')].map((h) => h.innerText))")
         assert all(each[:2] == ["In short", "Advice"] for each in heads), f"{heads}"
         answers = self.browser.value(ANSWERS)
-        kinds = {(process, kind) for process, each in self.expected.items() for kind, peak in each.counters.items() if peak}
-        assert {(answer["process"], answer["kind"]) for answer in answers} == kinds, "kinds of memory"
+        assert {(answer["process"], answer["kind"]) for answer in answers} == self._kinds(), "kinds of memory"
         for answer in answers:
             right = self.expected[answer["process"]].held.at_peak(answer["kind"], lambda life: life.name or life.place)
             shown, others = answer["rows"][:10], answer["rows"][10:]
@@ -75,8 +78,7 @@ class Figures:
         """Each band in each column, and the tables at the peak."""
         self.browser.open(self.page, WIDE)
         stacks = self.browser.value(STACKS)
-        held = {(process, kind) for process, each in self.expected.items() for kind, peak in each.counters.items() if peak}
-        assert {(stack["process"], stack["kind"]) for stack in stacks} == held, "kinds of memory"
+        assert {(stack["process"], stack["kind"]) for stack in stacks} == self._kinds(), "kinds of memory"
         for stack in stacks:
             right, below = self._stack(stack), [0] * stack["columns"]
             names = [name for name, _ in stack["rows"]]
