@@ -67,24 +67,23 @@ fn bytes_arrive_where_one_processor_does_all() {
 
 fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default() {
     let cases = [("", usize::MAX), ("8M", 8 << 20), ("1M", 1 << 20), ("0", usize::MAX), ("8Q", usize::MAX)];
-    for (setting, from) in cases {
-        let environment = [("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_STAGE_FROM", setting), ("CASE", setting)];
-        let errors = in_a_process_with_a_driver(&environment, || {
-            if std::env::var("CASE").as_deref() != Ok(setting) {
-                return;
-            }
-            let gpu = simulated_gpu();
-            for bytes in [(1 << 20) - 1, 1 << 20, (8 << 20) - 1, 8 << 20] {
-                let mut object = at_cpu(&noise(1, bytes));
-                gpu.control().simcuda_clear_log();
-                object.gpu_data().unwrap();
-                let staged = bytes >= from;
-                let expected = (if staged { bytes.div_ceil(SLOT) } else { 1 }, usize::from(!staged));
-                assert_eq!(pieces(&gpu, c"HtoD"), Some(expected), "{setting}: {bytes}");
-            }
-        });
+    let environment = |&(setting, _): &(&'static str, usize)| {
+        vec![("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_STAGE_FROM", setting), simulated_file()]
+    };
+    let errors = each_alone(&cases, environment, |&(setting, from)| {
+        let gpu = simulated_gpu();
+        for bytes in [(1 << 20) - 1, 1 << 20, (8 << 20) - 1, 8 << 20] {
+            let mut object = at_cpu(&noise(1, bytes));
+            gpu.control().simcuda_clear_log();
+            object.gpu_data().unwrap();
+            let staged = bytes >= from;
+            let expected = (if staged { bytes.div_ceil(SLOT) } else { 1 }, usize::from(!staged));
+            assert_eq!(pieces(&gpu, c"HtoD"), Some(expected), "{setting}: {bytes}");
+        }
+    });
+    for ((setting, _), errors) in cases.iter().zip(errors) {
         let is_refused = errors.contains("SYNCEDMEM_STAGE_FROM=8Q is not a number of bytes");
-        assert_eq!(is_refused, setting == "8Q" && !inside(), "{errors}");
+        assert_eq!(is_refused, *setting == "8Q" && !inside(), "{errors}");
     }
 }
 

@@ -57,54 +57,37 @@ fn every_fault(
     let (outcome, calls) = gpu.watch(|| operation(&mut object));
     assert!(outcome.is_ok() && object.head() == 3);
     drop(object);
-    let mut faults = 0;
-    for at in 0..calls.len() {
-        let function = calls[at].function.as_str();
-        let number = |calls: &[Call]| calls.iter().filter(|call| call.function == function).count() as u32;
-        let (nth, all) = (number(&calls[..=at]), number(&calls));
-        if nth > 2 && nth < all {
+    let mut count = 0;
+    for fault in faults(&calls, &[1, 719, 4242]).filter(|fault| !fault.is_unknown_block()) {
+        let all = calls.iter().filter(|call| call.function == fault.function).count() as u32;
+        if fault.nth > 2 && fault.nth < all {
             continue;
         }
-        for status in [1, 719, 4242] {
-            if (function, status) == ("cuPointerGetAttributes", 1) {
-                // So the driver says that it does not know an address: that is no failure.
-                continue;
-            }
-            let what = format!("{function} number {nth} returns {status}");
-            let mut object = made();
-            let earlier = (object.host_address(), object.device_address());
-            gpu.control().simcuda_clear_log();
-            gpu.fail(function, nth, status);
-            let outcome = operation(&mut object);
-            gpu.control().simcuda_clear_faults();
-            let met = |call: &Call| call.function == function && call.status == status;
-            assert!(gpu.log().iter().any(met), "{what}: it was not met");
-            if function == "cuCtxPopCurrent_v2" {
-                gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
-            }
-            assert!(gpu.current().is_null(), "{what}: a context is left current");
-            if let Err(error) = outcome {
-                assert_eq!(error, status_for(status), "{what}: {}", last_error());
-                assert!(
-                    last_error().contains(function) && last_error().contains(&format!("({status})")),
-                    "{}",
-                    last_error()
-                );
-                assert_eq!(
-                    (object.host_address(), object.device_address(), object.head()),
-                    (earlier.0, earlier.1, head),
-                    "{what}"
-                );
-                assert!(operation(&mut object).is_ok(), "{what}: {}", last_error());
-            }
-            assert_eq!(object.head(), 3, "{what}");
-            assert_bytes(&object.host_bytes(contents.len()), contents, &what);
-            let device = object.gpu_data().unwrap().addr();
-            assert_bytes(&gpu.read(device, contents.len()), contents, &what);
-            faults += 1;
+        let Fault { function, status, .. } = fault;
+        let what = fault.to_string();
+        let mut object = made();
+        let earlier = (object.host_address(), object.device_address());
+        gpu.control().simcuda_clear_log();
+        gpu.arm(&fault);
+        let outcome = operation(&mut object);
+        gpu.disarm(&fault);
+        let met = |call: &Call| call.function == function && call.status == status;
+        assert!(gpu.log().iter().any(met), "{what}: it was not met");
+        if let Err(error) = outcome {
+            assert_eq!(error, status_for(status), "{what}: {}", last_error());
+            let named = last_error().contains(function) && last_error().contains(&format!("({status})"));
+            assert!(named, "{what}: {}", last_error());
+            assert_eq!((object.host_address(), object.device_address()), earlier, "{what}");
+            assert_eq!(object.head(), head, "{what}");
+            assert!(operation(&mut object).is_ok(), "{what}: {}", last_error());
         }
+        assert_eq!(object.head(), 3, "{what}");
+        assert_bytes(&object.host_bytes(contents.len()), contents, &what);
+        let device = object.gpu_data().unwrap().addr();
+        assert_bytes(&gpu.read(device, contents.len()), contents, &what);
+        count += 1;
     }
-    faults
+    count
 }
 
 fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {

@@ -96,7 +96,7 @@ fn is_refused_before_it_makes_room(gpu: &Gpu, evictable: &Object, call: impl FnO
 fn a_push_to_a_captured_stream_evicts_nothing() {
     alone_with_pools(&[], |gpu| {
         let full = evictable(4 * MIB);
-        gpu.control().simcuda_set_memory(0, 6 * MIB);
+        gpu.set_memory(6 * MIB);
         let mut object = filled(4 * MIB, 2);
         is_refused_before_it_makes_room(gpu, &full, |stream| object.push(stream));
     });

@@ -1,17 +1,11 @@
 //! Host blocks of the program's own allocator beside a device: pageable in GPU mode too, and page-locked by request.
 
 use crate::support::allocators::Book;
-use crate::support::crossing::registered;
+use crate::support::crossing::{filled, registered};
 use crate::support::pools::{PINNED, alone_with_pools, alone_with_pools_on_any_driver, idle, trim};
 use crate::support::*;
 
 const SIZES: [usize; 3] = [5000, 100_000, (4 << 20) + 12];
-
-fn filled(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.fill_host(&pattern(1, bytes));
-    object
-}
 
 fn in_gpu_mode_its_blocks_are_what_it_makes_them() {
     alone_with_pools_on_any_driver(&[("SYNCEDMEM_PIN", "always")], |gpu| {

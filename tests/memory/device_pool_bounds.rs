@@ -3,25 +3,6 @@
 use crate::support::pools::*;
 use crate::support::*;
 
-/// An object with a device block, of which nothing is written.
-fn on_device(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.overwrite_gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-    object
-}
-
-/// An object with a host block, page-locked if that can be.
-fn on_host(bytes: usize) -> Object {
-    let _pinning = Pinning::always();
-    let mut object = Object::new(bytes);
-    object.overwrite_cpu_data().unwrap();
-    object
-}
-
-fn set_pinned_limit(bytes: usize) {
-    assert_eq!(syncedmem_set_pinned_limit(bytes), SYNCEDMEM_SUCCESS);
-}
-
 fn what_lies_idle_is_known_to_the_byte() {
     alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "1G"), ("SYNCEDMEM_PINNED_POOL", "1G")], |gpu| {
         let mut objects = Vec::new();

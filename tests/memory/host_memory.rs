@@ -1,5 +1,6 @@
 //! Host blocks: alignment, zeros, sizes at the edges, limits, and whose `free()` takes them.
 
+use crate::support::pools::resident;
 use crate::support::*;
 
 const HUGE_PAGE: usize = 2 << 20;
@@ -12,12 +13,6 @@ fn touched(bytes: usize, check: impl FnOnce(*mut u8)) {
     storage.construct(bytes);
     check(storage.cpu_data().unwrap_or_else(|status| panic!("{status:?}: {}", last_error())));
     assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
-}
-
-/// Bytes of the process that are in physical memory.
-fn resident() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
 fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before() {

@@ -116,28 +116,21 @@ fn a_block_that_is_made_anew_costs_some_as_this_would_notice() {
     });
 }
 
-/// Page faults of this thread so far.
-fn faults() -> i64 {
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) }, 0);
-    usage.ru_minflt + usage.ru_majflt
-}
-
 fn a_block_that_comes_back_costs_no_page_fault() {
     alone(&[], || {
         warm();
         pairs(Storage::cpu_data);
-        let before = faults();
+        let before = page_faults(libc::RUSAGE_THREAD);
         pairs(Storage::cpu_data);
-        assert_eq!(faults() - before, 0);
+        assert_eq!(page_faults(libc::RUSAGE_THREAD) - before, 0);
     });
 }
 
 fn a_block_that_is_made_anew_costs_page_faults() {
     alone(&[("SYNCEDMEM_POOLS", "off")], || {
-        let before = faults();
+        let before = page_faults(libc::RUSAGE_THREAD);
         give_back(7 * MIB, 1);
-        assert!(faults() - before > 0);
+        assert!(page_faults(libc::RUSAGE_THREAD) - before > 0);
     });
 }
 

@@ -119,7 +119,7 @@ fn nothing_is_evicted_for_what_exceeds_the_limit_alone() {
 fn an_eviction_that_finds_no_room_for_itself_evicts_no_further() {
     in_a_process_with_a_driver(&[LIMIT], || {
         let gpu = simulated_gpu();
-        gpu.control().simcuda_set_memory(0, 8 * MIB);
+        gpu.set_memory(8 * MIB);
         let mut full = Object::new(4 * MIB);
         full.cpu_data().unwrap();
         let mut objects: Vec<_> = (0..8).map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_ALWAYS)).collect();
@@ -137,7 +137,7 @@ fn two_threads_that_need_each_others_room_do_not_wait_for_each_other() {
     const TURNS: usize = 1000;
     in_a_process_with_a_driver(&[("SYNCEDMEM_HOST_LIMIT", "1M"), ONE_DEVICE], || {
         let gpu = simulated_gpu();
-        gpu.control().simcuda_set_memory(0, MIB);
+        gpu.set_memory(MIB);
         // The one has all of the host and needs the device, the other has all of the device and needs the host.
         let mut at_cpu = idle(&gpu, State::AtCpu, SYNCEDMEM_EVICT_ALWAYS);
         let mut at_gpu = idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_ALWAYS);

@@ -23,12 +23,6 @@ fn borrower(data: &mut [u8]) -> Object {
     object
 }
 
-fn idle() -> usize {
-    let mut bytes = 0;
-    assert_eq!(unsafe { syncedmem_idle_bytes(0, &mut bytes) }, SYNCEDMEM_SUCCESS);
-    bytes
-}
-
 fn no_number_of_copies_page_locks_a_block() {
     in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
@@ -53,7 +47,7 @@ fn objects_that_pin_one_buffer_at_once_register_it_once() {
         control.simcuda_hold_registrations();
         std::thread::scope(|threads| {
             let handles = objects.each_mut().map(|object| threads.spawn(|| object.pin()));
-            until("one of them is at it", || control.simcuda_waiting_registrations() == 1);
+            pools::until(|| control.simcuda_waiting_registrations() == 1);
             control.simcuda_release_registrations();
             assert_eq!(handles.map(|handle| handle.join().unwrap()), [SYNCEDMEM_SUCCESS; 2]);
         });
@@ -97,10 +91,10 @@ fn a_block_whose_registration_does_not_end_is_not_handed_on() {
         drop((object, other));
         gpu.fail("cuMemHostUnregister", 1, 999);
         assert_eq!(syncedmem_trim(1), SYNCEDMEM_SUCCESS);
-        assert_eq!((registered(&gpu), idle() >= 2 * LARGE), (Some(1), false));
+        assert_eq!((registered(&gpu), pools::idle(pools::PAGEABLE) >= 2 * LARGE), (Some(1), false));
         assert_eq!(syncedmem_trim(1), SYNCEDMEM_SUCCESS);
         assert_eq!(registered(&gpu), Some(0), "it was not offered again");
-        assert!(idle() >= 2 * LARGE);
+        assert!(pools::idle(pools::PAGEABLE) >= 2 * LARGE);
     });
     assert!(
         inside() || errors.lines().count() == 1 && errors.contains("could not be unregistered: cuMemHostUnregister"),

@@ -47,6 +47,32 @@ pub fn set_age(seconds: f64) {
     assert_eq!(syncedmem_set_pool_age(seconds), SYNCEDMEM_SUCCESS);
 }
 
+/// An object with a device block, of which nothing is written.
+pub fn on_device(bytes: usize) -> Object {
+    let mut object = Object::new(bytes);
+    object.overwrite_gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+    object
+}
+
+/// An object with a host block, page-locked if that can be.
+pub fn on_host(bytes: usize) -> Object {
+    let _pinning = Pinning::always();
+    let mut object = Object::new(bytes);
+    object.overwrite_cpu_data().unwrap();
+    object
+}
+
+pub fn set_pinned_limit(bytes: usize) {
+    assert_eq!(syncedmem_set_pinned_limit(bytes), SYNCEDMEM_SUCCESS);
+}
+
+/// Page faults so far: of this thread, or of all (`libc::RUSAGE_SELF`).
+pub fn page_faults(whose: i32) -> i64 {
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    assert_eq!(unsafe { libc::getrusage(whose, &mut usage) }, 0);
+    usage.ru_minflt + usage.ru_majflt
+}
+
 /// An object of `bytes` whose host block is written in full with `fill`.
 pub fn filled(bytes: usize, fill: u8) -> Object {
     let mut object = Object::new(bytes);
