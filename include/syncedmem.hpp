@@ -224,16 +224,12 @@ class SyncedMemory : public CaffeHeads<void> {
   /// Whether this library page-locked the host memory.
   bool is_pinned() const { return answer(syncedmem_is_pinned); }
 
-  /// Whether the object has a host block that it frees.
+  /// Whether the object has a block of that side that it frees.
   bool owns_cpu() const { return answer(syncedmem_owns_cpu); }
-
-  /// Whether the object has a device block that it frees.
   bool owns_gpu() const { return answer(syncedmem_owns_gpu); }
 
-  /// Frees the host block while the device holds the newest data. Throws error (INVALID_STATE).
+  /// Frees one side's block while the other holds the newest data. Throws error (INVALID_STATE, NO_GPU).
   void release_cpu() { check(syncedmem_release_cpu(handle_)); }
-
-  /// Frees the device block while the host holds the newest data. Throws error (INVALID_STATE, NO_GPU).
   void release_gpu() { check(syncedmem_release_gpu(handle_)); }
 
   /// Lets the library evict the object's sides when memory runs out, while no access is open. Each later call that
@@ -291,6 +287,9 @@ class SyncedMemory : public CaffeHeads<void> {
     text.resize(length);
     return text;
   }
+
+  /// Notes for traces how many items of the batch the object holds; 0: it does not grow with the batch.
+  void set_items(std::uint64_t items) { check(syncedmem_set_items(handle_, items)); }
 
   /// Ends one access to an evictable object: its address is not used any more. Throws error (INVALID_STATE: none is open).
   void end_access() const { check(syncedmem_end_access(handle_)); }

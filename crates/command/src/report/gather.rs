@@ -3,40 +3,46 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use syncedmem_analysis::ledger::Ledger;
+use syncedmem_analysis::advice::Advice;
+use syncedmem_analysis::evaluation::Evaluation;
+use syncedmem_analysis::ledger;
 use syncedmem_analysis::summary::{Entry, Label, Summary};
 use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{self, Caller, Finding, Holder, Process};
+use super::facts::{self, Caller, Ending, Finding, Holder, Part, Process};
+use super::held::Owner;
 use super::timeline::Timeline;
 
 /// The state of a process after the events so far.
 pub struct Gathering {
-    ledger: Ledger,
+    all: Evaluation,
     timeline: Timeline,
     callers: HashMap<Site, Caller>,
     events: u64,
     every_access: bool,
     compared: bool,
+    /// The object that allocated last; 0: none.
+    growing: u64,
 }
 
 impl Gathering {
     pub fn new() -> Gathering {
         Gathering {
-            ledger: Ledger::new(),
+            all: Evaluation::new(),
             timeline: Timeline::default(),
             callers: HashMap::new(),
             events: 0,
             every_access: false,
             compared: false,
+            growing: 0,
         }
     }
 
     /// Sets whether every access is recorded and contents are compared from now on.
     pub fn watches(&mut self, every_access: bool, compared: bool) {
-        self.ledger.set_every_access(every_access);
+        self.all.set_every_access(every_access);
         self.every_access |= every_access;
         self.compared |= compared;
     }
@@ -44,17 +50,21 @@ impl Gathering {
     /// Adds the next event. Events are ordered by their ends.
     pub fn take(&mut self, event: &Event) {
         self.events += 1;
-        self.ledger.take(event);
-        let account = self.ledger.account();
-        self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
+        self.all.take(event);
+        let ledger = self.all.ledger();
+        let live = Kind::ALL.map(|kind| ledger.account().memory(kind).live);
+        self.timeline.take(event, live, ledger.object(event.object));
         self.count_for_caller(event);
+        if matches!(event.what, What::Allocated { .. }) {
+            self.growing = event.object;
+        }
     }
 
     /// Counts an event for its call site. If the event has none, it counts for the call site that made the object.
     fn count_for_caller(&mut self, event: &Event) {
         let duration = event.duration;
         // The library records call sites only of events that take longer than the look-up.
-        let site = match self.ledger.object(event.object) {
+        let site = match self.all.ledger().object(event.object) {
             Some(object) if event.site == Site::UNKNOWN => object.made,
             _ => event.site,
         };
@@ -72,23 +82,45 @@ impl Gathering {
     }
 
     pub fn name(&mut self, object: u64, name: &str) {
-        self.ledger.name(object, name);
+        self.all.ledger_mut().name(object, name);
+        self.timeline.name(object, self.all.ledger().object(object));
+    }
+
+    /// Notes how many items of the batch an object holds.
+    pub fn items(&mut self, object: u64, items: u64) {
+        self.all.ledger_mut().set_items(object, items);
     }
 
     /// The facts of a process with that id, name and call sites.
-    pub fn finish(self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
-        let summary = Summary::of(&self.ledger);
+    pub fn finish(mut self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
+        let ledger = self.all.ledger();
+        let summary = Summary::of(ledger);
         let place = |site| facts::place(&places, site);
+        let advice = self.all.advice();
+        let growing = ledger.object(self.growing).map(|object| match object.holder {
+            ledger::Holder::Site(site) => place(site).to_string(),
+            named => ledger.name_of(named).unwrap_or_default().to_string(),
+        });
+        let parts = self.timeline.owners().map(|(Owner { holder, made }, held)| Part {
+            name: ledger.name_of(holder).map(str::to_string),
+            place: place(made).to_string(),
+            held,
+        });
+        let parts = parts.collect();
         Process {
+            parts,
             id,
             name,
             events: self.events,
             holders: holders(&summary, place),
             callers: self.callers(place),
-            findings: findings(&summary, place),
+            findings: findings(&advice, place),
             unwatched: self.unwatched(),
             timeline: self.timeline,
+            ending: Ending { growing, ..Ending::default() },
             summary,
+            every_access: self.all.has_every_access(),
+            advice,
             places,
         }
     }
@@ -119,7 +151,7 @@ impl Gathering {
                  not reported.",
             );
         }
-        if self.ledger.dropped() > 0 {
+        if self.all.dropped() > 0 {
             sentences.push("Memory was exhausted and some events were not recorded: sums by place may be too small.");
         }
         sentences
@@ -147,9 +179,9 @@ fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder
 }
 
 /// Sorted by savings. Findings that differ only in figures are one.
-fn findings<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
+fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    for advice in &summary.advice {
+    for advice in advice {
         let this = Finding {
             rule: advice.rule.name(),
             certainty: advice.certainty.name(),
