@@ -91,53 +91,50 @@ fn every_fault(
 }
 
 fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(simulated_gpu());
-        // Six pieces, the last one short.
-        const BYTES: usize = 5 * SLOT + 13;
-        let contents = noise(1, BYTES);
-        let to_device = || {
-            let mut object = Object::new(BYTES);
-            object.overwrite_gpu_data().unwrap();
-            object.overwrite_cpu_data().unwrap();
-            object.fill_host(&contents);
-            object
-        };
-        let to_host = || {
-            let mut object = Object::new(BYTES);
-            object.overwrite_cpu_data().unwrap();
-            gpu.write(object.overwrite_gpu_data().unwrap().addr(), &contents);
-            object
-        };
-        let faults = every_fault(&gpu, &contents, &to_device, |object| object.gpu_data(), 1)
-            + every_fault(&gpu, &contents, &to_host, |object| object.cpu_data(), 2);
-        println!("{faults} faults");
-        assert!(faults > 60, "only {faults} faults");
-        let now = gpu.account();
-        assert_eq!((now.device_blocks, now.pinned_blocks, now.registered_blocks), (0, 0, 0), "{now:?}");
-    });
+    let gpu = with_staging_buffers(simulated_gpu());
+    // Six pieces, the last one short.
+    const BYTES: usize = 5 * SLOT + 13;
+    let contents = noise(1, BYTES);
+    let to_device = || {
+        let mut object = Object::new(BYTES);
+        object.overwrite_gpu_data().unwrap();
+        object.overwrite_cpu_data().unwrap();
+        object.fill_host(&contents);
+        object
+    };
+    let to_host = || {
+        let mut object = Object::new(BYTES);
+        object.overwrite_cpu_data().unwrap();
+        gpu.write(object.overwrite_gpu_data().unwrap().addr(), &contents);
+        object
+    };
+    let faults = every_fault(&gpu, &contents, &to_device, |object| object.gpu_data(), 1)
+        + every_fault(&gpu, &contents, &to_host, |object| object.cpu_data(), 2);
+    println!("{faults} faults");
+    assert!(faults > 60, "only {faults} faults");
+    let now = gpu.account();
+    assert_eq!((now.device_blocks, now.pinned_blocks, now.registered_blocks), (0, 0, 0), "{now:?}");
 }
 
 fn a_copy_that_fails_leaves_nothing_in_flight() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(simulated_gpu());
-        let contents = noise(1, 5 * SLOT);
-        let mut object = Object::new(contents.len());
-        let device = object.overwrite_gpu_data().unwrap().addr();
-        object.fill_host(&contents);
-        gpu.control().simcuda_set_lag(20_000);
-        gpu.fail("cuMemcpyAsync", 3, 999);
-        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
-        // No copy is in flight any more: data written now stays.
-        let mine = vec![0x5A_u8; 1000];
-        assert_eq!(gpu.control().simcuda_write(device as u64, mine.as_ptr().cast(), 1000), 0);
-        assert_bytes(&gpu.read(device, 1000), &mine, &"");
-    });
+    let gpu = with_staging_buffers(simulated_gpu());
+    let contents = noise(1, 5 * SLOT);
+    let mut object = Object::new(contents.len());
+    let device = object.overwrite_gpu_data().unwrap().addr();
+    object.fill_host(&contents);
+    gpu.control().simcuda_set_lag(20_000);
+    gpu.fail("cuMemcpyAsync", 3, 999);
+    assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
+    // No copy is in flight any more: data written now stays.
+    let mine = vec![0x5A_u8; 1000];
+    assert_eq!(gpu.control().simcuda_write(device as u64, mine.as_ptr().cast(), 1000), 0);
+    assert_bytes(&gpu.read(device, 1000), &mine, &"");
 }
 
 crate::support::harness::tests![
     a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another,
-    without_staging_buffers_the_driver_copies_in_silence,
+    without_staging_buffers_the_driver_copies_in_silence;
+    alone_with_driver(&[EVERYTHING]):
     every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was,
-    a_copy_that_fails_leaves_nothing_in_flight,
+    a_copy_that_fails_leaves_nothing_in_flight
 ];

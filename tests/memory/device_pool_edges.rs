@@ -31,23 +31,22 @@ fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
 }
 
 fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has() {
-    alone_with_pools(&[], |gpu| {
-        const BYTES: usize = 20_000;
-        let stream = gpu.stream_of(gpu.primary(1));
-        let mut object = gpu.within(0, || on_device(BYTES));
-        let address = object.device_address();
-        let source = gpu.block(BYTES);
-        gpu.control().simcuda_set_lag(LAG);
-        let (to, from) = (address as u64, source.address as u64);
-        // As a copy between peers, in a stream of the other one's.
-        assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
-        let declared = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
-        assert_eq!(declared, SYNCEDMEM_SUCCESS);
-        drop(object);
-        let next = gpu.within(0, || on_device(BYTES));
-        assert!(next.device_address() != address || stream.is_idle());
-        stream.synchronize();
-    });
+    let gpu = &simulated_gpu();
+    const BYTES: usize = 20_000;
+    let stream = gpu.stream_of(gpu.primary(1));
+    let mut object = gpu.within(0, || on_device(BYTES));
+    let address = object.device_address();
+    let source = gpu.block(BYTES);
+    gpu.control().simcuda_set_lag(LAG);
+    let (to, from) = (address as u64, source.address as u64);
+    // As a copy between peers, in a stream of the other one's.
+    assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
+    let declared = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
+    assert_eq!(declared, SYNCEDMEM_SUCCESS);
+    drop(object);
+    let next = gpu.within(0, || on_device(BYTES));
+    assert!(next.device_address() != address || stream.is_idle());
+    stream.synchronize();
 }
 
 fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
@@ -75,24 +74,23 @@ fn where_free_must_do_page_locked_blocks_are_the_drivers_own() {
 }
 
 fn what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered() {
-    alone_with_pools(&[], |gpu| {
-        const BYTES: usize = 1 << 20;
-        gpu.set_memory(4 << 20);
-        let mut buffer = pattern(1, BYTES);
-        let mut object = Object::new(BYTES);
-        assert_eq!(object.set_cpu_data(buffer.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-        object.gpu_data().unwrap();
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-        let registered = gpu.alive().registered_blocks;
-        assert_eq!(registered, 1);
-        drop(on_device(4 << 20));
-        assert_eq!(object.device_address(), 0, "it was evicted");
-        assert_eq!(gpu.alive().registered_blocks, registered);
-        assert!(object.is_pinned());
-        drop(object);
-        assert_eq!(gpu.alive().registered_blocks, 0);
-    });
+    let gpu = &simulated_gpu();
+    const BYTES: usize = 1 << 20;
+    gpu.set_memory(4 << 20);
+    let mut buffer = pattern(1, BYTES);
+    let mut object = Object::new(BYTES);
+    assert_eq!(object.set_cpu_data(buffer.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+    object.gpu_data().unwrap();
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
+    let registered = gpu.alive().registered_blocks;
+    assert_eq!(registered, 1);
+    drop(on_device(4 << 20));
+    assert_eq!(object.device_address(), 0, "it was evicted");
+    assert_eq!(gpu.alive().registered_blocks, registered);
+    assert!(object.is_pinned());
+    drop(object);
+    assert_eq!(gpu.alive().registered_blocks, 0);
 }
 
 fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
@@ -210,11 +208,12 @@ fn nothing_page_locked_is_counted_in_the_end() {
 
 crate::support::harness::tests![
     a_page_locked_block_that_another_device_still_uses_is_not_given_back,
-    a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has,
     the_rings_and_blocks_that_resets_take_are_not_counted_for_ever,
     where_free_must_do_page_locked_blocks_are_the_drivers_own,
-    what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered,
     a_request_beyond_the_limit_does_not_cost_what_lies_idle,
     a_block_is_not_held_up_by_what_another_device_does,
-    nothing_page_locked_is_counted_in_the_end,
+    nothing_page_locked_is_counted_in_the_end;
+    alone_with_driver(&[POOLS]):
+    a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has,
+    what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered
 ];

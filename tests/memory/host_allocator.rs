@@ -18,113 +18,98 @@ pub fn touched(bytes: usize) -> Object {
 }
 
 fn every_host_block_comes_from_it_with_its_size_and_goes_back_when_its_object_ends() {
-    alone(&[], || {
-        let book = Book::new().set();
-        for bytes in SIZES {
-            let mut object = touched(bytes);
-            let data = object.cpu_data().unwrap();
-            assert!(book.has(data.addr()) && data.addr() % 64 == 0, "{bytes}");
-            assert_eq!(book.live(), [bytes]);
-            assert!(all_zero(data, bytes), "{bytes}: the library fills it");
-            drop(object);
-            assert_eq!((book.live(), idle(ALL)), (vec![], 0), "{bytes}");
-            let plain = Plain::new(bytes);
-            plain.cpu_data();
-            assert_eq!(book.live(), [bytes], "through C++");
-            drop(plain);
-            assert_eq!(book.live(), []);
-        }
-        assert_eq!(book.made.load(Relaxed), 2 * SIZES.len());
-    });
+    let book = Book::new().set();
+    for bytes in SIZES {
+        let mut object = touched(bytes);
+        let data = object.cpu_data().unwrap();
+        assert!(book.has(data.addr()) && data.addr() % 64 == 0, "{bytes}");
+        assert_eq!(book.live(), [bytes]);
+        assert!(all_zero(data, bytes), "{bytes}: the library fills it");
+        drop(object);
+        assert_eq!((book.live(), idle(ALL)), (vec![], 0), "{bytes}");
+        let plain = Plain::new(bytes);
+        plain.cpu_data();
+        assert_eq!(book.live(), [bytes], "through C++");
+        drop(plain);
+        assert!(book.live().is_empty());
+    }
+    assert_eq!(book.made.load(Relaxed), 2 * SIZES.len());
 }
 
 fn a_block_goes_back_wherever_an_object_lets_go_of_it() {
-    alone(&[], || {
-        let book = Book::new().set();
-        for bytes in SIZES {
-            let mut lent = vec![1; bytes];
-            let mut object = touched(bytes);
-            assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-            assert_eq!(book.live(), [], "memory is lent");
-            let mut object = touched(bytes);
-            // Another implementation brings the device up to date.
-            object.put(8, &0x7000_0000_0000usize.to_le_bytes());
-            object.put(24, &3u32.to_le_bytes());
-            assert_eq!((object.release_cpu(), book.live()), (SYNCEDMEM_SUCCESS, vec![]), "it is released");
-            let plain = Plain::new(bytes);
-            plain.mutable_cpu_data();
-            assert_eq!(unsafe { (*plain.this()).resize(bytes + 1) }, Ok(()));
-            assert_eq!(book.live(), [], "the object grows");
-        }
-    });
+    let book = Book::new().set();
+    for bytes in SIZES {
+        let mut lent = vec![1; bytes];
+        let mut object = touched(bytes);
+        assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+        assert!(book.live().is_empty(), "memory is lent");
+        let mut object = touched(bytes);
+        // Another implementation brings the device up to date.
+        object.put(8, &0x7000_0000_0000usize.to_le_bytes());
+        object.put(24, &3u32.to_le_bytes());
+        assert_eq!((object.release_cpu(), book.live()), (SYNCEDMEM_SUCCESS, vec![]), "it is released");
+        let plain = Plain::new(bytes);
+        plain.mutable_cpu_data();
+        assert_eq!(unsafe { (*plain.this()).resize(bytes + 1) }, Ok(()));
+        assert!(book.live().is_empty(), "the object grows");
+    }
 }
 
 fn a_change_affects_later_blocks_and_each_goes_back_to_the_one_that_made_it() {
-    alone(&[], || {
-        for bytes in SIZES {
-            let before = touched(bytes);
-            let first = Book::new().set();
-            let one = touched(bytes);
-            let second = Book::new().set();
-            let two = touched(bytes);
-            assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS);
-            let after = touched(bytes);
-            assert_eq!((first.live(), second.live()), (vec![bytes], vec![bytes]), "{bytes}");
-            assert!(first.has(one.host_address()) && second.has(two.host_address()));
-            drop((before, two, after));
-            assert_eq!((first.live(), second.live()), (vec![bytes], vec![]), "{bytes}");
-            drop(one);
-            assert_eq!(first.live(), [], "{bytes}");
-        }
-    });
+    for bytes in SIZES {
+        let before = touched(bytes);
+        let first = Book::new().set();
+        let one = touched(bytes);
+        let second = Book::new().set();
+        let two = touched(bytes);
+        assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS);
+        let after = touched(bytes);
+        assert_eq!((first.live(), second.live()), (vec![bytes], vec![bytes]), "{bytes}");
+        assert!(first.has(one.host_address()) && second.has(two.host_address()));
+        drop((before, two, after));
+        assert_eq!((first.live(), second.live()), (vec![bytes], vec![]), "{bytes}");
+        drop(one);
+        assert!(first.live().is_empty(), "{bytes}");
+    }
 }
 
 fn blocks_that_come_zeroed_are_not_filled() {
-    alone(&[], || {
-        let book = Book::new();
-        let table = syncedmem_host_allocator_t { zeroed: true, ..book.table() };
-        assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
-        for bytes in SIZES {
-            let mut object = touched(bytes);
-            let data = object.cpu_data().unwrap();
-            assert_eq!(unsafe { data.read() }, DIRT, "{bytes}: the allocator does not keep its word");
-        }
-    });
+    let book = Book::new();
+    let table = syncedmem_host_allocator_t { zeroed: true, ..book.table() };
+    assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
+    for bytes in SIZES {
+        let mut object = touched(bytes);
+        let data = object.cpu_data().unwrap();
+        assert_eq!(unsafe { data.read() }, DIRT, "{bytes}: the allocator does not keep its word");
+    }
 }
 
 fn without_memory_from_it_the_access_fails_and_the_next_succeeds() {
-    alone(&[], || {
-        let book = Book::new().set();
-        for bytes in SIZES {
-            let mut object = Object::new(bytes);
-            for access in [Storage::cpu_data, Storage::mutable_cpu_data, Storage::overwrite_cpu_data] {
-                book.left.store(0, Relaxed);
-                assert_eq!(access(&mut object), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-                let told = last_error();
-                assert!(
-                    told.contains("syncedmem_set_host_allocator returned NULL; libsyncedmem holds 0 bytes"),
-                    "{told}"
-                );
-                assert_eq!((object.head(), object.host_address()), (0, 0));
-            }
-            assert!(object.cpu_data().is_ok());
+    let book = Book::new().set();
+    for bytes in SIZES {
+        let mut object = Object::new(bytes);
+        for access in [Storage::cpu_data, Storage::mutable_cpu_data, Storage::overwrite_cpu_data] {
+            book.left.store(0, Relaxed);
+            assert_eq!(access(&mut object), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+            let told = last_error();
+            assert!(told.contains("syncedmem_set_host_allocator returned NULL; libsyncedmem holds 0 bytes"), "{told}");
+            assert_eq!((object.head(), object.host_address()), (0, 0));
         }
-    });
+        assert!(object.cpu_data().is_ok());
+    }
 }
 
 fn a_block_that_is_not_aligned_is_given_back_and_refused() {
-    alone(&[], || {
-        let book = Book::new().set();
-        book.shift.store(16, Relaxed);
-        for bytes in SIZES {
-            let mut object = Object::new(bytes);
-            assert_eq!(object.mutable_cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-            let told = last_error();
-            assert!(told.contains("not aligned to 64, and has it back; return blocks of the alignment"), "{told}");
-            assert_eq!((object.head(), book.live()), (0, vec![]));
-        }
-        assert_eq!(book.made.load(Relaxed), SIZES.len());
-    });
+    let book = Book::new().set();
+    book.shift.store(16, Relaxed);
+    for bytes in SIZES {
+        let mut object = Object::new(bytes);
+        assert_eq!(object.mutable_cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        let told = last_error();
+        assert!(told.contains("not aligned to 64, and has it back; return blocks of the alignment"), "{told}");
+        assert_eq!((object.head(), book.live()), (0, vec![]));
+    }
+    assert_eq!(book.made.load(Relaxed), SIZES.len());
 }
 
 fn its_blocks_are_limited_as_others() {
@@ -158,7 +143,7 @@ fn its_blocks_are_in_the_account_to_the_byte() {
         drop(objects);
         let pageable = figures().pageable;
         assert_eq!((pageable.live, pageable.frees.bytes, pageable.pool_hits.count), (0, all as u64, 0));
-        assert_eq!(book.live(), []);
+        assert!(book.live().is_empty());
     });
 }
 
@@ -180,25 +165,23 @@ fn its_blocks_are_in_the_trace() {
 }
 
 fn what_is_no_table_of_functions_is_refused_and_changes_nothing() {
-    alone(&[], || {
-        let book = Book::new().set();
-        let good = book.table();
-        let bad = [
-            (syncedmem_host_allocator_t { size: 32, ..good }, "allocator->size"),
-            (syncedmem_host_allocator_t { size: 48, ..good }, "allocator->size"),
-            (syncedmem_host_allocator_t { allocate: None, ..good }, "pass both functions"),
-            (syncedmem_host_allocator_t { release: None, ..good }, "pass both functions"),
-        ];
-        for (table, why) in bad {
-            assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-            assert!(last_error().contains(why), "{}", last_error());
-        }
-        let misaligned = std::ptr::from_ref(&good).wrapping_byte_add(1);
-        assert_eq!(unsafe { syncedmem_set_host_allocator(misaligned) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert!(last_error().contains("misaligned"), "{}", last_error());
-        let _object = touched(10);
-        assert_eq!(book.live(), [10]);
-    });
+    let book = Book::new().set();
+    let good = book.table();
+    let bad = [
+        (syncedmem_host_allocator_t { size: 32, ..good }, "allocator->size"),
+        (syncedmem_host_allocator_t { size: 48, ..good }, "allocator->size"),
+        (syncedmem_host_allocator_t { allocate: None, ..good }, "pass both functions"),
+        (syncedmem_host_allocator_t { release: None, ..good }, "pass both functions"),
+    ];
+    for (table, why) in bad {
+        assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+        assert!(last_error().contains(why), "{}", last_error());
+    }
+    let misaligned = std::ptr::from_ref(&good).wrapping_byte_add(1);
+    assert_eq!(unsafe { syncedmem_set_host_allocator(misaligned) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert!(last_error().contains("misaligned"), "{}", last_error());
+    let _object = touched(10);
+    assert_eq!(book.live(), [10]);
 }
 
 fn it_is_refused_where_free_is_to_take_each_block() {
@@ -210,13 +193,11 @@ fn it_is_refused_where_free_is_to_take_each_block() {
 }
 
 fn caffes_own_host_allocation_stays_mallocs() {
-    alone(&[], || {
-        let book = Book::new().set();
-        let (mut data, mut pinned) = (std::ptr::null_mut(), true);
-        assert_eq!(unsafe { CaffeMallocHost(&mut data, 100, &mut pinned) }, SYNCEDMEM_SUCCESS);
-        assert_eq!((book.made.load(Relaxed), pinned), (0, false));
-        unsafe { libc::free(data) };
-    });
+    let book = Book::new().set();
+    let (mut data, mut pinned) = (std::ptr::null_mut(), true);
+    assert_eq!(unsafe { CaffeMallocHost(&mut data, 100, &mut pinned) }, SYNCEDMEM_SUCCESS);
+    assert_eq!((book.made.load(Relaxed), pinned), (0, false));
+    unsafe { libc::free(data) };
 }
 
 fn junk_fills_memory_whose_contents_are_undefined_and_no_other() {
@@ -249,17 +230,18 @@ fn junk_fills_memory_whose_contents_are_undefined_and_no_other() {
 }
 
 harness::tests![
+    its_blocks_are_limited_as_others,
+    its_blocks_are_in_the_account_to_the_byte,
+    its_blocks_are_in_the_trace,
+    it_is_refused_where_free_is_to_take_each_block,
+    junk_fills_memory_whose_contents_are_undefined_and_no_other;
+    alone(&[]):
     every_host_block_comes_from_it_with_its_size_and_goes_back_when_its_object_ends,
     a_block_goes_back_wherever_an_object_lets_go_of_it,
     a_change_affects_later_blocks_and_each_goes_back_to_the_one_that_made_it,
     blocks_that_come_zeroed_are_not_filled,
     without_memory_from_it_the_access_fails_and_the_next_succeeds,
     a_block_that_is_not_aligned_is_given_back_and_refused,
-    its_blocks_are_limited_as_others,
-    its_blocks_are_in_the_account_to_the_byte,
-    its_blocks_are_in_the_trace,
     what_is_no_table_of_functions_is_refused_and_changes_nothing,
-    it_is_refused_where_free_is_to_take_each_block,
-    caffes_own_host_allocation_stays_mallocs,
-    junk_fills_memory_whose_contents_are_undefined_and_no_other,
+    caffes_own_host_allocation_stays_mallocs
 ];

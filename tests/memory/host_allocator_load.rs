@@ -32,7 +32,7 @@ fn eight_threads_exchange_allocators_under_load_and_each_block_finds_its_own() {
         at_once(8, random);
         assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS);
         for book in books {
-            assert_eq!(book.live(), []);
+            assert!(book.live().is_empty());
             assert!(book.made.load(Relaxed) > 100, "each served");
         }
         assert_eq!((figures().pageable.live, figures().host_failures.count), (0, 0));
@@ -79,7 +79,7 @@ fn an_allocator_may_use_the_library_inside_of_itself() {
             let object = touched(bytes);
             assert!(book.has(object.host_address()));
         }
-        assert_eq!(book.live(), []);
+        assert!(book.live().is_empty());
         assert!(book.made.load(Relaxed) > 2 * SIZES.len(), "those inside came from it, too");
     });
 }
@@ -108,26 +108,22 @@ fn an_access_to_the_object_that_the_block_is_for_is_refused_inside_of_the_alloca
 }
 
 fn a_forked_child_gives_blocks_back_and_its_parent_does_too() {
-    alone(&[], || {
-        let book = Book::new().set();
-        let mut objects: Vec<_> = SIZES.map(touched).into();
-        in_a_child(|| {
-            objects.push(touched(70_000));
-            objects.clear();
-            assert_eq!(book.live(), []);
-        });
-        assert_eq!(book.live().len(), SIZES.len());
-        drop(objects);
-        assert_eq!(book.live(), []);
+    let book = Book::new().set();
+    let mut objects: Vec<_> = SIZES.map(touched).into();
+    in_a_child(|| {
+        objects.push(touched(70_000));
+        objects.clear();
+        assert!(book.live().is_empty());
     });
+    assert_eq!(book.live().len(), SIZES.len());
+    drop(objects);
+    assert!(book.live().is_empty());
 }
 
 fn forks_under_eight_threads_that_use_it_leave_a_child_that_can() {
-    alone(&[], || {
-        unsafe { libc::alarm(60) };
-        assert_eq!(allocators::set(Some(&allocators::without_a_book())), SYNCEDMEM_SUCCESS);
-        beside(8, |_, _| drop(touched(100)), || (0..50).for_each(|_| in_a_child(|| drop(SIZES.map(touched)))));
-    });
+    unsafe { libc::alarm(60) };
+    assert_eq!(allocators::set(Some(&allocators::without_a_book())), SYNCEDMEM_SUCCESS);
+    beside(8, |_, _| drop(touched(100)), || (0..50).for_each(|_| in_a_child(|| drop(SIZES.map(touched)))));
 }
 
 fn blocks_of_objects_that_end_while_the_process_exits_go_back() {
@@ -151,14 +147,12 @@ fn blocks_of_objects_that_end_while_the_process_exits_go_back() {
 }
 
 fn a_thread_that_ends_an_object_need_not_be_the_one_that_made_its_block() {
-    alone(&[], || {
-        let book = Book::new().set();
-        for bytes in SIZES {
-            let object = std::thread::spawn(move || touched(bytes)).join().unwrap();
-            std::thread::spawn(|| drop(object)).join().unwrap();
-        }
-        assert_eq!(book.live(), []);
-    });
+    let book = Book::new().set();
+    for bytes in SIZES {
+        let object = std::thread::spawn(move || touched(bytes)).join().unwrap();
+        std::thread::spawn(|| drop(object)).join().unwrap();
+    }
+    assert!(book.live().is_empty());
 }
 
 fn a_panic_out_of_it_is_caught_and_the_object_is_as_it_was() {
@@ -182,9 +176,10 @@ harness::tests![
     eight_threads_exchange_allocators_under_load_and_each_block_finds_its_own,
     an_allocator_may_use_the_library_inside_of_itself,
     an_access_to_the_object_that_the_block_is_for_is_refused_inside_of_the_allocator,
+    blocks_of_objects_that_end_while_the_process_exits_go_back,
+    a_panic_out_of_it_is_caught_and_the_object_is_as_it_was;
+    alone(&[]):
     a_forked_child_gives_blocks_back_and_its_parent_does_too,
     forks_under_eight_threads_that_use_it_leave_a_child_that_can,
-    blocks_of_objects_that_end_while_the_process_exits_go_back,
-    a_thread_that_ends_an_object_need_not_be_the_one_that_made_its_block,
-    a_panic_out_of_it_is_caught_and_the_object_is_as_it_was,
+    a_thread_that_ends_an_object_need_not_be_the_one_that_made_its_block
 ];

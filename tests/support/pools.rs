@@ -15,6 +15,9 @@ pub const ALLOCATED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "allocated");
 /// Page-locked blocks of 2 MiB and more are mappings that the driver registers.
 pub const REGISTERED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "registered");
 
+/// Gpu::drop and `gpu` leave the pools on, as they are by default.
+pub const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
+
 pub const KIB: usize = 1 << 10;
 pub const MIB: usize = 1 << 20;
 
@@ -128,6 +131,6 @@ pub fn alone_with_pools_on_any_driver<F: FnOnce(&Gpu)>(environment: &[(&str, &st
 }
 
 fn with_pools_on<F: FnOnce(&Gpu)>(driver: fn() -> Gpu, environment: &[(&str, &str)], body: F) -> String {
-    let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_TEST_POOLS", "on")]).collect();
+    let environment: Vec<_> = environment.iter().copied().chain([POOLS]).collect();
     in_a_process_with_a_driver(&environment, || body(&driver()))
 }
