@@ -1,6 +1,8 @@
 //! `syncedmem report`: shows a trace as a page or as text.
 
 mod amount;
+mod batch;
+mod details;
 pub mod document;
 mod facts;
 #[cfg_attr(not(test), allow(dead_code, reason = "recordings do not carry addresses yet"))]
@@ -14,6 +16,10 @@ mod read;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
+mod screen_tests;
+mod sentences;
+mod shown;
+#[cfg(test)]
 mod tests;
 mod text;
 mod timeline;
@@ -26,6 +32,7 @@ use clap::{Args, ValueHint};
 use document::Document;
 use facts::Trace;
 use input::{STANDARD, is_standard};
+pub use shown::Shown;
 use text::Text;
 
 use crate::say;
@@ -58,18 +65,20 @@ pub struct Options {
     /// One JSON object with every figure, in bytes and nanoseconds; docs/report.schema.json describes it.
     #[arg(long, conflicts_with = "text")]
     json: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 pub fn run(options: &Options) -> ExitCode {
-    let Options { trace, output, text, json } = options;
+    let Options { trace, output, text, json, shown } = options;
     let read = match read::file(trace) {
         Ok(read) => read,
         Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
     };
     let (report, place) = match (text, json) {
-        (true, _) => (Text(&read).to_string(), STANDARD.into()),
+        (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
         (_, true) => (json_of(&read), STANDARD.into()),
-        _ => (page::of(&read), page_beside(trace)),
+        _ => (page::of(&read, *shown), page_beside(trace)),
     };
     write(&report, output.as_ref().unwrap_or(&place), trace)
 }
@@ -90,8 +99,8 @@ fn page_beside(trace: &Path) -> PathBuf {
 }
 
 /// A trace as text; the error says what is wrong with it.
-pub fn text_of(trace: &Path) -> Result<String, String> {
-    read::file(trace).map(|read| Text(&read).to_string()).map_err(|error| error.to_string())
+pub fn text_of(trace: &Path, shown: Shown) -> Result<String, String> {
+    read::file(trace).map(|read| Text { trace: &read, shown }.to_string()).map_err(|error| error.to_string())
 }
 
 /// Writes the report, and prints its path.
