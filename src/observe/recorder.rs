@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 // Not loom's: a model has no signals.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use syncedmem_analysis::evaluation::Evaluation;
 use syncedmem_analysis::ledger::Ledger;
 use syncedmem_trace::event::{Event, Noticed, Place, Site, What};
 use syncedmem_trace::format::Live;
@@ -23,7 +24,7 @@ use crate::platform::sync::{FOR_EVER, Lock, locked_static};
 use crate::platform::thread;
 use crate::state::flags::{self, ACCESSES, COMPARE, Flags, RANGES, TRACE};
 
-locked_static! { static LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
+locked_static! { static LEDGER: Lock<Evaluation> = Lock::new(Evaluation::new()); }
 
 /// Events from signal handlers that interrupted an entry. The ledger has not counted them as dropped yet.
 static MISSED: AtomicU64 = AtomicU64::new(0);
@@ -121,7 +122,7 @@ pub fn freed(object: usize, side: Side, address: NonNull<c_void>) {
 
 #[cold]
 fn record_freed(object: usize, side: Side, address: NonNull<c_void>) {
-    let block = LEDGER.with(|ledger| ledger.object(object as u64).and_then(|object| object.block(side)));
+    let block = LEDGER.with(|all| all.ledger().object(object as u64).and_then(|object| object.block(side)));
     if let Some(block) = block.filter(|block| block.address == address.addr().get() as u64) {
         let what = What::Freed { kind: block.kind, bytes: block.bytes, block: block.address };
         record_at(moment(), 0, Subject { object, bytes: 0 }, what);
@@ -139,7 +140,7 @@ pub fn made(subject: Subject) {
 /// Records the end of an object, if the ledger knows the object.
 #[inline]
 pub fn ended(object: usize) {
-    if !flags::off() && flags::on() && LEDGER.with(|ledger| ledger.knows(object as u64)) {
+    if !flags::off() && flags::on() && LEDGER.with(|all| all.ledger().knows(object as u64)) {
         record_at(moment(), 0, Subject { object, bytes: 0 }, What::Ended);
     }
 }
@@ -160,9 +161,9 @@ fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
     let is_about_known = object == 0 || matches!(what, What::Made { .. });
     // A signal handler may make an access that needs nothing, and records it: it must not wait for ever.
     let naps = if matches!(what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
-    let taken = LEDGER.try_with(naps, |ledger| {
-        let known = is_about_known || ledger.knows(object);
-        known.then(|| take(ledger, &event))
+    let taken = LEDGER.try_with(naps, |all| {
+        let known = is_about_known || all.ledger().knows(object);
+        known.then(|| take(all, &event))
     });
     let Ok(taken) = taken else {
         // A signal handler has interrupted an entry of this thread, or another thread's entry took too long.
@@ -171,7 +172,7 @@ fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
     };
     let live = taken.unwrap_or_else(|| {
         notice(Event { duration: 0, ..event }, subject.bytes);
-        LEDGER.with(|ledger| take(ledger, &event))
+        LEDGER.with(|all| take(all, &event))
     });
     if is_traced {
         trace::record(&event, &live);
@@ -184,15 +185,15 @@ fn notice(first: Event, bytes: usize) {
     let site = if first.site == Site::UNKNOWN { here() } else { first.site };
     let what = What::Made { bytes: bytes as u64, noticed: Noticed::FirstAccess };
     let made = Event { site, what, ..first };
-    let live = LEDGER.with(|ledger| take(ledger, &made));
+    let live = LEDGER.with(|all| take(all, &made));
     if flags::has(TRACE) {
         trace::record(&made, &live);
     }
 }
 
-fn take(ledger: &mut Ledger, event: &Event) -> Live {
-    ledger.take(event);
-    Live { bytes: Kind::ALL.map(|kind| ledger.account().memory(kind).live) }
+fn take(all: &mut Evaluation, event: &Event) -> Live {
+    all.take(event);
+    Live { bytes: Kind::ALL.map(|kind| all.ledger().account().memory(kind).live) }
 }
 
 /// The time of an event without a duration: read only for a trace.
@@ -236,31 +237,46 @@ pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), FileError> {
 
 /// Sets whether every access is recorded from now on.
 pub fn watch_accesses(every_access: bool) {
-    LEDGER.with(|ledger| ledger.set_every_access(every_access));
+    LEDGER.with(|all| all.set_every_access(every_access));
 }
 
 /// Forgets all objects: events about them are missing, before or from now on.
 pub fn forget_objects() {
-    LEDGER.with(Ledger::forget_objects);
+    LEDGER.with(Evaluation::forget_objects);
 }
 
 /// Gives an object a name.
 pub fn name(subject: Subject, name: &str) {
     let object = subject.object as u64;
-    if !LEDGER.with(|ledger| ledger.knows(object)) {
-        let nothing = What::Resized { bytes: subject.bytes as u64 };
-        let (start, thread) = (nanoseconds(), thread::id());
-        notice(Event { start, duration: 0, thread, object, site: Site::UNKNOWN, what: nothing }, subject.bytes);
-    }
-    LEDGER.with(|ledger| ledger.name(object, name));
+    know(subject);
+    LEDGER.with(|all| all.ledger_mut().name(object, name));
     if flags::has(TRACE) {
         trace::name(object, name);
     }
 }
 
+/// Notes in the trace how many items of the batch an object holds.
+pub fn items(subject: Subject, items: u64) {
+    if flags::has(TRACE) {
+        know(subject);
+        trace::items(subject.object as u64, items);
+    }
+}
+
+/// Records an object that the ledger does not know.
+fn know(subject: Subject) {
+    let object = subject.object as u64;
+    if !LEDGER.with(|all| all.ledger().knows(object)) {
+        let nothing = What::Resized { bytes: subject.bytes as u64 };
+        let (start, thread) = (nanoseconds(), thread::id());
+        notice(Event { start, duration: 0, thread, object, site: Site::UNKNOWN, what: nothing }, subject.bytes);
+    }
+}
+
 /// The name of an object; empty if it has none.
 pub fn name_of(object: usize) -> Text<256> {
-    LEDGER.with(|ledger| {
+    LEDGER.with(|all| {
+        let ledger = all.ledger();
         let name = ledger.object(object as u64).and_then(|object| ledger.name_of(object.holder));
         Text::of(format_args!("{}", name.unwrap_or_default()))
     })
@@ -274,9 +290,14 @@ pub fn can_be_had() -> bool {
 
 /// Runs `work` with the ledger, under its lock.
 pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
-    LEDGER.with(|ledger| {
-        ledger.drop_events(MISSED.swap(0, Relaxed));
-        work(ledger)
+    with_evaluation(|all| work(all.ledger_mut()))
+}
+
+/// Runs `work` with the ledger and the advice, under their lock.
+pub fn with_evaluation<R>(work: impl FnOnce(&mut Evaluation) -> R) -> R {
+    LEDGER.with(|all| {
+        all.ledger_mut().drop_events(MISSED.swap(0, Relaxed));
+        work(all)
     })
 }
 
@@ -284,5 +305,5 @@ pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
 pub fn begin_anew() {
     trace::after_fork_in_child();
     MISSED.store(0, Relaxed);
-    LEDGER.with(Ledger::begin_anew);
+    LEDGER.with(Evaluation::begin_anew);
 }

@@ -2,13 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
-use crate::support::object::Object;
 use crate::support::*;
-use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_mutable_cpu_data};
-use syncedmem::abi::c::eviction::syncedmem_end_access;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
-use syncedmem::abi::c::object::syncedmem_t;
-use syncedmem::abi::c::stats::{syncedmem_stats, syncedmem_stats_t};
 use syncedmem::observe::trace as writer;
 use syncedmem_trace::event::{Event, Site, What};
 
@@ -54,7 +48,7 @@ fn under_signals(objects: &mut [Object; 2], is_enough: impl Fn() -> bool, mut wo
     for (place, object) in OBJECTS.iter().zip(objects) {
         place.store(object.mem(), Relaxed);
     }
-    unsafe { libc::alarm(NEVER) };
+    unsafe { libc::alarm(HANGS_AFTER) };
     unsafe { libc::signal(libc::SIGUSR1, read_current_data as *const () as libc::sighandler_t) };
     let stop = AtomicBool::new(false);
     let thread = unsafe { libc::pthread_self() } as usize;
@@ -150,7 +144,7 @@ fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
         for _ in 0..300 {
             let child = unsafe { libc::fork() };
             if child == 0 {
-                unsafe { libc::alarm(NEVER) };
+                unsafe { libc::alarm(HANGS_AFTER) };
                 start_timer();
                 (0..20).for_each(|_| record(0));
                 unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };

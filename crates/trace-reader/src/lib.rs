@@ -41,6 +41,13 @@ pub enum Item {
         object: u64,
         name: String,
     },
+    /// How many items of the batch an object holds from now on; 0: it does not grow with the batch.
+    Items {
+        process: u32,
+        /// The object's address.
+        object: u64,
+        items: u64,
+    },
     /// The recording mode from now on. Unknown before the first of these.
     Mode {
         process: u32,
@@ -92,6 +99,7 @@ struct Process {
     order: Order,
     sites: Vec<(Site, String)>,
     names: HashMap<u64, String>,
+    items: HashMap<u64, u64>,
     mode: Option<(bool, bool)>,
     ended: bool,
 }
@@ -177,6 +185,9 @@ impl<R: BufRead> Reader<R> {
             Record::Name { process, time, object, name } => {
                 self.put(process, time, Item::Name { process, object, name });
             }
+            Record::Items { process, time, object, items } => {
+                self.put(process, time, Item::Items { process, object, items });
+            }
             Record::Mode { process, time, accesses, compares } => {
                 self.put(process, time, Item::Mode { process, accesses, compares });
             }
@@ -196,6 +207,7 @@ impl<R: BufRead> Reader<R> {
         if let Some(parent) = parent.and_then(|parent| self.processes.get(&parent)) {
             begun.sites.clone_from(&parent.sites);
             begun.names.clone_from(&parent.names);
+            begun.items.clone_from(&parent.items);
             begun.mode = parent.mode;
         }
         if let Some((accesses, compares)) = begun.mode {
@@ -207,19 +219,26 @@ impl<R: BufRead> Reader<R> {
         for (&object, name) in &begun.names {
             self.ready.push_back(Item::Name { process, object, name: name.clone() });
         }
+        for (&object, &items) in &begun.items {
+            self.ready.push_back(Item::Items { process, object, items });
+        }
         self.processes.insert(process, begun);
     }
 
     /// Puts an item in the order of its process.
     fn put(&mut self, process: u32, end: u64, item: Item) {
-        let Process { order, names, mode, .. } = self.processes.entry(process).or_default();
+        let Process { order, names, items: of_batch, mode, .. } = self.processes.entry(process).or_default();
         match &item {
             Item::Name { object, name, .. } => {
                 names.insert(*object, name.clone());
             }
+            Item::Items { object, items, .. } => {
+                of_batch.insert(*object, *items);
+            }
             Item::Mode { accesses, compares, .. } => *mode = Some((*accesses, *compares)),
             Item::Event { event: Event { object, what: What::Made { .. } | What::Ended, .. }, .. } => {
                 names.remove(object);
+                of_batch.remove(object);
             }
             _ => {}
         }

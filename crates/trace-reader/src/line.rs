@@ -29,6 +29,8 @@ pub enum Record {
     Site { process: u32, site: Site, place: String },
     /// An object's name.
     Name { process: u32, time: u64, object: u64, name: String },
+    /// How many items of the batch an object holds.
+    Items { process: u32, time: u64, object: u64, items: u64 },
     /// The recording mode from then on.
     Mode { process: u32, time: u64, accesses: bool, compares: bool },
     /// An event.
@@ -68,6 +70,7 @@ struct Args<'l> {
     took: Option<u64>,
     bytes: Option<u64>,
     copy: Option<u64>,
+    items: Option<u64>,
     #[serde(borrow)]
     block: Option<Cow<'l, str>>,
     #[serde(borrow)]
@@ -191,6 +194,7 @@ fn ours(line: &Line) -> Option<Record> {
     let site = Site(args.site);
     match &*args.what {
         "named" => return Some(Record::Name { process, time: start, object, name: name()? }),
+        "items" => return Some(Record::Items { process, time: start, object, items: args.items? }),
         "mode" => {
             let (accesses, compares) = (args.accesses?, args.compares?);
             return Some(Record::Mode { process, time: start, accesses, compares });

@@ -62,6 +62,11 @@ pub fn name(object: u64, name: &str) {
     note(|block, process, thread, now| chrome::name(block, process, thread, now, object, name));
 }
 
+/// Records how many items of the batch an object holds.
+pub fn items(object: u64, items: u64) {
+    note(|block, process, thread, now| chrome::items(block, process, thread, now, object, items));
+}
+
 /// Appends the text of a call site.
 pub fn site(site: Site, place: &str) {
     note(|block, process, thread, now| chrome::site(block, process, thread, now, site, place));

@@ -1,20 +1,17 @@
 //! Reads a trace into the facts of each of its processes.
 
 use std::collections::HashMap;
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use syncedmem_trace::event::Site;
 
 use super::amount::Counted;
 use super::facts::{Process, Trace};
 use super::gather::Gathering;
+use super::input;
 use syncedmem_trace_reader::{Item, Notes, ReadError, Reader};
-
-/// Reading a smaller trace takes no noticeable time.
-const SHOW_PROGRESS_BYTES: u64 = 32 << 20;
-const ITEMS_BETWEEN_SIGNS: u32 = 1 << 14;
 
 /// A process that is being read.
 struct Open {
@@ -35,26 +32,22 @@ impl Open {
     }
 }
 
-/// Reads a file; for a large one, shows the progress on a terminal.
+/// Reads a file, or standard input.
 pub fn file(path: &Path) -> Result<Trace, ReadError> {
-    let bytes = std::fs::metadata(path).map_or(0, |about| about.len());
-    let bar = if bytes < SHOW_PROGRESS_BYTES { ProgressBar::hidden() } else { ProgressBar::new(bytes) };
-    // The template is a constant; an invalid one would leave the default bar.
-    if let Ok(style) = ProgressStyle::with_template("reading {bar:30} {bytes} of {total_bytes}, {eta} left") {
-        bar.set_style(style);
-    }
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let trace = all(Reader::open(path)?, name, |position| bar.set_position(position));
-    bar.finish_and_clear();
-    trace
+    read(path, input::spooled(path).map_err(ReadError::System)?)
 }
 
-/// Reads all items; calls `sign` with the position in bytes now and then.
-fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> Result<Trace, ReadError> {
+/// Reads what [`input::spooled`] gave for a path.
+pub fn read(path: &Path, spooled: Option<File>) -> Result<Trace, ReadError> {
+    let file = spooled.map_or_else(|| File::open(path), Ok).map_err(ReadError::System)?;
+    let reader = Reader::new(BufReader::with_capacity(1 << 18, file));
+    all(reader, input::name(path.file_name().map_or(path, Path::new)))
+}
+
+fn all<R: BufRead>(mut reader: Reader<R>, name: String) -> Result<Trace, ReadError> {
     // All processes in the order of their starts, and the running ones by id.
     let (mut all, mut going_on): (Vec<Open>, HashMap<u32, usize>) = (Vec::new(), HashMap::new());
-    let mut until_sign = ITEMS_BETWEEN_SIGNS;
-    while let Some(item) = reader.next() {
+    for item in reader.by_ref() {
         match item? {
             Item::Process { process, name, .. } => {
                 going_on.insert(process, all.len());
@@ -64,16 +57,14 @@ fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> R
                 of(&mut all, &mut going_on, process).places.insert(site, place);
             }
             Item::Name { process, object, name } => of(&mut all, &mut going_on, process).gathering.name(object, &name),
+            Item::Items { process, object, items } => {
+                of(&mut all, &mut going_on, process).gathering.items(object, items);
+            }
             Item::Event { process, event } => of(&mut all, &mut going_on, process).gathering.take(&event),
             Item::Mode { process, accesses, compares } => {
                 of(&mut all, &mut going_on, process).gathering.watches(accesses, compares);
             }
             Item::Thread { .. } => {}
-        }
-        until_sign -= 1;
-        if until_sign == 0 {
-            until_sign = ITEMS_BETWEEN_SIGNS;
-            sign(reader.position());
         }
     }
     let notes = sentences(&reader.notes());
@@ -153,9 +144,9 @@ mod tests {
         )
     }
 
-    fn read(lines: &[String]) -> Trace {
+    fn read_lines(lines: &[String]) -> Trace {
         let text = format!("{BEGIN}{}", lines.concat());
-        all(Reader::new(text.as_bytes()), "a".to_string(), |_| {}).expect("a trace")
+        all(Reader::new(text.as_bytes()), "a".to_string()).expect("a trace")
     }
 
     #[test]
@@ -172,7 +163,7 @@ mod tests {
             end(1),
             end(2),
         ];
-        let trace = read(&lines);
+        let trace = read_lines(&lines);
         let told: Vec<_> = trace.processes.iter().map(|p| (p.id, &*p.name, p.events, &*p.callers[0].who)).collect();
         assert_eq!(told, [(1, "one", 1, "here"), (2, "two", 1, "there")]);
         assert_eq!(trace.processes[1].summary.account.memory(syncedmem_trace::kind::Kind::Device).peak, 128);
@@ -181,21 +172,22 @@ mod tests {
 
     #[test]
     fn a_number_that_is_used_again_is_another_process() {
-        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64), process(1, "again"), allocated(1, 0x100, 32)]);
+        let trace =
+            read_lines(&[process(1, "one"), allocated(1, 0x100, 64), process(1, "again"), allocated(1, 0x100, 32)]);
         let told: Vec<_> = trace.processes.iter().map(|p| (p.id, &*p.name, p.events)).collect();
         assert_eq!(told, [(1, "one", 1), (1, "again", 1)]);
     }
 
     #[test]
     fn places_that_were_not_taken_down_are_called_so() {
-        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64)]);
+        let trace = read_lines(&[process(1, "one"), allocated(1, 0x100, 64)]);
         assert_eq!(trace.processes[0].callers[0].who, NO_PLACE);
     }
 
     #[test]
     fn what_is_wrong_with_a_trace_is_said() {
         let cut = allocated(1, 0x100, 64)[..40].to_string();
-        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64), "{\"ph\":\n".to_string(), end(1), cut]);
+        let trace = read_lines(&[process(1, "one"), allocated(1, 0x100, 64), "{\"ph\":\n".to_string(), end(1), cut]);
         assert_eq!(trace.notes.len(), 2);
         assert!(trace.notes[0].contains("incomplete"), "{:?}", trace.notes);
         assert!(trace.notes[1].contains("1 line is no record and was passed over, line 4 first"), "{:?}", trace.notes);
@@ -204,11 +196,11 @@ mod tests {
     #[test]
     fn a_process_without_an_end_is_said_to_have_been_cut() {
         let lines = [process(1, "one"), process(2, "two"), allocated(1, 0x100, 64), end(2)];
-        let notes = read(&lines).notes;
+        let notes = read_lines(&lines).notes;
         assert_eq!(notes.len(), 1, "{notes:?}");
         assert!(notes[0].starts_with("1 process has no end in the trace (process 1), "), "{notes:?}");
         let again = [process(1, "one"), end(1), process(1, "again"), process(2, "two")];
-        let notes = read(&again).notes;
+        let notes = read_lines(&again).notes;
         assert!(notes[0].starts_with("2 processes have no end in the trace (process 1 first), "), "{notes:?}");
     }
 }

@@ -107,7 +107,7 @@ impl Report {
     /// Prints the report of the trace, if this command can read it.
     fn show_trace(&self) {
         let Some(file) = self.trace.as_ref().and_then(Trace::readable) else { return };
-        match report::text_of(file) {
+        match report::text_of(file, report::Shown::default()) {
             Ok(text) => say::beside(format_args!("\n{}", text.trim_end())),
             Err(why) => say::error(format_args!("{}: {why}", file.display())),
         }
