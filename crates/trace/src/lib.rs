@@ -12,4 +12,5 @@ pub mod format;
 pub mod head;
 pub mod kind;
 pub mod names;
+pub mod recording;
 pub mod text;
