@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::record::{self, CODES, Record};
-use super::{HEADER, LEAST, Layout, RECORD};
+use super::{HEADER, Layout, RECORD};
 use crate::event::{Event, What};
 use crate::kind::Kind;
 
@@ -18,20 +18,27 @@ pub const MAGIC: [u8; 8] = *b"syncmem\x01";
 /// Version of the format. A reader of an older version refuses the file.
 pub const VERSION: u64 = 1;
 
+const IDENTITY: usize = 7;
+const RUN: usize = 8;
+const ENDED: usize = 11;
+const CUT: usize = 12;
+const LOST: usize = 13;
+const PEAK_RESIDENT: usize = 14;
+const END_TIME: usize = 15;
+const PROCESSOR_TIME: usize = 16;
 const NAME: usize = 32;
 const NAME_WORDS: usize = 32;
 const LIBRARY: usize = 64;
 const LIBRARY_WORDS: usize = 8;
 const NEXT: usize = 128;
 const TEXTS: usize = 136;
-const ENDED: usize = 137;
-const CUT: usize = 138;
-const LOST: usize = 139;
-const PEAK_RESIDENT: usize = 140;
 const LIVE: usize = 144;
 const PEAK: usize = 152;
 const PEAK_TIME: usize = 160;
 const COUNTS: usize = 192;
+
+/// Where the identity of the run lies in the file.
+pub const RUN_AT: u64 = 8 * RUN as u64;
 
 /// What a recording is of: stored once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,10 +139,44 @@ pub fn cut(words: &Words, errno: i32) {
     words[CUT].store(errno as u64, Relaxed);
 }
 
+/// What a process has used when its recording ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// Nanoseconds of CLOCK_MONOTONIC.
+    pub time: u64,
+    /// Nanoseconds that the processors worked for the process.
+    pub processor_time: u64,
+    /// Peak of the process's resident memory in bytes.
+    pub peak_resident: u64,
+}
+
 /// The end mark: every event so far is recorded.
-pub fn end(words: &Words, peak_resident: u64) {
-    words[PEAK_RESIDENT].store(peak_resident, Relaxed);
+pub fn end(words: &Words, end: End) {
+    words[PEAK_RESIDENT].store(end.peak_resident, Relaxed);
+    words[END_TIME].store(end.time, Relaxed);
+    words[PROCESSOR_TIME].store(end.processor_time, Relaxed);
     words[ENDED].store(1, Release);
+}
+
+/// Whose recording a file is: read from its first bytes, before another process writes to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    pub identity: u64,
+    pub run: u64,
+    /// Whether it ended as it should.
+    pub ended: bool,
+}
+
+impl Owner {
+    /// Bytes that [`Owner::read`] needs.
+    pub const BYTES: usize = 128;
+
+    /// `None` if the bytes are not the start of a recording.
+    pub fn read(bytes: &[u8; Owner::BYTES]) -> Option<Owner> {
+        let words: [u64; Owner::BYTES / 8] = words(bytes);
+        let is_one = words[0] == u64::from_le_bytes(MAGIC);
+        is_one.then_some(Owner { identity: words[IDENTITY], run: words[RUN], ended: words[ENDED] != 0 })
+    }
 }
 
 /// One kind of memory, counted from the recording's start.
@@ -157,14 +198,12 @@ pub struct Header {
     pub next: u64,
     /// Bytes of the text area that are used.
     pub texts: u64,
-    /// Whether it ended as it should: the process exited, or stopped the recording.
-    pub ended: bool,
+    /// If it ended as it should: the process exited, or stopped the recording.
+    pub end: Option<End>,
     /// The system's reason (errno) for which no more records were written.
     pub cut: Option<i32>,
     /// Events that were not recorded: after the cut, or in a signal handler that could not wait.
     pub lost: u64,
-    /// Peak of the process's resident memory in bytes; 0 if it has not ended.
-    pub peak_resident: u64,
     /// By [`Kind`].
     pub memory: [Memory; 3],
     /// Number of events by [`record::code`].
@@ -227,10 +266,13 @@ impl Header {
             layout,
             next: all[NEXT],
             texts: all[TEXTS],
-            ended: all[ENDED] != 0,
+            end: (all[ENDED] != 0).then_some(End {
+                time: all[END_TIME],
+                processor_time: all[PROCESSOR_TIME],
+                peak_resident: all[PEAK_RESIDENT],
+            }),
             cut: Some(all[CUT] as i32).filter(|&errno| errno != 0),
             lost: all[LOST],
-            peak_resident: all[PEAK_RESIDENT],
             memory,
             counts: std::array::from_fn(|code| all[COUNTS + code]),
         })
@@ -266,6 +308,7 @@ pub(super) fn words<const BYTES: usize, const WORDS: usize>(bytes: &[u8; BYTES])
 mod tests {
     use super::*;
     use crate::event::{Origin, Site};
+    use crate::recording::LEAST;
 
     const LAYOUT: Layout = Layout::within(LEAST);
 
@@ -298,8 +341,8 @@ mod tests {
         let About { process, parent, identity, run, start, start_of_day, program, library } = about();
         let (program, library) = (program.to_owned(), library.to_owned());
         assert_eq!(read.about, About { process, parent, identity, run, start, start_of_day, program, library });
-        assert_eq!((read.layout, read.next, read.texts, read.ended, read.cut), (LAYOUT, 0, 0, false, None));
-        assert_eq!((read.lost, read.peak_resident, read.memory), (0, 0, [Memory::default(); 3]));
+        assert_eq!((read.layout, read.next, read.texts, read.end, read.cut), (LAYOUT, 0, 0, None, None));
+        assert_eq!((read.lost, read.memory), (0, [Memory::default(); 3]));
         assert_eq!(read.counts, [0; CODES]);
     }
 
@@ -371,9 +414,22 @@ mod tests {
         let words = begun();
         cut(&words, 28);
         lose(&words);
-        end(&words, 1 << 30);
+        let last = End { time: 1 << 50, processor_time: 1 << 40, peak_resident: 1 << 30 };
+        end(&words, last);
         let read = Header::read(&bytes(&words)).unwrap();
-        assert_eq!((read.ended, read.cut, read.lost, read.peak_resident), (true, Some(28), 1, 1 << 30));
+        assert_eq!((read.end, read.cut, read.lost), (Some(last), Some(28), 1));
+    }
+
+    #[test]
+    fn the_first_bytes_say_whose_recording_it_is() {
+        let words = begun();
+        assert_eq!(bytes(&words)[RUN_AT as usize..].first_chunk(), Some(&about().run.to_le_bytes()));
+        let owner = |words: &Words| Owner::read(bytes(words).first_chunk().unwrap());
+        let expected = Owner { identity: about().identity, run: about().run, ended: false };
+        assert_eq!(owner(&words), Some(expected));
+        end(&words, End::default());
+        assert_eq!(owner(&words), Some(Owner { ended: true, ..expected }));
+        assert_eq!(Owner::read(&[0; Owner::BYTES]), None);
     }
 
     #[test]

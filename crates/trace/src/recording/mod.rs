@@ -53,7 +53,8 @@ impl Layout {
 
     /// The slot of the record of that index, and the lap of the ring that it belongs to.
     pub const fn slot(self, index: u64) -> (u64, u32) {
-        (index % self.most, (index / self.most) as u32)
+        // Before the first lap ends, without a division.
+        if index < self.most { (index, 0) } else { (index % self.most, (index / self.most) as u32) }
     }
 }
 

@@ -7,7 +7,7 @@
 //! | 3, 4 | address of the object, and its size in bytes |
 //! | 5 | the kernel's thread id, and the number of the call site (32 bits each) |
 //! | 6 | bytes |
-//! | 7 | address of the block, number of the copy, or place of the text |
+//! | 7 | address of the block, number of the copy, place of the text, or number of items |
 //!
 //! The tag is cleared first and stored last, so a half-written record has none, or that of another lap.
 
@@ -38,6 +38,8 @@ pub enum Record {
         /// Where its name begins in the text area.
         text: u32,
     },
+    /// How many items of a batch an object holds from now on; 0: not known.
+    Items { time: u64, thread: u32, object: u64, object_bytes: u64, items: u64 },
     /// What is recorded from now on.
     Mode {
         time: u64,
@@ -62,6 +64,7 @@ pub enum NoRecord {
 pub const CODES: usize = 32;
 const NAMED: u8 = 32;
 const MODE: u8 = 33;
+const ITEMS: u8 = 34;
 
 /// A record's code and parameters, its bytes, and its last word.
 type Parts = (u8, [u8; 3], u64, u64);
@@ -163,6 +166,9 @@ impl Record {
             Record::Named { time, thread, object, object_bytes, text } => {
                 ((NAMED, [0; 3], 0, text.into()), [time, 0, object, object_bytes, halves(thread, 0)])
             }
+            Record::Items { time, thread, object, object_bytes, items } => {
+                ((ITEMS, [0; 3], 0, items), [time, 0, object, object_bytes, halves(thread, 0)])
+            }
             Record::Mode { time, thread, accesses, compares } => {
                 ((MODE, [accesses.into(), compares.into(), 0], 0, 0), [time, 0, 0, 0, halves(thread, 0)])
             }
@@ -189,6 +195,7 @@ impl Record {
         let (thread, site) = (halves as u32, Site((halves >> 32) as u32));
         Ok(match code {
             NAMED => Record::Named { time, thread, object, object_bytes, text: last as u32 },
+            ITEMS => Record::Items { time, thread, object, object_bytes, items: last },
             MODE => {
                 let [accesses, compares, _] = parameters.map(|parameter| parameter != 0);
                 Record::Mode { time, thread, accesses, compares }
@@ -254,6 +261,7 @@ mod tests {
         let event = |what| Record::Event { event: Event { start, duration, thread, object, site, what }, object_bytes };
         let mut records: Vec<Record> = all().into_iter().map(event).collect();
         records.push(Record::Named { time: start, thread, object, object_bytes, text: 4 << 20 });
+        records.push(Record::Items { time: start, thread, object, object_bytes, items: u64::MAX });
         for accesses in FLAGS {
             records.extend(FLAGS.map(|compares| Record::Mode { time: start, thread, accesses, compares }));
         }

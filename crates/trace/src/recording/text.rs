@@ -4,7 +4,7 @@
 //! over word by word; one that was not finished has a length and no kind.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Bytes before an entry's text.
 const HEAD: usize = 16;
@@ -46,6 +46,15 @@ pub fn write(words: &[AtomicU64], kind: Kind, number: u64, text: &[u8]) {
     }
     // Release: the kind comes after all bytes.
     head.store(length | kind as u64, Release);
+}
+
+/// Whether the words begin with a finished entry of that kind and text.
+pub fn is(words: &[AtomicU64], kind: Kind, text: &[u8]) -> bool {
+    let [head, _, rest @ ..] = words else { return false };
+    // Acquire: pairs with the end of `write`, maybe on another thread.
+    head.load(Acquire) == (text.len() as u64) << 32 | kind as u64
+        && rest.len() * 8 >= text.len()
+        && text.chunks(8).zip(rest).all(|(part, word)| word.load(Relaxed).to_le_bytes().starts_with(part))
 }
 
 /// A finished entry.
@@ -108,6 +117,16 @@ mod tests {
             assert_eq!(read[1], Entry { place: 8 * first as u32, kind: Kind::Thread, number: u64::MAX, text: b"" });
             assert_eq!(read.len(), 2);
         }
+    }
+
+    #[test]
+    fn an_entry_is_compared_with_a_kind_and_the_whole_text() {
+        let words = area::<5>();
+        write(&words, Kind::Name, 0, b"conv1_data");
+        assert!(is(&words, Kind::Name, b"conv1_data"));
+        assert!(!is(&words, Kind::Site, b"conv1_data") && !is(&words, Kind::Name, b"conv1_diff"));
+        assert!(!is(&words, Kind::Name, b"conv1_dat") && !is(&words, Kind::Name, b"conv1_data1"));
+        assert!(!is(&words[..3], Kind::Name, b"conv1_data") && !is(&area::<5>(), Kind::Name, b""));
     }
 
     #[test]
