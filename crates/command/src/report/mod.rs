@@ -1,16 +1,16 @@
 //! `syncedmem report`: shows a trace as a page or as text.
 
 mod amount;
-mod facts;
+pub mod facts;
 mod gather;
-mod input;
+pub mod input;
 mod page;
-mod read;
+pub mod read;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod tests;
-mod text;
+pub mod text;
 mod timeline;
 
 use std::io::{self, Write};
@@ -63,11 +63,6 @@ fn page_beside(trace: &Path) -> PathBuf {
     let is_compressed = trace.extension().is_some_and(|extension| extension == "gz");
     let trace = if is_compressed { trace.with_extension("") } else { trace.to_path_buf() };
     trace.with_extension("html")
-}
-
-/// A trace as text; the error says what is wrong with it.
-pub fn text_of(trace: &Path) -> Result<String, String> {
-    read::file(trace).map(|read| Text(&read).to_string()).map_err(|error| error.to_string())
 }
 
 /// Writes the report, and prints its path.
