@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use crate::support::command_file::command_file;
 use crate::support::folder::Folder;
@@ -13,6 +13,7 @@ const TRACE: &str = r#"[
 {"ph":"M","pid":7,"tid":7,"name":"process_name","cat":"syncedmem","args":{"name":"caffe","syncedmem":"0.1.0","format":1}},
 {"ph":"i","pid":7,"tid":7,"ts":1.000,"s":"t","name":"object made","cat":"syncedmem","args":{"what":"made","object":"0x10","site":1,"bytes":4096,"noticed":"construction"}},
 {"ph":"X","pid":7,"tid":7,"ts":2.000,"dur":0.500,"name":"allocate pageable","cat":"syncedmem","args":{"what":"allocated","object":"0x10","kind":"pageable","bytes":4096,"block":"0x20","origin":"fresh"}},
+{"ph":"M","pid":7,"tid":7,"name":"syncedmem_end","cat":"syncedmem","args":{}},
 "#;
 
 /// A folder with a trace.
@@ -74,6 +75,51 @@ fn text_goes_to_standard_output_or_to_a_file() {
     assert!(text(&output.stdout).starts_with("libsyncedmem: memory of caffe (process 7)\n"), "{output:?}");
     assert!(folder.report(&["train.json", "--text", "-o", "a.txt"]).status.success());
     assert_eq!(folder.read("a.txt"), text(&output.stdout));
+}
+
+#[test]
+fn a_trace_comes_from_standard_input_and_its_page_goes_to_standard_output() {
+    let folder = Traced::new();
+    let from_input = |arguments: &[&str]| {
+        let mut command = Command::new(command_file());
+        command.arg("report").args(arguments).stdin(fs::File::open(folder.0.path("train.json")).expect("the trace"));
+        command.output().expect("the command starts")
+    };
+    let page = from_input(&["-"]);
+    assert!(page.status.success() && page.stderr.is_empty(), "{page:?}");
+    let written = text(&page.stdout);
+    assert!(written.starts_with("<!doctype html>") && written.contains("standard input"), "{written}");
+    let told = folder.report(&["train.json", "--text"]);
+    assert_eq!(text(&from_input(&["-", "--text"]).stdout), text(&told.stdout));
+    assert_eq!(folder.0.names(), ["train.json"]);
+    let mut nothing = Command::new(command_file());
+    nothing.args(["report", "-"]).stdin(Stdio::null());
+    fails_with(&nothing.output().expect("the command starts"), "standard input: it is empty");
+}
+
+#[test]
+fn a_compressed_trace_is_told_by_its_contents() {
+    let folder = Traced::new();
+    let told = folder.report(&["train.json", "--text"]);
+    let compressed = Command::new("gzip").arg("-c").arg(folder.0.path("train.json")).output().expect("gzip").stdout;
+    // Files that were compressed one by one and joined are one file, as gzip(1) takes them.
+    let (first, second) = TRACE.as_bytes().split_at(200);
+    folder.0.source("first", text(first));
+    folder.0.source("second", text(second));
+    let gzip = |name| Command::new("gzip").arg("-c").arg(folder.0.path(name)).output().expect("gzip").stdout;
+    for (name, contents) in [
+        ("train.json.gz", compressed.clone()),
+        ("no-name-for-it", compressed.clone()),
+        ("joined.gz", [gzip("first"), gzip("second")].concat()),
+    ] {
+        fs::write(folder.0.path(name), contents).expect("a file");
+        let output = folder.report(&[name, "--text"]);
+        assert_eq!(text(&output.stdout), text(&told.stdout), "{name}: {output:?}");
+    }
+    let page = folder.report(&["train.json.gz"]);
+    assert_eq!(text(&page.stdout), "train.html\n", "{page:?}");
+    fs::write(folder.0.path("cut.gz"), &compressed[..compressed.len() / 2]).expect("a file");
+    fails_with(&folder.report(&["cut.gz"]), "cut.gz: it cannot be read");
 }
 
 #[test]

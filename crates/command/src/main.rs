@@ -7,6 +7,7 @@ mod generate;
 mod library;
 mod model;
 mod options;
+mod progress;
 mod report;
 mod run;
 mod say;

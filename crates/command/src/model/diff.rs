@@ -10,8 +10,8 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::arrays::{self, Shape};
-use super::{progress, values};
-use crate::say;
+use super::values;
+use crate::{progress, say};
 
 /// Say what differs between two model files: layers, types, shapes, and how far apart the values are.
 #[derive(Debug, Args)]

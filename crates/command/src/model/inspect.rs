@@ -9,9 +9,8 @@ use indicatif::{HumanBytes, ProgressBar};
 use serde::Serialize;
 
 use super::arrays::{self, Shape};
-use super::progress;
 use super::values::Found;
-use crate::say;
+use crate::{progress, say};
 
 /// Show the layers of a model file: types, shapes, bytes, and with --ranges the values' least and greatest.
 ///

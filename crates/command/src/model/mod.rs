@@ -6,7 +6,6 @@ mod diff;
 mod export;
 mod import;
 mod inspect;
-mod progress;
 mod values;
 
 use std::process::ExitCode;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use syncedmem_analysis::account::Sum;
 use syncedmem_analysis::summary::Summary;
 use syncedmem_trace::event::Site;
+use syncedmem_trace::text::Size;
 
 use super::timeline::Timeline;
 
@@ -40,6 +41,53 @@ pub struct Process {
     pub callers: Vec<Caller>,
     /// Limits of the recording, one sentence each.
     pub unwatched: Vec<&'static str>,
+    pub ending: Ending,
+}
+
+/// The end of a process, and what the system says of its whole life.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    pub how: How,
+    /// The most memory of the process that was resident, in bytes.
+    pub resident_peak: Option<u64>,
+    /// Nanoseconds from its start to its end.
+    pub elapsed: Option<u64>,
+    /// Nanoseconds of processor time, the system's part included.
+    pub processor_time: Option<u64>,
+    /// The name of the object that allocated last, or the place that made it.
+    pub growing: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum How {
+    /// The recording has no end mark: the process was killed, ended by `_exit` or `exec`, or still runs.
+    #[default]
+    Unknown,
+    /// The recording has its end mark.
+    Whole,
+    /// The recording ends before the process did: the reason.
+    Cut(String),
+    Killed {
+        signal: i32,
+    },
+}
+
+impl Ending {
+    /// What a report of an incomplete recording begins with: how the process ended, how much it held, and what was growing. `None`
+    /// for a whole one.
+    pub fn first_line(&self, program: &str, live: [u64; 3]) -> Option<String> {
+        let how = match &self.how {
+            How::Whole => return None,
+            How::Killed { signal } => format!("{program} was killed by signal {signal}"),
+            How::Cut(why) => format!("the recording of {program} ends early ({why})"),
+            How::Unknown => format!("{program} did not end its recording (killed, _exit, exec, or it still runs)"),
+        };
+        let [pageable, pinned, device] = live;
+        let host = Size(pageable + pinned);
+        let at = if device == 0 { host.to_string() } else { format!("{host}, and {} on the device", Size(device)) };
+        let growing = self.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();
+        Some(format!("{how} at {at}{growing}"))
+    }
 }
 
 /// The text of a call site.

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use syncedmem_analysis::ledger::Ledger;
+use syncedmem_analysis::ledger::{self, Ledger};
 use syncedmem_analysis::summary::{Entry, Label, Summary};
 use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{self, Caller, Finding, Holder, Process};
+use super::facts::{self, Caller, Ending, Finding, Holder, Process};
 use super::timeline::Timeline;
 
 /// The state of a process after the events so far.
@@ -20,6 +20,8 @@ pub struct Gathering {
     events: u64,
     every_access: bool,
     compared: bool,
+    /// The object that allocated last; 0: none.
+    growing: u64,
 }
 
 impl Gathering {
@@ -31,6 +33,7 @@ impl Gathering {
             events: 0,
             every_access: false,
             compared: false,
+            growing: 0,
         }
     }
 
@@ -48,6 +51,9 @@ impl Gathering {
         let account = self.ledger.account();
         self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
         self.count_for_caller(event);
+        if matches!(event.what, What::Allocated { .. }) {
+            self.growing = event.object;
+        }
     }
 
     /// Counts an event for its call site. If the event has none, it counts for the call site that made the object.
@@ -79,6 +85,10 @@ impl Gathering {
     pub fn finish(self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
         let summary = Summary::of(&self.ledger);
         let place = |site| facts::place(&places, site);
+        let growing = self.ledger.object(self.growing).map(|object| match object.holder {
+            ledger::Holder::Site(site) => place(site).to_string(),
+            named => self.ledger.name_of(named).unwrap_or_default().to_string(),
+        });
         Process {
             id,
             name,
@@ -88,6 +98,7 @@ impl Gathering {
             findings: findings(&summary, place),
             unwatched: self.unwatched(),
             timeline: self.timeline,
+            ending: Ending { growing, ..Ending::default() },
             summary,
             places,
         }

@@ -3,6 +3,7 @@
 mod amount;
 mod facts;
 mod gather;
+mod input;
 mod page;
 mod read;
 #[cfg(test)]
@@ -16,7 +17,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueHint};
+use input::{STANDARD, is_standard};
 use text::Text;
 
 use crate::say;
@@ -27,12 +29,15 @@ use crate::say;
 Examples:
   syncedmem report train.json                  writes train.html: one file, for any browser
   syncedmem report train.json --text           the account and the advice, for the terminal
-  syncedmem report train.json -o - > page.html")]
+  syncedmem report train.json.gz --text        of a trace that gzip has compressed
+  syncedmem report - < train.json > page.html   from standard input")]
 pub struct Options {
-    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote.
+    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
+    #[arg(value_hint = ValueHint::FilePath)]
     trace: PathBuf,
-    /// The file for the report; `-` is standard output. By default a page goes beside the trace, and text to standard output.
-    #[arg(short, long, value_name = "FILE")]
+    /// The file for the report; `-` is standard output. By default a page goes beside the trace, and text and the page of
+    /// standard input to standard output.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Text for the terminal instead of a page.
     #[arg(long)]
@@ -43,12 +48,21 @@ pub fn run(options: &Options) -> ExitCode {
     let Options { trace, output, text } = options;
     let read = match read::file(trace) {
         Ok(read) => read,
-        Err(error) => return say::failed(format_args!("{}: {error}", trace.display())),
+        Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
     };
-    if *text {
-        return write(&Text(&read).to_string(), output.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), trace);
+    let (report, place) =
+        if *text { (Text(&read).to_string(), STANDARD.into()) } else { (page::of(&read), page_beside(trace)) };
+    write(&report, output.as_ref().unwrap_or(&place), trace)
+}
+
+/// The file for the page of a trace: `train.html` for `train.json` and for `train.json.gz`.
+fn page_beside(trace: &Path) -> PathBuf {
+    if is_standard(trace) {
+        return STANDARD.into();
     }
-    write(&page::of(&read), &output.clone().unwrap_or_else(|| trace.with_extension("html")), trace)
+    let is_compressed = trace.extension().is_some_and(|extension| extension == "gz");
+    let trace = if is_compressed { trace.with_extension("") } else { trace.to_path_buf() };
+    trace.with_extension("html")
 }
 
 /// A trace as text; the error says what is wrong with it.
@@ -56,12 +70,9 @@ pub fn text_of(trace: &Path) -> Result<String, String> {
     read::file(trace).map(|read| Text(&read).to_string()).map_err(|error| error.to_string())
 }
 
-/// Stands for standard output.
-const STANDARD_OUTPUT: &str = "-";
-
 /// Writes the report, and prints its path.
 fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
-    if output == Path::new(STANDARD_OUTPUT) {
+    if is_standard(output) {
         return match io::stdout().write_all(report.as_bytes()).and_then(|()| io::stdout().flush()) {
             // The reader has closed the pipe: it wants no more.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -4,17 +4,13 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use syncedmem_trace::event::Site;
 
 use super::amount::Counted;
 use super::facts::{Process, Trace};
 use super::gather::Gathering;
+use super::input;
 use syncedmem_trace_reader::{Item, Notes, ReadError, Reader};
-
-/// Reading a smaller trace takes no noticeable time.
-const SHOW_PROGRESS_BYTES: u64 = 32 << 20;
-const ITEMS_BETWEEN_SIGNS: u32 = 1 << 14;
 
 /// A process that is being read.
 struct Open {
@@ -35,26 +31,16 @@ impl Open {
     }
 }
 
-/// Reads a file; for a large one, shows the progress on a terminal.
+/// Reads a file, or standard input.
 pub fn file(path: &Path) -> Result<Trace, ReadError> {
-    let bytes = std::fs::metadata(path).map_or(0, |about| about.len());
-    let bar = if bytes < SHOW_PROGRESS_BYTES { ProgressBar::hidden() } else { ProgressBar::new(bytes) };
-    // The template is a constant; an invalid one would leave the default bar.
-    if let Ok(style) = ProgressStyle::with_template("reading {bar:30} {bytes} of {total_bytes}, {eta} left") {
-        bar.set_style(style);
-    }
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let trace = all(Reader::open(path)?, name, |position| bar.set_position(position));
-    bar.finish_and_clear();
-    trace
+    let name = input::name(path.file_name().map_or(path, Path::new));
+    all(Reader::new(input::open(path).map_err(ReadError::System)?), name)
 }
 
-/// Reads all items; calls `sign` with the position in bytes now and then.
-fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> Result<Trace, ReadError> {
+fn all<R: BufRead>(mut reader: Reader<R>, name: String) -> Result<Trace, ReadError> {
     // All processes in the order of their starts, and the running ones by id.
     let (mut all, mut going_on): (Vec<Open>, HashMap<u32, usize>) = (Vec::new(), HashMap::new());
-    let mut until_sign = ITEMS_BETWEEN_SIGNS;
-    while let Some(item) = reader.next() {
+    for item in reader.by_ref() {
         match item? {
             Item::Process { process, name, .. } => {
                 going_on.insert(process, all.len());
@@ -69,11 +55,6 @@ fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> R
                 of(&mut all, &mut going_on, process).gathering.watches(accesses, compares);
             }
             Item::Thread { .. } => {}
-        }
-        until_sign -= 1;
-        if until_sign == 0 {
-            until_sign = ITEMS_BETWEEN_SIGNS;
-            sign(reader.position());
         }
     }
     let notes = sentences(&reader.notes());
@@ -155,7 +136,7 @@ mod tests {
 
     fn read(lines: &[String]) -> Trace {
         let text = format!("{BEGIN}{}", lines.concat());
-        all(Reader::new(text.as_bytes()), "a".to_string(), |_| {}).expect("a trace")
+        all(Reader::new(text.as_bytes()), "a".to_string()).expect("a trace")
     }
 
     #[test]

@@ -12,8 +12,8 @@ use caffemodel::{At, Element, Error, Model, NewFile, Part};
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::ProgressBar;
 
-use super::{arrays, progress};
-use crate::say;
+use super::arrays;
+use crate::{progress, say};
 
 /// Write the arrays of a model file as safetensors or npz, for PyTorch, NumPy and others.
 ///

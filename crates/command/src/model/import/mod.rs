@@ -18,8 +18,7 @@ use indicatif::ProgressBar;
 
 use super::arrays::{self, Shape};
 use super::export::Format;
-use super::progress;
-use crate::say;
+use crate::{progress, say};
 use given::Given;
 
 /// Write a model file with the values of a safetensors or npz file, such as one that `export` wrote and Python changed.
