@@ -2,6 +2,7 @@
 //! memory did.
 #![deny(unsafe_code)]
 
+mod diff;
 mod doctor;
 mod export;
 mod generate;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Export(options) => export::run(&options),
+        Command::Diff(options) => diff::run(&options),
         Command::Model(options) => model::run(&options),
         Command::Completions(options) => generate::completions(&options),
         Command::Man(options) => generate::man(&options),

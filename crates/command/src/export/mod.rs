@@ -79,7 +79,7 @@ impl Format {
 
 pub fn run(options: &Options) -> ExitCode {
     let Options { trace, to, output } = options;
-    let reader = match input::open(trace) {
+    let reader = match input::spooled(trace).map_err(ReadError::System).and_then(|spooled| input::reader(trace, spooled)) {
         Ok(reader) => reader,
         Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
     };

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use syncedmem_analysis::account::Sum;
+use syncedmem_analysis::advice::Advice;
 use syncedmem_analysis::summary::Summary;
 use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
@@ -32,6 +33,10 @@ pub struct Process {
     pub events: u64,
     /// Sums, holders and advice, from the library's own code.
     pub summary: Summary,
+    /// Whether accesses that need nothing were recorded in the end.
+    pub every_access: bool,
+    /// The advice, sorted by its savings.
+    pub advice: Vec<Advice>,
     /// The texts of its call sites.
     pub places: HashMap<Site, String>,
     pub timeline: Timeline,

@@ -1,7 +1,8 @@
-//! A recording from a file or from standard input, decompressed if it is gzip's.
+//! The file of a trace or report: named, from standard input, or decompressed if it is gzip's.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Read, Seek};
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read, Seek};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use crate::progress;
 /// Stands for standard input, and for standard output.
 pub const STANDARD: &str = "-";
 
+const BUFFER_BYTES: usize = 1 << 18;
 /// The first bytes of every gzip file (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -25,34 +27,48 @@ pub fn name(path: &Path) -> String {
     if is_standard(path) { "standard input".to_string() } else { path.display().to_string() }
 }
 
-/// Opens a recording with its family, the recordings in a folder, or standard input.
-pub fn open(path: &Path) -> Result<Reader, ReadError> {
-    if is_standard(path) {
-        return Reader::of(spooled(io::stdin())?);
+/// What has to be read instead of the file itself, which may be anywhere in it: the contents of standard input, of a pipe, and of gzip's
+/// files go to an unnamed file first. `None`: the file is read as it is.
+pub fn spooled(path: &Path) -> io::Result<Option<File>> {
+    let is_standard = is_standard(path);
+    let mut input = if is_standard { File::from(io::stdin().as_fd().try_clone_to_owned()?) } else { File::open(path)? };
+    let about = input.metadata()?;
+    if about.is_dir() {
+        return Ok(None);
     }
-    let mut file = File::open(path)?;
-    let mut beginning = Vec::new();
-    // A folder cannot be read.
-    let _ = file.by_ref().take(GZIP.len() as u64).read_to_end(&mut beginning);
-    if beginning != GZIP {
-        return Reader::open(path);
-    }
-    file.rewind()?;
-    let bytes = file.metadata()?.len();
-    Reader::of(spooled(progress::bar(bytes, "reading").wrap_read(file))?)
-}
-
-/// The contents in a file without a name: they are not read in their order. The first bytes say whether gzip compressed them:
-/// standard input has no name.
-fn spooled(mut input: impl Read) -> io::Result<File> {
+    // The first bytes decide, not the name: standard input has none.
     let mut beginning = Vec::new();
     input.by_ref().take(GZIP.len() as u64).read_to_end(&mut beginning)?;
     let is_gzip = beginning == GZIP;
-    let mut whole = BufReader::with_capacity(1 << 18, io::Cursor::new(beginning).chain(input));
-    let name = std::env::temp_dir().join(format!("syncedmem-spool-{}", std::process::id()));
-    let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&name)?;
-    fs::remove_file(name)?;
-    if is_gzip { io::copy(&mut MultiGzDecoder::new(whole), &mut file)? } else { io::copy(&mut whole, &mut file)? };
+    if about.is_file() {
+        input.rewind()?;
+        if !is_gzip {
+            return Ok(is_standard.then_some(input));
+        }
+        beginning.clear();
+    }
+    let input = progress::bar(about.len(), "reading").wrap_read(input);
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(beginning).chain(input));
+    let mut file = unnamed()?;
+    if is_gzip { io::copy(&mut MultiGzDecoder::new(input), &mut file) } else { io::copy(&mut input, &mut file) }?;
     file.rewind()?;
-    Ok(file)
+    Ok(Some(file))
+}
+
+/// A reader of a recording with its family, of the recordings in a folder, or of what [`spooled`] gave.
+pub fn reader(path: &Path, spooled: Option<File>) -> Result<Reader, ReadError> {
+    spooled.map_or_else(|| Reader::open(path), Reader::of)
+}
+
+/// A file in TMPDIR that ends with its last descriptor.
+pub fn unnamed() -> io::Result<File> {
+    for number in 0.. {
+        let path = std::env::temp_dir().join(format!("syncedmem-input-{}-{number}", std::process::id()));
+        match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => return std::fs::remove_file(&path).map(|()| file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => {}
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}; set TMPDIR", path.display()))),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }

@@ -1,6 +1,7 @@
 //! Reads recordings into the facts of each of their processes.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -41,7 +42,8 @@ impl Open {
             Item::Event { event, .. } => self.gathering.take(&event),
             Item::Mode { accesses, compares, .. } => self.gathering.watches(accesses, compares),
             Item::End(end) => self.end(&end),
-            Item::Thread { .. } | Item::Items { .. } | Item::Frames { .. } | Item::Module { .. } => {}
+            Item::Items { object, items, .. } => self.gathering.items(object, items),
+            Item::Thread { .. } | Item::Frames { .. } | Item::Module { .. } => {}
         }
     }
 
@@ -72,8 +74,13 @@ impl Open {
 
 /// Reads a recording with its family, the recordings in a folder, or standard input.
 pub fn file(path: &Path) -> Result<Trace, ReadError> {
+    read(path, input::spooled(path)?)
+}
+
+/// Reads what [`input::spooled`] gave for a path.
+pub fn read(path: &Path, spooled: Option<File>) -> Result<Trace, ReadError> {
     let name = input::name(path.file_name().map_or(path, Path::new));
-    all(input::open(path)?, name)
+    all(input::reader(path, spooled)?, name)
 }
 
 fn all(mut reader: Reader, name: String) -> Result<Trace, ReadError> {
@@ -129,4 +136,87 @@ fn sentences(program: &str, end: &End) -> Vec<String> {
         sentences.push(format!("{unknown} damaged, or of a newer libsyncedmem: use the command that belongs to it."));
     }
     sentences.iter().map(|sentence| format!("{program} (process {process}): {sentence}")).collect()
+}
+
+#[cfg(test)]
+#[path = "../../../../tests/support/recording.rs"]
+mod recording;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use syncedmem_trace::event::{Origin, What};
+    use syncedmem_trace::recording::header;
+
+    use super::super::facts::NO_PLACE;
+    use super::recording::{LAYOUT, Recording, at, process};
+    use super::*;
+
+    fn allocated(bytes: u64) -> What {
+        What::Allocated { kind: Kind::Device, bytes, block: 16, origin: Origin::Fresh }
+    }
+
+    #[expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
+    fn read(recording: &Recording) -> Trace {
+        let mut file = input::unnamed().unwrap();
+        file.write_all(&recording.bytes()).unwrap();
+        all(Reader::of(file).unwrap(), "a".to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_process_has_its_events_and_places_and_what_it_used() {
+        let recording = Recording::new(&process(7));
+        recording.site(3, "here");
+        recording.event(syncedmem_trace::event::Event { site: Site(3), ..at(110, 5, allocated(128)) });
+        recording.end(header::End { time: 400, processor_time: 250, peak_resident: 4096 });
+        let trace = read(&recording);
+        let [process] = &trace.processes[..] else { panic!("{:?}", trace.processes) };
+        assert_eq!((process.id, &*process.name, &*process.callers[0].who), (7, "caffe", "here"));
+        assert_eq!(process.summary.account.memory(Kind::Device).peak, 128);
+        let (resident_peak, elapsed, processor_time) = (Some(4096), Some(300), Some(250));
+        let growing = Some("here".to_string());
+        assert_eq!(process.ending, Ending { how: How::Whole, resident_peak, elapsed, processor_time, growing });
+        assert!(trace.notes.is_empty() && process.first_line().is_none(), "{:?}", trace.notes);
+    }
+
+    #[test]
+    fn a_place_that_was_not_recorded_is_called_so_and_a_process_without_events_is_left_out() {
+        let recording = Recording::new(&process(7));
+        assert!(read(&recording).processes.is_empty());
+        recording.event(at(1, 5, allocated(64)));
+        assert_eq!(read(&recording).processes[0].callers[0].who, NO_PLACE);
+    }
+
+    #[test]
+    fn a_recording_without_its_end_begins_with_what_was_growing() {
+        let recording = Recording::new(&process(7));
+        recording.event(at(1, 5, allocated(3 << 20)));
+        recording.named(7, 0x1000, "conv1_1 gradient");
+        let line = |recording: &Recording| read(recording).processes[0].first_line().unwrap_or_default();
+        assert_eq!(
+            line(&recording),
+            "caffe did not end its recording (killed, _exit, exec, or it still runs) at 0 B, and 3.0 MiB on the device, \
+             growing: conv1_1 gradient"
+        );
+        recording.cut(libc::ENOSPC);
+        assert!(line(&recording).starts_with("the recording of caffe ends early (No space left on device"));
+    }
+
+    #[test]
+    fn what_a_recording_lacks_is_said() {
+        let recording = Recording::new(&process(7));
+        recording.event(at(1, 5, allocated(1 << 20)));
+        (0..LAYOUT.most).for_each(|time| recording.event(at(10 + time, 0, What::Synchronised)));
+        recording.lose();
+        let notes = read(&recording).notes;
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(notes[0].starts_with("caffe (process 7): the oldest 1 record gave way to a newer one"), "{notes:?}");
+        assert!(notes[0].contains("The peaks of the whole were 0 B pageable, 0 B pinned, 1.0 MiB device."), "{notes:?}");
+        assert!(notes[1].contains("1 event was not recorded"), "{notes:?}");
+        let recording = Recording::new(&process(7));
+        recording.event(at(1, 5, allocated(64)));
+        recording.reserve();
+        assert!(read(&recording).notes[0].contains("1 record was begun and not finished"));
+    }
 }

@@ -33,6 +33,8 @@ fn one(f: &mut fmt::Formatter<'_>, process: &Process) -> fmt::Result {
     let about = About { program, process: process.id, idle: None, not_ours: &[] };
     let told = Report {
         summary: &process.summary,
+        advice: &process.advice,
+        every_access: process.every_access,
         about: &about,
         place: |site| Place::of(format_args!("{}", place(&process.places, site))),
     };
