@@ -46,6 +46,7 @@ static void null_handles(void) {
   INVALID(syncedmem_head(NULL, &head), "mem is NULL");
   INVALID(syncedmem_size(NULL, &size), "mem is NULL");
   INVALID(syncedmem_set_name(NULL, "name"), "mem is NULL");
+  INVALID(syncedmem_set_items(NULL, 64), "mem is NULL");
   INVALID(syncedmem_get_name(NULL, mine, sizeof mine, &size), "mem is NULL");
   INVALID(syncedmem_destruct(NULL), "mem is NULL");
   WORKS(syncedmem_destroy(NULL));
@@ -325,6 +326,7 @@ static void every_use_is_refused(syncedmem_t *mem) {
   DEAD(syncedmem_head(mem, &head));
   DEAD(syncedmem_size(mem, &size));
   DEAD(syncedmem_set_name(mem, "name"));
+  DEAD(syncedmem_set_items(mem, 64));
   DEAD(syncedmem_get_name(mem, mine, sizeof mine, &size));
   CHECK(read == sentinel && data == sentinel && size == 77 && head == SYNCEDMEM_SYNCED && mine[0] == 1);
   CHECK(ordinal == 77 && answer);

@@ -1645,6 +1645,18 @@ syncedmem_status_t syncedmem_report(char *text,
 syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem, const char *name);
 
 /**
+ * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24: a report
+ * then says what one more item costs. 0: it does not grow with the batch, as every object without a note. Ignored without a trace.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL), `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle.
+ */
+syncedmem_status_t syncedmem_set_items(struct syncedmem_t *mem,
+                                       uint64_t items);
+
+/**
  * Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
  *
  * Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `INVALID_HANDLE`.

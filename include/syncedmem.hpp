@@ -296,6 +296,9 @@ class SyncedMemory : public CaffeHeads<void> {
     return text;
   }
 
+  /// Notes for traces how many items of the batch the object holds; 0: it does not grow with the batch.
+  void set_items(std::uint64_t items) { check(syncedmem_set_items(handle_, items)); }
+
   /// Ends one access: its address is not used any more. Does nothing if the object is not evictable. Throws error
   /// (INVALID_STATE: none is open).
   void end_access() const { check(syncedmem_end_access(handle_)); }

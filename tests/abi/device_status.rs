@@ -5,12 +5,8 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 
 use crate::support::driver::{loaded, simulated};
-use crate::support::gpu::*;
 use crate::support::harness::{running, skip};
-use crate::support::object::*;
 use crate::support::*;
-use syncedmem::abi::c::cuda::syncedmem_cuda_status;
-use syncedmem::abi::status::syncedmem_status_t;
 
 fn cuda_status() -> (syncedmem_status_t, String) {
     let mut sentence: *const c_char = std::ptr::null();

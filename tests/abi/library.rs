@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use crate::support::as_shipped::library;
-use crate::support::folder::Folder;
+use crate::support::*;
 
 /// What a tool prints about the library.
 fn about(tool: &str, arguments: &[&str]) -> String {

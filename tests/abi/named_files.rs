@@ -1,14 +1,13 @@
 //! Files and libraries that a setting names: none in a program with more rights than its caller, and none that can hang or
 //! end a program, lead it to another file, or steer a terminal.
 
+use crate::support::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-
-use crate::support::folder::Folder;
 
 /// Uses an object and prints whether the system calls the program privileged. With an argument it fails as Caffe does.
 const PROGRAM: &str = r#"

@@ -1,13 +1,7 @@
 //! Math on the device, by a stand-in for cuBLAS on the simulated driver; and on the host where there is none.
 
-use syncedmem::abi::c::object::syncedmem_head_t::*;
-use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
-use syncedmem::abi::c::pools::syncedmem_trim;
-use syncedmem::abi::c::transfer::{syncedmem_async_cpu_pull, syncedmem_wait};
-
 use crate::support::blob::*;
 use crate::support::cublas::{self, Cublas};
-use crate::support::gpu::*;
 use crate::support::*;
 
 /// Runs `body` with the stand-in, in a process of its own.

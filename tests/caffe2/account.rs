@@ -2,12 +2,11 @@
 
 use std::ptr::null_mut;
 
-use syncedmem::abi::caffe2::cpu::*;
-
 use crate::handles::*;
 use crate::objects::object;
 use crate::support::figures::*;
 use crate::support::pools::MIB;
+use crate::support::*;
 
 fn every_byte_of_tensors_is_in_the_account() {
     alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")], || {

@@ -4,13 +4,10 @@ use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::Barrier;
 
-use syncedmem::abi::caffe2::attach::*;
-use syncedmem::abi::caffe2::blob::*;
-use syncedmem::abi::caffe2::data::*;
-
 use crate::handles::*;
 use crate::objects::*;
 use crate::support::tensor::Theirs;
+use crate::support::*;
 
 fn attach(tensor: &Tensor, pointer: usize, lent: &Lent) -> usize {
     let mut attached = null_mut();
@@ -79,11 +76,11 @@ fn the_number_of_a_shape_differs_after_every_change_also_after_an_exchange() {
     differs("shrink");
     tensor.extend(2, 0.0).unwrap();
     differs("extend");
-    unsafe { syncedmem::abi::caffe2::tensor::syncedmem_tensor_swap(tensor.0, other.0) };
+    unsafe { syncedmem_tensor_swap(tensor.0, other.0) };
     differs("swap");
 }
 
-fn share(tensor: &Tensor, theirs: &mut Theirs) -> syncedmem::abi::status::syncedmem_status_t {
+fn share(tensor: &Tensor, theirs: &mut Theirs) -> syncedmem_status_t {
     let dlpack = std::ptr::from_mut(&mut *theirs.managed).cast();
     unsafe { syncedmem_tensor_share_dlpack(tensor.0, &float(), dlpack, true) }
 }

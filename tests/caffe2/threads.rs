@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::handles::*;
-use crate::support::random::Random;
 
 const THREADS: u64 = 8;
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];

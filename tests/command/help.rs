@@ -6,7 +6,7 @@ use crate::caffe_like::{Workshop, command, said};
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for name in ["run", "doctor", "report", "model", "completions", "man"] {
+    for name in ["run", "doctor", "report", "diff", "model", "completions", "man"] {
         let told = said(command().args(["help", name]));
         assert_eq!(told.status, Some(0), "{name}");
         assert!(told.output.contains(&format!("Usage: syncedmem {name}")), "{}", told.output);
@@ -54,7 +54,7 @@ fn manual_pages_are_written_for_every_command() {
     let workshop = Workshop::new();
     let folder = workshop.path("share");
     assert_eq!(said(command().arg("share").arg(&folder)).status, Some(0));
-    for page in ["", "-run", "-doctor", "-report", "-completions", "-man"] {
+    for page in ["", "-run", "-doctor", "-report", "-diff", "-completions", "-man"] {
         let page = folder.join(format!("man/man1/syncedmem{page}.1"));
         let text = std::fs::read_to_string(&page).unwrap();
         assert!(text.contains(".SH NAME") && text.contains(".SH SYNOPSIS"), "{}", page.display());

@@ -3,6 +3,7 @@
 
 mod caffe_like;
 mod device;
+mod diff;
 mod doctor;
 mod help;
 mod never_called;

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 
 use crate::support::command_file::command_file;
-use crate::support::folder::Folder;
+use crate::support::*;
 
 const TRACE: &str = r#"[
 {"ph":"M","pid":7,"tid":7,"name":"process_name","cat":"syncedmem","args":{"name":"caffe","syncedmem":"0.1.0","format":1}},
@@ -91,6 +91,9 @@ fn a_trace_comes_from_standard_input_and_its_page_goes_to_standard_output() {
     assert!(written.starts_with("<!doctype html>") && written.contains("standard input"), "{written}");
     let told = folder.report(&["train.json", "--text"]);
     assert_eq!(text(&from_input(&["-", "--text"]).stdout), text(&told.stdout));
+    let mut pipe = Command::new("sh");
+    pipe.args(["-c", "cat train.json | \"$0\" report - --text"]).arg(command_file()).current_dir(&*folder.0);
+    assert_eq!(text(&pipe.output().expect("a shell").stdout), text(&told.stdout));
     assert_eq!(folder.0.names(), ["train.json"]);
     let mut nothing = Command::new(command_file());
     nothing.args(["report", "-"]).stdin(Stdio::null());

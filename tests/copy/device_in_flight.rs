@@ -2,8 +2,6 @@
 //! passes it. The simulated driver aborts on any use of a destroyed stream, and counts memory that is freed while a
 //! copy still needs it.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
 

@@ -4,8 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::staging::*;
 use crate::support::*;
 

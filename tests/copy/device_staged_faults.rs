@@ -1,10 +1,7 @@
 //! Copies through page-locked slots where something fails: the object is as it was, and nothing stays in flight.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::staging::*;
 use crate::support::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
     let errors = in_a_process_with_a_driver(&[EVERYTHING], || {

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use crate::refusing::*;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::staging::*;
 use crate::support::*;
 

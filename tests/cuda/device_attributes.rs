@@ -2,12 +2,9 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::support::gpu::*;
-use crate::support::object::assert_bytes;
 use crate::support::pools::{MIB, alone_with_pools, filled};
 use crate::support::staging::*;
 use crate::support::*;
-use syncedmem::abi::c::cuda::syncedmem_cuda_status;
 
 const INTEGRATED: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "18=1");
 const HOST_PAGE_TABLES: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "88=1,100=1");

@@ -2,13 +2,8 @@
 
 use crate::support::captures::*;
 use crate::support::driver::{self, Handle};
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::transfer::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 const BYTES: usize = 5000;
 

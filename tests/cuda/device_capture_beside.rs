@@ -1,8 +1,6 @@
 //! What the library does by itself while a program captures a CUDA graph leaves the capture as it is.
 
 use crate::support::captures::*;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::sides::SYNCHRONISED;
 use crate::support::*;

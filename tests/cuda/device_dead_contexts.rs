@@ -2,13 +2,8 @@
 //! The simulated driver counts it as a broken rule, which the end of each test looks for.
 
 use crate::support::driver::Handle;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::account::*;
-use syncedmem::abi::c::transfer::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 const BYTES: usize = 5000;
 

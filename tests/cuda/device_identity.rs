@@ -1,10 +1,7 @@
 //! How blocks are known again: by the driver's number, and where it has none for host memory, by the life of their context.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 /// The driver has no numbers for page-locked and registered memory.
 const NO_IDS: (&str, &str) = ("SIMCUDA_NO_HOST_IDS", "1");

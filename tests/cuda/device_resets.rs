@@ -3,11 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::support::gpu::*;
-use crate::support::harness::skip;
-use crate::support::object::*;
 use crate::support::*;
-use syncedmem::abi::c::policy::*;
 
 const BYTES: usize = 1000;
 const ILLEGAL_ADDRESS: c_int = 700;

@@ -2,10 +2,8 @@
 
 use crate::support::allocators::Book;
 use crate::support::crossing::registered;
-use crate::support::object::*;
 use crate::support::pools::{PINNED, alone_with_pools, alone_with_pools_on_any_driver, idle, trim};
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
 const SIZES: [usize; 3] = [5000, 100_000, (4 << 20) + 12];
 

@@ -1,7 +1,5 @@
 //! A device without room: one more try, then a status and a message that says who holds what.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::*;
 
 const BYTES: usize = 600;

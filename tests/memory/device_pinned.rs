@@ -1,12 +1,8 @@
 //! Page-locked host blocks: made in GPU mode, told by the flag, given back to the driver whatever the mode is by then.
 
 use crate::support::driver::loaded;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::caffe_host::*;
-use syncedmem::abi::c::policy::*;
 
 const BYTES: usize = 3000;
 const AUTO: i32 = 0;

@@ -1,11 +1,8 @@
 //! Device and page-locked blocks that come back: what that costs, what is in them, and whose they are.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::sides::*;
 use crate::support::*;
-use syncedmem::abi::c::pools::syncedmem_set_reuse;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
 

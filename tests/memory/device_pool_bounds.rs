@@ -1,11 +1,7 @@
 //! How much of a device's and of page-locked memory may lie idle, and who gets it before a request fails.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
-use crate::support::random::Random;
 use crate::support::*;
-use syncedmem::abi::c::pools::*;
 
 /// An object with a device block, of which nothing is written.
 fn on_device(bytes: usize) -> Object {

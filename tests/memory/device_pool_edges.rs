@@ -3,13 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
-use crate::support::random::Random;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 /// Longer than a call that does not wait.
 const LAG: u32 = 20_000;
@@ -228,10 +223,10 @@ fn nothing_page_locked_is_counted_in_the_end() {
             }
             until(|| gpu.alive().registered_blocks == 0);
             assert_eq!((gpu.alive().pinned_blocks, idle(PINNED)), (0, 0), "round {round}");
-            assert_eq!(syncedmem::abi::c::pools::syncedmem_set_pinned_limit(100_000), SYNCEDMEM_SUCCESS);
+            assert_eq!(syncedmem_set_pinned_limit(100_000), SYNCEDMEM_SUCCESS);
             assert!(page_locked_or_not(100_000).is_pinned(), "round {round}: something is still counted");
             trim(ALL);
-            assert_eq!(syncedmem::abi::c::pools::syncedmem_set_pinned_limit(200 << 20), SYNCEDMEM_SUCCESS);
+            assert_eq!(syncedmem_set_pinned_limit(200 << 20), SYNCEDMEM_SUCCESS);
         }
     });
 }

@@ -1,12 +1,8 @@
 //! Every driver call of a block that comes back fails in turn: no request gets a block that is in use or gone, nothing
 //! leaks, and what fails says so or is found a way around.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::pools::*;
-use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 /// Of a wrong call, of memory, of an earlier kernel, and an unknown one.
 const STATUSES: [i32; 4] = [1, 2, 719, 4242];

@@ -1,11 +1,8 @@
 //! A device or page-locked block that is still in use serves no request, whether the library or its caller uses it.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::sides::*;
 use crate::support::*;
-use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
 /// Longer than a call that does not wait.

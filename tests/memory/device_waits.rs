@@ -4,8 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 

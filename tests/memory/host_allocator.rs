@@ -5,13 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::support::allocators::{self, Book, DIRT};
 use crate::support::figures::{self, figures};
-use crate::support::object::Object;
 use crate::support::plain::Plain;
 use crate::support::pools::{ALL, MIB, idle};
-use crate::support::random::Random;
 use crate::support::*;
-use syncedmem::abi::c::allocator::*;
-use syncedmem::abi::c::caffe_host::*;
 
 /// Below and above each size at which the library's own blocks come from another place.
 const SIZES: [usize; 8] = [1, 4096, 4097, 64 << 10, (64 << 10) + 1, MIB, 2 * MIB, 5 * MIB + 3];
@@ -314,7 +310,7 @@ fn an_access_to_the_object_that_the_block_is_for_is_refused_inside_of_the_alloca
     unsafe extern "C-unwind" fn asks(bytes: usize, alignment: usize, context: *mut c_void) -> *mut c_void {
         let mem = std::ptr::with_exposed_provenance_mut(OBJECT.load(Relaxed));
         let mut data = std::ptr::null();
-        let status = unsafe { syncedmem::abi::c::access::syncedmem_cpu_data(mem, &mut data) };
+        let status = unsafe { syncedmem_cpu_data(mem, &mut data) };
         STATUS.store(status as usize, Relaxed);
         unsafe { allocators::allocate(bytes, alignment, context) }
     }

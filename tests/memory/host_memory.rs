@@ -1,8 +1,6 @@
 //! Host blocks: alignment, zeros, sizes at the edges, limits, and whose `free()` takes them.
 
-use crate::support::harness::skip;
 use crate::support::*;
-use syncedmem::abi::c::caffe_host::*;
 
 const HUGE_PAGE: usize = 2 << 20;
 const SIZES: [usize; 12] =

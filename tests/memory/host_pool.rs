@@ -1,6 +1,5 @@
 //! Pageable blocks that come back: which block serves which request, and what is in it.
 
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 

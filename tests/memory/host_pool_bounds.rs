@@ -1,11 +1,8 @@
 //! How much may lie idle, for how long, and who gets it before a request fails.
 
 use crate::mappings::mappings;
-use crate::support::object::*;
 use crate::support::pools::*;
-use crate::support::random::Random;
 use crate::support::*;
-use syncedmem::abi::c::pools::*;
 
 /// The most that idle blocks and blocks in use may be together, when so much was in use at most.
 fn most(peak: usize) -> usize {

@@ -20,7 +20,7 @@ fn pairs(access: Access) {
     }
 }
 
-type Access = fn(&mut Storage) -> Result<*mut u8, syncedmem::abi::status::syncedmem_status_t>;
+type Access = fn(&mut Storage) -> Result<*mut u8, syncedmem_status_t>;
 
 /// What is done once is done, and there is an idle block of each size: all of them were once in use together.
 fn warm() {

@@ -3,7 +3,6 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 

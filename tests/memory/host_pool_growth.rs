@@ -3,9 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::mappings::EXITING;
-use crate::support::object::*;
 use crate::support::pools::*;
-use crate::support::random::Random;
 use crate::support::*;
 
 /// What the original's object is: malloc, zeros at the first touch, free.

@@ -2,7 +2,6 @@
 
 use std::sync::Barrier;
 
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 

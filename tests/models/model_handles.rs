@@ -2,13 +2,7 @@
 
 use std::ptr::{null, null_mut};
 
-use syncedmem::abi::model::info::*;
-use syncedmem::abi::model::open::*;
-use syncedmem::abi::model::read::*;
-
 use crate::opened::*;
-use crate::support::folder::Folder;
-use crate::support::object::Object;
 use crate::support::*;
 use crate::wire::{self, layer};
 

@@ -1,10 +1,7 @@
 //! Data on one device while another is current: handed out and counted as in the original's release builds, refused
 //! where the check of its debug builds is asked for.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::*;
-use syncedmem::abi::c::cuda::*;
 
 const BYTES: usize = 1000;
 

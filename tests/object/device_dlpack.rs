@@ -5,16 +5,8 @@ use std::ffi::c_void;
 use std::rc::Rc;
 
 use crate::support::driver;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::eviction::syncedmem_set_evictable;
-use syncedmem::abi::c::object::syncedmem_t;
-use syncedmem::abi::c::transfer::*;
 use syncedmem::abi::caffe;
 
 const BYTES: usize = 9600;

@@ -8,17 +8,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 
 use crate::shared_memory::*;
-use crate::support::gpu::*;
-use crate::support::random::Random;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
-use syncedmem::abi::c::eviction::*;
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::c::pinning::*;
-use syncedmem::abi::c::transfer::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 /// Blocks that the device has room for: fewer than the objects need.
 const ROOM: usize = 7;

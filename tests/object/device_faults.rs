@@ -1,13 +1,9 @@
 //! Every driver call of every operation, from every state, fails in turn, with statuses known and unknown: the error
 //! names the call and the status, the object is as it was, the same operation succeeds afterwards, nothing leaks.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::caffe_host::CaffeFreeHost;
-use syncedmem::abi::status::syncedmem_status_t;
 
 const BYTES: usize = 600;
 const OUT_OF_MEMORY: i32 = 2;

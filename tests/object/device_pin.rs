@@ -1,10 +1,7 @@
 //! Host memory that the user has page-locked where it is, and for how long it stays so.
 
 use crate::support::crossing::*;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::*;
-use syncedmem::abi::c::pools::*;
 
 /// A block of the library's own of that size is a mapping.
 const LARGE: usize = (4 << 20) + 12;

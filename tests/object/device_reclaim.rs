@@ -2,14 +2,8 @@
 
 use crate::support::captures::*;
 use crate::support::driver::Address;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
-use syncedmem::abi::c::pinning::syncedmem_pin;
-use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_DEVICE;
-use syncedmem::abi::c::pools::{syncedmem_idle_bytes, syncedmem_set_pools};
 
 const MIB: usize = 1 << 20;
 /// Blocks of 1 MiB that the device has room for.

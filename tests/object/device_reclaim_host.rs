@@ -2,13 +2,8 @@
 
 use std::sync::Barrier;
 
-use crate::support::gpu::*;
-use crate::support::harness::skip;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
-use syncedmem::abi::c::pinning::syncedmem_pin;
 
 const MIB: usize = 1 << 20;
 const LIMIT: (&str, &str) = ("SYNCEDMEM_HOST_LIMIT", "4M");

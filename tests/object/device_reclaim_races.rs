@@ -4,16 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::driver::Address;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
-use syncedmem::abi::c::eviction::*;
-use syncedmem::abi::c::object::syncedmem_t;
-use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
-use syncedmem::abi::c::pools::syncedmem_trim;
 
 const BYTES: usize = 16 << 10;
 /// Blocks of `BYTES` that the device has room for.
@@ -165,7 +157,7 @@ fn the_end_of_an_object_waits_for_its_eviction() {
             std::thread::scope(|threads| {
                 threads.spawn(move || {
                     let mem = mem;
-                    assert_eq!(unsafe { syncedmem::abi::c::object::syncedmem_destruct(mem.0) }, SYNCEDMEM_SUCCESS);
+                    assert_eq!(unsafe { syncedmem_destruct(mem.0) }, SYNCEDMEM_SUCCESS);
                     ended.store(true, Ordering::SeqCst);
                 });
                 // Time enough for one who does not wait.
@@ -359,7 +351,7 @@ fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole()
 fn flush(gpu: &Gpu) {
     let mut block = std::ptr::null_mut();
     gpu.within(0, || assert_eq!(gpu.cuMemHostAlloc(&mut block, BYTES, 0), 0));
-    assert_eq!(unsafe { syncedmem::abi::c::caffe_host::CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
     for _ in 0..4 {
         let mut object = Object::new(100);
         assert!(object.cpu_data().is_ok() && object.gpu_data().is_ok(), "{}", last_error());

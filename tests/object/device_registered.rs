@@ -1,10 +1,7 @@
 //! Host memory that was pinned where it is: not freed while the driver has it, and let go by resets, forks and exits.
 
 use crate::support::crossing::*;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::*;
-use syncedmem::abi::c::pools::*;
 
 /// A block of the library's own that is a mapping.
 const LARGE: usize = (4 << 20) + 12;

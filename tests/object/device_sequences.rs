@@ -13,11 +13,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use crate::support::alone;
 use crate::support::driver::loaded;
-use crate::support::gpu::*;
-use crate::support::object::OPERATIONS;
 use crate::support::world::*;
+use crate::support::*;
 
 /// Does a sequence and looks at everything after its last step, those before having been looked at already.
 fn replay<'g>(ground: &'g Ground<'g>, start: Start, sequence: &[Move]) -> World<'g> {

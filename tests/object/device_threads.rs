@@ -2,13 +2,8 @@
 
 use std::sync::{Barrier, Mutex, mpsc};
 
-use crate::support::gpu::*;
-use crate::support::object::*;
-use crate::support::random::Random;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_gpu_data};
-use syncedmem::abi::c::object::syncedmem_t;
 
 const THREADS: usize = 8;
 const BYTES: usize = 5000;

@@ -2,15 +2,8 @@
 
 use std::ffi::c_void;
 
-use crate::support::object::Object;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::dlpack::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::eviction::{syncedmem_end_access, syncedmem_set_evictable};
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::c::transfer::*;
 
 const BYTES: usize = 96;
 

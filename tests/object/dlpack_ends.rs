@@ -3,12 +3,8 @@
 use std::ffi::c_void;
 use std::sync::Barrier;
 
-use crate::support::object::Object;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::dlpack::*;
-use syncedmem::abi::c::object::*;
 
 const BYTES: usize = 96;
 

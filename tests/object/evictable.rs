@@ -2,14 +2,8 @@
 
 use std::sync::Barrier;
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::access::syncedmem_cpu_data;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::eviction::*;
-use syncedmem::abi::c::object::syncedmem_t;
 use syncedmem::abi::caffe;
 
 /// Filled under the table's lock, and under a claim.

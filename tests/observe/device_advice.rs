@@ -29,7 +29,7 @@ fn observed<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) {
 
 /// The advice of one rule by now.
 fn advice(rule: Rule) -> Vec<Advice> {
-    recorder::with_ledger(|ledger| ledger.advice()).into_iter().filter(|advice| advice.rule == rule).collect()
+    recorder::with_evaluation(|all| all.advice()).into_iter().filter(|advice| advice.rule == rule).collect()
 }
 
 /// The one piece of advice that there is by that rule.

@@ -171,7 +171,7 @@ fn check(gpu: &Gpu, pinned: bool, every_access: bool) {
     for seed in 0..300 {
         lives.push(life(gpu, seed, pinned, every_access));
         let mut found = Counts::new();
-        for advice in recorder::with_ledger(|ledger| ledger.advice()) {
+        for advice in recorder::with_evaluation(|all| all.advice()) {
             let key = (advice.rule.name(), advice.certainty.name(), format!("{:?}", advice.subject));
             let sum = found.entry(key).or_default();
             *sum = (sum.0 + advice.count, sum.1 + advice.bytes);

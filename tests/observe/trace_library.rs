@@ -69,7 +69,7 @@ fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
         assert_eq!(copied(&events, Side::Device), logged("HtoD"));
         assert_eq!(copied(&events, Side::Host), logged("DtoH"));
         let mut ledger = Ledger::new();
-        events.iter().for_each(|event| ledger.take(event));
+        events.iter().for_each(|event| _ = ledger.take(event));
         let account = ledger.account();
         let allocations = calls.iter().filter(|call| call.function == "cuMemAlloc_v2").count() as u64;
         assert_eq!(account.memory(Kind::Device).fresh.count, allocations);
@@ -126,7 +126,7 @@ fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
         let copies = events.iter().filter(|event| matches!(event.what, What::Completed { .. })).count();
         assert_eq!(copies, 4 * 20 * 2);
         let mut ledger = Ledger::new();
-        events.iter().for_each(|event| ledger.take(event));
+        events.iter().for_each(|event| _ = ledger.take(event));
         let account = ledger.account();
         assert_eq!((account.made, account.ended), (160, 160));
         for kind in Kind::ALL {

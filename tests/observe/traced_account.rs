@@ -13,27 +13,30 @@ use crate::support::traced::figures_of;
 use crate::support::*;
 
 /// The trace of a test, which is gone when the test is over.
-struct Trace(Option<Folder>, PathBuf);
+struct Trace {
+    _folder: Option<Folder>,
+    file: PathBuf,
+}
 
 impl Trace {
     fn new() -> Trace {
         // Inside, it is what this process was given.
         match std::env::var_os("SYNCEDMEM_TRACE") {
-            Some(file) => Trace(None, file.into()),
+            Some(file) => Trace { _folder: None, file: file.into() },
             None => {
                 let folder = Folder::new();
                 let file = folder.path("trace");
-                Trace(Some(folder), file)
+                Trace { _folder: Some(folder), file }
             }
         }
     }
 
     fn setting(&self) -> (&str, &str) {
-        ("SYNCEDMEM_TRACE", self.1.to_str().unwrap())
+        ("SYNCEDMEM_TRACE", self.file.to_str().unwrap())
     }
 
     fn figures(&self) -> BTreeMap<u32, syncedmem_stats_t> {
-        figures_of(&self.1)
+        figures_of(&self.file)
     }
 }
 

@@ -1,16 +1,19 @@
 //! The allocator of this program: glibc's, which fails where a test says so, and counts the blocks of a few sizes.
 
 use std::ffi::{c_int, c_void};
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 
+use crate::support::*;
+
 /// How many allocations succeed before one fails; below zero, none does.
-pub static LEFT: AtomicIsize = AtomicIsize::new(-1);
+static LEFT: AtomicIsize = AtomicIsize::new(-1);
 /// Whether one has failed.
-pub static FIRED: AtomicBool = AtomicBool::new(false);
+static FIRED: AtomicBool = AtomicBool::new(false);
 /// Whether those after it fail too.
-pub static FOR_GOOD: AtomicBool = AtomicBool::new(false);
+static FOR_GOOD: AtomicBool = AtomicBool::new(false);
 /// The thread that is meant, as `pthread_self` names it.
-pub static THREAD: AtomicIsize = AtomicIsize::new(0);
+static THREAD: AtomicIsize = AtomicIsize::new(0);
 
 /// Blocks of `WATCHED` bytes that were allocated. The size is that of no other block.
 pub static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
@@ -56,7 +59,7 @@ fn fails_now() -> bool {
     left == 0
 }
 
-pub fn this_thread() -> isize {
+fn this_thread() -> isize {
     unsafe { libc::pthread_self() as isize }
 }
 
@@ -118,4 +121,47 @@ extern "C" fn mmap(at: *mut c_void, len: usize, access: c_int, flags: c_int, fil
         return libc::MAP_FAILED;
     }
     unsafe { libc::syscall(libc::SYS_mmap, at, len, access, flags, file, offset) as *mut c_void }
+}
+
+/// Fails every allocation of `operation` in turn, alone and with all that follow; it must make `at_least` so many. Without a failure the
+/// operation answers `expected`. `look` returns what can be seen of what `prepare` made, and what a failure must not change.
+pub fn every_allocation<S, L: PartialEq + Debug>(
+    at_least: usize,
+    expected: Answer,
+    prepare: impl Fn() -> S,
+    look: impl Fn(&S) -> L,
+    operation: impl Fn(&mut S) -> Answer,
+) {
+    // Whether that many allocations were made at all.
+    let fails = |nth: usize| {
+        let mut world = prepare();
+        let before = look(&world);
+        THREAD.store(this_thread(), Ordering::Relaxed);
+        LEFT.store(nth as isize, Ordering::Relaxed);
+        let answer = operation(&mut world);
+        LEFT.store(-1, Ordering::Relaxed);
+        if !FIRED.load(Ordering::Relaxed) {
+            assert_eq!(answer, expected, "{}", last_error());
+            return false;
+        }
+        // A failure that the operation has a way around is none.
+        if answer != expected {
+            assert_eq!(answer, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), "allocation {nth} failed: {}", last_error());
+            assert_eq!(look(&world), before, "allocation {nth} failed, and something changed");
+            assert_eq!(operation(&mut world), expected, "after allocation {nth} failed");
+        }
+        true
+    };
+    for for_good in [false, true] {
+        // Each in a child of its own, where the library is used for the first time unless the test has used it before.
+        let fails_in_a_child = |nth| {
+            let child = || {
+                FOR_GOOD.store(for_good, Ordering::Relaxed);
+                u8::from(fails(nth))
+            };
+            exit_of_a_child(child) == 1
+        };
+        let seen = (0..1000).take_while(|&nth| fails_in_a_child(nth)).count();
+        assert!((at_least..1000).contains(&seen), "{seen} allocations were seen");
+    }
 }

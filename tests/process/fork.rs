@@ -3,13 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::object::Object;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::c::access::syncedmem_cpu_data;
-use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::object::syncedmem_t;
 
 const THREADS: usize = 8;
 /// How many forks; `SYNCEDMEM_TEST_FORKS` takes fewer, where the suite runs once more under other settings.

@@ -3,7 +3,6 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use crate::support::object::Object;
 use crate::support::*;
 
 /// Seconds after which a process that hangs ends by a signal, which its parent reports.

@@ -3,8 +3,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 

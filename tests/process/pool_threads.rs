@@ -4,11 +4,8 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::pools::syncedmem_set_reuse;
 
 const THREADS: usize = 4;
 /// So few that all threads want the same blocks.

@@ -3,13 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use crate::support::folder::Folder;
-use crate::support::object::Object;
 use crate::support::*;
-use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_mutable_cpu_data};
-use syncedmem::abi::c::eviction::syncedmem_end_access;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
-use syncedmem::abi::c::object::syncedmem_t;
-use syncedmem::abi::c::stats::{syncedmem_stats, syncedmem_stats_t};
 use syncedmem::observe::trace as writer;
 use syncedmem_trace::event::{Event, Site, What};
 

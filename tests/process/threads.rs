@@ -7,9 +7,6 @@ use std::sync::atomic::Ordering;
 use crate::allocator::{ALLOCATED, FOLLOWED, MADE, WATCHED, live};
 use crate::support::plain::Plain;
 use crate::support::*;
-use syncedmem::abi::c::access::syncedmem_cpu_data;
-use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
-use syncedmem::abi::c::pools::syncedmem_set_pools;
 use syncedmem::abi::caffe;
 
 const THREADS: usize = 8;
@@ -157,7 +154,7 @@ fn the_last_error_is_each_threads_own() {
         let mut data = std::ptr::null();
         match name {
             "null" => unsafe { syncedmem_cpu_data(std::ptr::null_mut(), &mut data) },
-            _ => unsafe { syncedmem::abi::c::access::syncedmem_gpu_data(mem, &mut data) },
+            _ => unsafe { syncedmem_gpu_data(mem, &mut data) },
         };
         last_error()
     };

@@ -5,10 +5,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use syncedmem::abi::c::allocator::*;
-use syncedmem::abi::status::syncedmem_status_t;
-
-use super::SYNCEDMEM_SUCCESS;
+use super::*;
 
 /// New blocks are full of this.
 pub const DIRT: u8 = 0xEE;

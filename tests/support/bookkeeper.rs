@@ -5,8 +5,6 @@ use std::collections::{HashMap, HashSet};
 
 use super::driver::Account;
 use super::figures::*;
-use super::gpu::{Call, Gpu};
-use super::object::{Object, Operation, Outcome};
 use super::pools::{DEVICE, PINNED, idle};
 use super::*;
 

@@ -1,8 +1,6 @@
 //! Copies of pageable memory, and whether it is registered.
 
-use super::gpu::Gpu;
-use super::last_error;
-use super::object::{Object, pattern};
+use super::*;
 
 /// How many blocks are registered, as far as the driver tells.
 pub fn registered(gpu: &Gpu) -> Option<usize> {

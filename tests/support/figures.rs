@@ -2,12 +2,9 @@
 
 use std::ffi::CString;
 
-use syncedmem::abi::c::account::*;
-use syncedmem::abi::c::object::syncedmem_t;
 pub use syncedmem::abi::c::stats::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
-use super::SYNCEDMEM_SUCCESS;
+use super::*;
 
 /// Accounting from the first call on.
 pub const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");

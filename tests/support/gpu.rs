@@ -3,14 +3,9 @@
 use std::ffi::{CStr, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use syncedmem::abi::c::policy::syncedmem_set_pinning;
-use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
-use syncedmem::abi::c::pools::{syncedmem_set_pools, syncedmem_trim};
-
-use super::SYNCEDMEM_SUCCESS;
 use super::driver::{Account, Address, Control, Driver, Handle, Loaded, loaded, simulated};
-use super::harness::skip;
 pub use super::own::*;
+use super::*;
 
 /// The driver, for as long as a test holds it. Its end checks that nothing is left and no rule was broken.
 pub struct Gpu {

@@ -1,5 +1,5 @@
 //! Helpers of several suites: an object in storage of the test's own, watched from outside through its bytes.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
@@ -41,10 +41,29 @@ pub mod world;
 use std::ffi::c_void;
 use std::process::Command;
 
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::status::syncedmem_status_t;
-pub use syncedmem::abi::status::syncedmem_status_t::*;
+pub use folder::Folder;
+pub use gpu::*;
+pub use harness::skip;
+pub use object::*;
+pub use random::Random;
+// As a program has them from the headers.
+#[cfg(feature = "blob")]
+pub use syncedmem::abi::blob::{arrays::*, handle::*, math::*, shape::*};
+pub use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
+pub use syncedmem::abi::c::object::syncedmem_head_t::*;
+pub use syncedmem::abi::c::pools::syncedmem_memory_t::*;
+pub use syncedmem::abi::c::{
+    access::*, account::*, allocator::*, caffe_host::*, cuda::*, dlpack::*, errors::*, eviction::*, object::*,
+    pinning::*, policy::*, pools::*, query::*, stats::*, trace::*, transfer::*,
+};
+#[cfg(all(feature = "blob", feature = "caffe2"))]
+pub use syncedmem::abi::caffe2::init_net::*;
+#[cfg(feature = "caffe2")]
+pub use syncedmem::abi::caffe2::{attach::*, blob::*, cpu::*, data::*, info::*, tensor::*, typemeta::*, workspace::*};
+pub use syncedmem::abi::element::{syncedmem_array_t::*, syncedmem_type_t, syncedmem_type_t::*};
+#[cfg(feature = "blob")]
+pub use syncedmem::abi::model::{blob_file::*, info::syncedmem_model_kind_t::*, info::*, open::*, read::*};
+pub use syncedmem::abi::status::syncedmem_status_t::{self, *};
 
 /// Fills storage before an object is made in it.
 pub const FILL: u8 = 0xA5;
@@ -122,8 +141,48 @@ impl Storage {
     }
 }
 
-fn result(status: syncedmem_status_t, data: *mut c_void) -> Result<*mut u8, syncedmem_status_t> {
-    if status == SYNCEDMEM_SUCCESS { Ok(data.cast()) } else { Err(status) }
+/// A result, or the status of the failure.
+pub type Answer<T = ()> = Result<T, syncedmem_status_t>;
+
+/// `value`, which a call that returned `status` wrote.
+pub fn answer<T>(status: syncedmem_status_t, value: T) -> Answer<T> {
+    if status == SYNCEDMEM_SUCCESS { Ok(value) } else { Err(status) }
+}
+
+pub fn done(status: syncedmem_status_t) -> Answer {
+    answer(status, ())
+}
+
+fn result(status: syncedmem_status_t, data: *mut c_void) -> Outcome {
+    answer(status, data.cast())
+}
+
+/// Does `work` in a forked child, which must end by itself, and returns its exit status. An assertion that fails there prints its
+/// message. The simulated driver aborts a child that calls it.
+#[track_caller]
+pub fn exit_of_a_child(work: impl FnOnce() -> u8) -> u8 {
+    const FAILED: i32 = 0xFA;
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        unsafe { libc::alarm(60) };
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        unsafe { libc::_exit(outcome.map_or(FAILED, i32::from)) };
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status), "signal {} ended the child", libc::WTERMSIG(status));
+    assert_ne!(libc::WEXITSTATUS(status), FAILED, "an assertion failed in the child");
+    libc::WEXITSTATUS(status) as u8
+}
+
+/// As `exit_of_a_child`, for `work` that asserts what it has to say.
+#[track_caller]
+pub fn in_a_child(work: impl FnOnce()) {
+    exit_of_a_child(|| {
+        work();
+        0
+    });
 }
 
 /// The calling thread's last error.

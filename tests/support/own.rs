@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 
 use super::driver::{Address, Handle};
-use super::gpu::Gpu;
+use super::*;
 
 impl Gpu {
     /// A stream of device 0's primary context that the legacy stream does not wait for, as Caffe's prefetch has it.

@@ -2,10 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use syncedmem::abi::c::pools::*;
-
 use super::gpu::{Gpu, gpu, in_a_process_with_a_driver, simulated_gpu};
-use super::object::Object;
 use super::*;
 
 pub const PAGEABLE: i32 = 0;

@@ -3,11 +3,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use syncedmem::abi::c::dlpack::*;
-use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
-use syncedmem::abi::status::syncedmem_status_t;
-
-use super::SYNCEDMEM_SUCCESS;
+use super::*;
 
 pub const HOST: i32 = 0;
 pub const DEVICE: i32 = 1;

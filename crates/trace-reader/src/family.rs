@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use syncedmem_trace::recording::HEADER;
@@ -81,11 +82,19 @@ fn read(path: &Path) -> Result<Member, ReadError> {
     })
 }
 
-/// Reads the header at the position of the file.
+/// Reads the header, wherever the position of the file is.
 pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
-    let mut bytes = Vec::new();
-    file.take(HEADER).read_to_end(&mut bytes)?;
-    Header::read(&bytes).map_err(|error| match (error, bytes.trim_ascii_start()) {
+    let (mut page, mut length) = ([0; HEADER as usize], 0);
+    loop {
+        match file.read_at(&mut page[length..], length as u64) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let bytes = &page[..length];
+    Header::read(bytes).map_err(|error| match (error, bytes.trim_ascii_start()) {
         (NoHeader::Foreign, []) if bytes.is_empty() => ReadError::Empty,
         (NoHeader::Foreign, [b'[' | b'{', ..]) => ReadError::Text,
         (NoHeader::Foreign, text) if text.starts_with(b"Thread,Time,") => ReadError::Text,

@@ -168,6 +168,26 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
     })
 }
 
+/// Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24: a report
+/// then says what one more item costs. 0: it does not grow with the batch, as every object without a note. Ignored without a trace.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `INVALID_HANDLE`.
+///
+/// # Safety
+/// `mem` is NULL or a handle.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: u64) -> syncedmem_status_t {
+    call("syncedmem_set_items", || {
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { object(mem) }?;
+        object.head()?;
+        control::read_settings();
+        object.set_items(items);
+        Ok(())
+    })
+}
+
 /// Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
 ///
 /// Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `INVALID_HANDLE`.

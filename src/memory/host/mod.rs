@@ -146,7 +146,10 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
             // SAFETY: the caller guarantees it.
             unsafe { fill(address, bytes) };
         }
-        span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
+        // A new mapping holds zeros before anything is written; in a small block `small` has written them.
+        if !holds_zeros || bytes <= SMALL {
+            span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
+        }
         if checksums::are_compared() {
             checksums::filled(subject, address);
         }

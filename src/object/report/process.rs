@@ -17,7 +17,8 @@ const DEVICES: usize = 16;
 
 /// The report as text; `None` if there is no memory for it.
 pub fn text() -> Option<String> {
-    let summary = recorder::with_ledger(|ledger| Summary::of(ledger));
+    let (summary, advice, every_access) =
+        recorder::with_evaluation(|all| (Summary::of(all.ledger()), all.advice(), all.has_every_access()));
     let mut not_ours = [(0, 0); DEVICES];
     let devices = usage::not_ours(&mut not_ours);
     let program = call_counts::program();
@@ -28,7 +29,7 @@ pub fn text() -> Option<String> {
         not_ours: &not_ours[..devices],
     };
     let mut paper = Paper(String::new());
-    write!(paper, "{}", Report { summary: &summary, about: &about, place }).ok()?;
+    write!(paper, "{}", Report { summary: &summary, advice: &advice, every_access, about: &about, place }).ok()?;
     if !flags::has(ACCOUNT) {
         let how = "syncedmem_set_accounting or SYNCEDMEM_ACCOUNT=on keeps it";
         writeln!(paper, "\nThe account is not being kept: {how}.").ok()?;

@@ -47,6 +47,12 @@ pub fn name(object: usize, object_bytes: usize, name: &str) {
     });
 }
 
+/// Records how many items of the batch an object holds.
+pub fn items(object: usize, object_bytes: usize, items: u64) {
+    let (object, object_bytes) = (object as u64, object_bytes as u64);
+    note(|_, time, thread| Some(Record::Items { time, thread, object, object_bytes, items }));
+}
+
 /// Records the text of a call site.
 pub fn site(site: Site, text: &str) {
     if let Some(entry) = sink::enter() {

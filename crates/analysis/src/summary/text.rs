@@ -38,6 +38,10 @@ pub struct About<'a> {
 /// Formats a summary as text.
 pub struct Report<'a, P: Fn(Site) -> Place> {
     pub summary: &'a Summary,
+    /// Sorted by its savings.
+    pub advice: &'a [Advice],
+    /// Whether accesses that need nothing were recorded.
+    pub every_access: bool,
     pub about: &'a About<'a>,
     /// Returns the text of a site.
     pub place: P,
@@ -78,7 +82,7 @@ impl<P: Fn(Site) -> Place> Report<'_, P> {
             )?;
         }
         writeln!(f)?;
-        if self.summary.every_access {
+        if self.every_access {
             for side in [Side::Host, Side::Device] {
                 let [read, write, overwrite] =
                     [Access::Read, Access::Write, Access::Overwrite].map(|access| account.accesses(side, access));
@@ -191,7 +195,7 @@ impl<P: Fn(Site) -> Place> Report<'_, P> {
     }
 
     fn advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let advice = &self.summary.advice;
+        let advice = self.advice;
         if advice.is_empty() {
             writeln!(f, "\nadvice: none; no rule found an unnecessary copy, fill or block")?;
             return self.unwatched(f);
@@ -206,7 +210,7 @@ impl<P: Fn(Site) -> Place> Report<'_, P> {
 
     /// All advice that differs only in place and figures.
     fn piece(&self, f: &mut fmt::Formatter<'_>, number: usize, first: &Advice) -> fmt::Result {
-        let alike = || self.summary.advice.iter().filter(|advice| says_alike(first, advice));
+        let alike = || self.advice.iter().filter(|advice| says_alike(first, advice));
         let (count, bytes) = alike().fold((0, 0), |(count, bytes), one| (count + one.count, bytes + one.bytes));
         let (rule, certainty) = (first.rule.name(), first.certainty.name());
         let times = if count == 1 { "time" } else { "times" };
@@ -236,7 +240,7 @@ impl<P: Fn(Site) -> Place> Report<'_, P> {
 
     /// The settings that would show more.
     fn unwatched(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.summary.every_access {
+        if self.every_access {
             return Ok(());
         }
         writeln!(

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use syncedmem_analysis::account::Sum;
+use syncedmem_analysis::advice::Advice;
 use syncedmem_analysis::summary::Summary;
 use syncedmem_trace::event::Site;
+use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::Size;
 
 use super::timeline::Timeline;
@@ -31,6 +33,10 @@ pub struct Process {
     pub events: u64,
     /// Sums, holders and advice, from the library's own code.
     pub summary: Summary,
+    /// Whether accesses that need nothing were recorded in the end.
+    pub every_access: bool,
+    /// The advice, sorted by its savings.
+    pub advice: Vec<Advice>,
     /// The texts of its call sites.
     pub places: HashMap<Site, String>,
     pub timeline: Timeline,
@@ -61,9 +67,9 @@ pub struct Ending {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum How {
     /// The recording has no end mark: the process was killed, ended by `_exit` or `exec`, or still runs.
-    #[default]
     Unknown,
     /// The recording has its end mark.
+    #[default]
     Whole,
     /// The recording ends before the process did: the reason.
     Cut(String),
@@ -72,10 +78,18 @@ pub enum How {
     },
 }
 
+impl Process {
+    /// [`Ending::first_line`] of this process.
+    pub fn first_line(&self) -> Option<String> {
+        let program = if self.name.is_empty() { "an unnamed program" } else { &self.name };
+        self.ending.first_line(program, Kind::ALL.map(|kind| self.summary.account.memory(kind).live))
+    }
+}
+
 impl Ending {
     /// What a report of an incomplete recording begins with: how the process ended, how much it held, and what was growing. `None`
     /// for a whole one.
-    pub fn first_line(&self, program: &str, live: [u64; 3]) -> Option<String> {
+    fn first_line(&self, program: &str, live: [u64; 3]) -> Option<String> {
         let how = match &self.how {
             How::Whole => return None,
             How::Killed { signal } => format!("{program} was killed by signal {signal}"),

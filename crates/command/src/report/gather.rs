@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use syncedmem_analysis::ledger::{self, Ledger};
+use syncedmem_analysis::advice::Advice;
+use syncedmem_analysis::evaluation::Evaluation;
+use syncedmem_analysis::ledger;
 use syncedmem_analysis::summary::{Entry, Label, Summary};
 use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::head::Side;
@@ -14,7 +16,7 @@ use super::timeline::Timeline;
 
 /// The state of a process after the events so far.
 pub struct Gathering {
-    ledger: Ledger,
+    all: Evaluation,
     timeline: Timeline,
     callers: HashMap<Site, Caller>,
     events: u64,
@@ -27,7 +29,7 @@ pub struct Gathering {
 impl Gathering {
     pub fn new() -> Gathering {
         Gathering {
-            ledger: Ledger::new(),
+            all: Evaluation::new(),
             timeline: Timeline::default(),
             callers: HashMap::new(),
             events: 0,
@@ -39,7 +41,7 @@ impl Gathering {
 
     /// Sets whether every access is recorded and contents are compared from now on.
     pub fn watches(&mut self, every_access: bool, compared: bool) {
-        self.ledger.set_every_access(every_access);
+        self.all.set_every_access(every_access);
         self.every_access |= every_access;
         self.compared |= compared;
     }
@@ -47,8 +49,8 @@ impl Gathering {
     /// Adds the next event. Events are ordered by their ends.
     pub fn take(&mut self, event: &Event) {
         self.events += 1;
-        self.ledger.take(event);
-        let account = self.ledger.account();
+        self.all.take(event);
+        let account = self.all.ledger().account();
         self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
         self.count_for_caller(event);
         if matches!(event.what, What::Allocated { .. }) {
@@ -60,7 +62,7 @@ impl Gathering {
     fn count_for_caller(&mut self, event: &Event) {
         let duration = event.duration;
         // The library records call sites only of events that take longer than the look-up.
-        let site = match self.ledger.object(event.object) {
+        let site = match self.all.ledger().object(event.object) {
             Some(object) if event.site == Site::UNKNOWN => object.made,
             _ => event.site,
         };
@@ -78,16 +80,22 @@ impl Gathering {
     }
 
     pub fn name(&mut self, object: u64, name: &str) {
-        self.ledger.name(object, name);
+        self.all.ledger_mut().name(object, name);
+    }
+
+    /// Notes how many items of the batch an object holds.
+    pub fn items(&mut self, object: u64, items: u64) {
+        self.all.ledger_mut().set_items(object, items);
     }
 
     /// The facts of a process with that id, name and call sites.
     pub fn finish(self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
-        let summary = Summary::of(&self.ledger);
+        let summary = Summary::of(self.all.ledger());
         let place = |site| facts::place(&places, site);
-        let growing = self.ledger.object(self.growing).map(|object| match object.holder {
+        let advice = self.all.advice();
+        let growing = self.all.ledger().object(self.growing).map(|object| match object.holder {
             ledger::Holder::Site(site) => place(site).to_string(),
-            named => self.ledger.name_of(named).unwrap_or_default().to_string(),
+            named => self.all.ledger().name_of(named).unwrap_or_default().to_string(),
         });
         Process {
             id,
@@ -95,11 +103,13 @@ impl Gathering {
             events: self.events,
             holders: holders(&summary, place),
             callers: self.callers(place),
-            findings: findings(&summary, place),
+            findings: findings(&advice, place),
             unwatched: self.unwatched(),
             timeline: self.timeline,
             ending: Ending { growing, ..Ending::default() },
             summary,
+            every_access: self.all.has_every_access(),
+            advice,
             places,
         }
     }
@@ -130,7 +140,7 @@ impl Gathering {
                  not reported.",
             );
         }
-        if self.ledger.dropped() > 0 {
+        if self.all.dropped() > 0 {
             sentences.push("Memory was exhausted and some events were not recorded: sums by place may be too small.");
         }
         sentences
@@ -158,9 +168,9 @@ fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder
 }
 
 /// Sorted by savings. Findings that differ only in figures are one.
-fn findings<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
+fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    for advice in &summary.advice {
+    for advice in advice {
         let this = Finding {
             rule: advice.rule.name(),
             certainty: advice.certainty.name(),

@@ -1,16 +1,18 @@
 //! `syncedmem report`: shows a trace as a page or as text.
 
 mod amount;
-mod facts;
+pub mod document;
+pub mod facts;
 mod gather;
-mod input;
+pub mod input;
+pub mod load;
 mod page;
-mod read;
+pub mod read;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod tests;
-mod text;
+pub mod text;
 mod timeline;
 
 use std::io::{self, Write};
@@ -18,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
+use document::Document;
+use facts::Trace;
 use input::{STANDARD, is_standard};
 use text::Text;
 
@@ -27,35 +31,47 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem report train.json                  writes train.html: one file, for any browser
-  syncedmem report train.json --text           the account and the advice, for the terminal
-  syncedmem report train.json.gz --text        of a trace that gzip has compressed
-  syncedmem report - < train.json > page.html   from standard input")]
+  syncedmem report train.trace                  writes train.html: one file, for any browser
+  syncedmem report train.trace --text           the account and the advice, for the terminal
+  syncedmem report train.trace.gz --text        of a trace that gzip has compressed
+  syncedmem report train.trace --json           the same as JSON, for programs and for syncedmem diff
+  syncedmem report - < train.trace > page.html   from standard input")]
 pub struct Options {
     /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     trace: PathBuf,
-    /// The file for the report; `-` is standard output. By default a page goes beside the trace, and text and the page of
-    /// standard input to standard output.
+    /// The file for the report; `-` is standard output. By default a page goes beside the trace; text, JSON and the
+    /// page of standard input go to standard output.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Text for the terminal instead of a page.
     #[arg(long)]
     text: bool,
+    /// One JSON object with every figure, in bytes and nanoseconds; docs/report.schema.json describes it.
+    #[arg(long, conflicts_with = "text")]
+    json: bool,
 }
 
 pub fn run(options: &Options) -> ExitCode {
-    let Options { trace, output, text } = options;
+    let Options { trace, output, text, json } = options;
     let read = match read::file(trace) {
         Ok(read) => read,
         Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
     };
-    let (report, place) =
-        if *text { (Text(&read).to_string(), STANDARD.into()) } else { (page::of(&read), page_beside(trace)) };
+    let (report, place) = match (text, json) {
+        (true, _) => (Text(&read).to_string(), STANDARD.into()),
+        (_, true) => (json_of(&read), STANDARD.into()),
+        _ => (page::of(&read), page_beside(trace)),
+    };
     write(&report, output.as_ref().unwrap_or(&place), trace)
 }
 
-/// The file for the page of a trace: `train.html` for `train.json` and for `train.json.gz`.
+fn json_of(trace: &Trace) -> String {
+    // Texts, numbers and lists always become JSON.
+    serde_json::to_string_pretty(&Document::from(trace)).unwrap_or_default() + "\n"
+}
+
+/// The file for the page of a trace: `train.html` for `train.trace` and for `train.trace.gz`.
 fn page_beside(trace: &Path) -> PathBuf {
     if is_standard(trace) {
         return STANDARD.into();
@@ -63,11 +79,6 @@ fn page_beside(trace: &Path) -> PathBuf {
     let is_compressed = trace.extension().is_some_and(|extension| extension == "gz");
     let trace = if is_compressed { trace.with_extension("") } else { trace.to_path_buf() };
     trace.with_extension("html")
-}
-
-/// A trace as text; the error says what is wrong with it.
-pub fn text_of(trace: &Path) -> Result<String, String> {
-    read::file(trace).map(|read| Text(&read).to_string()).map_err(|error| error.to_string())
 }
 
 /// Writes the report, and prints its path.

@@ -4,7 +4,6 @@ use std::fmt::{self, Display};
 
 use syncedmem_analysis::summary::{About, Report};
 use syncedmem_trace::event::Place;
-use syncedmem_trace::kind::Kind;
 
 use super::facts::{Process, Trace, place};
 
@@ -28,13 +27,14 @@ impl Display for Text<'_> {
 
 fn one(f: &mut fmt::Formatter<'_>, process: &Process) -> fmt::Result {
     let program = if process.name.is_empty() { "an unnamed program" } else { &process.name };
-    let live = Kind::ALL.map(|kind| process.summary.account.memory(kind).live);
-    if let Some(line) = process.ending.first_line(program, live) {
+    if let Some(line) = process.first_line() {
         writeln!(f, "{line}\n")?;
     }
     let about = About { program, process: process.id, idle: None, not_ours: &[] };
     let told = Report {
         summary: &process.summary,
+        advice: &process.advice,
+        every_access: process.every_access,
         about: &about,
         place: |site| Place::of(format_args!("{}", place(&process.places, site))),
     };

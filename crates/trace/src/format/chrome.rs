@@ -129,6 +129,13 @@ pub fn name(block: &mut Block, process: u32, thread: u32, now: u64, object: u64,
     write!(block, ",\"name\":\"{}\"}}", Quoted(name, TEXT))
 }
 
+/// The record of how many items of the batch an object holds.
+pub fn items(block: &mut Block, process: u32, thread: u32, now: u64, object: u64, items: u64) -> fmt::Result {
+    note(block, process, thread, now, "items of a batch")?;
+    block.text(",\"args\":{\"what\":\"items\",\"object\":")?.address(object)?;
+    block.text(",\"items\":")?.number(items)?.text("}").map(drop)
+}
+
 /// The record of a call site's text.
 pub fn site(block: &mut Block, process: u32, thread: u32, now: u64, site: Site, place: &str) -> fmt::Result {
     note(block, process, thread, now, "call site")?;

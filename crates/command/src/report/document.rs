@@ -1,0 +1,286 @@
+//! `syncedmem report --json`: the facts of a report as JSON. docs/report.schema.json describes each field.
+//!
+//! `syncedmem diff` reads what this writes.
+
+use serde::{Deserialize, Serialize};
+use syncedmem_analysis::account::{Account, Sum};
+use syncedmem_analysis::summary::Role;
+use syncedmem_trace::event::Path;
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
+use super::facts;
+
+/// Version of the schema. It rises if a field goes or gets another meaning; fields may be added.
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Document {
+    pub syncedmem_report: u32,
+    pub trace: String,
+    pub whole: bool,
+    pub notes: Vec<String>,
+    pub processes: Vec<Process>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Process {
+    pub process: u32,
+    pub program: String,
+    pub events: u64,
+    pub nanoseconds: u64,
+    pub objects: Objects,
+    pub memory: Kinds<Memory>,
+    pub roles: Vec<RoleShare>,
+    pub holders: Vec<Holder>,
+    pub work: Vec<Work>,
+    pub sites: Vec<Site>,
+    pub advice: Vec<Advice>,
+    pub not_recorded: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Objects {
+    pub made: u64,
+    pub noticed_at_an_access: u64,
+    pub ended: u64,
+    pub alive: u64,
+}
+
+/// A value for each kind of memory.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Kinds<T> {
+    pub pageable: T,
+    pub pinned: T,
+    pub device: T,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Memory {
+    pub peak_bytes: u64,
+    pub peak_at_nanoseconds: u64,
+    pub live_bytes: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RoleShare {
+    pub role: String,
+    pub peak_bytes: Kinds<u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Holder {
+    pub name: String,
+    pub peak_bytes: Kinds<u64>,
+    pub peak_blocks: Kinds<u64>,
+    pub live_bytes: Kinds<u64>,
+}
+
+/// Events of one sort. The fields that tell sorts apart are there where they have a meaning.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Work {
+    pub what: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub side: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub newest: Option<bool>,
+    #[serde(flatten)]
+    pub amount: Amount,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amount {
+    pub count: u64,
+    pub bytes: u64,
+    pub nanoseconds: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Site {
+    pub name: String,
+    pub made: u64,
+    pub copies_to_host: Amount,
+    pub copies_to_device: Amount,
+    pub fills: Amount,
+    pub fresh: Amount,
+    pub waits: Amount,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Advice {
+    pub rule: String,
+    pub certainty: String,
+    pub seen: String,
+    pub to_do: String,
+    pub not_known: String,
+    pub made: String,
+    pub at: Option<String>,
+    pub objects: u64,
+    pub count: u64,
+    pub bytes: u64,
+    pub saved_nanoseconds: Option<u64>,
+}
+
+impl<T> Kinds<T> {
+    fn of(value: impl Fn(Kind) -> T) -> Kinds<T> {
+        Kinds { pageable: value(Kind::Pageable), pinned: value(Kind::Pinned), device: value(Kind::Device) }
+    }
+
+    /// The kinds' names and values.
+    pub fn each(&self) -> [(&'static str, &T); 3] {
+        [("pageable", &self.pageable), ("pinned", &self.pinned), ("device", &self.device)]
+    }
+
+    fn of_array(values: [T; 3]) -> Kinds<T> {
+        let [pageable, pinned, device] = values;
+        Kinds { pageable, pinned, device }
+    }
+}
+
+impl From<Sum> for Amount {
+    fn from(Sum { count, bytes, nanoseconds }: Sum) -> Amount {
+        Amount { count, bytes, nanoseconds }
+    }
+}
+
+impl From<&facts::Trace> for Document {
+    fn from(trace: &facts::Trace) -> Document {
+        Document {
+            syncedmem_report: VERSION,
+            trace: trace.name.clone(),
+            whole: trace.notes.is_empty(),
+            notes: trace.notes.clone(),
+            processes: trace.processes.iter().map(Process::from).collect(),
+        }
+    }
+}
+
+impl From<&facts::Process> for Process {
+    fn from(process: &facts::Process) -> Process {
+        let account = &process.summary.account;
+        Process {
+            process: process.id,
+            program: process.name.clone(),
+            events: process.events,
+            nanoseconds: process.timeline.span(),
+            objects: Objects {
+                made: account.made,
+                noticed_at_an_access: account.made_unseen,
+                ended: account.ended,
+                alive: process.summary.objects,
+            },
+            memory: Kinds::of(|kind| {
+                let memory = account.memory(kind);
+                Memory {
+                    peak_bytes: memory.peak,
+                    peak_at_nanoseconds: process.timeline.since_begin(memory.peak_time),
+                    live_bytes: memory.live,
+                }
+            }),
+            roles: roles(process),
+            holders: process.holders.iter().map(Holder::from).collect(),
+            work: work(account),
+            sites: process.callers.iter().map(Site::from).collect(),
+            advice: process.findings.iter().map(Advice::from).collect(),
+            not_recorded: process.unwatched.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// Memory by role, and that of objects without one; empty if no name says a role.
+fn roles(process: &facts::Process) -> Vec<RoleShare> {
+    let [pageable, pinned, device] = Kind::ALL.map(|kind| process.summary.roles_at_peak(kind));
+    let share = |role: &str, bytes: [u64; 3]| RoleShare { role: role.to_string(), peak_bytes: Kinds::of_array(bytes) };
+    let mut roles: Vec<_> = Role::ALL
+        .iter()
+        .map(|&role| (role, [&pageable, &pinned, &device].map(|(roles, _)| roles[role as usize])))
+        .filter(|(_, bytes)| *bytes != [0; 3])
+        .map(|(role, bytes)| share(role.name(), bytes))
+        .collect();
+    let others = [pageable.1, pinned.1, device.1];
+    if !roles.is_empty() && others != [0; 3] {
+        roles.push(share("none", others));
+    }
+    roles
+}
+
+/// The sums of the account that are not zero.
+fn work(account: &Account) -> Vec<Work> {
+    let mut all = Vec::new();
+    let mut add = |work: Work, sum: Sum| {
+        if sum.count > 0 {
+            all.push(Work { amount: sum.into(), ..work });
+        }
+    };
+    let what = |what: &str| Work { what: what.to_string(), ..Work::default() };
+    for kind in Kind::ALL {
+        let memory = account.memory(kind);
+        let of_kind = |name| Work { kind: Some(kind.name().to_string()), ..what(name) };
+        add(of_kind("allocation"), memory.fresh);
+        add(of_kind("reuse"), memory.pooled);
+        add(of_kind("turned away"), memory.turned_away);
+    }
+    for side in [Side::Host, Side::Device] {
+        let of_side = |name| Work { side: Some(side.name().to_string()), ..what(name) };
+        add(of_side("fill"), account.fills(side));
+        for path in [Path::Pinned, Path::Staged, Path::Pageable] {
+            add(Work { path: Some(path.name().to_string()), ..of_side("copy") }, account.copies(side, path));
+        }
+        for newest in [false, true] {
+            add(Work { newest: Some(newest), ..of_side("eviction") }, account.evictions(side, newest));
+        }
+        add(of_side("failure"), account.failures(side));
+    }
+    add(what("wait"), account.waits);
+    add(what("synchronisation"), account.synchronised);
+    add(what("registration"), account.registered);
+    all
+}
+
+impl From<&facts::Holder> for Holder {
+    fn from(holder: &facts::Holder) -> Holder {
+        Holder {
+            name: holder.who.clone(),
+            peak_bytes: Kinds::of_array(holder.at_peak),
+            peak_blocks: Kinds::of_array(holder.blocks_at_peak),
+            live_bytes: Kinds::of_array(holder.live),
+        }
+    }
+}
+
+impl From<&facts::Caller> for Site {
+    fn from(caller: &facts::Caller) -> Site {
+        let [copies_to_host, copies_to_device] = caller.copies.map(Amount::from);
+        Site {
+            name: caller.who.clone(),
+            made: caller.made,
+            copies_to_host,
+            copies_to_device,
+            fills: caller.fills.into(),
+            fresh: caller.fresh.into(),
+            waits: caller.waits.into(),
+        }
+    }
+}
+
+impl From<&facts::Finding> for Advice {
+    fn from(finding: &facts::Finding) -> Advice {
+        Advice {
+            rule: finding.rule.to_string(),
+            certainty: finding.certainty.to_string(),
+            seen: finding.seen.to_string(),
+            to_do: finding.to_do.to_string(),
+            not_known: finding.not_known.to_string(),
+            made: finding.made.clone(),
+            at: Some(finding.at.clone()).filter(|at| !at.is_empty()),
+            objects: finding.objects,
+            count: finding.count,
+            bytes: finding.bytes,
+            saved_nanoseconds: finding.saved,
+        }
+    }
+}
