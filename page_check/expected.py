@@ -5,6 +5,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from held import Held
+
 KINDS = ["pageable", "pinned", "device"]
 SIDES = ["host", "device"]
 # Records that only say what others mean.
@@ -31,6 +33,7 @@ class Expected:
         self.live: Counter[str] = Counter()
         self.counters: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.events = 0
+        self.held = Held()
         self._declare()
         happened = []
         for record in records_of_process:
@@ -39,7 +42,11 @@ class Expected:
                 self.counters = {kind: max(self.counters[kind], arguments[kind]) for kind in KINDS}
             elif record["ph"] in "Xi" and arguments["what"] not in NOT_EVENTS:
                 took = arguments.get("took", nanoseconds(record.get("dur", 0)))
-                happened.append((nanoseconds(record["ts"]) + took, took, arguments))
+                start = nanoseconds(record["ts"])
+                happened.append((start + took, took, arguments))
+                self.held.take(start, start + took, arguments)
+            elif record["ph"] == "i":
+                self.held.note(arguments)
         happened.sort(key=lambda event: event[0])
         for _, took, arguments in happened:
             self.events += 1
@@ -120,4 +127,9 @@ def processes(trace: Path) -> dict[int, Expected]:
     for record in records(trace):
         by_process.setdefault(record["pid"], []).append(record)
     expected = {process: Expected(of_process) for process, of_process in by_process.items()}
+    for record in records(trace):
+        # A forked child knows its parent's call sites.
+        if parent := expected.get(record.get("args", {}).get("parent")):
+            places = expected[record["pid"]].held.places
+            places.update(parent.held.places | places)
     return {process: this for process, this in expected.items() if this.events > 0}

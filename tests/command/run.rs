@@ -413,7 +413,7 @@ fn a_library_that_is_named_wrongly_is_an_error_and_another_one_is_used_where_it_
     assert!(told.error.contains("SYNCEDMEM_LIBRARY: /etc/passwd is no libsyncedmem.so"), "{}", told.error);
     // A copy of it, in its folder.
     let found = said(command().arg("doctor")).output;
-    let line = found.lines().find(|line| line.starts_with("library")).unwrap();
+    let line = found.lines().find(|line| line.starts_with("libsyncedmem")).unwrap();
     let path = line.split_whitespace().nth(1).unwrap().trim_end_matches(',');
     std::fs::create_dir(workshop.path("copy")).unwrap();
     std::fs::copy(path, workshop.path("copy/libsyncedmem.so.0")).unwrap();
