@@ -100,7 +100,7 @@ impl Ending {
             How::Unknown => format!("{program} did not end its recording (killed, _exit, exec, or it still runs)"),
         };
         let [pageable, pinned, device] = live;
-        let host = Size(pageable + pinned);
+        let host = Size(pageable.saturating_add(pinned));
         let at = if device == 0 { host.to_string() } else { format!("{host}, and {} on the device", Size(device)) };
         let growing = self.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();
         Some(format!("{how} at {at}{growing}"))
