@@ -329,7 +329,9 @@ fn a_program_that_ends_by_underscore_exit_is_reported_as_whole() {
     let (workshop, program) = dying();
     let told = said(&mut run(&workshop, &[], &[program.to_str().unwrap(), "0"]));
     assert_eq!(told.status, Some(7));
-    assert!(told.error.trim_start().starts_with("libsyncedmem: memory of dies") && told.error.contains("objects made: 2"));
+    assert!(
+        told.error.trim_start().starts_with("libsyncedmem: memory of dies") && told.error.contains("objects made: 2")
+    );
 }
 
 #[test]
@@ -363,7 +365,8 @@ fn the_trace_of_a_killed_program_is_kept_and_exported() {
     let read = |name: &str| std::fs::read_to_string(workshop.path(name)).unwrap();
     assert_eq!((read("t.csv").matches("allocate").count(), read("t.json").matches("\"allocated\"").count()), (2, 2));
     for to in ["json", "csv"] {
-        let exported = said(command().args(["export", "t.trace", "--to", to, "-o", "-"]).current_dir(workshop.path("")));
+        let exported =
+            said(command().args(["export", "t.trace", "--to", to, "-o", "-"]).current_dir(workshop.path("")));
         assert_eq!(exported.output.lines().count(), read(&format!("t.{to}")).lines().count(), "{}", exported.error);
     }
 }
@@ -383,7 +386,11 @@ fn a_trace_that_cannot_be_written_is_said_before_the_program_starts() {
     let workshop = Workshop::new();
     let told = shell(&workshop, &["--trace", "/no/such/folder/t.trace"], "echo ran");
     assert_eq!((told.status, told.output.as_str()), (Some(125), ""));
-    assert!(told.error.contains("/no/such/folder/t.trace cannot be written: there is no such folder"), "{}", told.error);
+    assert!(
+        told.error.contains("/no/such/folder/t.trace cannot be written: there is no such folder"),
+        "{}",
+        told.error
+    );
 }
 
 #[test]

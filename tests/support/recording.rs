@@ -1,5 +1,6 @@
 //! Recordings for tests, written by the functions that the library uses.
 #![allow(dead_code, reason = "each test program uses a part of this module")]
+#![allow(clippy::expect_used, reason = "a test whose preparation fails has failed")]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,7 +22,15 @@ pub const LAYOUT: Layout = Layout::within(LEAST);
 /// A process without a parent, in a run of its own.
 pub fn process(process: u32) -> About<&'static str> {
     let identity = process.into();
-    About { process, identity, run: identity, start: 100, start_of_day: 1_000_000_100, program: "caffe", ..About::default() }
+    About {
+        process,
+        identity,
+        run: identity,
+        start: 100,
+        start_of_day: 1_000_000_100,
+        program: "caffe",
+        ..About::default()
+    }
 }
 
 impl Recording {
