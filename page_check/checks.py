@@ -89,7 +89,7 @@ class Checks(Figures):
             assert not wrong, f"process {process}, page and trace: {wrong}"
 
     def the_peaks_are_those_that_the_library_counted_itself(self) -> None:
-        """The trace's counters are the library's own sums, not the command's."""
+        """The recording's account is the library's own, not the command's."""
         told = facts_of(self.page.read_text())
         for process, each in self.expected.items():
             peaks = {kind: told[process].get(f"peak.{kind}", 0) for kind in each.counters}

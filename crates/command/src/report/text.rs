@@ -52,8 +52,7 @@ impl Screen<'_> {
         let name = &self.process.name;
         let program = if name.is_empty() { "an unnamed program".into() } else { Escaped(name.as_bytes()).to_string() };
         writeln!(f, "libsyncedmem: memory of {program} (process {})", self.process.id)?;
-        let live = Kind::ALL.map(|kind| self.process.summary.account.memory(kind).live);
-        if let Some(line) = self.process.ending.first_line(&program, live) {
+        if let Some(line) = self.process.first_line() {
             writeln!(f, "{line}")?;
         }
         writeln!(f, "{}", peak_line(self.process))?;
