@@ -1,6 +1,8 @@
 //! `syncedmem report`: shows a trace as a page or as text.
 
 mod amount;
+mod batch;
+mod details;
 pub mod document;
 pub mod facts;
 mod gather;
@@ -11,6 +13,10 @@ mod page;
 pub mod read;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod screen_tests;
+mod sentences;
+mod shown;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -24,6 +30,7 @@ use clap::{Args, ValueHint};
 use document::Document;
 use facts::Trace;
 use input::{STANDARD, is_standard};
+pub use shown::Shown;
 use text::Text;
 
 use crate::say;
@@ -51,16 +58,18 @@ pub struct Options {
     /// One JSON object with every figure, in bytes and nanoseconds; docs/report.schema.json describes it.
     #[arg(long, conflicts_with = "text")]
     json: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 pub fn run(options: &Options) -> ExitCode {
-    let Options { trace, output, text, json } = options;
+    let Options { trace, output, text, json, shown } = options;
     let read = match read::file(trace) {
         Ok(read) => read,
         Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
     };
     let (report, place) = match (text, json) {
-        (true, _) => (Text(&read).to_string(), STANDARD.into()),
+        (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
         (_, true) => (json_of(&read), STANDARD.into()),
         _ => (page::of(&read), page_beside(trace)),
     };

@@ -10,6 +10,7 @@ use super::facts::{Finding, Process, Trace};
 use super::gather::Gathering;
 use super::page;
 use super::samples::{allocated, at, copied, freed};
+use super::shown::Shown;
 use super::text::Text;
 
 fn process(events: &[Event]) -> Process {
@@ -20,6 +21,11 @@ fn process(events: &[Event]) -> Process {
 
 fn page_of<const N: usize>(processes: [Process; N]) -> String {
     page::of(&Trace { name: "train.json".to_string(), processes: processes.into(), notes: Vec::new() })
+}
+
+/// With a given memory to fit in: the machine's is another one elsewhere.
+fn text_of(trace: &Trace) -> String {
+    Text { trace, shown: Shown { details: false, fit: Some(1 << 30) } }.to_string()
 }
 
 /// The page's number with that name.
@@ -287,10 +293,10 @@ fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
 }
 
 #[test]
-fn the_text_is_the_librarys_own_with_the_places_of_the_trace() {
+fn the_text_has_a_screen_for_each_process_and_the_traces_faults() {
     let other = Process { id: 78, name: String::new(), ..process(&[at(5, 0, allocated(Kind::Device, 100))]) };
     let trace = Trace { name: "a.json".into(), processes: vec![process(&life()), other], notes: vec!["Cut.".into()] };
-    let text = Text(&trace).to_string();
+    let text = text_of(&trace);
     for line in [
         "libsyncedmem: memory of caffe train (process 77)",
         "libsyncedmem: memory of an unnamed program (process 78)",
@@ -298,8 +304,8 @@ fn the_text_is_the_librarys_own_with_the_places_of_the_trace() {
     ] {
         assert!(text.lines().any(|other| other == line), "{line} is missing in {text}");
     }
-    assert!(text.contains("4.5 KiB in     1 block   place 1"), "{text}");
-    let nothing = Text(&Trace { name: "a.json".into(), ..Trace::default() }).to_string();
+    assert!(text.contains("     4.5 KiB 100.0 %  place 1\n"), "{text}");
+    let nothing = text_of(&Trace { name: "a.json".into(), ..Trace::default() });
     assert_eq!(nothing, "a.json: the trace holds no events of libsyncedmem.\n");
 }
 
