@@ -188,17 +188,10 @@ fn in_a_forked_child_synced_data_is_computed_on_the_host() {
         blob.write(DATA, &[1f32, 2.0]);
         blob.sync(DATA).unwrap();
         assert_eq!(blob.asum(DATA), Ok(3.0));
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let good = blob.asum(DATA) == Ok(3.0)
-                && blob.scale(DATA, 2.0) == Ok(())
-                && blob.read::<f32>(DATA) == [2.0, 4.0]
-                && computed_on_host() == 0;
-            unsafe { libc::_exit(i32::from(!good)) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0);
+        in_a_child(|| {
+            assert_eq!((blob.asum(DATA), blob.scale(DATA, 2.0)), (Ok(3.0), Ok(())));
+            assert_eq!((blob.read::<f32>(DATA), computed_on_host()), (vec![2.0, 4.0], 0));
+        });
         assert_eq!(blob.read_device(gpu, DATA), [1.0, 2.0]);
     });
 }

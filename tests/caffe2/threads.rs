@@ -1,6 +1,6 @@
 //! Eight threads on one workspace, forks beside them, and the end of the process under them.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::handles::*;
 
@@ -66,22 +66,7 @@ fn step(workspace: &Workspace, child: &Workspace, random: &mut Random) {
 
 /// Runs eight threads until `work` is done. Returns how many steps they made.
 fn beside_threads(workspace: &Workspace, child: &Workspace, work: impl FnOnce()) -> usize {
-    let (stop, steps) = (AtomicBool::new(false), AtomicUsize::new(0));
-    std::thread::scope(|threads| {
-        for thread in 0..THREADS {
-            let (stop, steps) = (&stop, &steps);
-            threads.spawn(move || {
-                let mut random = Random::new(1, thread);
-                while !stop.load(Ordering::Relaxed) {
-                    step(workspace, child, &mut random);
-                    steps.fetch_add(1, Ordering::Relaxed);
-                }
-            });
-        }
-        work();
-        stop.store(true, Ordering::Relaxed);
-    });
-    steps.into_inner()
+    beside(8, |thread, turn| step(workspace, child, &mut Random::new(turn as u64, thread as u64)), work)
 }
 
 fn eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once() {
@@ -121,21 +106,13 @@ fn forks_beside_eight_threads_leave_the_workspace_usable_in_the_child() {
         unsafe { tensor.mutable::<f32>(&float()).unwrap().write(42.0) };
         workspace.create("kept").unwrap().set_tensor(&tensor).unwrap();
         let forks = || {
-            for number in 0..100 {
-                let process = unsafe { libc::fork() };
-                if process == 0 {
-                    // A child that hangs is ended by a signal.
-                    unsafe { libc::alarm(20) };
-                    let kept = workspace.get("kept").and_then(|blob| blob.tensor().ok());
-                    let read =
-                        kept.and_then(|tensor| tensor.data::<f32>(&float()).ok()).map(|data| unsafe { data.read() });
+            for _ in 0..100 {
+                in_a_child(|| {
+                    let kept = workspace.get("kept").unwrap().tensor().unwrap();
+                    assert_eq!(unsafe { kept.data::<f32>(&float()).unwrap().read() }, 42.0);
                     workspace.create("new").unwrap().get_mutable::<u64>(&counted()).unwrap();
-                    let listed = child.names(false).contains(&"new".to_string());
-                    unsafe { libc::_exit(i32::from(!(read == Some(42.0) && listed && workspace.remove("new")))) };
-                }
-                let mut status = 0;
-                assert_eq!(unsafe { libc::waitpid(process, &mut status, 0) }, process);
-                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "fork {number}: {status}");
+                    assert!(child.names(false).contains(&"new".to_string()) && workspace.remove("new"));
+                });
             }
         };
         assert!(beside_threads(&workspace, &child, forks) > 100);

@@ -230,15 +230,10 @@ fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
         let mut object = at_cpu(&contents);
         object.gpu_data().unwrap();
         let calls = gpu.is_simulated().then(|| gpu.calls());
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let right = object.host_bytes(contents.len()) == contents && object.mutable_cpu_data().is_ok();
-            let refused = object.gpu_data() == Err(SYNCEDMEM_ERROR_NO_GPU);
-            unsafe { libc::_exit(if right && refused { 7 } else { 1 }) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+        in_a_child(|| {
+            assert!(object.host_bytes(contents.len()) == contents && object.mutable_cpu_data().is_ok());
+            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
+        });
         assert_eq!(gpu.is_simulated().then(|| gpu.calls()), calls);
     });
 }

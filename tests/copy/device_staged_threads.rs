@@ -134,16 +134,10 @@ fn a_fork_leaves_the_parked_threads_to_the_parent() {
         let contents = noise(4, BYTES);
         let mut object = at_cpu(&contents);
         object.gpu_data().unwrap();
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            unsafe { libc::alarm(20) };
-            let right = helpers().is_empty() && object.host_bytes(BYTES) == contents;
-            let refused = object.mutable_gpu_data() == Err(SYNCEDMEM_ERROR_NO_GPU);
-            unsafe { libc::_exit(if right && refused { 7 } else { 1 }) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+        in_a_child(|| {
+            assert!(helpers().is_empty() && object.host_bytes(BYTES) == contents);
+            assert_eq!(object.mutable_gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
+        });
         there_and_back(&gpu, 5);
         assert_eq!(helpers(), before);
     });

@@ -113,15 +113,10 @@ fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
         let mut object = Object::new(BYTES);
         object.fill_host(&pattern(1, BYTES));
         gpu.within(0, || assert!(object.gpu_data().is_ok()));
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let read = object.cpu_data().is_ok_and(|data| unsafe { data.read() } == pattern(1, BYTES)[0]);
-            let refused = object.gpu_data() == Err(SYNCEDMEM_ERROR_NO_GPU);
-            unsafe { libc::_exit(if read && refused { 0 } else { 1 }) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 0));
+        in_a_child(|| {
+            assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"in the child");
+            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
+        });
     });
     assert_eq!(errors, "");
 }

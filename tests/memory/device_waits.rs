@@ -155,17 +155,13 @@ fn a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_
 
 fn threads_that_end_pinned_objects_beside_trims_leave_nothing_behind() {
     alone_with_pools(&[], |gpu| {
-        std::thread::scope(|threads| {
-            for thread in 0..4 {
-                threads.spawn(move || {
-                    for _ in 0..100 {
-                        let mut object = pinned(None);
-                        if thread == 0 {
-                            trim(PINNED);
-                        }
-                        assert!(all_are(object.cpu_data().unwrap(), BYTES, 1), "another thread has freed it");
-                    }
-                });
+        at_once(4, |thread| {
+            for _ in 0..100 {
+                let mut object = pinned(None);
+                if thread == 0 {
+                    trim(PINNED);
+                }
+                assert!(all_are(object.cpu_data().unwrap(), BYTES, 1), "another thread has freed it");
             }
         });
         trim(PINNED);

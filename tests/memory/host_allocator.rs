@@ -221,11 +221,10 @@ fn caffes_own_host_allocation_stays_mallocs() {
 }
 
 fn eight_threads_exchange_allocators_under_load_and_each_block_finds_its_own() {
-    const THREADS: u64 = 8;
     alone(&[figures::ON], || {
         let books = [(); 3].map(|()| Book::new());
-        let random = |seed| {
-            let mut random = Random::new(seed, 18);
+        let random = |seed: usize| {
+            let mut random = Random::new(seed as u64, 18);
             let mut kept = Vec::new();
             for _ in 0..1000 {
                 match random.below(6) {
@@ -242,9 +241,7 @@ fn eight_threads_exchange_allocators_under_load_and_each_block_finds_its_own() {
                 assert!(owners <= 1);
             }
         };
-        std::thread::scope(|threads| {
-            (0..THREADS).for_each(|seed| drop(threads.spawn(move || random(seed))));
-        });
+        at_once(8, random);
         assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS);
         for book in books {
             assert_eq!(book.live(), []);
@@ -331,15 +328,11 @@ fn a_forked_child_gives_blocks_back_and_its_parent_does_too() {
     alone(&[], || {
         let book = Book::new().set();
         let mut objects: Vec<_> = SIZES.map(touched).into();
-        let child = unsafe { libc::fork() };
-        if child == 0 {
+        in_a_child(|| {
             objects.push(touched(70_000));
-            drop(objects);
-            unsafe { libc::_exit(i32::from(!book.live().is_empty())) };
-        }
-        let mut status = -1;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0);
+            objects.clear();
+            assert_eq!(book.live(), []);
+        });
         assert_eq!(book.live().len(), SIZES.len());
         drop(objects);
         assert_eq!(book.live(), []);
@@ -359,31 +352,7 @@ fn forks_under_eight_threads_that_use_it_leave_a_child_that_can() {
         unsafe { libc::alarm(60) };
         let table = syncedmem_host_allocator_t { allocate: Some(make), release: Some(free), ..Book::new().table() };
         assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|threads| {
-            for _ in 0..8 {
-                threads.spawn(|| {
-                    while !stop.load(Relaxed) {
-                        drop(touched(100));
-                    }
-                });
-            }
-            let statuses: Vec<i32> = (0..50)
-                .map(|_| {
-                    let child = unsafe { libc::fork() };
-                    if child == 0 {
-                        unsafe { libc::alarm(10) };
-                        drop(SIZES.map(touched));
-                        unsafe { libc::_exit(0) };
-                    }
-                    let mut status = -1;
-                    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-                    status
-                })
-                .collect();
-            stop.store(true, Relaxed);
-            assert!(statuses.iter().all(|&status| status == 0), "{statuses:?}");
-        });
+        beside(8, |_, _| drop(touched(100)), || (0..50).for_each(|_| in_a_child(|| drop(SIZES.map(touched)))));
     });
 }
 
@@ -397,16 +366,13 @@ fn blocks_of_objects_that_end_while_the_process_exits_go_back() {
         unsafe { libc::_exit(i32::from((before, after) != (SIZES.len(), 0)) + 40) };
     }
     alone(&[], || {
-        let child = unsafe { libc::fork() };
-        if child == 0 {
+        let exit = exit_of_a_child(|| {
             BOOK.get_or_init(|| Book::new().set());
             OBJECTS.lock().unwrap().extend(SIZES.map(touched));
             assert_eq!(unsafe { libc::atexit(at_exit) }, 0);
-            unsafe { libc::exit(1) };
-        }
-        let mut status = -1;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(libc::WEXITSTATUS(status), 40);
+            unsafe { libc::exit(1) }
+        });
+        assert_eq!(exit, 40);
     });
 }
 

@@ -193,23 +193,12 @@ fn the_host_limit_holds_and_what_is_freed_counts_again() {
 
 fn the_host_limit_holds_under_many_threads() {
     alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")], || {
-        let given = std::sync::atomic::AtomicUsize::new(0);
-        let all_done = std::sync::Barrier::new(8);
-        std::thread::scope(|threads| {
-            for _ in 0..8 {
-                threads.spawn(|| {
-                    let mut objects: Vec<_> = (0..100).map(|_| Storage::new()).collect();
-                    for storage in &mut objects {
-                        storage.construct(1000);
-                        let given_now = usize::from(storage.cpu_data().is_ok());
-                        given.fetch_add(given_now, std::sync::atomic::Ordering::Relaxed);
-                    }
-                    all_done.wait();
-                    objects.iter_mut().for_each(|storage| assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS));
-                });
-            }
+        let objects = at_once(8, |_| {
+            let mut objects = Vec::from([(); 100].map(|()| Object::new(1000)));
+            objects.retain_mut(|object| object.cpu_data().is_ok());
+            objects
         });
-        assert_eq!(given.into_inner(), 65536 / 1000);
+        assert_eq!(objects.iter().flatten().count(), 65536 / 1000);
     });
 }
 

@@ -227,23 +227,16 @@ fn threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind() {
         let gpu = gpu();
         let mut lent = pattern(1, BYTES);
         let address = lent.as_mut_ptr().expose_provenance();
-        std::thread::scope(|threads| {
-            for thread in 0..4 {
-                threads.spawn(move || {
-                    for round in 0..200 {
-                        let mut object = Object::new(BYTES);
-                        assert_eq!(
-                            object.set_cpu_data(std::ptr::with_exposed_provenance_mut(address)),
-                            SYNCEDMEM_SUCCESS
-                        );
-                        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-                        assert!(object.is_pinned());
-                        object.gpu_data().unwrap();
-                        if (thread + round) % 2 == 0 {
-                            assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS);
-                        }
-                    }
-                });
+        at_once(4, |thread| {
+            for round in 0..200 {
+                let mut object = Object::new(BYTES);
+                let status = object.set_cpu_data(std::ptr::with_exposed_provenance_mut(address));
+                assert_eq!((status, object.pin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS), "{}", last_error());
+                assert!(object.is_pinned());
+                object.gpu_data().unwrap();
+                if (thread + round) % 2 == 0 {
+                    assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS);
+                }
             }
         });
         assert_eq!(registered(&gpu), gpu.if_simulated(0));

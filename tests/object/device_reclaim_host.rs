@@ -177,15 +177,10 @@ fn a_forked_child_evicts_nothing_since_it_could_not_bring_it_back() {
     in_a_process_with_a_driver(&[LIMIT], || {
         let gpu = gpu();
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let refused = Object::new(MIB).cpu_data() == Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-            let whole = objects.iter_mut().all(|object| object.host_bytes(MIB) == State::Synced.contents(MIB));
-            unsafe { libc::_exit(i32::from(!refused) + 2 * i32::from(!whole)) };
-        }
-        let mut status = -1;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0);
+        in_a_child(|| {
+            assert_eq!(Object::new(MIB).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+            assert!(objects.iter_mut().all(|object| object.host_bytes(MIB) == State::Synced.contents(MIB)));
+        });
         assert_eq!(heads(&objects), [BOTH; 4]);
     });
 }

@@ -42,23 +42,7 @@ fn idle(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Object {
     object
 }
 
-/// A handle that threads share.
-#[derive(Clone, Copy)]
-struct Shared(*mut syncedmem_t);
-unsafe impl Send for Shared {}
-unsafe impl Sync for Shared {}
-
 impl Shared {
-    /// An address for reading, whose access is open.
-    fn read(self, device: bool) -> Outcome {
-        let mut data = std::ptr::null();
-        let read = if device { syncedmem_gpu_data } else { syncedmem_cpu_data };
-        match unsafe { read(self.0, &mut data) } {
-            SYNCEDMEM_SUCCESS => Ok(data.cast_mut().cast()),
-            status => Err(status),
-        }
-    }
-
     fn end_access(self) {
         assert_eq!(unsafe { syncedmem_end_access(self.0) }, SYNCEDMEM_SUCCESS, "{}", last_error());
     }
@@ -176,17 +160,12 @@ fn the_end_of_an_object_waits_for_its_eviction() {
 fn a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was() {
     for (state, how) in CASES {
         beside_an_eviction(state, how, |_, victim| {
-            let child = unsafe { libc::fork() };
-            if child == 0 {
+            in_a_child(|| {
                 // The child cannot reach data that only the device has.
-                let reads = victim.cpu_data().is_ok() == (state == State::Synced);
+                assert_eq!(victim.cpu_data().is_ok(), state == State::Synced, "{state}");
                 // The eviction, which has the object in its hands, does not exist there.
-                let ends = victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS;
-                unsafe { libc::_exit(i32::from(!reads) + 2 * i32::from(!ends)) };
-            }
-            let mut status = -1;
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert_eq!(status, 0, "{state}");
+                assert!(victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS, "{state}");
+            });
         });
     }
 }
@@ -255,29 +234,24 @@ fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_r
 fn threads_that_make_room_at_each_others_cost_do_not_wait_for_each_other_for_ever() {
     let gpu = simulated_gpu();
     let _small = Small::device(&gpu);
-    let gpu = &gpu;
-    std::thread::scope(|threads| {
-        for thread in 0..4u8 {
-            threads.spawn(move || {
-                let mut objects: Vec<_> = (0..3).map(|_| Object::new(BYTES)).collect();
-                for (number, object) in objects.iter_mut().enumerate() {
-                    object.fill_host(&pattern(thread * 3 + number as u8 + 1, BYTES));
-                    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
-                }
-                for turn in 0..300 {
-                    let number = turn % objects.len();
-                    let object = &mut objects[number];
-                    let at_gpu = if turn % 2 == 0 { object.gpu_data() } else { object.mutable_gpu_data() };
-                    if let Ok(data) = at_gpu {
-                        let seen = gpu.read(data.addr(), BYTES);
-                        assert_bytes(&seen, &pattern(thread * 3 + number as u8 + 1, BYTES), &thread);
-                        object.end_access();
-                    }
-                }
-                for (number, object) in objects.iter_mut().enumerate() {
-                    assert_bytes(&object.host_bytes(BYTES), &pattern(thread * 3 + number as u8 + 1, BYTES), &thread);
-                }
-            });
+    at_once(4, |thread| {
+        let contents = |number: usize| pattern((thread * 3 + number + 1) as u8, BYTES);
+        let mut objects = [(); 3].map(|()| Object::new(BYTES));
+        for (number, object) in objects.iter_mut().enumerate() {
+            object.fill_host(&contents(number));
+            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        }
+        for turn in 0..300 {
+            let number = turn % objects.len();
+            let object = &mut objects[number];
+            let at_gpu = if turn % 2 == 0 { object.gpu_data() } else { object.mutable_gpu_data() };
+            if let Ok(data) = at_gpu {
+                assert_bytes(&gpu.read(data.addr(), BYTES), &contents(number), &thread);
+                object.end_access();
+            }
+        }
+        for (number, object) in objects.iter_mut().enumerate() {
+            assert_bytes(&object.host_bytes(BYTES), &contents(number), &thread);
         }
     });
 }

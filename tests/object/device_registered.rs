@@ -135,21 +135,16 @@ fn a_reset_of_the_device_ends_registrations() {
 fn a_child_leaves_its_parents_registrations_alone() {
     in_a_process_with_a_driver(&[POOLS], || {
         let gpu = gpu();
-        let (mut object, mut lent) = (pinned(), pattern(1, BYTES));
-        let mut borrower = borrower(&mut lent);
-        assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS);
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let reads = object.host_bytes(LARGE) == pattern(1, LARGE);
-            let refused = [borrower.pin(), borrower.unpin()] == [SYNCEDMEM_ERROR_NO_GPU; 2];
-            drop((object, borrower));
-            unsafe { libc::_exit(if reads && refused { 7 } else { 1 }) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+        let mut lent = pattern(1, BYTES);
+        let mut objects = vec![pinned(), borrower(&mut lent)];
+        assert_eq!(objects[1].pin(), SYNCEDMEM_SUCCESS);
+        in_a_child(|| {
+            assert_bytes(&objects[0].host_bytes(LARGE), &pattern(1, LARGE), &"in the child");
+            assert_eq!([objects[1].pin(), objects[1].unpin()], [SYNCEDMEM_ERROR_NO_GPU; 2]);
+            objects.clear();
+        });
         assert_eq!(registered(&gpu), gpu.if_simulated(2));
-        cross(&mut object, 1);
+        cross(&mut objects[0], 1);
     });
 }
 

@@ -1,7 +1,6 @@
 //! What ends when: deleters that call back into the library, and objects that hold one another's memory.
 
 use std::ffi::c_void;
-use std::sync::Barrier;
 
 use crate::support::tensor::*;
 use crate::support::*;
@@ -117,25 +116,19 @@ fn an_address_that_is_all_offset_is_no_memory() {
 fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given() {
     const THREADS: usize = 6;
     for bytes in [BYTES, 50_000] {
-        let (mem, begin) = (created(bytes) as usize, Barrier::new(THREADS));
+        let shared = Shared(created(bytes));
         let (give, take) = std::sync::mpsc::channel();
-        std::thread::scope(|threads| {
-            for _ in 0..THREADS {
-                let (begin, give) = (&begin, give.clone());
-                threads.spawn(move || {
-                    begin.wait();
-                    for _ in 0..100 {
-                        let tensor = export(mem as *mut syncedmem_t, FLOATS).unwrap();
-                        assert_eq!(unsafe { tensor.data::<u8>().read() }, 0);
-                        give.send(tensor).unwrap();
-                    }
-                });
+        let deleter = std::thread::spawn(|| take.into_iter().for_each(drop));
+        at_once(THREADS, |_| {
+            for _ in 0..100 {
+                let tensor = export({ shared }.0, FLOATS).unwrap();
+                assert_eq!(unsafe { tensor.data::<u8>().read() }, 0);
+                give.send(tensor).unwrap();
             }
-            drop(give);
-            threads.spawn(|| take.into_iter().for_each(drop));
         });
-        let mem = mem as *mut syncedmem_t;
-        assert_eq!((exports(mem), destroy(mem)), ((0, 0), SYNCEDMEM_SUCCESS));
+        drop(give);
+        deleter.join().unwrap();
+        assert_eq!((exports(shared.0), destroy(shared.0)), ((0, 0), SYNCEDMEM_SUCCESS));
     }
 }
 

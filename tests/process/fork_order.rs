@@ -27,34 +27,15 @@ fn use_objects() -> bool {
     [100, 50_000].into_iter().all(|bytes| Object::new(bytes).mutable_cpu_data().is_ok())
 }
 
-/// Forks, and returns the status of the child, which uses objects and ends.
-fn fork_and_use() -> i32 {
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        unsafe { libc::alarm(LIMIT) };
-        unsafe { libc::_exit(i32::from(!use_objects())) };
-    }
-    let mut status = -1;
-    unsafe { libc::waitpid(child, &mut status, 0) };
-    status
+/// Forks a child, which uses objects and ends.
+fn fork_and_use() {
+    in_a_child(|| assert!(use_objects()));
 }
 
 /// Forks again and again while other threads do `work`.
 fn fork_beside(work: impl Fn() + Sync) {
     unsafe { libc::alarm(LIMIT) };
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|threads| {
-        for _ in 0..3 {
-            threads.spawn(|| {
-                while !stop.load(Relaxed) {
-                    work();
-                }
-            });
-        }
-        let status = (0..FORKS).map(|_| fork_and_use()).find(|&status| status != 0);
-        stop.store(true, Relaxed);
-        assert_eq!(status, None, "the status of a child");
-    });
+    beside(3, |_, _| work(), || (0..FORKS).for_each(|_| fork_and_use()));
 }
 
 /// The handlers of the library are registered at load, so they run behind those that the program registers in `main`.
@@ -76,7 +57,7 @@ static NESTED: AtomicUsize = AtomicUsize::new(0);
 
 fn fork_in_prepare(nests: &AtomicBool) {
     if nests.swap(false, Relaxed) {
-        assert_eq!(fork_and_use(), 0, "the status of a nested child");
+        fork_and_use();
         NESTED.fetch_add(1, Relaxed);
         nests.store(true, Relaxed);
     }

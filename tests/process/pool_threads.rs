@@ -1,9 +1,6 @@
 //! Many threads at the pools at once, while others empty them and change what they may keep: no thread gets what another
 //! uses, and the account is right at the end.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-
 use crate::support::pools::*;
 use crate::support::*;
 
@@ -27,28 +24,7 @@ fn churn(thread: usize, rounds: usize, one: impl Fn(usize, u8) -> Object, check:
 
 /// Lets `churners` work while `disturb` is called again and again.
 fn under(disturb: impl Fn(usize) + Sync, churner: impl Fn(usize) + Sync) {
-    let (stop, disturbances, start) = (AtomicBool::new(false), AtomicUsize::new(0), Barrier::new(THREADS + 1));
-    std::thread::scope(|threads| {
-        let churners: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                let (start, churner) = (&start, &churner);
-                threads.spawn(move || {
-                    start.wait();
-                    churner(thread);
-                })
-            })
-            .collect();
-        threads.spawn(|| {
-            start.wait();
-            while !stop.load(Relaxed) {
-                disturb(disturbances.fetch_add(1, Relaxed));
-            }
-        });
-        let outcomes: Vec<_> = churners.into_iter().map(|churner| churner.join()).collect();
-        stop.store(true, Relaxed);
-        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
-    });
-    assert!(disturbances.into_inner() > 0);
+    assert!(beside(1, |_, number| disturb(number), || drop(at_once(THREADS, churner))) > 0);
 }
 
 /// Everything that may be asked of the pools, in turn.

@@ -30,6 +30,7 @@ pub mod own;
 pub mod plain;
 pub mod pools;
 pub mod random;
+pub mod recording;
 pub mod sequences;
 pub mod sides;
 pub mod staging;
@@ -39,7 +40,10 @@ pub mod traced;
 pub mod world;
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 pub use folder::Folder;
 pub use gpu::*;
@@ -141,6 +145,55 @@ impl Storage {
     }
 }
 
+/// A handle that threads share.
+#[derive(Clone, Copy)]
+pub struct Shared(pub *mut syncedmem_t);
+unsafe impl Send for Shared {}
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// An address to read on the device or on the host.
+    pub fn read(self, device: bool) -> Outcome {
+        let mut data = std::ptr::null();
+        let read = if device { syncedmem_gpu_data } else { syncedmem_cpu_data };
+        answer(unsafe { read(self.0, &mut data) }, data.cast_mut().cast())
+    }
+}
+
+/// Does `work` on `threads` threads at once, each with its number. Returns their results.
+pub fn at_once<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let (start, work) = (&Barrier::new(threads), &work);
+    let run = move |thread| {
+        start.wait();
+        work(thread)
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Does `act` while `threads` threads do `work` again and again, each with its number and the number of the turn. Returns how often they did.
+pub fn beside(threads: usize, work: impl Fn(usize, usize) + Sync, act: impl FnOnce()) -> usize {
+    let (stop, done) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let outcome = std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (work, stop, done) = (&work, &stop, &done);
+            scope.spawn(move || {
+                for turn in (0..).take_while(|_| !stop.load(Relaxed)) {
+                    work(thread, turn);
+                    done.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(act));
+        stop.store(true, Relaxed);
+        outcome
+    });
+    outcome.unwrap_or_else(|panic| resume_unwind(panic));
+    done.into_inner()
+}
+
 /// A result, or the status of the failure.
 pub type Answer<T = ()> = Result<T, syncedmem_status_t>;
 
@@ -166,7 +219,7 @@ pub fn exit_of_a_child(work: impl FnOnce() -> u8) -> u8 {
     assert!(child >= 0);
     if child == 0 {
         unsafe { libc::alarm(60) };
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let outcome = catch_unwind(AssertUnwindSafe(work));
         unsafe { libc::_exit(outcome.map_or(FAILED, i32::from)) };
     }
     let mut status = 0;

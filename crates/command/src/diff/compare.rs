@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::report::document::{Document, Kinds, Process, Work};
+use crate::report::document::{Document, Ending, Kinds, Process, Work};
 
 /// Version of the JSON; see [`crate::report::document::VERSION`].
 const VERSION: u32 = 1;
@@ -52,6 +52,8 @@ pub enum Of {
     Holder,
     Objects,
     Work,
+    /// The process as the system saw it: these figures differ from run to run.
+    System,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -109,13 +111,15 @@ impl Differences {
         found
     }
 
-    /// Whether nothing differs but times.
+    /// Whether nothing differs but times and the system's figures.
     pub fn is_same(&self) -> bool {
         let mut sections = self.processes.iter().flat_map(|pair| &pair.sections);
         self.only_in_a.is_empty()
             && self.only_in_b.is_empty()
             && sections.all(|section| {
-                section.unit == Unit::Nanoseconds || section.figures.iter().all(|figure| figure.change() == 0)
+                section.unit == Unit::Nanoseconds
+                    || section.of == Of::System
+                    || section.figures.iter().all(|figure| figure.change() == 0)
             })
     }
 }
@@ -138,7 +142,7 @@ impl Pair {
             figures(process, |key, amount| both.entry(key).or_default()[side] += amount);
         }
         let mut sections: Vec<Section> = Vec::new();
-        for (Key { of, unit, kind, name }, [a, b]) in both.into_iter().filter(|(_, amounts)| *amounts != [0; 2]) {
+        for (Key { of, unit, kind, name }, [a, b]) in both.into_iter().filter(is_shown) {
             let figure = Figure { name, kind, a, b };
             match sections.last_mut() {
                 Some(last) if (last.of, last.unit) == (of, unit) => last.figures.push(figure),
@@ -163,6 +167,11 @@ struct Key {
     kind: Option<&'static str>,
 }
 
+/// Whether a figure is there in one run, or in both if only the system knows it.
+fn is_shown((key, amounts): &(Key, [u64; 2])) -> bool {
+    if key.of == Of::System { !amounts.contains(&0) } else { *amounts != [0; 2] }
+}
+
 /// Yields every figure of a process that is compared.
 fn figures(process: &Process, mut add: impl FnMut(Key, u64)) {
     let key = |of, unit, name: &str| Key { of, unit, name: name.to_string(), kind: None };
@@ -182,6 +191,14 @@ fn figures(process: &Process, mut add: impl FnMut(Key, u64)) {
         add(key(Of::Work, Unit::Bytes, &name), work.amount.bytes);
         add(key(Of::Work, Unit::Count, &name), work.amount.count);
         add(key(Of::Work, Unit::Nanoseconds, &name), work.amount.nanoseconds);
+    }
+    let Ending { resident_peak_bytes, elapsed_nanoseconds, processor_nanoseconds, .. } = &process.ending;
+    for (unit, name, amount) in [
+        (Unit::Bytes, "resident at its peak", resident_peak_bytes),
+        (Unit::Nanoseconds, "from its start to its end", elapsed_nanoseconds),
+        (Unit::Nanoseconds, "on a processor", processor_nanoseconds),
+    ] {
+        add(key(Of::System, unit, name), amount.unwrap_or(0));
     }
 }
 

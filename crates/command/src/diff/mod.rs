@@ -24,7 +24,7 @@ Examples:
 
 Each list begins with the largest change. Processes are matched by their programs' names, in the order of their starts.
 
-Exit status: 0 if nothing differs (times aside: no two runs take the same), 1 if something does or a file cannot be read, 2 if \
+Exit status: 0 if nothing differs but times and the system's figures, which no two runs share, 1 if something does or a file cannot be read, 2 if \
 the command line is wrong.")]
 pub struct Options {
     /// The first run: a trace, or what `syncedmem report --json` wrote; `-` is standard input.

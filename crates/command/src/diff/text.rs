@@ -51,6 +51,8 @@ fn show(f: &mut fmt::Formatter<'_>, section: &Section) -> fmt::Result {
         (Of::Work, Unit::Bytes) => "work, bytes",
         (Of::Work, Unit::Count) => "work, times",
         (Of::Work, Unit::Nanoseconds) => "work, time",
+        (Of::System, Unit::Nanoseconds) => "the process, time",
+        (Of::System, _) => "the process, memory",
     };
     if changed.is_empty() {
         return match same.len() {

@@ -10,13 +10,13 @@ use std::io::Write;
 use syncedmem_analysis::ledger::Ledger;
 use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::kind::Kind;
-use syncedmem_trace_reader::{Item, ReadError};
+use syncedmem_trace_reader::{End, Item, ReadError};
 
 use super::Error;
 use super::fields::{self, Value};
 
 pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut impl Write) -> Result<(), Error> {
-    let mut records = Records { output, separator: "[\n", memory: Ledger::new(), shown: [u64::MAX; 3] };
+    let mut records = Records { output, separator: "[\n", start: 0, memory: Ledger::new(), shown: NOTHING_SHOWN };
     for item in items {
         records.item(item?)?;
     }
@@ -25,10 +25,15 @@ pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut 
     Ok(write!(output, "{}\n]\n", if separator == "[\n" { "[" } else { "" })?)
 }
 
+/// No process holds as much.
+const NOTHING_SHOWN: [u64; 3] = [u64::MAX; 3];
+
 struct Records<'o, W> {
     output: &'o mut W,
     /// Stands before the next record.
     separator: &'static str,
+    /// The current process's start, in nanoseconds.
+    start: u64,
     /// Counts the bytes in use of the current process.
     memory: Ledger,
     /// The bytes in use that the last counter showed.
@@ -48,12 +53,15 @@ struct Head {
 impl<W: Write> Records<'_, W> {
     fn item(&mut self, item: Item) -> Result<(), Error> {
         let metadata = |process, thread, name| Head { phase: "M", process, thread, time: None, name };
-        let note = |process, time, name| Head { phase: "i", process, thread: process, time: Some(time), name };
         match item {
-            Item::Process { process, name, .. } => {
-                (self.memory, self.shown) = (Ledger::new(), [u64::MAX; 3]);
+            Item::Process { process, name, parent, monotonic, .. } => {
+                (self.start, self.memory, self.shown) = (monotonic, Ledger::new(), NOTHING_SHOWN);
                 let name = Quoted(&name);
-                self.record(metadata(process, process, "process_name"), format_args!(",\"args\":{{\"name\":{name}}}"))
+                let parent = parent.map(|parent| format!(",\"parent\":{parent}")).unwrap_or_default();
+                self.record(
+                    metadata(process, process, "process_name"),
+                    format_args!(",\"args\":{{\"name\":{name}{parent}}}"),
+                )
             }
             Item::Thread { process, thread, name } => {
                 let name = Quoted(&name);
@@ -61,25 +69,39 @@ impl<W: Write> Records<'_, W> {
             }
             Item::Site { process, site, place } => {
                 let place = Quoted(&place);
-                self.record(
-                    metadata(process, process, "call_site"),
-                    format_args!(",\"args\":{{\"site\":{},\"place\":{place}}}", site.0),
-                )
+                let arguments = format_args!("\"site\",\"site\":{},\"place\":{place}", site.0);
+                self.note(process, self.start, "call site", arguments)
             }
             Item::Name { process, time, object, name } => {
                 let name = Quoted(&name);
-                self.record(
-                    note(process, time, "object named"),
-                    format_args!(",\"s\":\"t\",\"args\":{{\"object\":\"{object:#x}\",\"name\":{name}}}"),
-                )
+                let arguments = format_args!("\"named\",\"object\":\"{object:#x}\",\"name\":{name}");
+                self.note(process, time, "object named", arguments)
             }
-            Item::Mode { process, time, accesses, compares } => self.record(
-                note(process, time, "recording mode"),
-                format_args!(",\"s\":\"t\",\"args\":{{\"accesses\":{accesses},\"compares\":{compares}}}"),
-            ),
+            Item::Mode { process, time, accesses, compares } => {
+                let arguments = format_args!("\"mode\",\"accesses\":{accesses},\"compares\":{compares}");
+                self.note(process, time, "recording mode", arguments)
+            }
             Item::Event { process, event } => self.event(process, &event),
-            Item::Items { .. } | Item::Frames { .. } | Item::Module { .. } | Item::End(_) => Ok(()),
+            Item::Items { process, object, items } => {
+                let arguments = format_args!("\"items\",\"object\":\"{object:#x}\",\"items\":{items}");
+                self.note(process, self.start, "items of a batch", arguments)
+            }
+            Item::Frames { .. } | Item::Module { .. } => Ok(()),
+            Item::End(End { process, header, gave_way, .. }) => {
+                let (is_whole, lost) = (header.end.is_some() && header.cut.is_none(), header.lost);
+                let [pageable, pinned, device] = header.memory.map(|memory| memory.peak);
+                let peaks = format_args!("{{\"pageable\":{pageable},\"pinned\":{pinned},\"device\":{device}}}");
+                let arguments =
+                    format_args!("{{\"whole\":{is_whole},\"gave_way\":{gave_way},\"lost\":{lost},\"peaks\":{peaks}}}");
+                self.record(metadata(process, process, "syncedmem_end"), format_args!(",\"args\":{arguments}"))
+            }
         }
+    }
+
+    /// An instant of the process that says what others mean.
+    fn note(&mut self, process: u32, time: u64, name: &'static str, arguments: fmt::Arguments) -> Result<(), Error> {
+        let head = Head { phase: "i", process, thread: process, time: Some(time), name };
+        self.record(head, format_args!(",\"s\":\"p\",\"args\":{{\"what\":{arguments}}}"))
     }
 
     fn event(&mut self, process: u32, event: &Event) -> Result<(), Error> {

@@ -27,6 +27,19 @@ pub struct Rate {
     pub nanoseconds: u64,
 }
 
+/// A part of a whole: `48.1 %`.
+#[derive(Clone, Copy)]
+pub struct Share {
+    pub part: u64,
+    pub of: u64,
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1}\u{a0}%", self.part as f64 / self.of.max(1) as f64 * 100.0)
+    }
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         unbroken(f, Size(self.0))

@@ -9,7 +9,7 @@ use syncedmem_trace::event::Path;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::facts;
+use super::facts::{self, How};
 
 /// Version of the schema. It rises if a field goes or gets another meaning; fields may be added.
 pub const VERSION: u32 = 1;
@@ -29,6 +29,7 @@ pub struct Process {
     pub program: String,
     pub events: u64,
     pub nanoseconds: u64,
+    pub ending: Ending,
     pub objects: Objects,
     pub memory: Kinds<Memory>,
     pub roles: Vec<RoleShare>,
@@ -37,6 +38,17 @@ pub struct Process {
     pub sites: Vec<Site>,
     pub advice: Vec<Advice>,
     pub not_recorded: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Ending {
+    pub how: String,
+    pub reason: Option<String>,
+    pub signal: Option<i32>,
+    pub growing: Option<String>,
+    pub resident_peak_bytes: Option<u64>,
+    pub elapsed_nanoseconds: Option<u64>,
+    pub processor_nanoseconds: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -167,6 +179,7 @@ impl From<&facts::Process> for Process {
             program: process.name.clone(),
             events: process.events,
             nanoseconds: process.timeline.span(),
+            ending: Ending::from(&process.ending),
             objects: Objects {
                 made: account.made,
                 noticed_at_an_access: account.made_unseen,
@@ -187,6 +200,26 @@ impl From<&facts::Process> for Process {
             sites: process.callers.iter().map(Site::from).collect(),
             advice: process.findings.iter().map(Advice::from).collect(),
             not_recorded: process.unwatched.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl From<&facts::Ending> for Ending {
+    fn from(ending: &facts::Ending) -> Ending {
+        let (how, reason, signal) = match &ending.how {
+            How::Unknown => ("unknown", None, None),
+            How::Whole => ("whole", None, None),
+            How::Cut(reason) => ("cut", Some(reason.clone()), None),
+            How::Killed { signal } => ("killed", None, Some(*signal)),
+        };
+        Ending {
+            how: how.to_string(),
+            reason,
+            signal,
+            growing: ending.growing.clone(),
+            resident_peak_bytes: ending.resident_peak,
+            elapsed_nanoseconds: ending.elapsed,
+            processor_nanoseconds: ending.processor_time,
         }
     }
 }

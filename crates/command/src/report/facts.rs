@@ -9,6 +9,7 @@ use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::Size;
 
+use super::held::Steps;
 use super::timeline::Timeline;
 
 /// The text of a call site that was not recorded.
@@ -40,6 +41,8 @@ pub struct Process {
     /// The texts of its call sites.
     pub places: HashMap<Site, String>,
     pub timeline: Timeline,
+    /// Who held memory over time.
+    pub parts: Vec<Part>,
     /// The advice, sorted by its savings.
     pub findings: Vec<Finding>,
     pub holders: Vec<Holder>,
@@ -97,7 +100,7 @@ impl Ending {
             How::Unknown => format!("{program} did not end its recording (killed, _exit, exec, or it still runs)"),
         };
         let [pageable, pinned, device] = live;
-        let host = Size(pageable + pinned);
+        let host = Size(pageable.saturating_add(pinned));
         let at = if device == 0 { host.to_string() } else { format!("{host}, and {} on the device", Size(device)) };
         let growing = self.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();
         Some(format!("{how} at {at}{growing}"))
@@ -154,6 +157,21 @@ impl Finding {
             (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
             (mine, theirs) => mine.or(theirs),
         };
+    }
+}
+
+/// Objects of one name, if they have one, that one place made.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub name: Option<String>,
+    pub place: String,
+    /// By kind.
+    pub held: [Steps; 3],
+}
+
+impl Part {
+    pub fn who(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.place)
     }
 }
 

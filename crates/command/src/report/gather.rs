@@ -11,7 +11,8 @@ use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{self, Caller, Ending, Finding, Holder, Process};
+use super::facts::{self, Caller, Ending, Finding, Holder, Part, Process};
+use super::held::Owner;
 use super::timeline::Timeline;
 
 /// The state of a process after the events so far.
@@ -50,8 +51,9 @@ impl Gathering {
     pub fn take(&mut self, event: &Event) {
         self.events += 1;
         self.all.take(event);
-        let account = self.all.ledger().account();
-        self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
+        let ledger = self.all.ledger();
+        let live = Kind::ALL.map(|kind| ledger.account().memory(kind).live);
+        self.timeline.take(event, live, ledger.object(event.object));
         self.count_for_caller(event);
         if matches!(event.what, What::Allocated { .. }) {
             self.growing = event.object;
@@ -81,6 +83,7 @@ impl Gathering {
 
     pub fn name(&mut self, object: u64, name: &str) {
         self.all.ledger_mut().name(object, name);
+        self.timeline.name(object, self.all.ledger().object(object));
     }
 
     /// Notes how many items of the batch an object holds.
@@ -89,15 +92,23 @@ impl Gathering {
     }
 
     /// The facts of a process with that id, name and call sites.
-    pub fn finish(self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
-        let summary = Summary::of(self.all.ledger());
+    pub fn finish(mut self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
+        let ledger = self.all.ledger();
+        let summary = Summary::of(ledger);
         let place = |site| facts::place(&places, site);
         let advice = self.all.advice();
-        let growing = self.all.ledger().object(self.growing).map(|object| match object.holder {
+        let growing = ledger.object(self.growing).map(|object| match object.holder {
             ledger::Holder::Site(site) => place(site).to_string(),
-            named => self.all.ledger().name_of(named).unwrap_or_default().to_string(),
+            named => ledger.name_of(named).unwrap_or_default().to_string(),
         });
+        let parts = self.timeline.owners().map(|(Owner { holder, made }, held)| Part {
+            name: ledger.name_of(holder).map(str::to_string),
+            place: place(made).to_string(),
+            held,
+        });
+        let parts = parts.collect();
         Process {
+            parts,
             id,
             name,
             events: self.events,

@@ -4,6 +4,7 @@ mod amount;
 pub mod document;
 pub mod facts;
 mod gather;
+mod held;
 pub mod input;
 pub mod load;
 mod page;

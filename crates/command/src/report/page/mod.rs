@@ -3,9 +3,11 @@
 mod advice;
 mod chart;
 mod figures;
+mod flame;
 mod html;
 mod numbers;
 mod places;
+mod stacks;
 mod tables;
 
 use std::cmp::Reverse;
@@ -19,8 +21,9 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 const STYLE: &str = include_str!("style.css");
-/// Sorts tables. The page is complete without it. The page names its hash below, so browsers run no other script.
-const SCRIPT: &str = include_str!("sort.js");
+/// Sorts tables, selects times and zooms. The page is complete without it. The page names its hash below, so browsers run
+/// no other script.
+const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("brush.js"), include_str!("flame.js"));
 
 /// Processes with a section of their own.
 const SECTIONS: usize = 30;
@@ -66,7 +69,7 @@ fn begin(html: &mut Html, trace: &Trace) {
     html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
     html.markup(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'sha256-/DlS1cFjUREDMopKMhGhG1SilnXIOi1M5lePgmpG/Zk='\">",
+         script-src 'sha256-+s2kn5HK1TTkHyuzcHLis4s6MwWPrvu9BkZqvx2k690='\">",
     );
     html.markup("<title>Memory: ")
         .text(name)
@@ -97,7 +100,8 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize) {
     html.text(Count(process.events)).markup(" events in ").text(Time(process.timeline.span())).markup("</p>");
     advice::write(html, process);
     numbers::write(html, process);
-    figures::write(html, process, of);
+    figures::write(html, process, place, of);
+    flame::write(html, process, of);
     places::holders(html, process);
     places::callers(html, process);
     tables::memory(html, process);

@@ -1,4 +1,4 @@
-//! The few figures that most readers look for.
+//! The few figures that most readers look for, without those that are zero.
 
 use std::fmt::Display;
 
@@ -78,6 +78,9 @@ fn card(
     shown: impl Display,
     more: impl FnOnce(&mut Html),
 ) {
+    if number == 0 {
+        return;
+    }
     html.markup("<div")
         .markup(if name.ends_with("peak") { " class=\"peak\"" } else { "" })
         .markup("><dt>")
