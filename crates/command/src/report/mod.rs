@@ -39,11 +39,16 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem report train.trace                  writes train.html: one file, for any browser
-  syncedmem report train.trace --text           the account and the advice, for the terminal
-  syncedmem report train.trace.gz --text        of a trace that gzip has compressed
-  syncedmem report train.trace --json           the same as JSON, for programs and for syncedmem diff
-  syncedmem report - < train.trace > page.html   from standard input")]
+  syncedmem report train.trace
+      writes train.html: one file, for any browser
+  syncedmem report train.trace --text
+      the account and the advice, for the terminal
+  syncedmem report train.trace.gz --text
+      of a trace that gzip has compressed
+  syncedmem report train.trace --json -o before.report.json
+      the same as JSON, for programs and for syncedmem diff
+  syncedmem report - < train.trace > page.html
+      from standard input")]
 pub struct Options {
     /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
@@ -71,7 +76,7 @@ pub fn run(options: &Options) -> ExitCode {
     let (report, place) = match (text, json) {
         (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
         (_, true) => (json_of(&read), STANDARD.into()),
-        _ => (page::of(&read), page_beside(trace)),
+        _ => (page::of(&read, *shown), page_beside(trace)),
     };
     write(&report, output.as_ref().unwrap_or(&place), trace)
 }

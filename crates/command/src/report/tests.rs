@@ -20,7 +20,10 @@ fn process(events: &[Event]) -> Process {
 }
 
 fn page_of<const N: usize>(processes: [Process; N]) -> String {
-    page::of(&Trace { name: "train.json".to_string(), processes: processes.into(), notes: Vec::new() })
+    page::of(
+        &Trace { name: "train.json".to_string(), processes: processes.into(), notes: Vec::new() },
+        Shown::default(),
+    )
 }
 
 /// With a given memory to fit in: the machine's is another one elsewhere.
@@ -123,7 +126,10 @@ fn places_and_names_with_markup_in_them_are_shown_as_they_are() {
         at: evil.to_string(),
         ..Finding::default()
     });
-    let page = page::of(&Trace { name: evil.to_string(), processes: vec![process], notes: vec![evil.to_string()] });
+    let page = page::of(
+        &Trace { name: evil.to_string(), processes: vec![process], notes: vec![evil.to_string()] },
+        Shown::default(),
+    );
     is_well_formed(&page);
     assert!(!page.contains("<img") && !page.contains("alert(\"1\")") && !page.contains("<script>alert"));
     assert!(page.contains("Blob&lt;float&gt;::<wbr>Reshape &amp; co"));
@@ -189,7 +195,7 @@ fn advice_stands_on_top_with_its_numbers() {
     let page = page_of([Process { findings: vec![finding, unknown], ..process(&life()) }]);
     is_well_formed(&page);
     let advice = page.find("Keep it on one side.").expect("the advice");
-    assert!(advice < page.find("In numbers").expect("the numbers"));
+    assert!(advice < page.find("Memory over time").expect("the timeline"));
     for (field, number) in [("count", 12), ("bytes", 345), ("saved", 6789), ("objects", 2)] {
         assert!(page.contains(&format!("data-field=\"{field}\" data-v=\"{number}\"")), "{field}");
     }
@@ -314,7 +320,7 @@ fn a_page_about_many_processes_shows_the_busiest_and_lists_all() {
     let mut processes: Vec<_> =
         (0..200).map(|id| Process { id, ..process(&[at(5, 0, allocated(Kind::Device, 9))]) }).collect();
     processes[150] = Process { id: 150, ..process(&life()) };
-    let page = page::of(&Trace { processes, ..Trace::default() });
+    let page = page::of(&Trace { processes, ..Trace::default() }, Shown::default());
     is_well_formed(&page);
     assert_eq!(page.matches("data-process=").count(), 30);
     assert!(
