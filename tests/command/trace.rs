@@ -26,9 +26,12 @@ fn with_a_trace() -> (Workshop, String, Vec<u8>) {
 #[test]
 fn a_file_that_is_no_trace_is_refused_and_left_as_it_is() {
     let (workshop, program, _) = with_a_trace();
-    for (name, text) in
-        [("model.caffemodel", "weights of a week"), ("other.json", "[\n{}]"), ("rows.csv", "a,b\n1,2\n"), ("t.csv", "[\n")]
-    {
+    for (name, text) in [
+        ("model.caffemodel", "weights of a week"),
+        ("other.json", "[\n{}]"),
+        ("rows.csv", "a,b\n1,2\n"),
+        ("t.csv", "[\n"),
+    ] {
         workshop.source(name, text);
         let told = traced(&workshop, name, &program);
         assert_eq!(told.status, Some(125), "{}", told.error);
@@ -44,7 +47,8 @@ fn an_earlier_trace_gives_way_to_that_of_a_program_that_was_started() {
     assert_eq!(traced(&workshop, "t.trace", &program).status, Some(0));
     assert_ne!(before, std::fs::read(workshop.path("t.trace")).unwrap());
     let of_two = ["sh", "-c", &format!("{program}; {program}")];
-    let run_of_two = || said(command().args(["run", "--trace", "t.trace", "--"]).args(of_two).current_dir(workshop.path("")));
+    let run_of_two =
+        || said(command().args(["run", "--trace", "t.trace", "--"]).args(of_two).current_dir(workshop.path("")));
     assert_eq!(run_of_two().status, Some(0));
     let first = names();
     assert_eq!((first.len(), first[0].as_str()), (2, "t.trace"), "{first:?}");

@@ -21,7 +21,15 @@ pub const LAYOUT: Layout = Layout::within(LEAST);
 /// A process without a parent, in a run of its own.
 pub fn process(process: u32) -> About<&'static str> {
     let identity = process.into();
-    About { process, identity, run: identity, start: 100, start_of_day: 1_000_000_100, program: "caffe", ..About::default() }
+    About {
+        process,
+        identity,
+        run: identity,
+        start: 100,
+        start_of_day: 1_000_000_100,
+        program: "caffe",
+        ..About::default()
+    }
 }
 
 impl Recording {

@@ -134,7 +134,8 @@ impl Reader {
         match File::open(&path).map_err(ReadError::System).and_then(Stream::new) {
             Ok(stream) => {
                 let is_forked = |member: &&Member| member.parent == process && member.start >= start;
-                let forks = self.waiting.iter().filter(is_forked).map(|member| (member.start, member.process)).collect();
+                let forks =
+                    self.waiting.iter().filter(is_forked).map(|member| (member.start, member.process)).collect();
                 let inherited = self.inherited.remove(&process).unwrap_or_default();
                 self.current = Some(stream.among(inherited, forks));
             }

@@ -65,7 +65,8 @@ impl Objects {
             What::Freed { kind, block: address, .. } => {
                 let blocks = self.known.get_mut(&object);
                 let block = blocks.and_then(|blocks| blocks[side(kind)].take_if(|block| block.address == address));
-                let freed = |Block { kind, bytes, .. }| Event { what: What::Freed { kind, bytes, block: address }, ..event };
+                let freed =
+                    |Block { kind, bytes, .. }| Event { what: What::Freed { kind, bytes, block: address }, ..event };
                 (None, block.map(freed))
             }
             _ => {

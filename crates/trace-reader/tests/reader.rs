@@ -85,7 +85,9 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     recording.put(Record::Items { time: 61, thread: 1, object: 0x1000, object_bytes: 64, items: 8 });
     recording.end(EndMark { time: 99, processor_time: 50, peak_resident: 4096 });
     let items = read("order", &recording);
-    let [Item::Process { process: 7, name, parent: None, monotonic: 100, realtime: 1_000_000_100 }, rest @ ..] = &items[..] else {
+    let [Item::Process { process: 7, name, parent: None, monotonic: 100, realtime: 1_000_000_100 }, rest @ ..] =
+        &items[..]
+    else {
         panic!("{items:?}");
     };
     assert_eq!(name, "caffe");
@@ -112,7 +114,10 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
 fn an_object_whose_construction_was_not_recorded_is_found_by_its_first_event() {
     let recording = Recording::new(&process(7));
     recording.event(at(10, 5, allocated(5)));
-    recording.event(Event { site: Site(3), ..at(20, 5, What::Filled { side: syncedmem_trace::head::Side::Host, bytes: 64 }) });
+    recording.event(Event {
+        site: Site(3),
+        ..at(20, 5, What::Filled { side: syncedmem_trace::head::Side::Host, bytes: 64 })
+    });
     let what = What::Made { bytes: 64, noticed: Noticed::FirstAccess };
     let found = Event { site: Site(3), duration: 0, ..at(10, 0, what) };
     assert_eq!(events(&read("found", &recording))[0], found, "with the site of the first event that has one");
@@ -144,7 +149,8 @@ fn what_gave_way_in_a_ring_that_wrapped_is_counted_and_the_rest_is_read() {
     let total = 2 * LAYOUT.most + 5;
     (0..total).for_each(|time| recording.event(at(time, 0, What::Synchronised)));
     let items = read("ring", &recording);
-    let times: Vec<_> = events(&items).iter().filter(|event| event.what == What::Synchronised).map(|event| event.start).collect();
+    let times: Vec<_> =
+        events(&items).iter().filter(|event| event.what == What::Synchronised).map(|event| event.start).collect();
     assert_eq!(times, (total - LAYOUT.most..total).collect::<Vec<_>>());
     assert_eq!(ends(&items)[0].gave_way, total - LAYOUT.most);
 }
@@ -170,7 +176,10 @@ fn a_file_that_ends_early_gives_what_it_holds() {
     fs::write(folder.file("t"), &bytes[..LAYOUT.record_at(60) as usize + 17]).unwrap();
     let items = all(&folder.file("t"));
     assert_eq!(events(&items).len(), 1 + 60, "the object that was found, and its events");
-    assert_eq!((ends(&items)[0].unfinished, ends(&items)[0].header.cut, ends(&items)[0].header.end), (40, Some(28), None));
+    assert_eq!(
+        (ends(&items)[0].unfinished, ends(&items)[0].header.cut, ends(&items)[0].header.end),
+        (40, Some(28), None)
+    );
 }
 
 #[test]
@@ -178,7 +187,10 @@ fn the_recordings_of_a_run_belong_together_and_others_stay_out() {
     let first = Recording::new(&process(7));
     let of = |process, start, run| Recording::new(&About { process, start, run, ..recording::process(7) });
     let (later, sooner, other) = (of(9, 300, 7), of(8, 200, 7), of(10, 250, 10));
-    let folder = Folder::holding("family", &[("t", &first), ("t.9", &later), ("t.8", &sooner), ("t.10", &other), ("t.x", &later)]);
+    let folder = Folder::holding(
+        "family",
+        &[("t", &first), ("t.9", &later), ("t.8", &sooner), ("t.10", &other), ("t.x", &later)],
+    );
     fs::write(folder.file("t.11"), "no recording").unwrap();
     let numbers = |path: &Path| ends(&all(path)).iter().map(|end| end.process).collect::<Vec<_>>();
     assert_eq!(numbers(&folder.file("t")), [7, 8, 9]);
@@ -199,7 +211,8 @@ fn a_forked_process_knows_its_parents_names_and_call_sites() {
     child.event(Event { site: Site(1), ..at(210, 5, allocated(5)) });
     let folder = Folder::holding("fork", &[("t", &parent), ("t.8", &child)]);
     let items = all(&folder.file("t"));
-    let begin = items.iter().position(|item| matches!(item, Item::Process { process: 8, parent: Some(7), .. })).unwrap();
+    let begin =
+        items.iter().position(|item| matches!(item, Item::Process { process: 8, parent: Some(7), .. })).unwrap();
     let (process, object) = (8, 0x1000);
     assert_eq!(items[begin + 1], Item::Site { process, site: Site(1), place: "caffe::Net::Init".into() });
     assert!(matches!(items[begin + 2], Item::Event { event: Event { what: What::Made { bytes: 64, .. }, .. }, .. }));

@@ -58,7 +58,10 @@ impl<W: Write> Records<'_, W> {
                 (self.start, self.memory, self.shown) = (monotonic, Ledger::new(), NOTHING_SHOWN);
                 let name = Quoted(&name);
                 let parent = parent.map(|parent| format!(",\"parent\":{parent}")).unwrap_or_default();
-                self.record(metadata(process, process, "process_name"), format_args!(",\"args\":{{\"name\":{name}{parent}}}"))
+                self.record(
+                    metadata(process, process, "process_name"),
+                    format_args!(",\"args\":{{\"name\":{name}{parent}}}"),
+                )
             }
             Item::Thread { process, thread, name } => {
                 let name = Quoted(&name);
@@ -88,7 +91,8 @@ impl<W: Write> Records<'_, W> {
                 let (is_whole, lost) = (header.end.is_some() && header.cut.is_none(), header.lost);
                 let [pageable, pinned, device] = header.memory.map(|memory| memory.peak);
                 let peaks = format_args!("{{\"pageable\":{pageable},\"pinned\":{pinned},\"device\":{device}}}");
-                let arguments = format_args!("{{\"whole\":{is_whole},\"gave_way\":{gave_way},\"lost\":{lost},\"peaks\":{peaks}}}");
+                let arguments =
+                    format_args!("{{\"whole\":{is_whole},\"gave_way\":{gave_way},\"lost\":{lost},\"peaks\":{peaks}}}");
                 self.record(metadata(process, process, "syncedmem_end"), format_args!(",\"args\":{arguments}"))
             }
         }

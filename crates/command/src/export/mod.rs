@@ -79,20 +79,23 @@ impl Format {
 
 pub fn run(options: &Options) -> ExitCode {
     let Options { trace, to, output } = options;
-    let reader = match input::spooled(trace).map_err(ReadError::System).and_then(|spooled| input::reader(trace, spooled)) {
-        Ok(reader) => reader,
-        Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
-    };
+    let reader =
+        match input::spooled(trace).map_err(ReadError::System).and_then(|spooled| input::reader(trace, spooled)) {
+            Ok(reader) => reader,
+            Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
+        };
     let beside = || if is_standard(trace) { STANDARD.into() } else { trace.with_extension(to.extension()) };
     let output = output.clone().unwrap_or_else(beside);
-    let written = if is_standard(&output) { write(reader, *to, io::stdout().lock()) } else { file(reader, *to, &output) };
+    let written =
+        if is_standard(&output) { write(reader, *to, io::stdout().lock()) } else { file(reader, *to, &output) };
     match written {
         Ok(()) => ExitCode::SUCCESS,
         // The reader has closed the pipe: it wants no more.
         Err(Error::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(Error::Write(error)) => {
-            say::failed(format_args!("{} cannot be written: {error}; name another file with --output", output.display()))
-        }
+        Err(Error::Write(error)) => say::failed(format_args!(
+            "{} cannot be written: {error}; name another file with --output",
+            output.display()
+        )),
         Err(Error::Read(error)) => say::failed(format_args!("{}: {error}", input::name(trace))),
     }
 }

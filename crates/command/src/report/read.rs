@@ -36,7 +36,9 @@ impl Open {
     /// Takes the next item of this process.
     pub fn take(&mut self, item: Item) {
         match item {
-            Item::Process { process, name, monotonic, .. } => (self.id, self.name, self.start) = (process, name, monotonic),
+            Item::Process { process, name, monotonic, .. } => {
+                (self.id, self.name, self.start) = (process, name, monotonic)
+            }
             Item::Site { site, place, .. } => drop(self.places.insert(site, place)),
             Item::Name { object, name, .. } => self.gathering.name(object, &name),
             Item::Event { event, .. } => self.gathering.take(&event),
@@ -124,11 +126,13 @@ fn sentences(program: &str, end: &End) -> Vec<String> {
     }
     if header.lost > 0 {
         let lost = Counted(header.lost, "event was not recorded", "events were not recorded");
-        sentences.push(format!("{lost}: there was no space for it, or it was in a signal handler that could not wait."));
+        sentences
+            .push(format!("{lost}: there was no space for it, or it was in a signal handler that could not wait."));
     }
     // Without space, every later record is one that was begun.
     if *unfinished > 0 && header.cut.is_none() {
-        let unfinished = Counted(*unfinished, "record was begun and not finished", "records were begun and not finished");
+        let unfinished =
+            Counted(*unfinished, "record was begun and not finished", "records were begun and not finished");
         sentences.push(format!("{unfinished}: the process ended meanwhile."));
     }
     if *unknown > 0 {
@@ -212,7 +216,10 @@ mod tests {
         let notes = read(&recording).notes;
         assert_eq!(notes.len(), 2, "{notes:?}");
         assert!(notes[0].starts_with("caffe (process 7): the oldest 1 record gave way to a newer one"), "{notes:?}");
-        assert!(notes[0].contains("The peaks of the whole were 0 B pageable, 0 B pinned, 1.0 MiB device."), "{notes:?}");
+        assert!(
+            notes[0].contains("The peaks of the whole were 0 B pageable, 0 B pinned, 1.0 MiB device."),
+            "{notes:?}"
+        );
         assert!(notes[1].contains("1 event was not recorded"), "{notes:?}");
         let recording = Recording::new(&process(7));
         recording.event(at(1, 5, allocated(64)));

@@ -5,7 +5,6 @@ mod outcome;
 mod recordings;
 mod settings;
 
-
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -146,7 +146,10 @@ fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder
     let probe = folder.join("probe");
     // A process that finds no space says so itself, and leaves no file where there is none for a name.
     if let Err(error) = fs::write(&probe, [0; 4096]).and_then(|()| fs::remove_file(&probe)) {
-        return format!("nothing was recorded: {} cannot be written: {error}; make room, or set TMPDIR", folder.display());
+        return format!(
+            "nothing was recorded: {} cannot be written: {error}; make room, or set TMPDIR",
+            folder.display()
+        );
     }
     match finished.ended {
         Ended::Signalled(signal) => {

@@ -68,7 +68,9 @@ impl Recordings {
     pub fn keep(&mut self) -> Result<Option<PathBuf>, String> {
         let Some(Kept { file, format }) = &self.kept else { return Ok(None) };
         let kept = match format {
-            Some(format) => Reader::open(&self.folder).map_err(export::Error::from).and_then(|all| export::file(all, *format, file)),
+            Some(format) => {
+                Reader::open(&self.folder).map_err(export::Error::from).and_then(|all| export::file(all, *format, file))
+            }
             None => move_all(&self.folder, file),
         };
         match kept {
@@ -149,7 +151,11 @@ fn move_all(folder: &Path, file: &Path) -> Result<(), export::Error> {
         fs::remove_file(&old.path)?;
     }
     for member in others {
-        OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(&member.path)?.write_all_at(&first.run.to_le_bytes(), RUN_AT)?;
+        OpenOptions::new()
+            .write(true)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&member.path)?
+            .write_all_at(&first.run.to_le_bytes(), RUN_AT)?;
         let mut name = file.as_os_str().to_owned();
         name.push(format!(".{}", member.process));
         fs::rename(&member.path, OsStr::new(&name))?;
