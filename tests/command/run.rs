@@ -44,10 +44,12 @@ fn the_account_is_printed_behind_what_the_program_wrote() {
     assert_eq!(told.output, "hello\n", "standard output is the program's alone");
     let (before, report) = told.error.split_once("libsyncedmem: memory of program (process ").expect(&told.error);
     assert_eq!(before, "there\n\n");
-    assert!(report.contains("objects made: 1"), "{report}");
     // 1000 floats, and the zeros of the first access.
-    assert!(report.contains("3.9 KiB"), "{report}");
-    assert!(report.contains("fill of the host with zeros"), "{report}");
+    assert!(report.contains("\npeak 3.9 KiB of blobs; the process "), "{report}");
+    assert!(report.contains("\n1 fill (3.9 KiB) took ") && report.contains(" of the run\n"), "{report}");
+    assert!(!report.contains("objects made"), "only the details have the account: {report}");
+    let details = said(&mut run(&workshop, &["--details"], &[program])).error;
+    assert!(details.contains("objects made: 1") && details.contains("fill of the host with zeros"), "{details}");
     leaves_nothing(&workshop);
 }
 
@@ -239,7 +241,7 @@ fn the_report_can_go_to_a_file_in_place_of_what_is_there() {
     let (workshop, program) = caffe();
     let file = workshop.source("memory.txt", "from before\n".repeat(1000).as_str());
     let told = said(&mut run(&workshop, &["--report=memory.txt"], &[program.to_str().unwrap()]));
-    assert!(told.error.contains("the report is in /") && !told.error.contains("objects made"), "{}", told.error);
+    assert!(told.error.contains("the report is in /") && !told.error.contains("of blobs"), "{}", told.error);
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("libsyncedmem: memory of program") && !text.contains("from before"), "{text}");
 }
@@ -259,11 +261,11 @@ fn a_trace_has_all_programs_that_ran_one_after_the_other() {
     let told = shell(&workshop, &["--trace", "t.trace"], &format!("{program}; cd /; {program}"));
     assert_eq!(told.status, Some(0));
     assert!(told.error.contains("look at it with: syncedmem report /"), "{}", told.error);
-    assert!(!told.error.contains("objects made"), "with a trace the report is asked for: {}", told.error);
+    assert!(!told.error.contains("of blobs"), "with a trace the report is asked for: {}", told.error);
     let report = |file: &str| said(command().args(["report", "--text"]).arg(workshop.path(file))).output;
     assert_eq!(report("t.trace").matches("memory of program").count(), 2, "{}", report("t.trace"));
     let told = shell(&workshop, &["--trace", "t.trace", "--report"], &program.to_string());
-    assert!(told.error.contains("objects made: 1") && told.error.contains("the trace is in"), "{}", told.error);
+    assert!(told.error.contains("of blobs") && told.error.contains("the trace is in"), "{}", told.error);
     assert_eq!(report("t.trace").matches("memory of program").count(), 1, "a new run begins the trace anew");
 }
 
@@ -319,7 +321,7 @@ fn a_program_that_a_signal_ends_is_reported_with_what_was_growing() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         let first = format!("dies was killed by signal {signal} at 3.0 MiB, growing: ");
         assert!(error.trim_start().starts_with(&first), "{error}");
-        assert!(error.contains("objects made: 2"), "{error}");
+        assert!(error.contains("peak 3.0 MiB of blobs"), "{error}");
         leaves_nothing(&workshop);
     }
 }
@@ -329,9 +331,7 @@ fn a_program_that_ends_by_underscore_exit_is_reported_as_whole() {
     let (workshop, program) = dying();
     let told = said(&mut run(&workshop, &[], &[program.to_str().unwrap(), "0"]));
     assert_eq!(told.status, Some(7));
-    assert!(
-        told.error.trim_start().starts_with("libsyncedmem: memory of dies") && told.error.contains("objects made: 2")
-    );
+    assert!(told.error.trim_start().starts_with("libsyncedmem: memory of dies") && told.error.contains("\npeak "));
 }
 
 #[test]
