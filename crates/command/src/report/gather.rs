@@ -1,17 +1,17 @@
 //! Turns the events of a process into the facts of a report, in one pass.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use syncedmem_analysis::advice::Advice;
 use syncedmem_analysis::evaluation::Evaluation;
-use syncedmem_analysis::ledger;
-use syncedmem_analysis::summary::{Entry, Label, Summary};
+use syncedmem_analysis::ledger::{self, Ledger};
+use syncedmem_analysis::summary::{Entry, Label, Role, Summary};
 use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{self, Caller, Ending, Finding, Holder, Part, Process};
+use super::facts::{self, Batch, Caller, Ending, Finding, Holder, Part, Process, RoleShare, Spent};
 use super::held::Owner;
 use super::timeline::Timeline;
 
@@ -25,6 +25,9 @@ pub struct Gathering {
     compared: bool,
     /// The object that allocated last; 0: none.
     growing: u64,
+    spent: Spent,
+    /// Threads of `spent`.
+    threads: HashSet<u32>,
 }
 
 impl Gathering {
@@ -37,6 +40,8 @@ impl Gathering {
             every_access: false,
             compared: false,
             growing: 0,
+            spent: Spent::default(),
+            threads: HashSet::new(),
         }
     }
 
@@ -58,6 +63,20 @@ impl Gathering {
         if matches!(event.what, What::Allocated { .. }) {
             self.growing = event.object;
         }
+        self.count_time(event);
+    }
+
+    fn count_time(&mut self, event: &Event) {
+        let Spent { copies, fills, not_measured, .. } = &mut self.spent;
+        let (sum, bytes) = match event.what {
+            What::Copied { bytes, .. } => (copies, bytes),
+            What::Completed { .. } => (copies, 0),
+            What::Filled { bytes, .. } => (fills, bytes),
+            What::Started { bytes, .. } => return not_measured.add(bytes, 0),
+            _ => return,
+        };
+        sum.add(bytes, event.duration);
+        self.threads.insert(event.thread);
     }
 
     /// Counts an event for its call site. If the event has none, it counts for the call site that made the object.
@@ -113,6 +132,9 @@ impl Gathering {
             name,
             events: self.events,
             holders: holders(&summary, place),
+            roles: roles(&summary),
+            batches: batches(self.all.ledger()),
+            spent: Spent { threads: self.threads.len(), ..self.spent.clone() },
             callers: self.callers(place),
             findings: findings(&advice, place),
             unwatched: self.unwatched(),
@@ -120,8 +142,6 @@ impl Gathering {
             ending: Ending { growing, ..Ending::default() },
             summary,
             every_access: self.all.has_every_access(),
-            advice,
-            places,
         }
     }
 
@@ -166,8 +186,13 @@ fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder
             Label::Site(site) => place(*site).to_string(),
             Label::Name(name) => name.clone(),
         };
-        let this =
-            Holder { who: who.clone(), live: share.live, at_peak: share.at_peak, blocks_at_peak: share.blocks_at_peak };
+        let this = Holder {
+            who: who.clone(),
+            live: share.live,
+            blocks: share.blocks,
+            at_peak: share.at_peak,
+            blocks_at_peak: share.blocks_at_peak,
+        };
         holders.entry(who.clone()).or_insert_with(|| Holder { who, ..Holder::default() }).join(&this);
     }
     let mut holders: Vec<_> = holders.into_values().collect();
@@ -178,6 +203,29 @@ fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder
     holders
 }
 
+/// In the order of [`Role::ALL`].
+fn roles(summary: &Summary) -> Vec<RoleShare> {
+    let at_peak = Kind::ALL.map(|kind| summary.roles_at_peak(kind));
+    let named = Role::ALL.iter().map(|&role| RoleShare {
+        role: role.name(),
+        at_peak: at_peak.each_ref().map(|(roles, _)| roles[role as usize]),
+    });
+    let others = RoleShare { role: "without a layer's name", at_peak: at_peak.each_ref().map(|&(_, others)| others) };
+    let mut roles: Vec<_> = named.filter(|role| role.at_peak != [0; 3]).collect();
+    if !roles.is_empty() && others.at_peak != [0; 3] {
+        roles.push(others);
+    }
+    roles
+}
+
+/// The largest batch first.
+fn batches(ledger: &Ledger) -> Vec<Batch> {
+    let batches = ledger.batches().map(|(items, share)| Batch { items, at_peak: share.at_peak });
+    let mut batches: Vec<_> = batches.filter(|batch| batch.at_peak != [0; 3]).collect();
+    batches.sort_by_key(|batch| Reverse(batch.items));
+    batches
+}
+
 /// Sorted by savings. Findings that differ only in figures are one.
 fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
@@ -185,6 +233,7 @@ fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Findi
         let this = Finding {
             rule: advice.rule.name(),
             certainty: advice.certainty.name(),
+            change: advice.rule.change(),
             seen: advice.rule.what_was_seen(),
             to_do: advice.what_to_do(),
             not_known: advice.not_known(),

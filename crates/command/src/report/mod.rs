@@ -1,6 +1,8 @@
 //! `syncedmem report`: shows a trace as a page or as text.
 
 mod amount;
+mod batch;
+mod details;
 pub mod document;
 pub mod facts;
 mod gather;
@@ -11,6 +13,10 @@ mod page;
 pub mod read;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod screen_tests;
+mod sentences;
+mod shown;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -24,6 +30,7 @@ use clap::{Args, ValueHint};
 use document::Document;
 use facts::Trace;
 use input::{STANDARD, is_standard};
+pub use shown::Shown;
 use text::Text;
 
 use crate::say;
@@ -32,11 +39,16 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem report train.trace                  writes train.html: one file, for any browser
-  syncedmem report train.trace --text           the account and the advice, for the terminal
-  syncedmem report train.trace.gz --text        of a trace that gzip has compressed
-  syncedmem report train.trace --json           the same as JSON, for programs and for syncedmem diff
-  syncedmem report - < train.trace > page.html   from standard input")]
+  syncedmem report train.trace
+      writes train.html: one file, for any browser
+  syncedmem report train.trace --text
+      the account and the advice, for the terminal
+  syncedmem report train.trace.gz --text
+      of a trace that gzip has compressed
+  syncedmem report train.trace --json -o before.report.json
+      the same as JSON, for programs and for syncedmem diff
+  syncedmem report - < train.trace > page.html
+      from standard input")]
 pub struct Options {
     /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
@@ -51,18 +63,20 @@ pub struct Options {
     /// One JSON object with every figure, in bytes and nanoseconds; docs/report.schema.json describes it.
     #[arg(long, conflicts_with = "text")]
     json: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 pub fn run(options: &Options) -> ExitCode {
-    let Options { trace, output, text, json } = options;
+    let Options { trace, output, text, json, shown } = options;
     let read = match read::file(trace) {
         Ok(read) => read,
         Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
     };
     let (report, place) = match (text, json) {
-        (true, _) => (Text(&read).to_string(), STANDARD.into()),
+        (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
         (_, true) => (json_of(&read), STANDARD.into()),
-        _ => (page::of(&read), page_beside(trace)),
+        _ => (page::of(&read, *shown), page_beside(trace)),
     };
     write(&report, output.as_ref().unwrap_or(&place), trace)
 }

@@ -10,6 +10,7 @@ use super::facts::{Finding, Process, Trace};
 use super::gather::Gathering;
 use super::page;
 use super::samples::{allocated, at, copied, freed};
+use super::shown::Shown;
 use super::text::Text;
 
 fn process(events: &[Event]) -> Process {
@@ -19,7 +20,15 @@ fn process(events: &[Event]) -> Process {
 }
 
 fn page_of<const N: usize>(processes: [Process; N]) -> String {
-    page::of(&Trace { name: "train.json".to_string(), processes: processes.into(), notes: Vec::new() })
+    page::of(
+        &Trace { name: "train.json".to_string(), processes: processes.into(), notes: Vec::new() },
+        Shown::default(),
+    )
+}
+
+/// With a given memory to fit in: the machine's is another one elsewhere.
+fn text_of(trace: &Trace) -> String {
+    Text { trace, shown: Shown { details: false, fit: Some(1 << 30) } }.to_string()
 }
 
 /// The page's number with that name.
@@ -117,7 +126,10 @@ fn places_and_names_with_markup_in_them_are_shown_as_they_are() {
         at: evil.to_string(),
         ..Finding::default()
     });
-    let page = page::of(&Trace { name: evil.to_string(), processes: vec![process], notes: vec![evil.to_string()] });
+    let page = page::of(
+        &Trace { name: evil.to_string(), processes: vec![process], notes: vec![evil.to_string()] },
+        Shown::default(),
+    );
     is_well_formed(&page);
     assert!(!page.contains("<img") && !page.contains("alert(\"1\")") && !page.contains("<script>alert"));
     assert!(page.contains("Blob&lt;float&gt;::<wbr>Reshape &amp; co"));
@@ -183,7 +195,7 @@ fn advice_stands_on_top_with_its_numbers() {
     let page = page_of([Process { findings: vec![finding, unknown], ..process(&life()) }]);
     is_well_formed(&page);
     let advice = page.find("Keep it on one side.").expect("the advice");
-    assert!(advice < page.find("In numbers").expect("the numbers"));
+    assert!(advice < page.find("Memory over time").expect("the timeline"));
     for (field, number) in [("count", 12), ("bytes", 345), ("saved", 6789), ("objects", 2)] {
         assert!(page.contains(&format!("data-field=\"{field}\" data-v=\"{number}\"")), "{field}");
     }
@@ -287,10 +299,10 @@ fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
 }
 
 #[test]
-fn the_text_is_the_librarys_own_with_the_places_of_the_trace() {
+fn the_text_has_a_screen_for_each_process_and_the_traces_faults() {
     let other = Process { id: 78, name: String::new(), ..process(&[at(5, 0, allocated(Kind::Device, 100))]) };
     let trace = Trace { name: "a.json".into(), processes: vec![process(&life()), other], notes: vec!["Cut.".into()] };
-    let text = Text(&trace).to_string();
+    let text = text_of(&trace);
     for line in [
         "libsyncedmem: memory of caffe train (process 77)",
         "libsyncedmem: memory of an unnamed program (process 78)",
@@ -298,8 +310,8 @@ fn the_text_is_the_librarys_own_with_the_places_of_the_trace() {
     ] {
         assert!(text.lines().any(|other| other == line), "{line} is missing in {text}");
     }
-    assert!(text.contains("4.5 KiB in     1 block   place 1"), "{text}");
-    let nothing = Text(&Trace { name: "a.json".into(), ..Trace::default() }).to_string();
+    assert!(text.contains("     4.5 KiB 100.0 %  place 1\n"), "{text}");
+    let nothing = text_of(&Trace { name: "a.json".into(), ..Trace::default() });
     assert_eq!(nothing, "a.json: the trace holds no events of libsyncedmem.\n");
 }
 
@@ -308,7 +320,7 @@ fn a_page_about_many_processes_shows_the_busiest_and_lists_all() {
     let mut processes: Vec<_> =
         (0..200).map(|id| Process { id, ..process(&[at(5, 0, allocated(Kind::Device, 9))]) }).collect();
     processes[150] = Process { id: 150, ..process(&life()) };
-    let page = page::of(&Trace { processes, ..Trace::default() });
+    let page = page::of(&Trace { processes, ..Trace::default() }, Shown::default());
     is_well_formed(&page);
     assert_eq!(page.matches("data-process=").count(), 30);
     assert!(

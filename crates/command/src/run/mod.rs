@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
 
+use crate::report::Shown;
 use crate::{library, say};
 use child::Ended;
 use outcome::Report;
@@ -49,6 +50,8 @@ pub struct Options {
     #[arg(long)]
     no_names: bool,
     #[command(flatten)]
+    shown: Shown,
+    #[command(flatten)]
     settings: Settings,
     /// The program, and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", num_args = 1..)]
@@ -70,7 +73,7 @@ pub fn run(options: &Options) -> ExitCode {
     let program = &options.program[0];
     match child::run(&options.program, &environment) {
         Ok(finished) => {
-            report.end(&finished, program, &library, recordings);
+            report.end(&finished, program, &library, options.shown, recordings);
             match finished.ended {
                 Ended::Exited(status) => ExitCode::from(status),
                 Ended::Signalled(signal) => child::end_by(signal),

@@ -10,6 +10,7 @@ use super::child::{Ended, Finished};
 use super::recordings::Recordings;
 use crate::doctor::examine::{Examined, Verdict};
 use crate::doctor::object::{Object, Unreadable};
+use crate::report::Shown;
 use crate::report::facts::{How, Trace};
 use crate::{doctor, report, say};
 
@@ -52,7 +53,7 @@ impl Report {
     }
 
     /// Prints the report, or why there is none.
-    pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, mut recordings: Recordings) {
+    pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, shown: Shown, mut recordings: Recordings) {
         if !recordings.are_there() {
             return say::error(nothing_recorded(finished, program, library, &recordings.folder));
         }
@@ -60,7 +61,7 @@ impl Report {
             Ok(mut trace) => {
                 trace.name = program.to_string_lossy().into_owned();
                 explain(&mut trace, finished);
-                self.give(&trace);
+                self.give(&trace, shown);
             }
             Err(why) => say::error(format_args!("{}: {why}", recordings.folder.display())),
         }
@@ -75,8 +76,8 @@ impl Report {
         }
     }
 
-    fn give(self, trace: &Trace) {
-        let text = report::text::Text(trace).to_string();
+    fn give(self, trace: &Trace, shown: Shown) {
+        let text = report::text::Text { trace, shown }.to_string();
         match self {
             Report::Shown => say::beside(format_args!("\n{}", text.trim_end())),
             Report::Kept => trace.processes.iter().filter_map(report::facts::Process::first_line).for_each(say::error),
