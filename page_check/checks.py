@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 from browser import Browser, BrowserError
 from expected import KINDS, Expected, processes
-from figures import NARROW, WIDE, Figures
+from figures import NARROW, WIDE, Figures, is_shown
 
 LOOKS = Path(__file__).with_name("looks.js").read_text()
 # The width of A4 paper.
@@ -107,15 +107,11 @@ class Checks(Figures):
 
     def the_page_shows_the_numbers_to_readers_too(self) -> None:
         """A cell's text is the number behind it, in readable units."""
-        units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-        units |= {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
         self.browser.open(self.page, WIDE)
         cells = self.browser.value("[...document.querySelectorAll('[data-fact]')].map((e) => [e.dataset.v, e.innerText])")
         assert len(cells) > 10, f"{len(cells)} numbers"
         for number, shown in cells:
-            amount, _, unit = shown.replace(",", "").partition("\u00a0")
-            # One decimal: at most half a tenth of the unit away.
-            assert abs(float(amount) * units.get(unit, 1) - int(number)) <= units.get(unit, 0) * 0.0501, f"{number} is shown as {shown}"
+            assert is_shown(number, shown), f"{number} is shown as {shown}"
 
     def what_the_charts_show_adds_up(self) -> None:
         """Their tables: as many bytes as were copied, and no more and no less than the peaks."""

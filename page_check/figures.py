@@ -37,12 +37,23 @@ def steps(outline: str, columns: int) -> list[int]:
     return values
 
 
+def is_shown(number: str, text: str) -> bool:
+    """Whether a text is the number, in readable units with one decimal: at most half a tenth of the unit away."""
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+    amount, _, unit = text.replace(",", "").partition("\u00a0")
+    return abs(float(amount) * units.get(unit, 1) - int(number)) <= units.get(unit, 0) * 0.0501
+
+
 class Figures:
     """The checks, for a class that has a browser, a page and what is expected."""
 
     browser: Browser
     page: Any
     expected: dict[int, Any]
+
+    def _kinds(self) -> set[tuple[int, str]]:
+        """Each process, with the kinds of memory that it held."""
+        return {(process, life.kind) for process, each in self.expected.items() for life in each.held.lives}
 
     def _stack(self, stack: dict[str, Any]) -> list[Counter[str]]:
         held: Held = self.expected[stack["process"]].held
@@ -54,8 +65,7 @@ class Figures:
         heads = self.browser.value("[...document.querySelectorAll('.process')].map((e) => [...e.querySelectorAll('h3')].map((h) => h.innerText))")
         assert all(each[:2] == ["In short", "Advice"] for each in heads), f"{heads}"
         answers = self.browser.value(ANSWERS)
-        kinds = {(process, kind) for process, each in self.expected.items() for kind, peak in each.counters.items() if peak}
-        assert {(answer["process"], answer["kind"]) for answer in answers} == kinds, "kinds of memory"
+        assert {(answer["process"], answer["kind"]) for answer in answers} == self._kinds(), "kinds of memory"
         for answer in answers:
             right = self.expected[answer["process"]].held.at_peak(answer["kind"], lambda life: life.name or life.place)
             shown, others = answer["rows"][:10], answer["rows"][10:]
@@ -68,8 +78,7 @@ class Figures:
         """Each band in each column, and the tables at the peak."""
         self.browser.open(self.page, WIDE)
         stacks = self.browser.value(STACKS)
-        held = {(process, kind) for process, each in self.expected.items() for kind, peak in each.counters.items() if peak}
-        assert {(stack["process"], stack["kind"]) for stack in stacks} == held, "kinds of memory"
+        assert {(stack["process"], stack["kind"]) for stack in stacks} == self._kinds(), "kinds of memory"
         for stack in stacks:
             right, below = self._stack(stack), [0] * stack["columns"]
             names = [name for name, _ in stack["rows"]]
@@ -101,6 +110,9 @@ class Figures:
             shown = dict(stack["rows"])
             assert sum(shown.values()) == right.total(), f"{begin} to {end}: {shown}, not {right}"
             assert all(right[name] == size for name, size in shown.items() if name != OTHERS), f"{shown}, not {right}"
+            cells = "[...document.querySelectorAll('.stack td:nth-child(2)')].map((cell) => [cell.dataset.v, cell.textContent])"
+            wrong = [cell for cell in self.browser.value(cells) if not is_shown(*cell)]
+            assert not wrong, f"{wrong}"
         self.browser.value("document.querySelector('.stacks .ends input').focus()")
         before = self.browser.value("document.activeElement.value")
         self.browser.press("ArrowLeft")

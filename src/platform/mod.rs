@@ -8,6 +8,7 @@ pub(crate) mod fork;
 pub mod limits;
 pub(crate) mod loaded;
 pub(crate) mod local_time;
+pub mod owners;
 #[cfg(feature = "caffe2")]
 pub(crate) mod shared;
 pub(crate) mod sync;

@@ -10,52 +10,46 @@ fn most(peak: usize) -> usize {
 }
 
 fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {
-    alone(&[], || {
-        let mut random = Random::new(1, 0);
-        let mut objects: Vec<Object> = Vec::new();
-        let (mut held, mut peak) = (0, 0);
-        let mut reused = 0;
-        for step in 0..4000 {
-            if objects.len() < 12 && random.below(2) == 0 {
-                let size = [33 * KIB, 200 * KIB, MIB, 2 * MIB, 7 * MIB, 30 * MIB][random.below(6)];
-                let bytes = size + random.below(size / 2);
-                let before = idle(PAGEABLE);
-                let mut object = Object::new(bytes);
-                object.overwrite_cpu_data().unwrap();
-                reused += usize::from(idle(PAGEABLE) < before);
-                objects.push(object);
-                held += bytes;
-                peak = peak.max(held);
-            } else if !objects.is_empty() {
-                let object = objects.swap_remove(random.below(objects.len()));
-                held -= object.word(16);
-            }
-            // A block in use may be an eighth larger than its object.
-            let all = held + idle(PAGEABLE);
-            assert!(all <= most(peak) + peak / 8, "step {step}: {all} bytes, when {peak} were once in use");
+    let mut random = Random::new(1, 0);
+    let mut objects: Vec<Object> = Vec::new();
+    let (mut held, mut peak) = (0, 0);
+    let mut reused = 0;
+    for step in 0..4000 {
+        if objects.len() < 12 && random.below(2) == 0 {
+            let size = [33 * KIB, 200 * KIB, MIB, 2 * MIB, 7 * MIB, 30 * MIB][random.below(6)];
+            let bytes = size + random.below(size / 2);
+            let before = idle(PAGEABLE);
+            let mut object = Object::new(bytes);
+            object.overwrite_cpu_data().unwrap();
+            reused += usize::from(idle(PAGEABLE) < before);
+            objects.push(object);
+            held += bytes;
+            peak = peak.max(held);
+        } else if !objects.is_empty() {
+            let object = objects.swap_remove(random.below(objects.len()));
+            held -= object.word(16);
         }
-        assert!(reused > 500, "{reused} blocks came back");
-    });
+        // A block in use may be an eighth larger than its object.
+        let all = held + idle(PAGEABLE);
+        assert!(all <= most(peak) + peak / 8, "step {step}: {all} bytes, when {peak} were once in use");
+    }
+    assert!(reused > 500, "{reused} blocks came back");
 }
 
 fn a_block_that_never_fits_is_given_back_rather_than_added_to() {
-    alone(&[], || {
-        // Each larger than what the one before could serve: the worst that a pool can be offered.
-        for bytes in [10, 12, 14, 17, 20, 24, 28, 34].map(|size| size * MIB) {
-            give_back(bytes, 1);
-            assert!(idle(PAGEABLE) <= most(bytes), "{} lie idle", idle(PAGEABLE));
-        }
-    });
+    // Each larger than what the one before could serve: the worst that a pool can be offered.
+    for bytes in [10, 12, 14, 17, 20, 24, 28, 34].map(|size| size * MIB) {
+        give_back(bytes, 1);
+        assert!(idle(PAGEABLE) <= most(bytes), "{} lie idle", idle(PAGEABLE));
+    }
 }
 
 fn the_default_budget_is_a_share_of_the_processs_memory() {
-    alone(&[], || {
-        let bytes = budget(PAGEABLE);
-        let machine = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) * libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-        assert!(bytes > 0 && bytes <= machine / 4, "{bytes} of {machine}");
-        let pinned = budget(PINNED);
-        assert!(pinned > 0 && pinned <= bytes / 4 + 1, "{pinned}");
-    });
+    let bytes = budget(PAGEABLE);
+    let machine = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) * libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    assert!(bytes > 0 && bytes <= machine / 4, "{bytes} of {machine}");
+    let pinned = budget(PINNED);
+    assert!(pinned > 0 && pinned <= bytes / 4 + 1, "{pinned}");
 }
 
 fn a_budget_of_nothing_keeps_nothing() {
@@ -133,34 +127,30 @@ fn a_block_that_is_used_again_and_again_does_not_grow_old() {
 }
 
 fn trim_gives_everything_idle_back_to_the_system() {
-    alone(&[], || {
-        // Mapped, and of malloc's.
-        for (count, bytes) in [(4, 16 * MIB), (64, MIB)] {
-            for memory in [PAGEABLE, ALL] {
-                let before = resident();
-                drop((0..count).map(|_| filled(bytes, 1)).collect::<Vec<_>>());
-                assert!(idle(memory) >= count * bytes && resident() >= before + 60 * MIB);
-                trim(PINNED);
-                trim(DEVICE);
-                assert!(idle(PAGEABLE) >= count * bytes, "of another kind");
-                trim(memory);
-                assert_eq!(idle(ALL), 0);
-                assert!(resident() <= before + 4 * MIB, "{} bytes stay of {bytes}", resident() - before);
-            }
+    // Mapped, and of malloc's.
+    for (count, bytes) in [(4, 16 * MIB), (64, MIB)] {
+        for memory in [PAGEABLE, ALL] {
+            let before = resident();
+            drop((0..count).map(|_| filled(bytes, 1)).collect::<Vec<_>>());
+            assert!(idle(memory) >= count * bytes && resident() >= before + 60 * MIB);
+            trim(PINNED);
+            trim(DEVICE);
+            assert!(idle(PAGEABLE) >= count * bytes, "of another kind");
+            trim(memory);
+            assert_eq!(idle(ALL), 0);
+            assert!(resident() <= before + 4 * MIB, "{} bytes stay of {bytes}", resident() - before);
         }
-    });
+    }
 }
 
 fn trim_touches_no_data() {
-    alone(&[], || {
-        let objects = [40 * KIB, MIB, 3 * MIB].map(|bytes| filled(bytes, 7));
-        give_back(MIB, 1);
-        trim(ALL);
-        for mut object in objects {
-            let bytes = object.word(16);
-            assert!(all_are(object.cpu_data().unwrap(), bytes, 7));
-        }
-    });
+    let objects = [40 * KIB, MIB, 3 * MIB].map(|bytes| filled(bytes, 7));
+    give_back(MIB, 1);
+    trim(ALL);
+    for mut object in objects {
+        let bytes = object.word(16);
+        assert!(all_are(object.cpu_data().unwrap(), bytes, 7));
+    }
 }
 
 /// Every block is made and given back as the originals were.
@@ -194,12 +184,10 @@ fn without_pools_nothing_is_kept() {
 }
 
 fn pools_that_are_turned_off_give_back_what_they_kept() {
-    alone(&[], || {
-        drop([filled(5 * MIB, 1), filled(100_000, 1)]);
-        set_pools(false);
-        assert_eq!(idle(ALL), 0);
-        nothing_is_kept();
-    });
+    drop([filled(5 * MIB, 1), filled(100_000, 1)]);
+    set_pools(false);
+    assert_eq!(idle(ALL), 0);
+    nothing_is_kept();
 }
 
 fn idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails() {
@@ -255,22 +243,20 @@ fn touched(bytes: usize) {
 }
 
 fn idle_blocks_go_before_the_address_space_is_exhausted() {
-    alone(&[], || {
-        // So much was once in use: what is idle need not make room by itself.
-        touched(4096 * MIB);
-        trim(PAGEABLE);
-        touched(512 * MIB);
-        assert_eq!(idle(PAGEABLE), 512 * MIB);
-        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let now = statm.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
-        let limit = libc::rlimit { rlim_cur: now + (100 << 20), rlim_max: now + (100 << 20) };
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
-        let mut larger = Object::new(400 * MIB);
-        assert!(larger.overwrite_cpu_data().is_ok(), "{}", last_error());
-        assert_eq!(idle(PAGEABLE), 0);
-        let mut too_large = Object::new(4096 * MIB);
-        assert_eq!(too_large.overwrite_cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    });
+    // So much was once in use: what is idle need not make room by itself.
+    touched(4096 * MIB);
+    trim(PAGEABLE);
+    touched(512 * MIB);
+    assert_eq!(idle(PAGEABLE), 512 * MIB);
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let now = statm.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
+    let limit = libc::rlimit { rlim_cur: now + (100 << 20), rlim_max: now + (100 << 20) };
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    let mut larger = Object::new(400 * MIB);
+    assert!(larger.overwrite_cpu_data().is_ok(), "{}", last_error());
+    assert_eq!(idle(PAGEABLE), 0);
+    let mut too_large = Object::new(4096 * MIB);
+    assert_eq!(too_large.overwrite_cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
 }
 
 fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
@@ -326,21 +312,22 @@ fn what_the_calls_are_given_is_checked() {
 }
 
 crate::support::harness::tests![
-    what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use,
-    a_block_that_never_fits_is_given_back_rather_than_added_to,
-    the_default_budget_is_a_share_of_the_processs_memory,
     a_budget_of_nothing_keeps_nothing,
     a_budget_of_almost_nothing_keeps_what_it_has_room_for,
     a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first,
     blocks_that_grow_old_are_given_back_to_the_system,
     a_block_that_is_used_again_and_again_does_not_grow_old,
-    trim_gives_everything_idle_back_to_the_system,
-    trim_touches_no_data,
     without_pools_nothing_is_kept,
-    pools_that_are_turned_off_give_back_what_they_kept,
     idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails,
     the_host_limit_holds_whatever_lies_idle,
-    idle_blocks_go_before_the_address_space_is_exhausted,
     a_value_that_makes_no_sense_is_reported_once_and_the_default_holds,
-    what_the_calls_are_given_is_checked,
+    what_the_calls_are_given_is_checked;
+    alone(&[]):
+    what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use,
+    a_block_that_never_fits_is_given_back_rather_than_added_to,
+    the_default_budget_is_a_share_of_the_processs_memory,
+    trim_gives_everything_idle_back_to_the_system,
+    trim_touches_no_data,
+    pools_that_are_turned_off_give_back_what_they_kept,
+    idle_blocks_go_before_the_address_space_is_exhausted
 ];

@@ -101,11 +101,9 @@ fn catch_system_calls() {
 }
 
 fn a_block_that_comes_back_costs_no_system_call() {
-    alone(&[], || {
-        for access in [Storage::cpu_data as Access, Storage::overwrite_cpu_data] {
-            assert_eq!(first_system_call(|| pairs(access)), None);
-        }
-    });
+    for access in [Storage::cpu_data as Access, Storage::overwrite_cpu_data] {
+        assert_eq!(first_system_call(|| pairs(access)), None);
+    }
 }
 
 fn a_block_that_is_made_anew_costs_some_as_this_would_notice() {
@@ -116,39 +114,28 @@ fn a_block_that_is_made_anew_costs_some_as_this_would_notice() {
     });
 }
 
-/// Page faults of this thread so far.
-fn faults() -> i64 {
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) }, 0);
-    usage.ru_minflt + usage.ru_majflt
-}
-
 fn a_block_that_comes_back_costs_no_page_fault() {
-    alone(&[], || {
-        warm();
-        pairs(Storage::cpu_data);
-        let before = faults();
-        pairs(Storage::cpu_data);
-        assert_eq!(faults() - before, 0);
-    });
+    warm();
+    pairs(Storage::cpu_data);
+    let before = page_faults(libc::RUSAGE_THREAD);
+    pairs(Storage::cpu_data);
+    assert_eq!(page_faults(libc::RUSAGE_THREAD) - before, 0);
 }
 
 fn a_block_that_is_made_anew_costs_page_faults() {
     alone(&[("SYNCEDMEM_POOLS", "off")], || {
-        let before = faults();
+        let before = page_faults(libc::RUSAGE_THREAD);
         give_back(7 * MIB, 1);
-        assert!(faults() - before > 0);
+        assert!(page_faults(libc::RUSAGE_THREAD) - before > 0);
     });
 }
 
 fn nothing_is_started_before_something_is_kept() {
-    alone(&[], || {
-        let before = threads();
-        drop([filled(100, 1), filled(32 * KIB, 1)]);
-        let mut object = filled(5 * MIB, 1);
-        assert!(object.cpu_data().is_ok());
-        assert_eq!(threads(), before);
-    });
+    let before = threads();
+    drop([filled(100, 1), filled(32 * KIB, 1)]);
+    let mut object = filled(5 * MIB, 1);
+    assert!(object.cpu_data().is_ok());
+    assert_eq!(threads(), before);
 }
 
 fn the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none() {
@@ -179,11 +166,12 @@ fn a_long_age_that_is_made_short_holds_soon() {
 }
 
 crate::support::harness::tests![
-    a_block_that_comes_back_costs_no_system_call,
     a_block_that_is_made_anew_costs_some_as_this_would_notice,
-    a_block_that_comes_back_costs_no_page_fault,
     a_block_that_is_made_anew_costs_page_faults,
-    nothing_is_started_before_something_is_kept,
     the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none,
-    a_long_age_that_is_made_short_holds_soon,
+    a_long_age_that_is_made_short_holds_soon;
+    alone(&[]):
+    a_block_that_comes_back_costs_no_system_call,
+    a_block_that_comes_back_costs_no_page_fault,
+    nothing_is_started_before_something_is_kept
 ];

@@ -274,6 +274,23 @@ pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     errors
 }
 
+/// Runs `body` for each case in a process of its own, with what `environment` says of the case. Returns what each wrote to its
+/// standard error.
+pub fn each_alone<'c, C>(
+    cases: &'c [C],
+    environment: impl Fn(&'c C) -> Vec<(&'c str, &'c str)>,
+    body: impl Fn(&C),
+) -> Vec<String> {
+    let run = |(number, case): (usize, &'c C)| {
+        let number = number.to_string();
+        let environment: Vec<_> = environment(case).into_iter().chain([("CASE", &*number)]).collect();
+        // The process of a case runs this for all of them.
+        let is_other = || std::env::var("CASE").is_ok_and(|case| case != number);
+        if inside() && is_other() { String::new() } else { alone(&environment, || body(case)) }
+    };
+    cases.iter().enumerate().map(run).collect()
+}
+
 const INSIDE: &str = "SYNCEDMEM_TEST_INSIDE";
 
 /// Whether this is the process that `alone` started for the running test.
