@@ -16,8 +16,8 @@ use syncedmem_trace::names::Names;
 use crate::platform::loaded;
 use crate::platform::sync::{Lock, locked_static};
 
-/// Number of the program's frames that identify a site.
-const FRAMES: usize = 4;
+/// Number of the program's frames that identify a site. Two of them may be those of libsyncedmem_names.so.
+const FRAMES: usize = 6;
 /// Upper bound of the library's own frames.
 const OWN_FRAMES: usize = 24;
 

@@ -72,6 +72,8 @@ pub fn set(flag: Flags, wanted: bool) {
     if wanted && !flags::on() {
         // Ends of objects were not recorded meanwhile.
         checksums::forget_all();
+    }
+    if wanted && flag == ACCOUNT && !flags::has(ACCOUNT) {
         recorder::forget_objects();
     }
     if wanted && flag == COMPARE && !flags::has(COMPARE) {

@@ -101,6 +101,16 @@ pub fn mappings() -> Option<(usize, usize)> {
     (count >= limit - limit / 64).then_some((count, limit))
 }
 
+/// Peak of the process's resident memory in bytes.
+pub fn peak_resident() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is writable.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: zeros are a valid value, and getrusage replaces them.
+    let usage = unsafe { usage.assume_init() };
+    usage.ru_maxrss as u64 * 1024
+}
+
 /// The beginning of a small file, at most as much as `buffer` holds.
 pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     std::str::from_utf8(File::open(path)?.read(buffer)?).ok()

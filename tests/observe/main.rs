@@ -21,11 +21,10 @@ mod report;
 mod support;
 mod trace;
 mod trace_cost;
-mod trace_format;
 mod trace_library;
 mod trace_limits;
 mod trace_processes;
-mod trace_reader;
+mod trace_recording;
 mod traced_account;
 
 support::harness::suites![
@@ -44,10 +43,9 @@ support::harness::suites![
     nvtx,
     report,
     trace_cost,
-    trace_format,
+    trace_recording,
     trace_library,
     trace_limits,
     trace_processes,
-    trace_reader,
     traced_account,
 ];

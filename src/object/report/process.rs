@@ -10,7 +10,7 @@ use crate::memory::driver::usage;
 use crate::object::trim;
 use crate::observe::call_counts;
 use crate::observe::{call_site, recorder};
-use crate::state::flags;
+use crate::state::flags::{self, ACCOUNT};
 
 /// The most devices in a report. Few, because the array is on the stack of a thread that may have little of it.
 const DEVICES: usize = 16;
@@ -30,7 +30,7 @@ pub fn text() -> Option<String> {
     };
     let mut paper = Paper(String::new());
     write!(paper, "{}", Report { summary: &summary, advice: &advice, every_access, about: &about, place }).ok()?;
-    if !flags::on() {
+    if !flags::has(ACCOUNT) {
         let how = "syncedmem_set_accounting or SYNCEDMEM_ACCOUNT=on keeps it";
         writeln!(paper, "\nThe account is not being kept: {how}.").ok()?;
     }
