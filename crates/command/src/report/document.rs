@@ -10,6 +10,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::batch::{Growth, growth};
 use super::facts::{self, How};
+use super::frames;
 
 /// Version of the schema. It rises if a field goes or gets another meaning; fields may be added.
 pub const VERSION: u32 = 1;
@@ -148,6 +149,17 @@ pub struct Site {
     pub fills: Amount,
     pub fresh: Amount,
     pub waits: Amount,
+    pub frames: Vec<Frame>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Frame {
+    pub function: Option<String>,
+    pub module: String,
+    pub offset: u64,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub inlined: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -230,7 +242,7 @@ impl Process {
             batches: growth(process).iter().map(|growth| Batch::of(growth, room)).collect(),
             spent: Spent::of(process),
             work: work(account),
-            sites: process.callers.iter().map(Site::from).collect(),
+            sites: sites(process),
             advice: process.findings.iter().map(|finding| Advice::of(finding, process)).collect(),
             not_recorded: process.unwatched.iter().map(ToString::to_string).collect(),
         }
@@ -335,8 +347,8 @@ impl From<&facts::Holder> for Holder {
     }
 }
 
-impl From<&facts::Caller> for Site {
-    fn from(caller: &facts::Caller) -> Site {
+impl Site {
+    fn of(caller: &facts::Caller, frames: Vec<frames::Frame>) -> Site {
         let [copies_to_host, copies_to_device] = caller.copies.map(Amount::from);
         Site {
             name: caller.who.clone(),
@@ -346,7 +358,22 @@ impl From<&facts::Caller> for Site {
             fills: caller.fills.into(),
             fresh: caller.fresh.into(),
             waits: caller.waits.into(),
+            frames: frames.into_iter().map(Frame::from).collect(),
         }
+    }
+}
+
+fn sites(process: &facts::Process) -> Vec<Site> {
+    let resolver = process.stacks.resolver();
+    let site = |caller: &facts::Caller| Site::of(caller, process.stacks.frames(&resolver, &caller.who));
+    process.callers.iter().map(site).collect()
+}
+
+impl From<frames::Frame> for Frame {
+    fn from(frame: frames::Frame) -> Frame {
+        let frames::Frame { function, module, offset, line, inlined } = frame;
+        let (file, line) = line.unzip();
+        Frame { function, module, offset, file, line, inlined }
     }
 }
 

@@ -5,7 +5,6 @@ mod batch;
 mod details;
 pub mod document;
 pub mod facts;
-#[cfg_attr(not(test), allow(dead_code, reason = "recordings do not carry addresses yet"))]
 mod frames;
 mod gather;
 mod held;
