@@ -88,7 +88,7 @@ pub fn read(path: &Path, spooled: Option<File>) -> Result<Trace, ReadError> {
 fn all(mut reader: Reader, name: String) -> Result<Trace, ReadError> {
     let mut trace = Trace { name, ..Trace::default() };
     let mut open = Open::new();
-    while let Some(item) = reader.next() {
+    for item in reader.by_ref() {
         let item = item?;
         let is_last = matches!(item, Item::End(_));
         open.take(item);
@@ -161,7 +161,6 @@ mod tests {
         What::Allocated { kind: Kind::Device, bytes, block: 16, origin: Origin::Fresh }
     }
 
-    #[expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
     fn read(recording: &Recording) -> Trace {
         let mut file = input::unnamed().unwrap();
         file.write_all(&recording.bytes()).unwrap();
