@@ -107,7 +107,6 @@ mod tests {
     use crate::report::read::recording::{LAYOUT, Recording, at, process};
 
     #[test]
-    #[expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
     fn what_gives_way_between_two_looks_is_reported() {
         let folder = std::env::temp_dir().join(format!("syncedmem-follow-{}", std::process::id()));
         fs::create_dir(&folder).unwrap();
