@@ -5,7 +5,6 @@ mod batch;
 mod details;
 pub mod document;
 pub mod facts;
-#[cfg_attr(not(test), allow(dead_code, reason = "recordings do not carry addresses yet"))]
 mod frames;
 mod gather;
 mod held;
@@ -77,15 +76,15 @@ pub fn run(options: &Options) -> ExitCode {
     };
     let (report, place) = match (text, json) {
         (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
-        (_, true) => (json_of(&read), STANDARD.into()),
+        (_, true) => (json_of(&read, shown.fit), STANDARD.into()),
         _ => (page::of(&read, *shown), page_beside(trace)),
     };
     write(&report, output.as_ref().unwrap_or(&place), trace)
 }
 
-fn json_of(trace: &Trace) -> String {
+fn json_of(trace: &Trace, room: Option<u64>) -> String {
     // Texts, numbers and lists always become JSON.
-    serde_json::to_string_pretty(&Document::from(trace)).unwrap_or_default() + "\n"
+    serde_json::to_string_pretty(&Document::of(trace, room)).unwrap_or_default() + "\n"
 }
 
 /// The file for the page of a trace: `train.html` for `train.trace` and for `train.trace.gz`.
