@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Optional, Protocol
 
@@ -113,7 +114,7 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     """with every access told, the account and the trace agree with a count that is taken in front of the library"""
     counts = checks.folder / "counts.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", counts, HERE / "counts.c", "-ldl"], check=True)
-    counted, trace = checks.folder / "counts", checks.folder / "trace.json"
+    counted, trace = checks.folder / "counts", checks.folder / "trace"
     ours = training(
         checks,
         "--accesses",
@@ -135,7 +136,10 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     moved = re.compile(r'"what":"(allocated|freed)","object":.*?"bytes":(\d+)')
     bytes_of: dict[str, list[int]] = {"allocated": [], "freed": []}
     most = 0
-    with trace.open() as lines:
+    exported = checks.caffe.run([str(checks.command), "export", str(trace), "--to=json"], checks.folder)
+    assert exported.status == 0, f"export {exported.ending()}"
+    events = trace.with_suffix(".json")
+    with events.open() as lines:
         for line in lines:
             found = kinds.search(line)
             if found:
@@ -156,7 +160,7 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     again = checks.caffe.run([str(checks.command), "report", str(trace), "--text"], checks.folder)
     assert again.status == 0, f"report --text {again.ending()}"
     assert figures(again.out) == figures(told), f"the trace's report differs: {again.out[:2000]}\n{told[:2000]}"
-    trace.unlink()  # hundreds of megabytes
+    events.unlink()  # hundreds of megabytes
     return f"{made} objects, {read} reads, {written} writes, {lent} buffers lent, {peak} bytes at the peak"
 
 
@@ -177,6 +181,33 @@ def figures(text: str) -> list[str]:
     # Leave out the command's own lines after it.
     told = [line.rstrip() for line in lines[first:] if not line.startswith("syncedmem: ")]
     return "\n".join(told).rstrip().splitlines()
+
+
+def a_training_that_is_killed_is_reported_with_its_layers(checks: Checks) -> str:
+    """a training that SIGKILL ends in its middle is reported: what ended it, at how much memory, and which layers hold it"""
+    # Caffe logs the first iteration's outputs, and has its memory then. It never comes to its last iteration.
+    program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
+    script = """
+        "$@" 2>"$0" & caffe=$!
+        until grep -q 'Train net output' "$0"; do kill -0 $caffe || exit 9; sleep 0.05; done
+        kill -KILL $caffe
+        wait $caffe
+    """
+    log = checks.folder / "killed.log"
+    log.touch()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for item in checks.prepared.iterdir():
+            (folder / item.name).symlink_to(item)
+        solver = (folder / "solver.prototxt").read_text()
+        (folder / "solver.prototxt").unlink()
+        (folder / "solver.prototxt").write_text(re.sub(r"(?m)^max_iter:.*", "max_iter: 1000000000", solver))
+        said = run(checks, "run", "--", "sh", "-c", script, str(log), *program, folder=folder)
+    assert said.status == 128 + 9, f"the shell {said.ending()}: {log.read_text()[-400:]}"
+    first = re.search(r"^caffe was killed by signal 9 at ([1-9][\d.]+ [KM]iB), growing: (.+)$", said.err, re.M)
+    assert first, said.err[:600]
+    assert "conv1 output" in said.err, said.err[:2000]
+    return f"at {first[1]}, growing: {first[2]}"
 
 
 def a_program_that_is_not_called_is_told_why(checks: Checks) -> str:
@@ -205,6 +236,7 @@ ALL = [
     a_training_under_run_is_the_same_and_is_accounted_for,
     the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles,
     what_is_told_of_a_training_is_what_is_counted,
+    a_training_that_is_killed_is_reported_with_its_layers,
     a_program_that_is_not_called_is_told_why,
     pycaffe_is_accounted_for,
 ]

@@ -52,7 +52,9 @@ def counted(caffe: Caffe, folder: Path, program: List[str]) -> Tuple[int, Finish
     if not counts.exists():
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", counts, HERE / "counts.c", "-ldl"], check=True)
     file.unlink(missing_ok=True)
-    run = caffe.run(program, folder, preload=counts, settings={"COUNTS": str(file)})
+    # Python loads libcaffe for itself, where the count would not find it behind it.
+    preload = f"{counts}:{caffe.part('libcaffe')}"
+    run = caffe.run(program, folder, settings={"COUNTS": str(file), "LD_PRELOAD": preload})
     assert run.status == 0, f"the original {run.ending()}"
     found = re.search(r" peak=(\d+)$", file.read_text(), re.M)
     assert found, file.read_text()

@@ -48,7 +48,7 @@ ENDINGS = {
     "a memory that a Python producer lent to": (
         "from dlpack import Producer; mem = SyncedMemory(64); mem.set_cpu_data(Producer(bytes(64)))"
     ),
-    "a trace": "syncedmem.trace_start('trace.json'); mem = SyncedMemory(1 << 20); mem.mutable_cpu_data()",
+    "a trace": "syncedmem.trace_start('trace'); mem = SyncedMemory(1 << 20); mem.mutable_cpu_data()",
     "the account": "syncedmem.set_accounting(syncedmem.Accounting.ON); mem = SyncedMemory(1 << 20, name='x'); mem.cpu_data()",
     "a cycle": "node = [SyncedMemory(1 << 20)]; node += [node, node[0].mutable_cpu_data(), node[0].mutable_cpu().__dlpack__()]",
     "a cycle with a finaliser": """

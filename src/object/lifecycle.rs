@@ -184,7 +184,7 @@ impl SyncedMemory {
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: the caller gave up the object's pointers.
         unsafe { owned.free() };
-        recorder::ended(self.address());
+        recorder::ended(self.subject());
         Ok(take_imports(self.address()))
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod cancel_guard;
 pub(crate) mod clock;
 pub(crate) mod file;
 pub mod file_error;
+pub mod file_name;
 pub(crate) mod fork;
 pub mod limits;
 pub(crate) mod loaded;

@@ -73,12 +73,13 @@ fn manual_pages_are_written_for_every_command() {
 }
 
 /// The pages of the help: the command's own, and one for each command below it.
-const PAGES: [&[&str]; 13] = [
+const PAGES: [&[&str]; 14] = [
     &[],
     &["run"],
     &["doctor"],
     &["report"],
     &["diff"],
+    &["export"],
     &["model"],
     &["model", "inspect"],
     &["model", "check"],
@@ -133,7 +134,7 @@ fn prepare(workshop: &Workshop) {
         std::fs::create_dir_all(workshop.path(folder)).unwrap();
     }
     std::fs::create_dir_all(workshop.path(".local/share/bash-completion/completions")).unwrap();
-    let copy = |from: &str, to: &str| drop(std::fs::copy(workshop.path(from), workshop.path(to)).unwrap());
+    let copy = |from: &str, to: &str| assert!(std::fs::copy(workshop.path(from), workshop.path(to)).is_ok());
     workshop.caffe(&[]);
     let beside_bin = "-Wl,-rpath,$ORIGIN/..";
     workshop.program(&[beside_bin]);
@@ -152,14 +153,14 @@ fn prepare(workshop: &Workshop) {
         let told = said(
             command()
                 .args(["run", "--trace"])
-                .arg(workshop.path(&format!("{trace}.json")))
+                .arg(workshop.path(&format!("{trace}.trace")))
                 .args(["--", "bin/caffe"])
                 .current_dir(workshop.path("")),
         );
         assert_eq!(told.status, Some(0), "{}", told.error);
     }
-    copy("after.json", "train.json");
-    assert!(Command::new("gzip").arg("-k").arg(workshop.path("train.json")).status().unwrap().success());
+    copy("after.trace", "train.trace");
+    assert!(Command::new("gzip").arg("-k").arg(workshop.path("train.trace")).status().unwrap().success());
     // A net with a layer `conv1` of two values, a mean, and a solver's state.
     let blob = [field(7, &field(1, &[2])), field(5, &[1.0_f32.to_le_bytes(), 2.0_f32.to_le_bytes()].concat())].concat();
     let layer = [field(1, b"conv1"), field(2, b"Convolution"), field(7, &blob)].concat();

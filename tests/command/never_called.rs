@@ -12,7 +12,7 @@ fn never_called(workshop: &Workshop, program: &Path, why: &str) {
     assert_eq!(told.status, Some(0), "the program runs all the same: {}", told.error);
     assert!(told.error.contains("never called the library: "), "{}", told.error);
     assert!(told.error.contains(why), "{why:?} is not in: {}", told.error);
-    assert!(!told.error.contains("objects made"), "{}", told.error);
+    assert!(!told.error.contains("of blobs"), "{}", told.error);
     leaves_nothing(workshop);
 }
 

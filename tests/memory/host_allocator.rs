@@ -149,7 +149,7 @@ fn its_blocks_are_in_the_account_to_the_byte() {
 
 fn its_blocks_are_in_the_trace() {
     let folder = folder::Folder::new();
-    let file = folder.path("trace.json");
+    let file = folder.path("trace");
     alone(&[("SYNCEDMEM_TRACE", file.to_str().unwrap())], || {
         Book::new().set();
         drop(SIZES.map(touched));
@@ -157,7 +157,7 @@ fn its_blocks_are_in_the_trace() {
     if inside() {
         return;
     }
-    let traced = traced::figures_of(&std::fs::read_to_string(&file).unwrap());
+    let traced = traced::figures_of(&file);
     let all: usize = SIZES.iter().sum();
     let pageable = traced.values().next().unwrap().pageable;
     assert_eq!((pageable.allocations.count, pageable.allocations.bytes), (8, all as u64));

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
+use crate::support::folder::Folder;
 use crate::support::*;
 use syncedmem::observe::trace as writer;
 use syncedmem_trace::event::{Event, Site, What};
@@ -102,16 +103,11 @@ fn a_signal_handler_may_read_current_data_while_every_access_is_counted() {
 }
 
 fn a_signal_handler_may_read_current_data_while_every_access_is_traced() {
-    let file = trace_file("accesses");
-    alone(&[("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", &file)], || {
+    let folder = Folder::new();
+    let file = folder.path("trace");
+    alone(&[("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", file.to_str().unwrap())], || {
         under_signals_until_one_is_dropped();
     });
-    let _ = std::fs::remove_file(file);
-}
-
-fn trace_file(name: &str) -> String {
-    let file = std::env::temp_dir().join(format!("syncedmem-signals-{}-{name}", std::process::id()));
-    file.to_str().unwrap().to_string()
 }
 
 /// Records, but not for ever, where signals come faster than records are written.
@@ -121,7 +117,7 @@ extern "C" fn record(_signal: i32) {
     }
     let what = What::Synchronised;
     let event = Event { start: 1, duration: 1, thread: 1, object: 0x1000, site: Site(1), what };
-    writer::record(&event, &syncedmem_trace::format::Live::default());
+    writer::record(&event, 0);
 }
 
 /// Sends this thread a signal every few microseconds: another thread of a test does not exist in a forked child.
@@ -136,10 +132,10 @@ fn start_timer() {
 }
 
 fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
-    let file = trace_file("forks");
-    alone(&[("TRACE_TO", &file)], || {
-        let file = std::ffi::CString::new(std::env::var("TRACE_TO").unwrap()).unwrap();
-        writer::start(&file).unwrap();
+    alone(&[], || {
+        let folder = Folder::new();
+        let file = folder.path("trace");
+        writer::start(&std::ffi::CString::new(file.to_str().unwrap()).unwrap()).unwrap();
         unsafe { libc::signal(libc::SIGUSR1, record as *const () as libc::sighandler_t) };
         for _ in 0..300 {
             let child = unsafe { libc::fork() };
@@ -154,8 +150,8 @@ fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
             unsafe { libc::waitpid(child, &mut status, 0) };
             assert_eq!(status, 0, "the status of a child");
         }
+        assert_eq!(folder.names().len(), 301, "each child has a file of its own");
     });
-    let _ = std::fs::remove_file(file);
 }
 
 fn a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between() {

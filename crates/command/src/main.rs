@@ -4,6 +4,7 @@
 
 mod diff;
 mod doctor;
+mod export;
 mod generate;
 mod library;
 mod model;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Export(options) => export::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Model(options) => model::run(&options),
         Command::Completions(options) => generate::completions(&options),

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{diff, doctor, generate, model, report, run};
+use crate::{diff, doctor, export, generate, model, report, run};
 
 /// Run a Caffe program on libsyncedmem, check whether it can use the library, and show its memory.
 #[derive(Debug, Parser)]
@@ -19,11 +19,13 @@ Examples:
       can this caffe use the library?
   syncedmem run -- caffe train --solver=solver.prototxt
       how much memory, who held it, which copies were unnecessary
-  syncedmem run --trace train.json -- caffe train --solver=solver.prototxt
-  syncedmem report train.json
+  syncedmem run --trace train.trace -- caffe train --solver=solver.prototxt
+  syncedmem report train.trace
       the same, as a page with a timeline
-  syncedmem diff batch8.json batch16.json
-      two traces: what one of them holds or copies more
+  syncedmem export train.trace --to json
+      the events, for https://ui.perfetto.dev
+  syncedmem diff batch8.trace batch16.trace
+      two recordings: what one of them holds or copies more
   syncedmem model inspect lenet.caffemodel
       the layers and shapes of a model, without Caffe
 
@@ -34,6 +36,7 @@ pub enum Command {
     Run(Box<run::Options>),
     Doctor(doctor::Options),
     Report(report::Options),
+    Export(export::Options),
     Diff(diff::Options),
     Model(model::Options),
     Completions(generate::Completions),

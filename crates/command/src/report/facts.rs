@@ -10,6 +10,7 @@ use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::Size;
 
+use super::frames::Stacks;
 use super::held::Steps;
 use super::timeline::Timeline;
 
@@ -50,6 +51,8 @@ pub struct Process {
     pub spent: Spent,
     /// Call sites that caused copies, fills or fresh memory.
     pub callers: Vec<Caller>,
+    /// The return addresses of call sites.
+    pub stacks: Stacks,
     /// Limits of the recording, one sentence each.
     pub unwatched: Vec<&'static str>,
     pub ending: Ending,
@@ -72,9 +75,9 @@ pub struct Ending {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum How {
     /// The recording has no end mark: the process was killed, ended by `_exit` or `exec`, or still runs.
-    #[default]
     Unknown,
     /// The recording has its end mark.
+    #[default]
     Whole,
     /// The recording ends before the process did: the reason.
     Cut(String),
@@ -83,10 +86,18 @@ pub enum How {
     },
 }
 
+impl Process {
+    /// [`Ending::first_line`] of this process.
+    pub fn first_line(&self) -> Option<String> {
+        let program = if self.name.is_empty() { "an unnamed program" } else { &self.name };
+        self.ending.first_line(program, Kind::ALL.map(|kind| self.summary.account.memory(kind).live))
+    }
+}
+
 impl Ending {
     /// What a report of an incomplete recording begins with: how the process ended, how much it held, and what was growing. `None`
     /// for a whole one.
-    pub fn first_line(&self, program: &str, live: [u64; 3]) -> Option<String> {
+    fn first_line(&self, program: &str, live: [u64; 3]) -> Option<String> {
         let how = match &self.how {
             How::Whole => return None,
             How::Killed { signal } => format!("{program} was killed by signal {signal}"),
@@ -94,7 +105,7 @@ impl Ending {
             How::Unknown => format!("{program} did not end its recording (killed, _exit, exec, or it still runs)"),
         };
         let [pageable, pinned, device] = live;
-        let host = Size(pageable + pinned);
+        let host = Size(pageable.saturating_add(pinned));
         let at = if device == 0 { host.to_string() } else { format!("{host}, and {} on the device", Size(device)) };
         let growing = self.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();
         Some(format!("{how} at {at}{growing}"))

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use syncedmem_trace_reader::{ReadError, Reader};
 
 use crate::progress;
 
@@ -54,8 +55,13 @@ pub fn spooled(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
+/// A reader of a recording with its family, of the recordings in a folder, or of what [`spooled`] gave.
+pub fn reader(path: &Path, spooled: Option<File>) -> Result<Reader, ReadError> {
+    spooled.map_or_else(|| Reader::open(path), Reader::of)
+}
+
 /// A file in TMPDIR that ends with its last descriptor.
-fn unnamed() -> io::Result<File> {
+pub fn unnamed() -> io::Result<File> {
     for number in 0.. {
         let path = std::env::temp_dir().join(format!("syncedmem-input-{}-{number}", std::process::id()));
         match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {

@@ -4,15 +4,14 @@ mod amount;
 mod batch;
 mod details;
 pub mod document;
-mod facts;
-#[cfg_attr(not(test), allow(dead_code, reason = "recordings do not carry addresses yet"))]
+pub mod facts;
 mod frames;
 mod gather;
 mod held;
 pub mod input;
 pub mod load;
 mod page;
-mod read;
+pub mod read;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
@@ -21,7 +20,7 @@ mod sentences;
 mod shown;
 #[cfg(test)]
 mod tests;
-mod text;
+pub mod text;
 mod timeline;
 
 use std::io::{self, Write};
@@ -41,15 +40,15 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem report train.json
+  syncedmem report train.trace
       writes train.html: one file, for any browser
-  syncedmem report train.json --text
+  syncedmem report train.trace --text
       the account and the advice, for the terminal
-  syncedmem report train.json.gz --text
+  syncedmem report train.trace.gz --text
       of a trace that gzip has compressed
-  syncedmem report train.json --json -o before.report.json
+  syncedmem report train.trace --json -o before.report.json
       the same as JSON, for programs and for syncedmem diff
-  syncedmem report - < train.json > page.html
+  syncedmem report - < train.trace > page.html
       from standard input")]
 pub struct Options {
     /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
@@ -77,18 +76,18 @@ pub fn run(options: &Options) -> ExitCode {
     };
     let (report, place) = match (text, json) {
         (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
-        (_, true) => (json_of(&read), STANDARD.into()),
+        (_, true) => (json_of(&read, shown.fit), STANDARD.into()),
         _ => (page::of(&read, *shown), page_beside(trace)),
     };
     write(&report, output.as_ref().unwrap_or(&place), trace)
 }
 
-fn json_of(trace: &Trace) -> String {
+fn json_of(trace: &Trace, room: Option<u64>) -> String {
     // Texts, numbers and lists always become JSON.
-    serde_json::to_string_pretty(&Document::from(trace)).unwrap_or_default() + "\n"
+    serde_json::to_string_pretty(&Document::of(trace, room)).unwrap_or_default() + "\n"
 }
 
-/// The file for the page of a trace: `train.html` for `train.json` and for `train.json.gz`.
+/// The file for the page of a trace: `train.html` for `train.trace` and for `train.trace.gz`.
 fn page_beside(trace: &Path) -> PathBuf {
     if is_standard(trace) {
         return STANDARD.into();
@@ -96,11 +95,6 @@ fn page_beside(trace: &Path) -> PathBuf {
     let is_compressed = trace.extension().is_some_and(|extension| extension == "gz");
     let trace = if is_compressed { trace.with_extension("") } else { trace.to_path_buf() };
     trace.with_extension("html")
-}
-
-/// A trace as text; the error says what is wrong with it.
-pub fn text_of(trace: &Path, shown: Shown) -> Result<String, String> {
-    read::file(trace).map(|read| Text { trace: &read, shown }.to_string()).map_err(|error| error.to_string())
 }
 
 /// Writes the report, and prints its path.

@@ -51,11 +51,10 @@ impl Screen<'_> {
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.process.name;
         let program = if name.is_empty() { "an unnamed program".into() } else { Escaped(name.as_bytes()).to_string() };
-        writeln!(f, "libsyncedmem: memory of {program} (process {})", self.process.id)?;
-        let live = Kind::ALL.map(|kind| self.process.summary.account.memory(kind).live);
-        if let Some(line) = self.process.ending.first_line(&program, live) {
-            writeln!(f, "{line}")?;
+        if let Some(line) = self.process.first_line() {
+            writeln!(f, "{}\n", Escaped(line.as_bytes()))?;
         }
+        writeln!(f, "libsyncedmem: memory of {program} (process {})", self.process.id)?;
         writeln!(f, "{}", peak_line(self.process))?;
         for kind in kinds(self.process) {
             self.roles(f, kind)?;

@@ -1,11 +1,12 @@
 //! Finds a module's file and its debug information, by the rules of GDB ("Debugging Information in Separate Files").
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::Object;
+use object::read::ReadCache;
 
 /// The folder that distributions install debug files to.
 const DEBUG: &str = "/usr/lib/debug";
@@ -24,8 +25,8 @@ pub fn find(path: &Path, build_id: &[u8]) -> Option<Found> {
 }
 
 pub fn find_below(folder: &Path, path: &Path, build_id: &[u8]) -> Option<Found> {
-    let bytes = fs::read(path).ok()?;
-    let file = object::File::parse(&*bytes).ok()?;
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let file = object::File::parse(&cache).ok()?;
     if file.build_id().ok()?.unwrap_or_default() != build_id {
         return None;
     }
@@ -43,10 +44,11 @@ pub fn find_below(folder: &Path, path: &Path, build_id: &[u8]) -> Option<Found> 
             candidates.push((place, Some(checksum)));
         }
     }
-    let debug = candidates.into_iter().find_map(|(path, checksum)| Debug::open(path, build_id, checksum));
-    let (debug, shared) = debug.map_or((None, None), |debug| {
-        let shared = object::File::parse(&*debug.bytes).ok().and_then(|file| shared(folder, &debug.path, &file));
-        (Some(debug.path), shared)
+    let debug = candidates.into_iter().find(|(path, checksum)| belongs(path, build_id, *checksum).is_some());
+    let debug = debug.map(|(path, _)| path);
+    let shared = debug.as_ref().and_then(|path| {
+        let cache = ReadCache::new(File::open(path).ok()?);
+        shared(folder, path, &object::File::parse(&cache).ok()?)
     });
     Some(Found { itself, debug, shared })
 }
@@ -58,25 +60,18 @@ fn by_build_id(folder: &Path, build_id: &[u8]) -> Option<PathBuf> {
     Some(folder.join(".build-id").join(format!("{first:02x}")).join(rest + ".debug"))
 }
 
-struct Debug {
-    path: PathBuf,
-    bytes: Vec<u8>,
-}
-
-impl Debug {
-    /// Opens a debug file that belongs to the module: by its build id, or by its checksum if the module has none.
-    fn open(path: PathBuf, build_id: &[u8], checksum: Option<u32>) -> Option<Debug> {
-        let bytes = fs::read(&path).ok()?;
-        let is_its = match object::File::parse(&*bytes).ok()?.build_id().ok()? {
-            Some(id) => id == build_id,
-            None => checksum == Some(crc32fast::hash(&bytes)),
-        };
-        is_its.then_some(Debug { path, bytes })
-    }
+/// `Some` if a debug file belongs to the module: by its build id, or by its checksum if it has none.
+fn belongs(path: &Path, build_id: &[u8], checksum: Option<u32>) -> Option<()> {
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let is_its = match object::File::parse(&cache).ok()?.build_id().ok()? {
+        Some(id) => id == build_id,
+        None => checksum == Some(crc32fast::hash(&std::fs::read(path).ok()?)),
+    };
+    is_its.then_some(())
 }
 
 /// The file that a debug file names for what it shares with others.
-fn shared(folder: &Path, of: &Path, file: &object::File) -> Option<PathBuf> {
+fn shared<'d>(folder: &Path, of: &Path, file: &object::File<'d, &'d ReadCache<File>>) -> Option<PathBuf> {
     let (name, build_id) = file.gnu_debugaltlink().ok()??;
     let beside = of.parent()?.join(OsStr::from_bytes(name));
     [Some(beside), by_build_id(folder, build_id)].into_iter().flatten().find(|path| path.is_file())

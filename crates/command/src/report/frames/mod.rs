@@ -2,16 +2,20 @@
 //! debug information is installed. Done here and not in the process, which must not wait for it.
 
 mod files;
+mod stacks;
 mod symbols;
 #[cfg(test)]
 mod tests;
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::PathBuf;
 
 use addr2line::Loader;
 
+use files::Found;
+pub use stacks::Stacks;
 use symbols::Symbols;
 
 /// A file that the process had loaded.
@@ -39,6 +43,25 @@ pub struct Frame {
     pub inlined: bool,
 }
 
+impl fmt::Display for Frame {
+    /// `caffe::Net<float>::Init at net.cpp:120 (libcaffe.so.1)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Frame { function, module, offset, line, inlined } = self;
+        match function {
+            Some(function) => f.write_str(function)?,
+            None if module.is_empty() => return write!(f, "{offset:#x}"),
+            None => write!(f, "{module}+{offset:#x}")?,
+        }
+        if let Some((file, line)) = line {
+            write!(f, " at {file}:{line}")?;
+        }
+        if *inlined {
+            f.write_str(", inlined")?;
+        }
+        if function.is_some() { write!(f, " ({module})") } else { Ok(()) }
+    }
+}
+
 /// The modules of a process. Their files are read when an address needs them.
 pub struct Resolver {
     modules: Vec<Loaded>,
@@ -51,9 +74,10 @@ struct Loaded {
 
 /// A module's file, as it was when it was loaded.
 struct Opened {
+    found: Found,
     symbols: Symbols,
-    /// `None` if there is no debug information.
-    lines: Option<Loader>,
+    /// Read when a line is asked for. `None` if there is no debug information.
+    lines: OnceCell<Option<Loader>>,
 }
 
 impl Resolver {
@@ -66,25 +90,38 @@ impl Resolver {
 
     /// The frames of a return address, the innermost first: several where functions were inlined.
     pub fn frames(&self, address: u64) -> Vec<Frame> {
-        // It may lie behind the end of its function, if the call is the function's last instruction.
-        let call = address.wrapping_sub(1);
-        let behind = self.modules.partition_point(|loaded| loaded.module.bias <= call);
-        // Modules do not overlap: the address is in the nearest one below it, or in none.
-        let Some(loaded) = behind.checked_sub(1).map(|place| &self.modules[place]) else {
+        let Some((loaded, offset)) = self.find(address) else {
             return vec![Frame { offset: address, ..Frame::default() }];
         };
-        let offset = call - loaded.module.bias;
-        let mut frames = match loaded.file() {
-            Some(file) if !file.symbols.has(offset) => return vec![Frame { offset: address, ..Frame::default() }],
-            Some(file) => file.frames(offset),
-            // The file is gone, or another one by now.
-            None => vec![Frame::default()],
-        };
+        // A file may be gone, or another one by now.
+        let mut frames = loaded.file().map_or_else(|| vec![Frame::default()], |file| file.frames(offset));
         for frame in &mut frames {
             frame.module = loaded.name();
             frame.offset = offset + 1;
         }
         frames
+    }
+
+    /// The name of the function that a return address is in, if a table has it.
+    pub fn function(&self, address: u64) -> Option<String> {
+        let (loaded, offset) = self.find(address)?;
+        loaded.file()?.symbols.at(offset).map(plain)
+    }
+
+    /// The file name of the module that a return address is in, and the call's address there.
+    fn module_at(&self, address: u64) -> Option<(String, u64)> {
+        self.find(address).map(|(loaded, offset)| (loaded.name(), offset))
+    }
+
+    /// The module of a return address, and the call's address in it. (The return address may lie behind the end of its function, if the
+    /// call is the function's last instruction.)
+    fn find(&self, address: u64) -> Option<(&Loaded, u64)> {
+        let call = address.checked_sub(1)?;
+        // Modules do not overlap: the address is in the nearest one below it, or in none.
+        let behind = self.modules.partition_point(|loaded| loaded.module.bias <= call);
+        let loaded = &self.modules[behind.checked_sub(1)?];
+        let offset = call - loaded.module.bias;
+        loaded.file().is_none_or(|file| file.symbols.has(offset)).then_some((loaded, offset))
     }
 }
 
@@ -102,14 +139,18 @@ impl Opened {
     fn of(module: &Module) -> Option<Opened> {
         let found = files::find(&module.path, &module.build_id)?;
         let symbols = Symbols::of(&found.itself, found.debug.as_deref())?;
-        let lines = found.debug.as_deref().unwrap_or(&found.itself);
-        let lines = Loader::new_with_sup(lines, found.shared.as_deref()).ok();
-        Some(Opened { symbols, lines })
+        Some(Opened { found, symbols, lines: OnceCell::new() })
+    }
+
+    fn lines(&self) -> Option<&Loader> {
+        let Found { itself, debug, shared } = &self.found;
+        let load = || Loader::new_with_sup(debug.as_ref().unwrap_or(itself), shared.as_ref()).ok();
+        self.lines.get_or_init(load).as_ref()
     }
 
     fn frames(&self, address: u64) -> Vec<Frame> {
         let mut frames = Vec::new();
-        let found = self.lines.as_ref().and_then(|lines| lines.find_frames(address).ok());
+        let found = self.lines().and_then(|lines| lines.find_frames(address).ok());
         if let Some(mut found) = found {
             while let Ok(Some(frame)) = found.next() {
                 let line = frame.location.and_then(|at| Some((at.file?.to_string(), at.line?)));

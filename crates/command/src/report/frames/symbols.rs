@@ -1,9 +1,10 @@
 //! The functions of an ELF file, by address.
 
-use std::fs;
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
+use object::read::ReadCache;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 /// The functions of a module, from its own tables and from those of its debug file.
@@ -28,15 +29,16 @@ impl Symbols {
     }
 
     fn add(&mut self, path: &Path) -> Option<()> {
-        let bytes = fs::read(path).ok()?;
-        let file = object::File::parse(&*bytes).ok()?;
+        let cache = ReadCache::new(File::open(path).ok()?);
+        let file = object::File::parse(&cache).ok()?;
         if self.segments.is_empty() {
             self.segments =
                 file.segments().map(|part| part.address()..part.address().saturating_add(part.size())).collect();
         }
         // A symbol without a size would stand for all that lies behind it.
-        let is_function =
-            |symbol: &object::Symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0;
+        let is_function = |symbol: &object::Symbol<'_, '_, &ReadCache<File>>| {
+            symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0
+        };
         for symbol in file.symbols().chain(file.dynamic_symbols()).filter(is_function) {
             let range = symbol.address()..symbol.address().saturating_add(symbol.size());
             self.functions.extend(symbol.name().ok().map(|name| (range, name.to_string())));

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::html::Html;
-use super::{KINDS, peaks, title};
+use super::{KINDS, peaks};
 use crate::report::amount::{Bytes, Counted, Share};
 use crate::report::facts::{Holder, Process};
 use crate::report::sentences;
@@ -15,8 +15,7 @@ const HOLDERS: usize = 10;
 
 pub fn write(html: &mut Html, process: &Process, shown: Shown) {
     html.markup("<section class=\"answer\"><h3>In short</h3>");
-    let live = Kind::ALL.map(|kind| process.summary.account.memory(kind).live);
-    if let Some(line) = process.ending.first_line(title(process), live) {
+    if let Some(line) = process.first_line() {
         html.markup("<p class=\"note\">").text(line).markup("</p>");
     }
     html.markup("<p class=\"headline\">").text(sentences::peak_line(process)).markup("</p>");
