@@ -54,10 +54,11 @@ impl Report {
 
     /// Prints the report, or why there is none.
     pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, shown: Shown, mut recordings: Recordings) {
+        let followed = recordings.stop_following();
         if !recordings.are_there() {
             return say::error(nothing_recorded(finished, program, library, &recordings.folder));
         }
-        match report::read::file(&recordings.folder) {
+        match report::read::folder(&recordings.folder, followed) {
             Ok(mut trace) => {
                 trace.name = program.to_string_lossy().into_owned();
                 explain(&mut trace, finished);
