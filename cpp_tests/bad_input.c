@@ -182,7 +182,7 @@ static void accounts_and_names(syncedmem_t *mem) {
   WORKS(syncedmem_get_accounting(&accounting));
   CHECK(accounting == SYNCEDMEM_ACCOUNTING_OFF);
   INVALID(syncedmem_trace_start(NULL), "NULL");
-  REFUSED(syncedmem_trace_start("/no/such/folder/trace.json"), SYNCEDMEM_ERROR_FILE, "no such folder");
+  REFUSED(syncedmem_trace_start("/no/such/folder/trace"), SYNCEDMEM_ERROR_FILE, "no such folder");
   WORKS(syncedmem_trace_stop());
 }
 

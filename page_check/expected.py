@@ -10,7 +10,7 @@ from held import Held
 KINDS = ["pageable", "pinned", "device"]
 SIDES = ["host", "device"]
 # Records that only say what others mean.
-NOT_EVENTS = ["site", "named", "mode", "items"]
+NOT_EVENTS = ["site", "named", "items", "mode"]
 PATHS = ["pinned", "staged", "pageable"]
 
 
@@ -131,4 +131,6 @@ def processes(trace: Path) -> dict[int, Expected]:
         if parent := expected.get(record.get("args", {}).get("parent")):
             places = expected[record["pid"]].held.places
             places.update(parent.held.places | places)
+    for this in expected.values():
+        this.facts.update(this.held.roles())
     return {process: this for process, this in expected.items() if this.events > 0}

@@ -8,6 +8,10 @@ from held import Held, Life
 
 WIDE, NARROW = 1280, 360
 OTHERS, SMALL = "all others", "smaller ones"
+ANSWERS = """[...document.querySelectorAll('.answer .kind')].map((kind) => ({
+    process: Number(kind.closest('.process').dataset.process), kind: kind.classList[1],
+    rows: [...[...kind.querySelectorAll('table')].at(-1).querySelectorAll('tbody tr')].map(
+        (row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)])}))"""
 STACKS = """[...document.querySelectorAll('.stack')].map((stack) => ({
     process: Number(stack.closest('.process').dataset.process), kind: stack.dataset.kind, width: Number(stack.dataset.width),
     by: stack.classList.contains('by-role') ? 'role' : 'layer', columns: stack.querySelector('svg').viewBox.baseVal.width,
@@ -33,6 +37,13 @@ def steps(outline: str, columns: int) -> list[int]:
     return values
 
 
+def is_shown(number: str, text: str) -> bool:
+    """Whether a text is the number, in readable units with one decimal: at most half a tenth of the unit away."""
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+    amount, _, unit = text.replace(",", "").partition("\u00a0")
+    return abs(float(amount) * units.get(unit, 1) - int(number)) <= units.get(unit, 0) * 0.0501
+
+
 class Figures:
     """The checks, for a class that has a browser, a page and what is expected."""
 
@@ -40,16 +51,34 @@ class Figures:
     page: Any
     expected: dict[int, Any]
 
+    def _kinds(self) -> set[tuple[int, str]]:
+        """Each process, with the kinds of memory that it held."""
+        return {(process, life.kind) for process, each in self.expected.items() for life in each.held.lives}
+
     def _stack(self, stack: dict[str, Any]) -> list[Counter[str]]:
         held: Held = self.expected[stack["process"]].held
         return held.stack(stack["kind"], Life.role if stack["by"] == "role" else Life.layer, stack["width"], stack["columns"])
+
+    def the_answer_stands_first(self) -> None:
+        """The peak, and who held it: by role and the ten largest; then the advice."""
+        self.browser.open(self.page, NARROW)
+        heads = self.browser.value("[...document.querySelectorAll('.process')].map((e) => [...e.querySelectorAll('h3')].map((h) => h.innerText))")
+        assert all(each[:2] == ["In short", "Advice"] for each in heads), f"{heads}"
+        answers = self.browser.value(ANSWERS)
+        assert {(answer["process"], answer["kind"]) for answer in answers} == self._kinds(), "kinds of memory"
+        for answer in answers:
+            right = self.expected[answer["process"]].held.at_peak(answer["kind"], lambda life: life.name or life.place)
+            shown, others = answer["rows"][:10], answer["rows"][10:]
+            assert [size for _, size in shown] == sorted(right.values(), reverse=True)[:10], f"{shown}, not {right}"
+            assert all(right[name] == size for name, size in shown), f"{shown}, not {right}"
+            rest = right.total() - sum(size for _, size in shown)
+            assert [size for _, size in others] == [rest] * bool(rest), f"{others}, not {rest}"
 
     def the_stacks_show_who_held_what(self) -> None:
         """Each band in each column, and the tables at the peak."""
         self.browser.open(self.page, WIDE)
         stacks = self.browser.value(STACKS)
-        held = {(process, kind) for process, each in self.expected.items() for kind, peak in each.counters.items() if peak}
-        assert {(stack["process"], stack["kind"]) for stack in stacks} == held, "kinds of memory"
+        assert {(stack["process"], stack["kind"]) for stack in stacks} == self._kinds(), "kinds of memory"
         for stack in stacks:
             right, below = self._stack(stack), [0] * stack["columns"]
             names = [name for name, _ in stack["rows"]]
@@ -81,6 +110,9 @@ class Figures:
             shown = dict(stack["rows"])
             assert sum(shown.values()) == right.total(), f"{begin} to {end}: {shown}, not {right}"
             assert all(right[name] == size for name, size in shown.items() if name != OTHERS), f"{shown}, not {right}"
+            cells = "[...document.querySelectorAll('.stack td:nth-child(2)')].map((cell) => [cell.dataset.v, cell.textContent])"
+            wrong = [cell for cell in self.browser.value(cells) if not is_shown(*cell)]
+            assert not wrong, f"{wrong}"
         self.browser.value("document.querySelector('.stacks .ends input').focus()")
         before = self.browser.value("document.activeElement.value")
         self.browser.press("ArrowLeft")
@@ -109,8 +141,7 @@ class Figures:
         for flame in self.browser.value(FLAMES):
             held: Held = self.expected[flame["process"]].held
             right: Counter[tuple[str, ...]] = Counter()
-            moment = held.greatest(flame["kind"], 0, held.times[-1] + 1)
-            for frames, size in held.at(flame["kind"], moment, lambda life: tuple(life.frames())).items():
+            for frames, size in held.at_peak(flame["kind"], lambda life: tuple(life.frames())).items():
                 for depth in range(len(frames) + 1):
                     right[frames[:depth]] += size
             self._frame(flame["tree"], (), right)

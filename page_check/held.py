@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 HISTORY = re.compile(r"(.+?)(?: (?:weights|bias|parameter)(?: \d+)?)? history")
 OTHER = re.compile(r"(.+) (weights|bias|parameter|output|data|internal)(?: \d+)?( gradient)?")
+NO_ROLE = "without a layer's name"
 ROLES = {
     ("data", False): "data",
     ("data", True): "gradients of activations",
@@ -57,7 +58,7 @@ class Life:
     def role(self) -> str:
         """Its role in the net."""
         of_layer = layer_and_role(self.name)
-        return of_layer[1] if of_layer else "without a layer's name"
+        return of_layer[1] if of_layer else NO_ROLE
 
     def frames(self) -> list[str]:
         """Its call site, the outermost frame first, and its name."""
@@ -125,6 +126,16 @@ class Held:
         """The event after which most was held between two times, the first one; -1: before all events."""
         moments = range(bisect_left(self.times, begin) - 1, bisect_left(self.times, end))
         return max(moments, key=lambda moment: self.levels[moment][kind] if moment >= 0 else 0)
+
+    def at_peak(self, kind: str, by: Callable[[Life], Any]) -> Counter[Any]:
+        """Bytes when most was held, the first time."""
+        return self.at(kind, self.greatest(kind, 0, self.times[-1] + 1), by)
+
+    def roles(self) -> dict[str, int]:
+        """Bytes at the peaks by role, by the page's names; nothing if no object's name says a role."""
+        kinds = {life.kind for life in self.lives}
+        roles = {f"role.{kind}.{role}": size for kind in kinds for role, size in self.at_peak(kind, Life.role).items()}
+        return roles if any(not role.endswith(NO_ROLE) for role in roles) else {}
 
     def at(self, kind: str, moment: int, by: Callable[[Life], Any]) -> Counter[Any]:
         """Bytes after an event, by what `by` calls them."""

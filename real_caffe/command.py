@@ -142,14 +142,13 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     """with every access told, the account and the trace agree with a count that is taken in front of the library"""
     counts = checks.folder / "counts.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", counts, HERE / "counts.c", "-ldl"], check=True)
-    counted, trace = checks.folder / "counts", checks.folder / "trace.json"
-    recording = checks.folder / "recording.trace"
+    counted, trace = checks.folder / "counts", checks.folder / "trace"
     ours = training(
         checks,
         "--accesses",
         "--details",
         "--report",
-        f"--trace={recording}",
+        f"--trace={trace}",
         settings={"COUNTS": str(counted)},
         shell=f"export LD_PRELOAD={counts}:$LD_PRELOAD;",
     )
@@ -161,14 +160,15 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     told = report(ours)
     assert [made, ended] == numbers(r"^objects made: (\d+), ended: (\d+)", told)
     assert [read, written] == numbers(r"^accesses to the host: (\d+) to read, (\d+) to write", told)
-    exported = checks.caffe.run([str(checks.command), "export", "--to=json", "-o", str(trace), str(recording)], checks.folder)
-    assert exported.status == 0, f"export {exported.ending()}"
     seen = dict.fromkeys(("made", "ended", "read", "write", "lent"), 0)
     kinds = re.compile(r'"what":"(made|ended|lent|accessed)"(?:.*?"access":"(read|write)")?')
     moved = re.compile(r'"what":"(allocated|freed)","object":.*?"bytes":(\d+)')
     bytes_of: dict[str, list[int]] = {"allocated": [], "freed": []}
     most = 0
-    with trace.open() as lines:
+    exported = checks.caffe.run([str(checks.command), "export", str(trace), "--to=json"], checks.folder)
+    assert exported.status == 0, f"export {exported.ending()}"
+    events = trace.with_suffix(".json")
+    with events.open() as lines:
         for line in lines:
             found = kinds.search(line)
             if found:
@@ -186,11 +186,10 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     from_where = re.findall(r"^  pageable memory from the (?:system|pool) +(\d+) ", told, re.M)
     assert sum(map(int, from_where)) == blocks, f"blocks: {from_where}, counted were {blocks}"
     assert f"\npeak {in_units(peak)} of blobs; " in told, f"the peak was {peak}: {told[:600]}"
-    again = checks.caffe.run([str(checks.command), "report", str(recording), "--text", "--details"], checks.folder)
+    again = checks.caffe.run([str(checks.command), "report", str(trace), "--text", "--details"], checks.folder)
     assert again.status == 0, f"report --text {again.ending()}"
     assert figures(again.out) == figures(told), f"the trace's report differs: {again.out[:2000]}\n{told[:2000]}"
-    trace.unlink()  # hundreds of megabytes
-    recording.unlink()
+    events.unlink()  # hundreds of megabytes
     return f"{made} objects, {read} reads, {written} writes, {lent} buffers lent, {peak} bytes at the peak"
 
 
@@ -200,6 +199,33 @@ def figures(text: str) -> list[str]:
     # Leave out the command's own lines after it.
     told = [line.rstrip() for line in lines if not line.startswith("syncedmem: ")]
     return "\n".join(told).rstrip().splitlines()
+
+
+def a_training_that_is_killed_is_reported_with_its_layers(checks: Checks) -> str:
+    """a training that SIGKILL ends in its middle is reported: what ended it, at how much memory, and which layers hold it"""
+    # Caffe logs the first iteration's outputs, and has its memory then. It never comes to its last iteration.
+    program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
+    script = """
+        "$@" 2>"$0" & caffe=$!
+        until grep -q 'Train net output' "$0"; do kill -0 $caffe || exit 9; sleep 0.05; done
+        kill -KILL $caffe
+        wait $caffe
+    """
+    log = checks.folder / "killed.log"
+    log.touch()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for item in checks.prepared.iterdir():
+            (folder / item.name).symlink_to(item)
+        solver = (folder / "solver.prototxt").read_text()
+        (folder / "solver.prototxt").unlink()
+        (folder / "solver.prototxt").write_text(re.sub(r"(?m)^max_iter:.*", "max_iter: 1000000000", solver))
+        said = run(checks, "run", "--", "sh", "-c", script, str(log), *program, folder=folder)
+    assert said.status == 128 + 9, f"the shell {said.ending()}: {log.read_text()[-400:]}"
+    first = re.search(r"^caffe was killed by signal 9 at ([1-9][\d.]+ [KM]iB), growing: (.+)$", said.err, re.M)
+    assert first, said.err[:600]
+    assert "conv1 output" in said.err, said.err[:2000]
+    return f"at {first[1]}, growing: {first[2]}"
 
 
 def a_program_that_is_not_called_is_told_why(checks: Checks) -> str:
@@ -252,6 +278,7 @@ ALL = [
     a_training_under_run_is_the_same_and_is_accounted_for,
     the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles,
     what_is_told_of_a_training_is_what_is_counted,
+    a_training_that_is_killed_is_reported_with_its_layers,
     a_program_that_is_not_called_is_told_why,
     pycaffe_is_accounted_for,
     solvers_with_two_histories_have_names_for_both,

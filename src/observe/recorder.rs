@@ -8,7 +8,6 @@ use std::ptr::NonNull;
 // Not loom's: a model has no signals.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use syncedmem_analysis::evaluation::Evaluation;
 use syncedmem_analysis::ledger::Ledger;
 use syncedmem_trace::address_hash::hash_address;
 use syncedmem_trace::event::{Event, Noticed, Place, Site, What};
@@ -23,7 +22,7 @@ use crate::platform::clock::nanoseconds;
 use crate::platform::sync::{FOR_EVER, Lock, locked_static};
 use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE, Flags, RANGES, TRACE};
 
-locked_static! { static LEDGER: Lock<Evaluation> = Lock::new(Evaluation::new()); }
+locked_static! { static LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
 
 /// Events from signal handlers that interrupted an entry. The ledger has not counted them as dropped yet.
 static MISSED: AtomicU64 = AtomicU64::new(0);
@@ -153,10 +152,10 @@ fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
 fn account(event: &Event, object_bytes: usize) {
     // A signal handler may make an access that needs nothing, and records it: it must not wait for ever.
     let naps = if matches!(event.what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
-    let taken = LEDGER.try_with(naps, |all| {
-        let known = event.object == 0 || matches!(event.what, What::Made { .. }) || all.ledger().knows(event.object);
+    let taken = LEDGER.try_with(naps, |ledger| {
+        let known = event.object == 0 || matches!(event.what, What::Made { .. }) || ledger.knows(event.object);
         if known {
-            all.take(event);
+            ledger.take(event);
         }
         known
     });
@@ -166,7 +165,7 @@ fn account(event: &Event, object_bytes: usize) {
         Ok(false) if matches!(event.what, What::Ended | What::Freed { .. }) => {}
         Ok(false) => {
             notice(event, object_bytes);
-            LEDGER.with(|all| all.take(event));
+            LEDGER.with(|ledger| ledger.take(event));
         }
         // A signal handler has interrupted an entry of this thread, or another thread's entry took too long.
         Err(_) => {
@@ -180,7 +179,7 @@ fn account(event: &Event, object_bytes: usize) {
 fn notice(first: &Event, bytes: usize) {
     let site = if first.site == Site::UNKNOWN { here() } else { first.site };
     let what = What::Made { bytes: bytes as u64, noticed: Noticed::FirstAccess };
-    LEDGER.with(|all| all.take(&Event { duration: 0, site, what, ..*first }));
+    LEDGER.with(|ledger| ledger.take(&Event { duration: 0, site, what, ..*first }));
 }
 
 /// The time of an event without a duration: read only for a trace.
@@ -216,11 +215,7 @@ fn has_site(object: usize) -> bool {
 
 #[inline(always)]
 fn here() -> Site {
-    let (site, is_new) = call_site::here();
-    if is_new && flags::has(TRACE) {
-        trace_site(site);
-    }
-    site
+    call_site::here()
 }
 
 fn trace_site(site: Site) {
@@ -236,14 +231,9 @@ pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Sets whether every access is recorded from now on.
-pub fn watch_accesses(every_access: bool) {
-    LEDGER.with(|all| all.set_every_access(every_access));
-}
-
 /// Forgets all objects: events about them are missing, before or from now on.
 pub fn forget_objects() {
-    LEDGER.with(Evaluation::forget_objects);
+    LEDGER.with(Ledger::forget_objects);
 }
 
 /// Gives an object a name.
@@ -253,12 +243,12 @@ pub fn name(subject: Subject, name: &str) {
     }
     if flags::has(ACCOUNT) {
         let object = subject.object as u64;
-        if !LEDGER.with(|all| all.ledger().knows(object)) {
+        if !LEDGER.with(|ledger| ledger.knows(object)) {
             let what = What::Resized { bytes: subject.bytes as u64 };
             let start = moment();
             notice(&Event { start, duration: 0, thread: 0, object, site: Site::UNKNOWN, what }, subject.bytes);
         }
-        LEDGER.with(|all| all.ledger_mut().name(object, name));
+        LEDGER.with(|ledger| ledger.name(object, name));
     }
 }
 
@@ -271,8 +261,7 @@ pub fn items(subject: Subject, items: u64) {
 
 /// The name of an object; empty if it has none.
 pub fn name_of(object: usize) -> Text<256> {
-    LEDGER.with(|all| {
-        let ledger = all.ledger();
+    LEDGER.with(|ledger| {
         let name = ledger.object(object as u64).and_then(|object| ledger.name_of(object.holder));
         Text::of(format_args!("{}", name.unwrap_or_default()))
     })
@@ -286,14 +275,9 @@ pub fn can_be_had() -> bool {
 
 /// Runs `work` with the ledger, under its lock.
 pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
-    with_evaluation(|all| work(all.ledger_mut()))
-}
-
-/// Runs `work` with the ledger and the advice, under their lock.
-pub fn with_evaluation<R>(work: impl FnOnce(&mut Evaluation) -> R) -> R {
-    LEDGER.with(|all| {
-        all.ledger_mut().drop_events(MISSED.swap(0, Relaxed));
-        work(all)
+    LEDGER.with(|ledger| {
+        ledger.drop_events(MISSED.swap(0, Relaxed));
+        work(ledger)
     })
 }
 
@@ -301,5 +285,5 @@ pub fn with_evaluation<R>(work: impl FnOnce(&mut Evaluation) -> R) -> R {
 pub fn begin_anew() {
     trace::after_fork_in_child();
     MISSED.store(0, Relaxed);
-    LEDGER.with(Evaluation::begin_anew);
+    LEDGER.with(Ledger::begin_anew);
 }

@@ -102,16 +102,13 @@ fn pins() -> bool {
 
 fn mode_and_pinning_may_be_told_by_the_environment() {
     let cases = [("gpu", "", true), ("cpu", "", false), ("gpu", "never", false), ("", "always", true), ("", "", false)];
-    for (mode, pin, pinned) in cases {
-        let case = format!("{mode}/{pin}");
-        let environment = [("SYNCEDMEM_MODE", mode), ("SYNCEDMEM_PIN", pin), ("CASE", &*case)];
-        in_a_process_with_a_driver(&environment, || {
-            if std::env::var("CASE").as_deref() == Ok(&case) {
-                let _gpu = gpu();
-                assert_eq!(pins(), pinned, "{case}");
-            }
-        });
-    }
+    let environment = |&(mode, pin, _): &(&'static str, &'static str, bool)| {
+        vec![("SYNCEDMEM_MODE", mode), ("SYNCEDMEM_PIN", pin), simulated_file()]
+    };
+    each_alone(&cases, environment, |&(mode, pin, pinned)| {
+        let _gpu = gpu();
+        assert_eq!(pins(), pinned, "{mode}/{pin}");
+    });
 }
 
 fn pinned_memory_is_portable_and_never_write_combined() {

@@ -13,12 +13,6 @@ fn head(mem: *mut syncedmem_t) -> syncedmem_head_t {
     head
 }
 
-fn cpu_data(mem: *mut syncedmem_t) -> *const c_void {
-    let mut data = std::ptr::null();
-    assert_eq!(unsafe { syncedmem_cpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
-    data
-}
-
 fn a_tensor_describes_the_objects_own_memory_in_cs_order() {
     let mem = created(BYTES);
     let tensor = export(mem, FLOATS).unwrap();

@@ -11,12 +11,6 @@ fn lend(mem: *mut syncedmem_t, tensor: *mut c_void) {
     assert_eq!(unsafe { syncedmem_set_dlpack(mem, tensor, true) }, SYNCEDMEM_SUCCESS, "{}", last_error());
 }
 
-fn cpu_data(mem: *mut syncedmem_t) -> *const u8 {
-    let mut data = std::ptr::null();
-    assert_eq!(unsafe { syncedmem_cpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
-    data.cast()
-}
-
 fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
     let mut bytes = [[1u8; BYTES], [2; BYTES], [3; BYTES]];
     let mem = created(BYTES);
@@ -27,7 +21,7 @@ fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
     let mut second = Theirs::of(bytes[1].as_mut_ptr(), BYTES);
     lend(mem, first.address());
     assert_eq!(second.lend(mem), SYNCEDMEM_SUCCESS);
-    assert_eq!((cpu_data(mem), second.deleted(), third.deleted()), (bytes[2].as_ptr(), 1, 0));
+    assert_eq!((cpu_data(mem), second.deleted(), third.deleted()), (bytes[2].as_ptr().cast(), 1, 0));
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
     assert_eq!((second.deleted(), third.deleted()), (1, 1));
 }
@@ -69,7 +63,7 @@ fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {
         assert_eq!(destroy(last), SYNCEDMEM_SUCCESS);
         last = next;
     }
-    assert_eq!((cpu_data(last), tensor.deleted()), (bytes.as_ptr(), 0));
+    assert_eq!((cpu_data(last), tensor.deleted()), (bytes.as_ptr().cast(), 0));
     let last = last as usize;
     let ends = move || assert_eq!(destroy(last as *mut syncedmem_t), SYNCEDMEM_SUCCESS);
     std::thread::Builder::new().stack_size(128 << 10).spawn(ends).unwrap().join().unwrap();
@@ -85,7 +79,7 @@ fn a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free() {
     let third = created(BYTES);
     lend(third, back);
     assert_eq!([one, other].map(destroy), [SYNCEDMEM_SUCCESS; 2]);
-    assert_eq!(unsafe { cpu_data(third).read() }, 0);
+    assert_eq!(unsafe { cpu_data(third).cast::<u8>().read() }, 0);
     assert_eq!(destroy(third), SYNCEDMEM_SUCCESS);
 }
 

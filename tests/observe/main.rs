@@ -14,7 +14,6 @@ mod device_account;
 mod device_account_random;
 mod device_advice;
 mod device_advice_random;
-mod device_advice_trace;
 mod nvtx;
 mod report;
 #[path = "../support/mod.rs"]
@@ -39,7 +38,6 @@ support::harness::suites![
     device_account_random,
     device_advice,
     device_advice_random,
-    device_advice_trace,
     nvtx,
     report,
     trace_cost,

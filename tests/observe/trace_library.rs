@@ -15,7 +15,8 @@ use syncedmem::state::flags;
 use syncedmem_analysis::ledger::Ledger;
 use syncedmem_trace::event::{Event, What};
 use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
+use syncedmem_trace::kind::Kind as Memory;
+use syncedmem_trace::recording::text::Kind;
 
 const BYTES: usize = 100_000;
 
@@ -72,13 +73,13 @@ fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
         events.iter().for_each(|event| _ = ledger.take(event));
         let account = ledger.account();
         let allocations = calls.iter().filter(|call| call.function == "cuMemAlloc_v2").count() as u64;
-        assert_eq!(account.memory(Kind::Device).fresh.count, allocations);
-        assert_eq!(account.memory(Kind::Device).live, 0, "every object is gone");
+        assert_eq!(account.memory(Memory::Device).fresh.count, allocations);
+        assert_eq!(account.memory(Memory::Device).live, 0, "every object is gone");
         assert_eq!((account.made, account.ended), (2, 2));
         let named = items.iter().any(|item| matches!(item, Item::Name { name, .. } if name == "data \"1\""));
         assert!(named, "{items:?}");
         let Some(Item::End(end)) = items.last() else { panic!("{items:?}") };
-        assert_eq!(end.header.memory[Kind::Device as usize].live, 0, "the account ends with what is left");
+        assert_eq!(end.header.memory[Memory::Device as usize].live, 0, "the account ends with what is left");
     });
 }
 
@@ -110,6 +111,28 @@ fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
     });
 }
 
+fn a_call_site_has_its_frames_and_the_files_that_they_lie_in() {
+    let (_folder, path) = traced_to("t");
+    alone(&[("SYNCEDMEM_TRACE", path.to_str().unwrap())], || {
+        Object::new(100).cpu_data().unwrap();
+        let texts = Recorded::bytes_of_texts(Path::new(&std::env::var("SYNCEDMEM_TRACE").unwrap()));
+        let of = |kind: Kind| texts.iter().filter(move |text| text.0 == kind);
+        let (_, site, _) = of(Kind::Site).next().unwrap();
+        let (_, number, frames) = of(Kind::Frames).next().unwrap();
+        assert_eq!(number, site);
+        assert!(!frames.is_empty() && frames.len() % 8 == 0);
+        let program = std::fs::read_link("/proc/self/exe").unwrap();
+        let is_program = |file: &&(Kind, u64, Vec<u8>)| file.2.ends_with(program.to_str().unwrap().as_bytes());
+        let (_, base, file) = of(Kind::Module).find(is_program).unwrap();
+        assert_eq!(usize::from(file[0]) + 1 + program.as_os_str().len(), file.len());
+        let first = u64::from_le_bytes(*frames.first_chunk().unwrap());
+        let own = a_call_site_has_its_frames_and_the_files_that_they_lie_in as *const () as usize as u64;
+        assert!(first.abs_diff(own) < 1 << 30 && *base < own, "{first:x} {own:x} {base:x}");
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        assert!(maps.lines().any(|line| line.starts_with(&format!("{base:x}-"))), "{base:x} is no mapping's start");
+    });
+}
+
 fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
     let (_folder, path) = traced_to("t");
     alone(&[("SYNCEDMEM_TRACE", path.to_str().unwrap()), ("SYNCEDMEM_ACCOUNT", "accesses")], || {
@@ -129,7 +152,7 @@ fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
         events.iter().for_each(|event| _ = ledger.take(event));
         let account = ledger.account();
         assert_eq!((account.made, account.ended), (160, 160));
-        for kind in Kind::ALL {
+        for kind in Memory::ALL {
             assert_eq!(account.memory(kind).live, 0, "{kind:?}");
         }
     });
@@ -205,6 +228,7 @@ fn a_profiler_sees_ranges_around_what_takes_time() {
 crate::support::harness::tests![
     a_trace_by_the_environment_tells_what_the_drivers_log_tells,
     a_trace_by_the_api_begins_with_the_places_that_are_known_already,
+    a_call_site_has_its_frames_and_the_files_that_they_lie_in,
     threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest,
     a_trace_that_cannot_begin_leaves_nothing_traced,
     a_file_that_cannot_be_is_said_once_and_the_program_goes_on,

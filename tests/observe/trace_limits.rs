@@ -78,23 +78,31 @@ fn the_limit_of_a_files_length_cuts_the_trace_and_not_the_process() {
     assert!(inside() || said.contains("t: the process may make no longer file (ulimit -f)\n"), "{said}");
 }
 
-fn without_address_space_there_is_no_trace_and_a_smaller_one_fits() {
+fn without_address_space_for_it_there_is_no_trace() {
     alone(&[], || {
         let folder = Folder::new();
-        let path = folder.path("t");
+        let path = c_path(&folder.path("t"));
         let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
         let used = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
-        let limit = libc::rlimit { rlim_cur: used + (64 << 20), rlim_max: libc::RLIM_INFINITY };
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
-        assert_eq!(writer::start(&c_path(&path)), Err(FileError::System(libc::ENOMEM)));
+        let limit = |bytes| libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(used + (64 << 20))) }, 0);
+        let started = writer::start(&path);
         record(1);
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(libc::RLIM_INFINITY)) }, 0);
+        assert_eq!(started, Err(FileError::System(libc::ENOMEM)));
     });
+}
+
+fn a_trace_takes_no_more_than_its_size_says() {
     alone(&[("SYNCEDMEM_TRACE_SIZE", "1M")], || {
         let folder = Folder::new();
         let path = folder.path("t");
-        write(&path, &[event(1)]);
-        assert!(std::fs::metadata(&path).unwrap().len() < 1 << 20);
-        assert_eq!(starts(&path), [1]);
+        writer::start(&c_path(&path)).unwrap();
+        (1..100_000).for_each(record);
+        writer::stop();
+        let bytes = std::fs::metadata(&path).unwrap().len();
+        assert!((1000 << 10..=1 << 20).contains(&bytes), "{bytes}");
+        assert_eq!(starts(&path).last(), Some(&99_999));
     });
 }
 
@@ -160,7 +168,8 @@ fn a_descriptor_of_the_trace_is_not_inherited_by_other_programs() {
 crate::support::harness::tests![
     a_full_disk_cuts_the_trace_with_one_line_and_not_the_program,
     the_limit_of_a_files_length_cuts_the_trace_and_not_the_process,
-    without_address_space_there_is_no_trace_and_a_smaller_one_fits,
+    without_address_space_for_it_there_is_no_trace,
+    a_trace_takes_no_more_than_its_size_says,
     a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files,
     what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace,
     a_descriptor_of_the_trace_is_not_inherited_by_other_programs,

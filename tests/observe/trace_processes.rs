@@ -250,7 +250,10 @@ fn a_process_executes_itself() {
     let turn: u64 = std::env::var("TURN").map_or(1, |turn| turn.parse().unwrap());
     record(turn);
     if turn < 3 {
-        let again = process("a_process_executes_itself", Path::new(&path)).env("TURN", (turn + 1).to_string()).exec();
+        let again = process("a_process_executes_itself", Path::new(&path))
+            .env("TURN", (turn + 1).to_string())
+            .stdout(Stdio::inherit())
+            .exec();
         panic!("{again}");
     }
 }

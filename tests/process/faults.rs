@@ -1,8 +1,6 @@
 //! Every allocation of every operation fails in turn, alone and with all that follow: each time there is a status,
 //! the object is as it was, and the same call succeeds afterwards. Nothing aborts.
 
-use std::ffi::c_void;
-
 use crate::allocator;
 use crate::support::*;
 
@@ -61,19 +59,8 @@ fn first_touches_of_every_size() {
 }
 
 fn first_touches_with_an_allocator_of_the_programs_own() {
-    unsafe extern "C-unwind" fn allocate(bytes: usize, alignment: usize, _: *mut c_void) -> *mut c_void {
-        let mut block = std::ptr::null_mut();
-        unsafe { libc::posix_memalign(&mut block, alignment, bytes) };
-        block
-    }
-    unsafe extern "C-unwind" fn release(block: *mut c_void, _: usize, _: *mut c_void) {
-        unsafe { libc::free(block) };
-    }
     let touch = |storage: &mut Storage| {
-        let size = size_of::<syncedmem_host_allocator_t>();
-        let (allocate, release, context) = (Some(allocate as _), Some(release as _), std::ptr::null_mut());
-        let table = syncedmem_host_allocator_t { size, allocate, release, context, zeroed: false };
-        assert_eq!(unsafe { syncedmem_set_host_allocator(&table) }, SYNCEDMEM_SUCCESS);
+        assert_eq!(allocators::set(Some(&allocators::without_a_book())), SYNCEDMEM_SUCCESS);
         storage.mutable_cpu_data().map(drop)
     };
     // The block, its record, and the claim.

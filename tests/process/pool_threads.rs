@@ -42,30 +42,26 @@ fn disturb(number: usize) {
 }
 
 fn pageable_blocks_under_load() {
-    alone(&[], || {
-        let check = |object: &mut Object, bytes, mark| {
-            assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
-        };
-        under(disturb, |thread| churn(thread, 1500, filled, check));
-        trim(ALL);
-        assert_eq!(idle(ALL), 0);
-    });
+    let check = |object: &mut Object, bytes, mark| {
+        assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
+    };
+    under(disturb, |thread| churn(thread, 1500, filled, check));
+    trim(ALL);
+    assert_eq!(idle(ALL), 0);
 }
 
 fn first_accesses_read_zeros_under_load() {
-    alone(&[], || {
-        let zeros = |bytes, mark| {
-            let mut object = Object::new(bytes);
-            let data = object.mutable_cpu_data().unwrap();
-            assert!(all_zero(data, bytes));
-            unsafe { data.write_bytes(mark, bytes) };
-            object
-        };
-        let check = |object: &mut Object, bytes, mark| {
-            assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
-        };
-        under(disturb, |thread| churn(thread, 800, zeros, check));
-    });
+    let zeros = |bytes, mark| {
+        let mut object = Object::new(bytes);
+        let data = object.mutable_cpu_data().unwrap();
+        assert!(all_zero(data, bytes));
+        unsafe { data.write_bytes(mark, bytes) };
+        object
+    };
+    let check = |object: &mut Object, bytes, mark| {
+        assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
+    };
+    under(disturb, |thread| churn(thread, 800, zeros, check));
 }
 
 /// Objects with page-locked and device blocks, both with the same contents.
@@ -107,9 +103,10 @@ fn by_event_device_and_page_locked_blocks_under_load_while_streams_lag() {
 }
 
 crate::support::harness::tests![
-    pageable_blocks_under_load,
-    first_accesses_read_zeros_under_load,
     device_and_page_locked_blocks_under_load,
     device_and_page_locked_blocks_under_load_while_streams_lag,
-    by_event_device_and_page_locked_blocks_under_load_while_streams_lag,
+    by_event_device_and_page_locked_blocks_under_load_while_streams_lag;
+    alone(&[]):
+    pageable_blocks_under_load,
+    first_accesses_read_zeros_under_load
 ];

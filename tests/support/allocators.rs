@@ -64,6 +64,26 @@ impl Book {
     }
 }
 
+/// An allocator that keeps no book: it takes no lock, so that it may be used in a forked child and where malloc fails.
+pub fn without_a_book() -> syncedmem_host_allocator_t {
+    unsafe extern "C-unwind" fn allocate(bytes: usize, alignment: usize, _: *mut c_void) -> *mut c_void {
+        let mut block = std::ptr::null_mut();
+        unsafe { libc::posix_memalign(&mut block, alignment, bytes) };
+        block
+    }
+    unsafe extern "C-unwind" fn release(block: *mut c_void, _: usize, _: *mut c_void) {
+        unsafe { libc::free(block) };
+    }
+    let (allocate, release, context) = (Some(allocate as _), Some(release as _), std::ptr::null_mut());
+    syncedmem_host_allocator_t {
+        size: size_of::<syncedmem_host_allocator_t>(),
+        allocate,
+        release,
+        context,
+        zeroed: false,
+    }
+}
+
 /// Sets an allocator, or the library's own.
 pub fn set(table: Option<&syncedmem_host_allocator_t>) -> syncedmem_status_t {
     unsafe { syncedmem_set_host_allocator(table.map_or(std::ptr::null(), std::ptr::from_ref)) }

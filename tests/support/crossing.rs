@@ -7,18 +7,6 @@ pub fn registered(gpu: &Gpu) -> Option<usize> {
     gpu.is_simulated().then(|| gpu.alive().registered_blocks)
 }
 
-/// Waits for what another thread does.
-#[track_caller]
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..200_000 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_micros(50));
-    }
-    panic!("it never came to this: {what}");
-}
-
 /// Copies the host's data to the device, `times` times.
 pub fn cross(object: &mut Object, times: usize) {
     for _ in 0..times {

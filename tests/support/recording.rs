@@ -1,5 +1,6 @@
 //! Recordings for tests, written by the functions that the library uses.
 #![allow(dead_code, reason = "each test program uses a part of this module")]
+#![allow(clippy::expect_used, reason = "a test whose preparation fails has failed")]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

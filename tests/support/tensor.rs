@@ -52,6 +52,16 @@ pub fn destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
     unsafe { syncedmem_destroy(mem) }
 }
 
+/// The address of an object's host data, to read.
+pub fn cpu_data(mem: *mut syncedmem_t) -> *const c_void {
+    Shared(mem).read(false).unwrap().cast()
+}
+
+/// The same on the device.
+pub fn gpu_data(mem: *mut syncedmem_t) -> *const c_void {
+    Shared(mem).read(true).unwrap().cast()
+}
+
 /// What to ask for.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {

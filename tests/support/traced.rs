@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::figures::*;
+use super::folder::Folder;
+use super::gpu::in_a_process_with_a_driver;
+use syncedmem_analysis::advice::Advice;
+use syncedmem_analysis::evaluation::Evaluation;
 use syncedmem_trace::event::{Event, Noticed, Origin, Path as Way, What};
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
@@ -24,6 +28,28 @@ pub fn figures_of(trace: &Path) -> BTreeMap<u32, syncedmem_stats_t> {
         }
     }
     processes
+}
+
+/// Runs `body` in a process that traces from the beginning.
+pub fn in_a_traced_process(environment: &[(&str, &str)], body: impl FnOnce()) {
+    let folder = Folder::new();
+    let file = folder.path("trace");
+    let environment: Vec<_> =
+        environment.iter().copied().chain([("SYNCEDMEM_TRACE", file.to_str().unwrap())]).collect();
+    in_a_process_with_a_driver(&environment, body);
+}
+
+/// The advice on what this process, which is traced, did so far.
+pub fn advice() -> Vec<Advice> {
+    let mut all = Evaluation::new();
+    for item in Reader::open(Path::new(&std::env::var_os("SYNCEDMEM_TRACE").unwrap())).unwrap() {
+        match item.unwrap() {
+            Item::Mode { accesses, .. } => all.set_every_access(accesses),
+            Item::Event { event, .. } => all.take(&event),
+            _ => {}
+        }
+    }
+    all.advice()
 }
 
 fn take(stats: &mut syncedmem_stats_t, event: &Event) {

@@ -15,13 +15,19 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  syncedmem doctor caffe                                can this caffe use the library?
-  syncedmem run -- caffe train --solver=solver.prototxt  how much memory, who held it, which copies were unnecessary
+  syncedmem doctor caffe
+      can this caffe use the library?
+  syncedmem run -- caffe train --solver=solver.prototxt
+      how much memory, who held it, which copies were unnecessary
   syncedmem run --trace train.trace -- caffe train --solver=solver.prototxt
-  syncedmem report train.trace                          the same, as a page with a timeline
-  syncedmem export train.trace --to json                 the events, for https://ui.perfetto.dev
-  syncedmem diff batch8.trace batch16.trace             two recordings: what one of them holds or copies more
-  syncedmem model inspect lenet.caffemodel              the layers and shapes of a model, without Caffe
+  syncedmem report train.trace
+      the same, as a page with a timeline
+  syncedmem export train.trace --to json
+      the events, for https://ui.perfetto.dev
+  syncedmem diff batch8.trace batch16.trace
+      two recordings: what one of them holds or copies more
+  syncedmem model inspect lenet.caffemodel
+      the layers and shapes of a model, without Caffe
 
 `syncedmem help COMMAND` says more about each command.";
 

@@ -61,7 +61,7 @@ fn in_folder(folder: &Path, is_wanted: impl Fn(&OsStr) -> bool) -> io::Result<Fo
 
 /// By start: a process starts before those that it forks.
 fn sorted(mut members: Vec<Member>) -> Vec<Member> {
-    members.sort_by(|a, b| (a.start, a.process).cmp(&(b.start, b.process)));
+    members.sort_by_key(|member| (member.start, member.process));
     members
 }
 

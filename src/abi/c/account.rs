@@ -3,14 +3,12 @@
 
 use std::ffi::{CStr, c_char};
 
-use syncedmem_trace::head::Side;
-
 use super::object::{object, syncedmem_t};
 use super::policy;
 use crate::abi::arguments::{Out, answer, write_text};
 use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::object::report;
 use crate::observe::control;
 use crate::observe::recorder;
@@ -128,11 +126,7 @@ pub unsafe extern "C" fn syncedmem_report(
     call("syncedmem_report", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(length) }?;
-        let report = report::process::text().ok_or(Error::OutOfMemory {
-            side: Side::Host,
-            asked: 1 << 12,
-            cause: Cause::Bookkeeping,
-        })?;
+        let report = report::process::text().ok_or(Error::no_room(1 << 12))?;
         // SAFETY: the caller guarantees it.
         unsafe { write_text(text, capacity, &report) }?;
         out.set(report.len());

@@ -3,7 +3,7 @@
 //! One process writes to a file, and holds an exclusive lock (flock(2)) on it. A file that another process holds, or that
 //! this process wrote before execve, is left to it. Space is reserved before it is touched: a store into a page that the
 //! file system has no room for would be a SIGBUS.
-#![expect(unsafe_code, reason = "flock(2), pread(2), fallocate(2), mmap(2)")]
+#![expect(unsafe_code, reason = "flock(2), fallocate(2), pwrite(2), mmap(2)")]
 
 use std::ffi::{CStr, c_int};
 use std::ptr::{NonNull, null_mut};
@@ -40,7 +40,7 @@ impl File {
     /// Opens or creates a file, and empties one with a recording that has ended. A file with anything else in it is an
     /// error.
     pub fn open(path: &CStr) -> Result<Opened, FileError> {
-        let (descriptor, status) = file::open(path, libc::O_RDWR)?;
+        let (descriptor, status) = file::open(path, libc::O_RDWR | libc::O_CREAT)?;
         let file = File { descriptor, identity: (status.st_dev, status.st_ino) };
         let is_regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
         let opened = if is_regular { file.find_out() } else { Err(FileError::NotAFile) };
@@ -59,8 +59,7 @@ impl File {
             if !owner.ended && is_alive(owner.identity) {
                 return Ok(Opened::Taken { run: owner.run });
             }
-            // SAFETY: ftruncate has no preconditions.
-            result(unsafe { libc::syscall(libc::SYS_ftruncate, self.descriptor, 0 as libc::off_t) })?;
+            file::empty(self.descriptor)?;
         }
         Ok(Opened::Ready(self))
     }
@@ -79,22 +78,15 @@ impl File {
 
     fn owner(self) -> Result<Option<Owner>, FileError> {
         let mut start = [0; Owner::BYTES];
-        self.read(&mut start)?;
+        file::read_start(self.descriptor, &mut start)?;
         Ok(Owner::read(&start))
     }
 
     /// Whether the first byte is that of another file: a header that is being written begins with zeros.
     fn begins_otherwise(self) -> Result<bool, FileError> {
         let mut first = [0];
-        self.read(&mut first)?;
+        file::read_start(self.descriptor, &mut first)?;
         Ok(first != [0])
-    }
-
-    /// Reads the start of the file. What it does not have stays as it is.
-    fn read(self, bytes: &mut [u8]) -> Result<(), FileError> {
-        let (first, length, from) = (bytes.as_mut_ptr(), bytes.len(), 0 as libc::off_t);
-        // SAFETY: `bytes` has room for `length` bytes.
-        result(unsafe { libc::syscall(libc::SYS_pread64, self.descriptor, first, length, from) }).map(drop)
     }
 
     /// Tries to take the lock; `false` if another process holds it.

@@ -10,7 +10,6 @@
 
 mod file;
 mod mapping;
-mod path;
 mod sink;
 
 use std::cell::Cell;
@@ -42,7 +41,7 @@ pub fn record(event: &Event, object_bytes: usize) {
 pub fn name(object: usize, object_bytes: usize, name: &str) {
     note(|entry, time, thread| {
         let (object, object_bytes) = (object as u64, object_bytes as u64);
-        let text = place(entry, name.as_bytes())?;
+        let text = place(entry, Kind::Name, 0, name.as_bytes())?;
         Some(Record::Named { time, thread, object, object_bytes, text })
     });
 }
@@ -60,6 +59,25 @@ pub fn site(site: Site, text: &str) {
     }
 }
 
+/// Records the return addresses of a call site, at most eight.
+pub fn frames(site: Site, addresses: &[usize]) {
+    if let Some(entry) = sink::enter() {
+        let mut bytes = [0; 8 * 8];
+        for (bytes, address) in bytes.chunks_exact_mut(8).zip(addresses) {
+            bytes.copy_from_slice(&(*address as u64).to_le_bytes());
+        }
+        let length = bytes.len().min(8 * addresses.len());
+        entry.recording().text(Kind::Frames, site.0.into(), &bytes[..length]);
+    }
+}
+
+/// Records a loaded file: its load address, and its build id and path as the format has them.
+pub fn module(base: usize, file: &[u8]) {
+    if let Some(entry) = sink::enter() {
+        place(&entry, Kind::Module, base as u64, file);
+    }
+}
+
 /// Records what is recorded from now on: accesses that need nothing, results of comparisons.
 pub fn mode(accesses: bool, compares: bool) {
     note(|_, time, thread| Some(Record::Mode { time, thread, accesses, compares }));
@@ -72,19 +90,19 @@ fn note(of: impl FnOnce(&Entry, u64, u32) -> Option<Record>) {
     }
 }
 
-/// The place of a name in the text area. A name that was stored lately is not stored again.
-fn place(entry: &Entry, name: &[u8]) -> Option<u32> {
-    /// Number of the recording and place, by the name's hash.
+/// The place of a text in the text area. One that was stored lately is not stored again.
+fn place(entry: &Entry, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
+    /// Number of the recording and place, by the text's hash.
     static PLACES: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
     let mut hasher = DefaultHasher::new();
-    hasher.write(name);
+    hasher.write(text);
     let known = &PLACES[hasher.finish() as usize % PLACES.len()];
     let last = known.load(Relaxed);
-    let (number, place) = ((last >> 32) as u32, last as u32);
-    if number == entry.number() && entry.recording().has_text(place, Kind::Name, name) {
+    let (recording, place) = ((last >> 32) as u32, last as u32);
+    if recording == entry.number() && entry.recording().has_text(place, kind, text) {
         return Some(place);
     }
-    let place = entry.recording().text(Kind::Name, 0, name)?;
+    let place = entry.recording().text(kind, number, text)?;
     known.store(u64::from(entry.number()) << 32 | u64::from(place), Relaxed);
     Some(place)
 }

@@ -9,10 +9,10 @@ use syncedmem_trace::recording::header::{About, End};
 
 use super::file::{File, Opened, identity};
 use super::mapping::{self, Recording};
-use super::path::Name;
 use crate::observe::call_counts::program;
 use crate::platform::clock::{nanoseconds, nanoseconds_since_1970, processor_nanoseconds};
 use crate::platform::file_error::FileError;
+use crate::platform::file_name::Name;
 use crate::platform::limits;
 use crate::platform::sync::nap;
 use crate::platform::text::warn;
@@ -58,9 +58,14 @@ pub fn start(path: &CStr) -> Result<(), FileError> {
     }
     PARENT.store(0, Relaxed);
     RUN.store(0, Relaxed);
-    let begun = NAME.set(path).and_then(|()| begin());
+    let begun = if is_exports(path) { Err(FileError::Exported) } else { NAME.set(path).and_then(|()| begin()) };
     STATE.store(if begun.is_ok() { ON } else { OFF }, SeqCst);
     begun
+}
+
+/// Whether the name is that of an export: a recording is neither JSON nor CSV.
+fn is_exports(path: &CStr) -> bool {
+    [b".json".as_slice(), b".csv"].iter().any(|end| path.to_bytes().ends_with(end))
 }
 
 /// Ends the trace, if there is one, after all current writers.

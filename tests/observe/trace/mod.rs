@@ -63,10 +63,9 @@ impl Recorded {
     pub fn of(path: &Path) -> Recorded {
         let file = std::fs::read(path).unwrap();
         let header = Header::read(&file).unwrap();
-        let area = &file[HEADER as usize..][..header.texts as usize];
-        let texts = text::entries(area)
-            .map(|entry| (entry.kind, entry.number, String::from_utf8(entry.text.to_vec()).unwrap()));
-        let texts = texts.collect();
+        let texts = Recorded::bytes_of_texts(path).into_iter();
+        let texts =
+            texts.map(|(kind, number, text)| (kind, number, String::from_utf8_lossy(&text).into_owned())).collect();
         let (mut records, mut unfinished) = (Vec::new(), Vec::new());
         for index in header.indices() {
             let begin = header.layout.record_at(header.layout.slot(index).0) as usize;
@@ -78,6 +77,13 @@ impl Recorded {
             }
         }
         Recorded { header, records, unfinished, texts }
+    }
+
+    /// The entries of the text area.
+    pub fn bytes_of_texts(path: &Path) -> Vec<(Kind, u64, Vec<u8>)> {
+        let file = std::fs::read(path).unwrap();
+        let area = &file[HEADER as usize..][..Header::read(&file).unwrap().texts as usize];
+        text::entries(area).map(|entry| (entry.kind, entry.number, entry.text.to_vec())).collect()
     }
 
     pub fn events(&self) -> Vec<Event> {

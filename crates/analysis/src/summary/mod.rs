@@ -1,12 +1,12 @@
 //! The data of a report: sums and holders of memory, taken from a ledger.
 //!
-//! [`Report`] formats it as text, for the process and for the command.
+//! [`Report`] formats it as the text of a process; the command has a text of its own.
 
 mod role;
 mod text;
 
 pub use role::Role;
-pub use text::{About, Idle, Report};
+pub use text::Report;
 
 use super::account::Account;
 use super::ledger::{Holder, Ledger, Share};

@@ -50,6 +50,7 @@ pub enum Of {
     Peak,
     Role,
     Holder,
+    Batch,
     Objects,
     Work,
     /// The process as the system saw it: these figures differ from run to run.
@@ -184,13 +185,18 @@ fn figures(process: &Process, mut add: impl FnMut(Key, u64)) {
     let bytes = |bytes: &Kinds<u64>| bytes.each().map(|(kind, bytes)| (kind, *bytes));
     process.roles.iter().for_each(|role| by_kind(Of::Role, &role.role, bytes(&role.peak_bytes)));
     process.holders.iter().for_each(|holder| by_kind(Of::Holder, &holder.name, bytes(&holder.peak_bytes)));
+    // Of several nets, the one that holds most.
+    for batch in process.batches.iter().take(1) {
+        add(key(Of::Batch, Unit::Count, "items of the batch"), batch.items);
+        add(key(Of::Batch, Unit::Bytes, "one more item"), batch.one_more_bytes);
+    }
     add(key(Of::Objects, Unit::Count, "objects made"), process.objects.made);
     add(key(Of::Work, Unit::Nanoseconds, "from the first event to the last"), process.nanoseconds);
     for work in &process.work {
         let name = name(work);
         add(key(Of::Work, Unit::Bytes, &name), work.amount.bytes);
         add(key(Of::Work, Unit::Count, &name), work.amount.count);
-        add(key(Of::Work, Unit::Nanoseconds, &name), work.amount.nanoseconds);
+        add(key(Of::Work, Unit::Nanoseconds, &name), work.amount.nanoseconds.unwrap_or(0));
     }
     let Ending { resident_peak_bytes, elapsed_nanoseconds, processor_nanoseconds, .. } = &process.ending;
     for (unit, name, amount) in [

@@ -18,9 +18,12 @@ use text::Text;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem diff batch8.json batch16.json           two traces
-  syncedmem diff before.report.json after.json      a report that report --json wrote, and a trace
-  syncedmem diff batch8.json batch16.json --json    every figure, for programs
+  syncedmem diff batch8.trace batch16.trace
+      two traces
+  syncedmem diff before.report.json after.trace
+      what syncedmem report --json wrote, and a trace
+  syncedmem diff batch8.trace batch16.trace --json
+      every figure, for programs
 
 Each list begins with the largest change. Processes are matched by their programs' names, in the order of their starts.
 

@@ -47,6 +47,8 @@ fn show(f: &mut fmt::Formatter<'_>, section: &Section) -> fmt::Result {
         (Of::Peak, _) => "memory at its peak",
         (Of::Role, _) => "by role, at the peak",
         (Of::Holder, _) => "holders, at the peak",
+        (Of::Batch, Unit::Bytes) => "cost of the batch",
+        (Of::Batch, _) => "batch",
         (Of::Objects, _) => "objects made",
         (Of::Work, Unit::Bytes) => "work, bytes",
         (Of::Work, Unit::Count) => "work, times",

@@ -20,8 +20,10 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem export train.trace --to json          writes train.json, for https://ui.perfetto.dev
-  syncedmem export train.trace --to csv -o - | head")]
+  syncedmem export train.trace --to json
+      writes train.json, for https://ui.perfetto.dev
+  syncedmem export train.trace --to csv -o rows.csv
+      the allocations alone, as RMM logs them")]
 pub struct Options {
     /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]

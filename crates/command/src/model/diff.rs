@@ -20,7 +20,7 @@ Examples:
   syncedmem model diff iter_1000.caffemodel iter_2000.caffemodel
   syncedmem model diff original.caffemodel upgraded.caffemodel --json
 
-Layers are matched by their names. Leading ones of legacy dimensions are no difference, as in Caffe. Diffs (gradients) are not
+Layers are matched by their names. Leading ones of legacy dimensions are no difference, as in Caffe. Diffs (gradients) are not \
 compared.
 
 Exit status: 0 if nothing differs, 1 if something does or a file cannot be read, 2 if the command line is wrong.")]

@@ -19,7 +19,8 @@ use crate::{progress, say};
 #[command(after_help = "\
 Examples:
   syncedmem model inspect lenet.caffemodel
-  syncedmem model inspect lenet.caffemodel --ranges      reads every value
+  syncedmem model inspect lenet.caffemodel --ranges
+      reads every value
   syncedmem model inspect mean.binaryproto --json")]
 pub struct Options {
     /// A .caffemodel, .binaryproto, .solverstate, or Caffe2's init_net.pb.

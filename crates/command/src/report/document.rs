@@ -4,12 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 use syncedmem_analysis::account::{Account, Sum};
-use syncedmem_analysis::summary::Role;
 use syncedmem_trace::event::Path;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
+use super::batch::{Growth, growth};
 use super::facts::{self, How};
+use super::frames;
 
 /// Version of the schema. It rises if a field goes or gets another meaning; fields may be added.
 pub const VERSION: u32 = 1;
@@ -34,6 +35,8 @@ pub struct Process {
     pub memory: Kinds<Memory>,
     pub roles: Vec<RoleShare>,
     pub holders: Vec<Holder>,
+    pub batches: Vec<Batch>,
+    pub spent: Spent,
     pub work: Vec<Work>,
     pub sites: Vec<Site>,
     pub advice: Vec<Advice>,
@@ -86,6 +89,31 @@ pub struct Holder {
     pub peak_bytes: Kinds<u64>,
     pub peak_blocks: Kinds<u64>,
     pub live_bytes: Kinds<u64>,
+    pub live_blocks: Kinds<u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Batch {
+    pub items: u64,
+    pub one_more_bytes: u64,
+    pub on_device: bool,
+    pub fitting: Option<Fitting>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Fitting {
+    pub room_bytes: u64,
+    pub items: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Spent {
+    pub copies: Amount,
+    pub fills: Amount,
+    pub on_streams: Amount,
+    pub threads: u64,
+    pub of_nanoseconds: u64,
+    pub of_the_run: bool,
 }
 
 /// Events of one sort. The fields that tell sorts apart are there where they have a meaning.
@@ -108,7 +136,8 @@ pub struct Work {
 pub struct Amount {
     pub count: u64,
     pub bytes: u64,
-    pub nanoseconds: u64,
+    /// `None`: not measured.
+    pub nanoseconds: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -120,12 +149,25 @@ pub struct Site {
     pub fills: Amount,
     pub fresh: Amount,
     pub waits: Amount,
+    pub frames: Vec<Frame>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Frame {
+    pub function: Option<String>,
+    pub module: String,
+    pub offset: u64,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub inlined: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Advice {
     pub rule: String,
     pub certainty: String,
+    pub worth_doing: bool,
+    pub change: String,
     pub seen: String,
     pub to_do: String,
     pub not_known: String,
@@ -155,24 +197,25 @@ impl<T> Kinds<T> {
 
 impl From<Sum> for Amount {
     fn from(Sum { count, bytes, nanoseconds }: Sum) -> Amount {
-        Amount { count, bytes, nanoseconds }
+        Amount { count, bytes, nanoseconds: Some(nanoseconds).filter(|&time| time > 0 || count == 0) }
     }
 }
 
-impl From<&facts::Trace> for Document {
-    fn from(trace: &facts::Trace) -> Document {
+impl Document {
+    /// `room`: bytes that a batch shall fit in.
+    pub fn of(trace: &facts::Trace, room: Option<u64>) -> Document {
         Document {
             syncedmem_report: VERSION,
             trace: trace.name.clone(),
             whole: trace.notes.is_empty(),
             notes: trace.notes.clone(),
-            processes: trace.processes.iter().map(Process::from).collect(),
+            processes: trace.processes.iter().map(|process| Process::of(process, room)).collect(),
         }
     }
 }
 
-impl From<&facts::Process> for Process {
-    fn from(process: &facts::Process) -> Process {
+impl Process {
+    fn of(process: &facts::Process, room: Option<u64>) -> Process {
         let account = &process.summary.account;
         Process {
             process: process.id,
@@ -194,11 +237,13 @@ impl From<&facts::Process> for Process {
                     live_bytes: memory.live,
                 }
             }),
-            roles: roles(process),
+            roles: process.roles.iter().map(RoleShare::from).collect(),
             holders: process.holders.iter().map(Holder::from).collect(),
+            batches: growth(process).iter().map(|growth| Batch::of(growth, room)).collect(),
+            spent: Spent::of(process),
             work: work(account),
-            sites: process.callers.iter().map(Site::from).collect(),
-            advice: process.findings.iter().map(Advice::from).collect(),
+            sites: sites(process),
+            advice: process.findings.iter().map(|finding| Advice::of(finding, process)).collect(),
             not_recorded: process.unwatched.iter().map(ToString::to_string).collect(),
         }
     }
@@ -224,21 +269,37 @@ impl From<&facts::Ending> for Ending {
     }
 }
 
-/// Memory by role, and that of objects without one; empty if no name says a role.
-fn roles(process: &facts::Process) -> Vec<RoleShare> {
-    let [pageable, pinned, device] = Kind::ALL.map(|kind| process.summary.roles_at_peak(kind));
-    let share = |role: &str, bytes: [u64; 3]| RoleShare { role: role.to_string(), peak_bytes: Kinds::of_array(bytes) };
-    let mut roles: Vec<_> = Role::ALL
-        .iter()
-        .map(|&role| (role, [&pageable, &pinned, &device].map(|(roles, _)| roles[role as usize])))
-        .filter(|(_, bytes)| *bytes != [0; 3])
-        .map(|(role, bytes)| share(role.name(), bytes))
-        .collect();
-    let others = [pageable.1, pinned.1, device.1];
-    if !roles.is_empty() && others != [0; 3] {
-        roles.push(share("none", others));
+impl From<&facts::RoleShare> for RoleShare {
+    fn from(share: &facts::RoleShare) -> RoleShare {
+        RoleShare { role: share.role.to_string(), peak_bytes: Kinds::of_array(share.at_peak) }
     }
-    roles
+}
+
+impl Batch {
+    fn of(growth: &Growth, room: Option<u64>) -> Batch {
+        let fitting = |room_bytes| Fitting { room_bytes, items: growth.fitting(room_bytes).unwrap_or(0) };
+        Batch {
+            items: growth.items,
+            one_more_bytes: growth.one_more,
+            on_device: growth.is_device,
+            fitting: room.map(fitting),
+        }
+    }
+}
+
+impl Spent {
+    fn of(process: &facts::Process) -> Spent {
+        let facts::Spent { copies, fills, not_measured, threads } = process.spent;
+        let (of_nanoseconds, of_the_run) = process.run_time();
+        Spent {
+            copies: copies.into(),
+            fills: fills.into(),
+            on_streams: not_measured.into(),
+            threads: threads as u64,
+            of_nanoseconds,
+            of_the_run,
+        }
+    }
 }
 
 /// The sums of the account that are not zero.
@@ -281,12 +342,13 @@ impl From<&facts::Holder> for Holder {
             peak_bytes: Kinds::of_array(holder.at_peak),
             peak_blocks: Kinds::of_array(holder.blocks_at_peak),
             live_bytes: Kinds::of_array(holder.live),
+            live_blocks: Kinds::of_array(holder.blocks),
         }
     }
 }
 
-impl From<&facts::Caller> for Site {
-    fn from(caller: &facts::Caller) -> Site {
+impl Site {
+    fn of(caller: &facts::Caller, frames: Vec<frames::Frame>) -> Site {
         let [copies_to_host, copies_to_device] = caller.copies.map(Amount::from);
         Site {
             name: caller.who.clone(),
@@ -296,15 +358,33 @@ impl From<&facts::Caller> for Site {
             fills: caller.fills.into(),
             fresh: caller.fresh.into(),
             waits: caller.waits.into(),
+            frames: frames.into_iter().map(Frame::from).collect(),
         }
     }
 }
 
-impl From<&facts::Finding> for Advice {
-    fn from(finding: &facts::Finding) -> Advice {
+fn sites(process: &facts::Process) -> Vec<Site> {
+    let resolver = process.stacks.resolver();
+    let site = |caller: &facts::Caller| Site::of(caller, process.stacks.frames(&resolver, &caller.who));
+    process.callers.iter().map(site).collect()
+}
+
+impl From<frames::Frame> for Frame {
+    fn from(frame: frames::Frame) -> Frame {
+        let frames::Frame { function, module, offset, line, inlined } = frame;
+        let (file, line) = line.unzip();
+        Frame { function, module, offset, file, line, inlined }
+    }
+}
+
+impl Advice {
+    fn of(finding: &facts::Finding, process: &facts::Process) -> Advice {
+        let merged = process.pieces().into_iter().find(|piece| piece.sum.says_like(finding));
         Advice {
             rule: finding.rule.to_string(),
             certainty: finding.certainty.to_string(),
+            worth_doing: merged.is_some_and(|piece| process.is_worth_doing(&piece.sum)),
+            change: finding.change.to_string(),
             seen: finding.seen.to_string(),
             to_do: finding.to_do.to_string(),
             not_known: finding.not_known.to_string(),

@@ -10,6 +10,7 @@ use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::Size;
 
+use super::frames::Stacks;
 use super::held::Steps;
 use super::timeline::Timeline;
 
@@ -50,6 +51,8 @@ pub struct Process {
     pub spent: Spent,
     /// Call sites that caused copies, fills or fresh memory.
     pub callers: Vec<Caller>,
+    /// The return addresses of call sites.
+    pub stacks: Stacks,
     /// Limits of the recording, one sentence each.
     pub unwatched: Vec<&'static str>,
     pub ending: Ending,

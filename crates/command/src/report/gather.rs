@@ -12,6 +12,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::facts::{self, Batch, Caller, Ending, Finding, Holder, Part, Process, RoleShare, Spent};
+use super::frames::Stacks;
 use super::held::Owner;
 use super::timeline::Timeline;
 
@@ -136,6 +137,7 @@ impl Gathering {
             batches: batches(self.all.ledger()),
             spent: Spent { threads: self.threads.len(), ..self.spent.clone() },
             callers: self.callers(place),
+            stacks: Stacks::default(),
             findings: findings(&advice, place),
             unwatched: self.unwatched(),
             timeline: self.timeline,

@@ -19,7 +19,7 @@ pub fn document(path: &Path) -> Result<Document, String> {
     };
     match text.map_err(unreadable)? {
         Some(text) => parsed(&text),
-        None => read::read(path, spooled).map(|trace| Document::from(&trace)).map_err(|error| error.to_string()),
+        None => read::read(path, spooled).map(|trace| Document::of(&trace, None)).map_err(|error| error.to_string()),
     }
 }
 

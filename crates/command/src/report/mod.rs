@@ -5,6 +5,7 @@ mod batch;
 mod details;
 pub mod document;
 pub mod facts;
+mod frames;
 mod gather;
 mod held;
 pub mod input;
@@ -39,11 +40,16 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem report train.trace                  writes train.html: one file, for any browser
-  syncedmem report train.trace --text           the account and the advice, for the terminal
-  syncedmem report train.trace.gz --text        of a trace that gzip has compressed
-  syncedmem report train.trace --json           the same as JSON, for programs and for syncedmem diff
-  syncedmem report - < train.trace > page.html   from standard input")]
+  syncedmem report train.trace
+      writes train.html: one file, for any browser
+  syncedmem report train.trace --text
+      the account and the advice, for the terminal
+  syncedmem report train.trace.gz --text
+      of a trace that gzip has compressed
+  syncedmem report train.trace --json -o before.report.json
+      the same as JSON, for programs and for syncedmem diff
+  syncedmem report - < train.trace > page.html
+      from standard input")]
 pub struct Options {
     /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
@@ -70,15 +76,15 @@ pub fn run(options: &Options) -> ExitCode {
     };
     let (report, place) = match (text, json) {
         (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
-        (_, true) => (json_of(&read), STANDARD.into()),
-        _ => (page::of(&read), page_beside(trace)),
+        (_, true) => (json_of(&read, shown.fit), STANDARD.into()),
+        _ => (page::of(&read, *shown), page_beside(trace)),
     };
     write(&report, output.as_ref().unwrap_or(&place), trace)
 }
 
-fn json_of(trace: &Trace) -> String {
+fn json_of(trace: &Trace, room: Option<u64>) -> String {
     // Texts, numbers and lists always become JSON.
-    serde_json::to_string_pretty(&Document::from(trace)).unwrap_or_default() + "\n"
+    serde_json::to_string_pretty(&Document::of(trace, room)).unwrap_or_default() + "\n"
 }
 
 /// The file for the page of a trace: `train.html` for `train.trace` and for `train.trace.gz`.

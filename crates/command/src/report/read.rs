@@ -11,6 +11,7 @@ use syncedmem_trace::text::Size;
 
 use super::amount::Counted;
 use super::facts::{Ending, How, Process, Trace};
+use super::frames::{Module, Stacks};
 use super::gather::Gathering;
 use super::input;
 use syncedmem_trace_reader::{End, Item, ReadError, Reader};
@@ -23,14 +24,15 @@ pub struct Open {
     start: u64,
     gathering: Gathering,
     places: HashMap<Site, String>,
+    stacks: Stacks,
     ending: Ending,
     notes: Vec<String>,
 }
 
 impl Open {
     pub fn new() -> Open {
-        let (name, gathering, places) = (String::new(), Gathering::new(), HashMap::new());
-        Open { id: 0, name, start: 0, gathering, places, ending: Ending::default(), notes: Vec::new() }
+        let (name, gathering, places, stacks) = (String::new(), Gathering::new(), HashMap::new(), Stacks::default());
+        Open { id: 0, name, start: 0, gathering, places, stacks, ending: Ending::default(), notes: Vec::new() }
     }
 
     /// Takes the next item of this process.
@@ -45,7 +47,11 @@ impl Open {
             Item::Mode { accesses, compares, .. } => self.gathering.watches(accesses, compares),
             Item::End(end) => self.end(&end),
             Item::Items { object, items, .. } => self.gathering.items(object, items),
-            Item::Thread { .. } | Item::Frames { .. } | Item::Module { .. } => {}
+            Item::Frames { site, addresses, .. } => drop(self.stacks.addresses.insert(site, addresses)),
+            Item::Module { start: bias, build_id, path, .. } => {
+                self.stacks.modules.push(Module { bias, build_id, path: path.into() });
+            }
+            Item::Thread { .. } => {}
         }
     }
 
@@ -67,10 +73,11 @@ impl Open {
     }
 
     fn finish(self) -> (Process, Vec<String>) {
-        let Open { id, name, gathering, places, ending, notes, .. } = self;
+        let Open { id, name, gathering, mut places, mut stacks, ending, notes, .. } = self;
+        stacks.name(&mut places);
         let process = gathering.finish(id, name, places);
         let growing = process.ending.growing.clone();
-        (Process { ending: Ending { growing, ..ending }, ..process }, notes)
+        (Process { ending: Ending { growing, ..ending }, stacks, ..process }, notes)
     }
 }
 

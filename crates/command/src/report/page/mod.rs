@@ -1,6 +1,7 @@
 //! The page: one self-contained file, with the advice at the top.
 
 mod advice;
+mod answer;
 mod chart;
 mod figures;
 mod flame;
@@ -17,6 +18,7 @@ use html::Html;
 
 use super::amount::{Bytes, Count, Counted, Time};
 use super::facts::{Process, Trace};
+use super::shown::Shown;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
@@ -32,7 +34,7 @@ const KINDS: [(Kind, &str, &str); 3] =
     [(Kind::Pageable, "pageable", "Pageable"), (Kind::Pinned, "pinned", "Pinned"), (Kind::Device, "device", "Device")];
 const SIDES: [(Side, &str, &str); 2] = [(Side::Host, "host", "To the host"), (Side::Device, "device", "To the device")];
 
-pub fn of(trace: &Trace) -> String {
+pub fn of(trace: &Trace, options: Shown) -> String {
     let mut html = Html::default();
     let processes = &trace.processes;
     let shown = shown(processes);
@@ -41,7 +43,7 @@ pub fn of(trace: &Trace) -> String {
         tables::processes(&mut html, processes, &shown);
     }
     for (place, process) in processes.iter().enumerate().filter(|(place, _)| shown.contains(place)) {
-        section(&mut html, process, place, shown.len());
+        section(&mut html, process, place, shown.len(), options);
     }
     if processes.len() > shown.len() {
         let more = Counted((processes.len() - shown.len()) as u64, "process has", "processes have");
@@ -90,7 +92,7 @@ fn begin(html: &mut Html, trace: &Trace) {
     html.markup("</header>");
 }
 
-fn section(html: &mut Html, process: &Process, place: usize, of: usize) {
+fn section(html: &mut Html, process: &Process, place: usize, of: usize, options: Shown) {
     html.markup("<section class=\"process\" id=\"p")
         .text(place)
         .markup("\" data-process=\"")
@@ -98,10 +100,11 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize) {
         .markup("\"><h2><bdi>");
     html.text(title(process)).markup("</bdi></h2><p class=\"source\">Process ").text(process.id).markup(" · ");
     html.text(Count(process.events)).markup(" events in ").text(Time(process.timeline.span())).markup("</p>");
+    answer::write(html, process, options);
     advice::write(html, process);
-    numbers::write(html, process);
     figures::write(html, process, place, of);
     flame::write(html, process, of);
+    numbers::write(html, process);
     places::holders(html, process);
     places::callers(html, process);
     tables::memory(html, process);

@@ -1,4 +1,4 @@
-//! The name of a trace's file, as given and as opened: in statics, because a small stack has no room for it.
+//! The name of a file that a setting or a call gives, with `%p`: kept in a static, because a small stack has no room for it.
 #![expect(unsafe_code, reason = "the path is kept in atomics, and opened as a C string")]
 
 use std::ffi::CStr;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use syncedmem_trace::text::{Escaped, Text};
 
-use crate::platform::file_error::FileError;
+use super::file_error::FileError;
 
 /// The longest path that the system takes, in bytes, with its NUL.
 const LONGEST: usize = libc::PATH_MAX as usize;
@@ -16,18 +16,16 @@ const LONGEST: usize = libc::PATH_MAX as usize;
 pub struct Name([AtomicU8; LONGEST]);
 
 impl Name {
+    /// No name.
     pub const fn new() -> Name {
         Name([const { AtomicU8::new(0) }; LONGEST])
     }
 
-    /// Stores a name as given, with its `%p`. A recording is neither JSON nor CSV, so such names are refused.
+    /// Stores a name as given.
     pub fn set(&self, name: &CStr) -> Result<(), FileError> {
         let bytes = name.to_bytes_with_nul();
         if bytes.len() > LONGEST {
             return Err(FileError::NameTooLong);
-        }
-        if name.to_bytes().ends_with(b".json") || name.to_bytes().ends_with(b".csv") {
-            return Err(FileError::Exported);
         }
         self.0.iter().zip(bytes).for_each(|(kept, &byte)| kept.store(byte, Relaxed));
         Ok(())

@@ -1,0 +1,52 @@
+//! The return addresses of a process's call sites.
+
+use std::collections::HashMap;
+
+use syncedmem_trace::event::Site;
+
+use super::{Frame, Module, Resolver};
+
+#[derive(Clone, Debug, Default)]
+pub struct Stacks {
+    pub modules: Vec<Module>,
+    /// The return addresses of a site, the innermost first.
+    pub addresses: HashMap<Site, Vec<u64>>,
+    /// The site that a text stands for.
+    sites: HashMap<String, Site>,
+}
+
+impl Stacks {
+    /// Names functions in the texts of sites, which the process named by their addresses: it sees only the names that files export.
+    pub fn name(&mut self, places: &mut HashMap<Site, String>) {
+        let resolver = self.resolver();
+        for (site, place) in places.iter_mut() {
+            if let Some(named) = self.addresses.get(site).and_then(|addresses| named(place, addresses, &resolver)) {
+                *place = named;
+            }
+        }
+        let mut sites: Vec<_> = places.iter().map(|(&site, place)| (site, place.clone())).collect();
+        sites.sort();
+        // Of several sites with the same text, the first.
+        self.sites = sites.into_iter().rev().map(|(site, place)| (place, site)).collect();
+    }
+
+    pub fn resolver(&self) -> Resolver {
+        Resolver::new(self.modules.iter().cloned())
+    }
+
+    /// The frames of a place, the innermost first; empty if they were not recorded.
+    pub fn frames(&self, resolver: &Resolver, place: &str) -> Vec<Frame> {
+        let addresses = self.sites.get(place).and_then(|site| self.addresses.get(site));
+        addresses.into_iter().flatten().flat_map(|&address| resolver.frames(address)).collect()
+    }
+}
+
+/// `train (program)` for `program+0x1234`.
+fn named(place: &str, addresses: &[u64], resolver: &Resolver) -> Option<String> {
+    let (module, offset) = place.rsplit_once("+0x")?;
+    let call = u64::from_str_radix(offset, 16).ok()?;
+    let is_its =
+        |address: &&u64| resolver.module_at(**address).is_some_and(|(name, offset)| name == module && offset == call);
+    let function = resolver.function(*addresses.iter().find(is_its)?)?;
+    Some(format!("{function} ({module})"))
+}
