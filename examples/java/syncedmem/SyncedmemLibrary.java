@@ -1237,6 +1237,13 @@ public interface SyncedmemLibrary extends Library {
     /** Names an object in reports and traces; the name is copied. */
     int syncedmem_set_name(Syncedmem mem, String name);
 
+    /**
+     * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x
+     * 24: a report then says what one more item costs. 0: it does not grow with the batch, as every object without a
+     * note.
+     */
+    int syncedmem_set_items(Syncedmem mem, long items);
+
     /** Writes the name of an object, as {@code syncedmem_report} writes its text; empty without a name. */
     int syncedmem_get_name(Syncedmem mem, byte[] text, long capacity, LongByReference length);
 
