@@ -5,6 +5,7 @@ mod caffe_like;
 mod device;
 mod diff;
 mod doctor;
+mod frames;
 mod help;
 mod never_called;
 mod report;
