@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Optional, Protocol
 
@@ -184,11 +185,11 @@ def figures(text: str) -> list[str]:
 
 def a_training_that_is_killed_is_reported_with_its_layers(checks: Checks) -> str:
     """a training that SIGKILL ends in its middle is reported: what ended it, at how much memory, and which layers hold it"""
-    # Caffe logs the first iteration's loss, and has its memory then.
+    # Caffe logs the first iteration's outputs, and has its memory then. It never comes to its last iteration.
     program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
     script = """
         "$@" 2>"$0" & caffe=$!
-        until grep -q 'Iteration 0, loss' "$0"; do kill -0 $caffe || exit 9; sleep 0.05; done
+        until grep -q 'Train net output' "$0"; do kill -0 $caffe || exit 9; sleep 0.05; done
         kill -KILL $caffe
         wait $caffe
     """
@@ -198,6 +199,9 @@ def a_training_that_is_killed_is_reported_with_its_layers(checks: Checks) -> str
         folder = Path(scratch)
         for item in checks.prepared.iterdir():
             (folder / item.name).symlink_to(item)
+        solver = (folder / "solver.prototxt").read_text()
+        (folder / "solver.prototxt").unlink()
+        (folder / "solver.prototxt").write_text(re.sub(r"(?m)^max_iter:.*", "max_iter: 1000000000", solver))
         said = run(checks, "run", "--", "sh", "-c", script, str(log), *program, folder=folder)
     assert said.status == 128 + 9, f"the shell {said.ending()}: {log.read_text()[-400:]}"
     first = re.search(r"^caffe was killed by signal 9 at ([1-9][\d.]+ [KM]iB), growing: (.+)$", said.err, re.M)

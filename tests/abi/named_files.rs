@@ -89,7 +89,7 @@ fn run(command: &mut Command) -> Run {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > Duration::from_secs(30) {
+        if start.elapsed() > Duration::from_secs(HANGS_AFTER.into()) {
             child.kill().unwrap();
             panic!("the program hangs: {command:?}");
         }

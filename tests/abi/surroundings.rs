@@ -59,7 +59,7 @@ fn other_peoples_fork_handlers_may_use_objects() {
         // Registered before the library's own: run while it holds its locks.
         assert_eq!(unsafe { libc::pthread_atfork(Some(handler), Some(handler), Some(handler)) }, 0);
         assert!(touch(100));
-        unsafe { libc::alarm(20) };
+        unsafe { libc::alarm(HANGS_AFTER) };
         in_a_child(|| assert_eq!(TOUCHED.load(Ordering::Relaxed), 2));
         assert_eq!(TOUCHED.load(Ordering::Relaxed), 2);
     });

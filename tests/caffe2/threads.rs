@@ -64,17 +64,25 @@ fn step(workspace: &Workspace, child: &Workspace, random: &mut Random) {
     }
 }
 
-/// Runs eight threads until `work` is done. Returns how many steps they made.
-fn beside_threads(workspace: &Workspace, child: &Workspace, work: impl FnOnce()) -> usize {
-    beside(8, |thread, turn| step(workspace, child, &mut Random::new(turn as u64, thread as u64)), work)
+/// How many steps the threads have made.
+static STEPS: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs eight threads until `work` is done, and they have made at least so many steps.
+fn beside_threads(workspace: &Workspace, child: &Workspace, at_least: usize, work: impl FnOnce()) {
+    let one_step = |thread: usize, turn: usize| {
+        step(workspace, child, &mut Random::new(turn as u64, thread as u64));
+        STEPS.fetch_add(1, Ordering::Relaxed);
+    };
+    beside(8, one_step, || {
+        work();
+        pools::until(|| STEPS.load(Ordering::Relaxed) >= at_least);
+    });
 }
 
 fn eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once() {
     let workspace = Workspace::new();
     let child = Workspace::over(&workspace);
-    let steps = beside_threads(&workspace, &child, || std::thread::sleep(std::time::Duration::from_millis(1500)));
-    println!("{steps} steps");
-    assert!(steps > 1000);
+    beside_threads(&workspace, &child, 100_000, || ());
     drop((workspace, child));
     assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
 }
@@ -112,7 +120,7 @@ fn forks_beside_eight_threads_leave_the_workspace_usable_in_the_child() {
             });
         }
     };
-    assert!(beside_threads(&workspace, &child, forks) > 100);
+    beside_threads(&workspace, &child, 100, forks);
 }
 
 fn a_process_may_end_under_threads_that_use_a_workspace() {
@@ -123,10 +131,11 @@ fn a_process_may_end_under_threads_that_use_a_workspace() {
             let mut random = Random::new(2, thread);
             loop {
                 step(workspace, child, &mut random);
+                STEPS.fetch_add(1, Ordering::Relaxed);
             }
         });
     }
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    pools::until(|| STEPS.load(Ordering::Relaxed) > 1000);
     // The threads run on until the process has ended.
     assert!(workspace.create("last").is_ok());
 }

@@ -134,7 +134,7 @@ fn prepare(workshop: &Workshop) {
         std::fs::create_dir_all(workshop.path(folder)).unwrap();
     }
     std::fs::create_dir_all(workshop.path(".local/share/bash-completion/completions")).unwrap();
-    let copy = |from: &str, to: &str| assert!(std::fs::copy(workshop.path(from), workshop.path(to)).is_ok(), "{from}");
+    let copy = |from: &str, to: &str| assert!(std::fs::copy(workshop.path(from), workshop.path(to)).is_ok());
     workshop.caffe(&[]);
     let beside_bin = "-Wl,-rpath,$ORIGIN/..";
     workshop.program(&[beside_bin]);

@@ -2,7 +2,7 @@
 //! cannot go that way, the driver's own.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::staging::*;
 use crate::support::*;
@@ -125,8 +125,8 @@ extern "C" fn hold(_: *mut std::ffi::c_void) {
 }
 
 /// Starts a copy on another thread while a stream of kind `flags` is held with work, and tells whether it ends before
-/// the stream goes on.
-fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
+/// the stream goes on, for which it has some milliseconds if it should not.
+fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32, should: bool) -> bool {
     let mut object = at_cpu(&noise(1, SLOT + 1));
     object.overwrite_gpu_data().unwrap();
     object.fill_host(&noise(1, SLOT + 1));
@@ -144,10 +144,10 @@ fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
         while gpu.calls_of(c"cuEventRecord") == 0 && !copy.is_finished() {
             std::thread::yield_now();
         }
-        let mut looks = 0;
-        while !copy.is_finished() && looks < 20 {
-            std::thread::sleep(Duration::from_millis(5));
-            looks += 1;
+        let most = if should { HANGS_AFTER * 1000 } else { 100 };
+        let start = Instant::now();
+        while !copy.is_finished() && start.elapsed() < Duration::from_millis(most.into()) {
+            std::thread::sleep(Duration::from_millis(1));
         }
         let ended = copy.is_finished();
         GOES_ON.store(true, Relaxed);
@@ -162,8 +162,8 @@ fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other()
     let gpu = with_staging_buffers(simulated_gpu());
     const BLOCKING: u32 = 0;
     const NON_BLOCKING: u32 = 1;
-    assert!(!ends_while_a_stream_is_held(&gpu, BLOCKING));
-    assert!(ends_while_a_stream_is_held(&gpu, NON_BLOCKING));
+    assert!(!ends_while_a_stream_is_held(&gpu, BLOCKING, false));
+    assert!(ends_while_a_stream_is_held(&gpu, NON_BLOCKING, true));
 }
 
 fn several_threads_copy_at_once_and_one_ring_serves() {

@@ -63,10 +63,7 @@ fn helpers() -> Vec<(String, u64)> {
 
 /// The same, once there are so many: a thread gives itself its name when it first runs.
 fn helpers_once_there_are(count: usize) -> Vec<(String, u64)> {
-    let start = std::time::Instant::now();
-    while helpers().len() < count && start.elapsed().as_secs() < 60 {
-        std::thread::yield_now();
-    }
+    pools::until(|| helpers().len() >= count);
     helpers()
 }
 
@@ -142,7 +139,7 @@ fn a_process_exits_while_threads_are_parked() {
     assert_eq!(helpers_once_there_are(MOST).len(), MOST);
     drop(gpu);
     // An exit that hangs fails.
-    unsafe { libc::alarm(20) };
+    unsafe { libc::alarm(HANGS_AFTER) };
 }
 
 crate::support::harness::tests![

@@ -1,5 +1,6 @@
 //! How much of a device's and of page-locked memory may lie idle, and who gets it before a request fails.
 
+use crate::clock;
 use crate::support::pools::*;
 use crate::support::*;
 
@@ -40,6 +41,7 @@ fn what_lies_idle_is_known_to_the_byte() {
 
 fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free() {
     alone_with_pools(&[("SIMCUDA_MEMORY", "64M")], |gpu| {
+        clock::stop();
         drop([(); 5].map(|()| on_device(4 * MIB)));
         assert_eq!(budget(DEVICE), 8 * MIB);
         assert_eq!(idle(DEVICE), 8 * MIB);
@@ -47,7 +49,7 @@ fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free()
         let (mut free, mut total) = (0, 0);
         gpu.within(0, || assert_eq!(gpu.cuMemGetInfo_v2(&mut free, &mut total), 0));
         let others = gpu.block(free - MIB);
-        std::thread::sleep(std::time::Duration::from_millis(150));
+        clock::pass(100);
         drop(on_device(100 * KIB));
         assert!(idle(DEVICE) <= (MIB + 8 * MIB) / 4, "{}", idle(DEVICE));
         drop(others);
@@ -59,8 +61,6 @@ fn each_device_has_a_budget_of_its_own() {
         drop(on_device(MIB));
         gpu.within(1, || drop(on_device(MIB)));
         assert_eq!(idle(DEVICE), 2 * MIB);
-        // So far apart that the clock has ticked in between: of what is as old, the smallest goes first.
-        std::thread::sleep(std::time::Duration::from_millis(12));
         drop(on_device(3 * MIB / 4));
         assert!(idle(DEVICE) <= 2 * MIB);
         gpu.within(1, || drop(on_device(100)));

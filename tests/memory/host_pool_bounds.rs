@@ -1,5 +1,6 @@
 //! How much may lie idle, for how long, and who gets it before a request fails.
 
+use crate::clock;
 use crate::mappings::mappings;
 use crate::support::pools::*;
 use crate::support::*;
@@ -78,8 +79,6 @@ fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
         let objects = [3, 5, 7].map(|size| filled(size * MIB, 1));
         let addresses = objects.each_ref().map(|object| object.host_address());
         for object in objects {
-            // So far apart that the clock has ticked in between.
-            std::thread::sleep(std::time::Duration::from_millis(12));
             drop(object);
         }
         assert_eq!(idle(PAGEABLE), 15 * MIB);
@@ -87,7 +86,6 @@ fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
         assert_eq!((budget(PAGEABLE), idle(PAGEABLE)), (14 * MIB, 12 * MIB));
         let middle = filled(5 * MIB, 1);
         assert_eq!(middle.host_address(), addresses[1]);
-        std::thread::sleep(std::time::Duration::from_millis(12));
         // Now it is the younger one.
         drop(middle);
         set_budget(PAGEABLE, 6 * MIB);
@@ -104,23 +102,27 @@ fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
 
 fn blocks_that_grow_old_are_given_back_to_the_system() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
+        clock::stop();
         drop([40, 24].map(|size| filled(size * MIB, 1)));
         let before = resident();
-        assert!(idle(PAGEABLE) >= 64 * MIB, "{}", idle(PAGEABLE));
-        let took = until(|| idle(PAGEABLE) == 0);
-        assert!(took.as_millis() >= 150, "after {took:?} already");
+        clock::pass(200);
+        clock::have_idle_blocks_looked_at();
+        assert_eq!(idle(PAGEABLE), 64 * MIB, "they are as old as they may be");
+        clock::pass(1);
+        until(|| idle(PAGEABLE) == 0);
         until(|| before.saturating_sub(resident()) >= 60 * MIB);
     });
 }
 
 fn a_block_that_is_used_again_and_again_does_not_grow_old() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
+        clock::stop();
         give_back(3 * MIB, 1);
         mappings();
-        let start = std::time::Instant::now();
-        while start.elapsed().as_millis() < 600 {
+        for _ in 0..10 {
+            clock::pass(150);
+            clock::have_idle_blocks_looked_at();
             give_back(3 * MIB, 1);
-            std::thread::sleep(std::time::Duration::from_millis(5));
         }
         assert_eq!(mappings(), (0, 0));
     });
@@ -269,7 +271,7 @@ fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
         ("SYNCEDMEM_PINNED_LIMIT", "-1", "SYNCEDMEM_PINNED_LIMIT=-1 is not a number of bytes"),
         ("SYNCEDMEM_REUSE", "never", "SYNCEDMEM_REUSE=never is not one of synchronised stream; using synchronised"),
     ] {
-        let errors = alone(&[(variable, value)], || {
+        let errors = alone(&[("SYNCEDMEM_POOL_AGE", ""), (variable, value)], || {
             for _ in 0..3 {
                 let address = give_back(100_000, 1);
                 assert_eq!(filled(100_000, 1).host_address(), address);

@@ -6,6 +6,7 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+mod clock;
 mod device_allocator;
 mod device_full;
 mod device_out_of_memory;

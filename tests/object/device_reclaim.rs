@@ -244,14 +244,13 @@ fn objects_of_another_device_make_no_room() {
 }
 
 fn what_still_runs_on_an_evicted_block_is_waited_for() {
-    const LAG: u32 = 20_000;
     let gpu = small_gpu();
     for how in [SYNCEDMEM_EVICT_REDUNDANT, SYNCEDMEM_EVICT_ALWAYS] {
         let state = if how == SYNCEDMEM_EVICT_ALWAYS { State::AtGpu } else { State::Synced };
         let mut objects = full(&gpu, state, how);
         let (stream, to) = (gpu.stream(), gpu.pinned(MIB));
         // As a kernel would, on a stream that waits for nothing else, after the access was ended.
-        gpu.set_lag(LAG);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
         let from = objects[0].gpu_data().unwrap().addr() as Address;
         gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(to.address as Address, from, MIB, stream.handle()), 0));
         objects[0].end_access();

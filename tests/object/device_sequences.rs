@@ -42,6 +42,9 @@ enum Run {
 fn every_sequence<'g>(ground: &'g Ground<'g>, start: Start, run: Run, sequence: &mut Vec<Move>, depth: usize) -> usize {
     let mut count = 0;
     let mut world: Option<World> = None;
+    if depth == 2 {
+        ground.gpu.iter().for_each(|gpu| gpu.goes_on());
+    }
     for step in moves() {
         let mut here = world.take().unwrap_or_else(|| replay(ground, start, sequence));
         // In no other case does it differ from being asked at once.

@@ -24,6 +24,8 @@ pub const FOLLOWED: [usize; 2] = [2_321, 12_321];
 static LIVE: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 /// How many of them were allocated.
 pub static MADE: AtomicUsize = AtomicUsize::new(0);
+/// An allocation of such a size waits until so many were made: a race has begun when a second thread is in one.
+pub static AWAITED: AtomicUsize = AtomicUsize::new(0);
 
 /// How many they are.
 static LIVING: AtomicUsize = AtomicUsize::new(0);
@@ -37,8 +39,11 @@ fn follow(bytes: usize, block: *mut c_void) -> *mut c_void {
     if FOLLOWED.contains(&bytes) && !block.is_null() {
         MADE.fetch_add(1, Ordering::Relaxed);
         LIVING.fetch_add(usize::from(exchange(0, block.addr())), Ordering::Relaxed);
-        // Long enough for every other thread to arrive.
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        let mut milliseconds = 0;
+        while MADE.load(Ordering::Relaxed) < AWAITED.load(Ordering::Relaxed) && milliseconds < HANGS_AFTER * 1000 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            milliseconds += 1;
+        }
     }
     block
 }

@@ -26,7 +26,7 @@ fn a_thousand_forks_under_eight_allocating_threads_leave_every_object_usable() {
         storage.destruct();
     };
     let touches = beside(THREADS, allocate, || (0..forks()).for_each(|_| fork_once(&mut old)));
-    assert!(touches > THREADS, "the threads were at work");
+    assert!(touches >= THREADS, "the threads were at work");
     assert_eq!(unsafe { old.cpu_data().unwrap().read() }, 42);
     old.destruct();
 }

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::support::*;
 
-/// Seconds after which a process that hangs ends by a signal, which its parent reports.
-const LIMIT: u32 = 60;
 const FORKS: usize = 100;
 
 /// The lock of another library.
@@ -34,7 +32,7 @@ fn fork_and_use() {
 
 /// Forks again and again while other threads do `work`.
 fn fork_beside(work: impl Fn() + Sync) {
-    unsafe { libc::alarm(LIMIT) };
+    unsafe { libc::alarm(HANGS_AFTER) };
     beside(3, |_, _| work(), || (0..FORKS).for_each(|_| fork_and_use()));
 }
 

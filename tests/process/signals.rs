@@ -7,9 +7,6 @@ use crate::support::*;
 use syncedmem::observe::trace as writer;
 use syncedmem_trace::event::{Event, Site, What};
 
-/// Seconds after which a process that hangs ends by a signal, which its parent reports.
-const LIMIT: u32 = 60;
-
 /// What the handler reads, and whether its accesses are to be ended.
 static OBJECTS: [AtomicPtr<syncedmem_t>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
 static ENDS: AtomicBool = AtomicBool::new(false);
@@ -52,7 +49,7 @@ fn under_signals(objects: &mut [Object; 2], is_enough: impl Fn() -> bool, mut wo
     for (place, object) in OBJECTS.iter().zip(objects) {
         place.store(object.mem(), Relaxed);
     }
-    unsafe { libc::alarm(LIMIT) };
+    unsafe { libc::alarm(HANGS_AFTER) };
     unsafe { libc::signal(libc::SIGUSR1, read_current_data as *const () as libc::sighandler_t) };
     let stop = AtomicBool::new(false);
     let thread = unsafe { libc::pthread_self() } as usize;
@@ -143,7 +140,7 @@ fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
         for _ in 0..300 {
             let child = unsafe { libc::fork() };
             if child == 0 {
-                unsafe { libc::alarm(LIMIT) };
+                unsafe { libc::alarm(HANGS_AFTER) };
                 start_timer();
                 (0..20).for_each(|_| record(0));
                 unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };

@@ -25,6 +25,9 @@ impl std::ops::Deref for Gpu {
     }
 }
 
+/// The lag of work that starts when a thread waits for it: however long the machine stops a test, it is late.
+pub const UNTIL_IT_IS_WAITED_FOR: u32 = u32::MAX;
+
 /// A call that the simulated driver logged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
@@ -93,7 +96,7 @@ fn take_turn(serves: fn(&Loaded) -> bool, need: &str) -> Gpu {
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // A test that waits for ever is ended.
-    unsafe { libc::alarm(300) };
+    unsafe { libc::alarm(HANGS_AFTER) };
     assert_eq!(loaded.driver.cuInit(0), 0, "the driver does not start");
     // Most tests are about each call of the driver's. SYNCEDMEM_TEST_POOLS=on lets the others run with pools as well.
     let pools = std::env::var("SYNCEDMEM_TEST_POOLS").is_ok_and(|value| value == "on");
@@ -198,12 +201,17 @@ impl Gpu {
         result
     }
 
+    /// Says that the test goes on: one that takes long by what it does, and not by waiting, is not ended for that.
+    pub fn goes_on(&self) {
+        unsafe { libc::alarm(HANGS_AFTER) };
+    }
+
     /// What is expected of the simulated driver; of a real one nothing is known.
     pub fn if_simulated<T>(&self, value: T) -> Option<T> {
         self.is_simulated().then_some(value)
     }
 
-    /// From now on all work of the simulated driver is late. A real one's is where `Stream::delay` makes it so.
+    /// From now on all work of the simulated driver is late by so many microseconds, or `UNTIL_IT_IS_WAITED_FOR`. A real one's is where `Stream::delay` makes it so.
     pub fn set_lag(&self, microseconds: u32) {
         if let Some(control) = &self.loaded.control {
             control.simcuda_set_lag(microseconds);

@@ -69,6 +69,9 @@ pub use syncedmem::abi::element::{syncedmem_array_t::*, syncedmem_type_t, synced
 pub use syncedmem::abi::model::{blob_file::*, info::syncedmem_model_kind_t::*, info::*, open::*, read::*};
 pub use syncedmem::abi::status::syncedmem_status_t::{self, *};
 
+/// Seconds that are never needed, however busy the machine is: whatever takes longer hangs.
+pub const HANGS_AFTER: u32 = 300;
+
 /// Fills storage before an object is made in it.
 pub const FILL: u8 = 0xA5;
 
@@ -173,16 +176,20 @@ pub fn at_once<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec
     })
 }
 
-/// Does `act` while `threads` threads do `work` again and again, each with its number and the number of the turn. Returns how often they did.
+/// Does `act` while `threads` threads do `work` again and again, each at least once, with its number and the number of the turn. Returns
+/// how often they did.
 pub fn beside(threads: usize, work: impl Fn(usize, usize) + Sync, act: impl FnOnce()) -> usize {
     let (stop, done) = (AtomicBool::new(false), AtomicUsize::new(0));
     let outcome = std::thread::scope(|scope| {
         for thread in 0..threads {
             let (work, stop, done) = (&work, &stop, &done);
             scope.spawn(move || {
-                for turn in (0..).take_while(|_| !stop.load(Relaxed)) {
+                for turn in 0.. {
                     work(thread, turn);
                     done.fetch_add(1, Relaxed);
+                    if stop.load(Relaxed) {
+                        break;
+                    }
                 }
             });
         }
@@ -218,7 +225,7 @@ pub fn exit_of_a_child(work: impl FnOnce() -> u8) -> u8 {
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
-        unsafe { libc::alarm(60) };
+        unsafe { libc::alarm(HANGS_AFTER) };
         let outcome = catch_unwind(AssertUnwindSafe(work));
         unsafe { libc::_exit(outcome.map_or(FAILED, i32::from)) };
     }
@@ -250,8 +257,8 @@ pub fn all_zero(data: *const u8, bytes: usize) -> bool {
 }
 
 /// Runs `body`, which the running test calls this with, in a process of its own with `environment`: what the library reads
-/// from there it reads once. The test is skipped where it is skipped there. Returns what the process wrote to its standard
-/// error.
+/// from there it reads once. No idle block grows old there in any time that a test takes, unless `environment` says so. The test
+/// is skipped where it is skipped there. Returns what the process wrote to its standard error.
 pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     let test = harness::running();
     if inside() {
@@ -261,6 +268,7 @@ pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([&*test, "--exact", "--nocapture", "--test-threads=1"])
         .env(INSIDE, &test)
+        .env("SYNCEDMEM_POOL_AGE", "3600")
         .envs(environment.iter().copied())
         .output()
         .unwrap();
