@@ -34,12 +34,11 @@ impl Stacks {
         Resolver::new(self.modules.iter().cloned())
     }
 
-    /// The frames of a place, the innermost first, without the library that stands before the program's functions to name memory; empty
-    /// if they were not recorded.
+    /// The frames of a place, the innermost first, without those of this project's libraries; empty if they were not recorded.
     pub fn frames(&self, resolver: &Resolver, place: &str) -> Vec<Frame> {
         let addresses = self.sites.get(place).and_then(|site| self.addresses.get(site));
-        let frames = addresses.into_iter().flatten().flat_map(|&address| resolver.frames(address));
-        frames.filter(|frame| !frame.module.starts_with("libsyncedmem_names.so")).collect()
+        let theirs = addresses.into_iter().flatten().filter(|&&address| !resolver.is_ours(address));
+        theirs.flat_map(|&address| resolver.frames(address)).collect()
     }
 }
 
