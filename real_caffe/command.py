@@ -233,7 +233,7 @@ def a_program_that_is_not_called_is_told_why(checks: Checks) -> str:
     said = run(checks, "run", "--", checks.caffe.part("program"), "--version")
     assert said.status == 0, f"caffe --version {said.ending()}"
     assert "caffe version" in said.out, said.out
-    assert "never called the library: its Caffe can use the library. Either it ended before" in said.err, said.err
+    assert "recorded nothing: its Caffe can use the library. Either it ended before" in said.err, said.err
     return ""
 
 

@@ -17,6 +17,7 @@ pub struct Name([AtomicU8; LONGEST]);
 
 impl Name {
     /// No name.
+    #[expect(clippy::new_without_default, reason = "statics need a function that is const")]
     pub const fn new() -> Name {
         Name([const { AtomicU8::new(0) }; LONGEST])
     }

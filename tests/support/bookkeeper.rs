@@ -11,6 +11,9 @@ use super::*;
 /// Bytes of the staging buffers: no object of a test has this size.
 pub const STAGING_BYTES: usize = 16 << 20;
 
+/// From this size on, fresh pageable and registered blocks are mappings.
+const MAPPED_FROM: usize = 2 << 20;
+
 /// Live blocks of the driver, by address.
 #[derive(Default)]
 pub struct Bookkeeper {
@@ -18,8 +21,6 @@ pub struct Bookkeeper {
     pub expected: syncedmem_stats_t,
     device: HashMap<usize, usize>,
     pinned: HashMap<usize, usize>,
-    /// Those of `pinned` that the library mapped and registered.
-    registered: HashSet<usize>,
     /// Bytes of the test's own.
     own: [usize; 2],
     /// Copies on streams that were started and whose event was recorded.
@@ -59,9 +60,6 @@ fn number(call: &Call, field: &str) -> usize {
     }
 }
 
-/// Pageable blocks from this size on are mappings of their own.
-const MAPPED_FROM: usize = 2 << 20;
-
 fn add(sum: &mut syncedmem_sum_t, bytes: usize) {
     sum.count += 1;
     sum.bytes += bytes as u64;
@@ -90,8 +88,13 @@ impl Bookkeeper {
     ) -> Outcome {
         use Operation::*;
         let before = Look::at(&objects[at]);
+        let pageable_before = counts().pageable.allocations.count;
         let (outcome, calls) = gpu.watch(|| work(&mut objects[at]));
         let worked = outcome.is_ok();
+        // The kernel gives a new mapping with zeros in it: nothing is filled.
+        let is_new = counts().pageable.allocations.count > pageable_before;
+        let is_registered = |call: &Call| call.function == "cuMemHostRegister_v2" && call.status == 0;
+        let is_mapped = before.size >= MAPPED_FROM && (is_new || calls.iter().any(is_registered));
         let calls = self.read(calls, worked);
         let accesses = match operation {
             CpuData => Some(&mut self.expected.host_reads),
@@ -103,22 +106,16 @@ impl Bookkeeper {
             _ => None,
         };
         accesses.into_iter().for_each(|count| *count += 1);
+        let reads_zeros = before.head == 0 && before.size > 0 && matches!(operation, CpuData | MutableCpuData);
+        if worked && reads_zeros && !is_mapped {
+            add(&mut self.expected.host_fills, before.size);
+        }
         if outcome == Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY) {
             let is_host = matches!(operation, CpuData | MutableCpuData | OverwriteCpuData | Pull);
             let failures = if is_host { &mut self.expected.host_failures } else { &mut self.expected.device_failures };
             add(failures, before.size);
         }
         let after = Look::at(&objects[at]);
-        // A new mapping holds zeros, also one that the driver has page-locked.
-        let is_new = || calls.iter().any(|&(address, _)| address == after.host);
-        let is_mapped = match self.pinned.contains_key(&after.host) {
-            true => self.registered.contains(&after.host) && is_new(),
-            false => before.size >= MAPPED_FROM,
-        };
-        if worked && before.head == 0 && before.size > 0 && !is_mapped && matches!(operation, CpuData | MutableCpuData)
-        {
-            add(&mut self.expected.host_fills, before.size);
-        }
         // A block that the driver did not give just now came from the pool.
         if after.device != 0
             && after.device != before.device
@@ -153,9 +150,6 @@ impl Bookkeeper {
                 "cuMemHostAlloc" | "cuMemHostRegister_v2" => {
                     let block = (number(call, "ptr"), number(call, "bytes"));
                     self.pinned.insert(block.0, block.1);
-                    if call.function == "cuMemHostRegister_v2" {
-                        self.registered.insert(block.0);
-                    }
                     if block.1 != STAGING_BYTES {
                         add(&mut expected.pinned.allocations, block.1);
                         given.push(block);
@@ -164,7 +158,6 @@ impl Bookkeeper {
                 "cuMemFree_v2" => assert!(self.device.remove(&number(call, "ptr")).is_some(), "{}", call.line),
                 "cuMemFreeHost" | "cuMemHostUnregister" => {
                     assert!(self.pinned.remove(&number(call, "ptr")).is_some(), "{}", call.line);
-                    self.registered.remove(&number(call, "ptr"));
                 }
                 "cuMemsetD8_v2" => add(&mut expected.device_fills, number(call, "bytes")),
                 "cuCtxSynchronize" => expected.synchronises.count += 1,

@@ -1231,7 +1231,10 @@ public interface SyncedmemLibrary extends Library {
     /** Sets the peak of every kind of memory to what objects hold now. */
     int syncedmem_reset_peaks();
 
-    /** Writes the report of this process: memory now and at the peak, its holders, copies, and advice. */
+    /**
+     * Writes a short report of this process: memory now and at the peak, its ten largest holders, and counts of what
+     * was done.
+     */
     int syncedmem_report(byte[] text, long capacity, LongByReference length);
 
     /** Names an object in reports and traces; the name is copied. */
@@ -1255,12 +1258,12 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_stats(Stats stats);
 
     /**
-     * Starts to write memory events to a file: as Chrome trace events, which Perfetto opens, or, for names that end
-     * in {@code .csv}, in the columns of RMM's log. {@code %p} in the name becomes the process id.
+     * Starts to record memory events in a file, which {@code syncedmem report} and {@code syncedmem export} read.
+     * {@code %p} in the name becomes the process id.
      */
     int syncedmem_trace_start(String file);
 
-    /** Ends the trace, if there is one. */
+    /** Ends the trace, if there is one, and marks it as whole. */
     int syncedmem_trace_stop();
 
     /**

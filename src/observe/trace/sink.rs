@@ -73,8 +73,10 @@ pub fn stop() {
     conclude();
     if STATE.compare_exchange(ON, CHANGING, SeqCst, Relaxed).is_ok() {
         wait_until_no_thread_is_inside();
-        // SAFETY: a recording is mapped while the state is not `OFF`. No thread is inside, and none enters.
-        unsafe { Recording::mapped().unmap() };
+        // SAFETY: a recording is mapped while the state is not `OFF`.
+        let recording = unsafe { Recording::mapped() };
+        // SAFETY: no thread is inside, and none enters.
+        unsafe { recording.unmap() };
         mapping::close_file();
         STATE.store(OFF, SeqCst);
     }
