@@ -8,6 +8,7 @@ mod doctor;
 #[path = "../observe/trace/events.rs"]
 mod events;
 mod export;
+mod frames;
 mod help;
 mod never_called;
 mod report;
