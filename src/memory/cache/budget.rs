@@ -102,6 +102,10 @@ impl Peak {
         (self.reach(in_use) + SLACK).saturating_sub(in_use)
     }
 
+    pub fn eighth(&self) -> u64 {
+        self.0.load(Relaxed) / 8
+    }
+
     /// Raises the peak to `in_use`, and returns it.
     fn reach(&self, in_use: u64) -> u64 {
         self.0.fetch_max(in_use, Relaxed).max(in_use)
