@@ -157,6 +157,9 @@ fn room(source: Source, bytes: usize) -> Option<usize> {
 
 /// Called when `in_use` bytes will be in use, in blocks that have `spare` bytes more: takes the idle blocks that go beyond the
 /// peak of use so far, and frees them but for the largest mapping, which it returns.
+///
+/// Below that peak no block is freed: malloc returns memory to the system, and each page would fault again. Blobs of changing
+/// shapes took up to four times as long.
 pub fn surplus(in_use: u64, spare: u64) -> Option<Mapping> {
     if !settings::keeps_pageable() {
         return None;
@@ -183,26 +186,6 @@ pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
     match mapping.room().checked_sub(bytes) {
         Some(more) if more <= bytes / 2 && spare + more as u64 <= PEAK.eighth() => Some(mapping),
         _ => mapping.resized(bytes),
-    }
-}
-
-/// Called before malloc allocates a block of `bytes` that no idle one fits, after which `in_use` will be in use. If all would
-/// exceed the peak of use, frees as many bytes of malloc's idle blocks, the oldest first: they lie between others in the heap,
-/// which would grow around them.
-///
-/// Below that peak no block is freed: malloc returns memory to the system, and each page would fault again. Blobs of changing
-/// shapes took up to four times as long.
-pub fn make_way(bytes: usize, in_use: u64) {
-    if !is_kept(bytes) {
-        return;
-    }
-    let is_mallocs = |idle: &Idle<Source>| matches!(idle.block, Source::Malloc(_));
-    let most = PEAK.leaves_in_heap(in_use);
-    let mut given = 0;
-    while given < bytes && idle() > most {
-        let Some(idle) = take_oldest(is_mallocs) else { return };
-        given += idle.bytes;
-        give_back(idle.block);
     }
 }
 

@@ -161,17 +161,14 @@ fn make_room(bytes: usize) {
 
 /// Frees the idle blocks that are too many beside `bytes` of fresh memory, but returns the largest mapping among them.
 fn surplus(bytes: usize) -> Option<Mapping> {
-    let mapping = cache::host::surplus(in_use_with(bytes), records::spare());
-    if let Some(limit) = settings::host_limit() {
+    let limit = settings::host_limit();
+    // Under a limit `admit` has counted the bytes already.
+    let in_use = host_usage::held() + if limit.is_none() { bytes as u64 } else { 0 };
+    let mapping = cache::host::surplus(in_use, records::spare());
+    if let Some(limit) = limit {
         fit_under(limit);
     }
     mapping
-}
-
-/// The bytes that will be in use with a block of `bytes`.
-fn in_use_with(bytes: usize) -> u64 {
-    // Under a limit `admit` has counted the bytes already.
-    host_usage::held() + if settings::host_limit().is_none() { bytes as u64 } else { 0 }
 }
 
 /// Frees idle blocks until held and idle memory together fit the limit.
@@ -384,7 +381,6 @@ fn fresh(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     if is_mapped {
         return mapped(Mapping::of(bytes).ok_or(Cause::System)?, bytes, Origin::Fresh, 0);
     }
-    cache::host::make_way(bytes, in_use_with(bytes));
     let address = aligned(bytes).ok_or(Cause::System)?;
     Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined: bytes })
 }
